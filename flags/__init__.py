@@ -1,0 +1,1 @@
+"""The flags of each command, one file a command, and one for what they share."""

@@ -1,0 +1,23 @@
+"""Flags that several commands share."""
+
+from absl import flags
+
+
+def define_model():
+    """--model: which model scores."""
+    flags.DEFINE_string(
+        "model", None,
+        "Model directory (config.json, vocab.txt, model.weights.h5), or a directory of the "
+        "original TensorFlow 1 code. Default: the built-in model.",
+    )
+
+
+def define_overwrite():
+    """--overwrite: whether outputs may replace files that exist."""
+    flags.DEFINE_bool("overwrite", False, "Replace output files that exist.")
+
+
+def define_seed(default=0):
+    """--seed: the seed of everything random."""
+    flags.DEFINE_integer("seed", default, "Seed of everything random: same seed, same result.",
+                         lower_bound=0)

@@ -1,0 +1,1 @@
+"""Layers, encoders, heads, losses and models: see README.md for the ladder."""

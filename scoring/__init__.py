@@ -1,0 +1,1 @@
+"""What a model is for: scores, vectors, reranking, tuning, error rates."""

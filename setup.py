@@ -1,0 +1,60 @@
+"""Installs the rooms of the checkout (data/, flags/, modeling/, scoring/) as one package, `tta`."""
+
+import re
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+ROOMS = ("data", "flags", "modeling", "scoring")
+COMMANDS = ("run_pretraining", "run_rerank", "run_sts")
+
+RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
+TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12"]
+
+
+class BuildPyWithCommands(build_py):
+    """Adds the checkout's run_*.py to the package, so that `tta.run_rerank` exists installed too."""
+
+    def find_package_modules(self, package, package_dir):
+        modules = super().find_package_modules(package, package_dir)
+        if package == "tta":
+            modules += [("tta", name, f"{name}.py") for name in COMMANDS]
+        return modules
+
+
+setup(
+    name="tta-lm",
+    version=re.search(r'__version__ = "(.+)"', (ROOT / "tta/__init__.py").read_text()).group(1),
+    description="Score, rerank and compare sentences with a Transformer-based Text Autoencoder",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    python_requires=">=3.10,<3.14",
+    packages=["tta", *(f"tta.{room}" for room in ROOMS)],
+    package_dir={"tta": "tta", **{f"tta.{room}": room for room in ROOMS}},
+    package_data={"tta": ["small/*"]},
+    cmdclass={"build_py": BuildPyWithCommands},
+    install_requires=[
+        "tensorflow==2.21.*",
+        "tensorflow-text==2.21.*",
+        "keras>=3.15,<4",
+        "numpy>=1.26",
+        "absl-py>=2.1",
+        "scipy>=1.11",
+        "h5py>=3.11",
+        "tokenizers>=0.20",
+        "tqdm>=4.66",
+        *RERANK,
+    ],
+    extras_require={"test": TEST, "tensorboard": ["tensorboard>=2.19"]},
+    entry_points={
+        "console_scripts": [
+            "tta-create-vocab = tta.cli:create_vocab",
+            "tta-create-tfrecords = tta.cli:create_tfrecords",
+            "tta-pretrain = tta.cli:pretraining",
+            "tta-rerank = tta.cli:rerank",
+            "tta-sts = tta.cli:sts",
+        ]
+    },
+)

@@ -1,0 +1,20 @@
+"""The one error for bad input: what a user can mend, said in one line."""
+
+
+class InputError(ValueError):
+    """A file or value that breaks a documented rule.
+
+    Commands print it as one line and exit with status 1; in Python it is a `ValueError`.
+
+    Args:
+        rule: what was expected and what was found, without a full stop.
+        path: the file it was found in, if any.
+        line: the line in that file, counted from 1, if known.
+    """
+
+    def __init__(self, rule, path=None, line=None):
+        self.rule = rule
+        self.path = None if path is None else str(path)
+        self.line = line
+        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(where + rule)
