@@ -1,0 +1,145 @@
+"""Text files in and out: compression, standard streams, one-line errors, no half-written output."""
+
+import contextlib
+import gzip
+import lzma
+import os
+import stat
+import sys
+import zlib
+from pathlib import Path
+
+from tta.errors import InputError
+
+STANDARD_STREAM = "-"
+
+_MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
+_SUFFIXES = {".gz": gzip.open, ".xz": lzma.open}
+_BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
+
+
+def iter_lines(path):
+    """Yields the lines of a UTF-8 text file one at a time, without their line ends.
+
+    A line ends at `\\n` or `\\r\\n` and nowhere else: U+2028 and its like are part of the text.
+
+    Args:
+        path: a file, plain or compressed with gzip or xz (told by its content), or `-` for
+            standard input.
+
+    Raises:
+        InputError: the file is missing, a folder, unreadable, empty, a broken archive, or not
+            UTF-8 (with the line).
+    """
+    shown = _shown(path)
+    number = 0
+    try:
+        with _open_input(path) as stream:
+            for number, line in enumerate(stream, 1):
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is no text
+                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", shown, number) from None
+    except _BROKEN_ARCHIVE as error:
+        raise InputError(f"broken or truncated archive: {error}", shown) from None
+    except FileNotFoundError:
+        raise InputError("no such file", shown) from None
+    except IsADirectoryError:
+        raise InputError("expected a file, got a folder", shown) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
+    if number == 0:
+        raise InputError("the file is empty", shown)
+
+
+def read_lines(path):
+    """Reads a whole text file as a list of lines; see `iter_lines`."""
+    return list(iter_lines(path))
+
+
+def read_text(path):
+    """Reads a whole text file as one string with `\\n` line ends; see `iter_lines`.
+
+    Raises:
+        InputError: as `iter_lines`; also where the file holds nothing but white space.
+    """
+    text = "\n".join(iter_lines(path))
+    if not text.strip():
+        raise InputError("the file is empty", _shown(path))
+    return text
+
+
+@contextlib.contextmanager
+def open_output(path, overwrite=False):
+    """Opens a UTF-8 text file for writing that appears under its name only when complete.
+
+    It is written under a temporary name beside the target and renamed when the `with` block ends
+    well; when the block raises, the temporary file is removed and the target stays as it was.
+
+    Args:
+        path: the file; compressed where it ends in `.gz` or `.xz`. `-` is standard output. A
+            device or pipe (`/dev/null`) is written directly.
+        overwrite: whether the target may exist.
+
+    Yields:
+        A text stream.
+
+    Raises:
+        InputError: the target exists, is a folder, or its folder is missing or not writable.
+    """
+    if str(path) == STANDARD_STREAM:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+
+    mode = _file_mode(path)
+    if mode and stat.S_ISDIR(mode):
+        raise InputError("expected a file to write, got a folder", path)
+    if mode and not stat.S_ISREG(mode):
+        with open(path, "w", encoding="utf-8") as stream:
+            yield stream
+        return
+    if mode and not overwrite:
+        raise InputError("exists; pass --overwrite to replace it", path)
+    target = Path(os.path.realpath(path))  # so that a link stays a link
+    if not target.parent.is_dir():
+        raise InputError(f"no such folder: {target.parent}", path)
+
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    opener = _SUFFIXES.get(Path(path).suffix, open)
+    try:
+        stream = opener(temporary, "wt", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", path) from None
+    try:
+        with stream:
+            yield stream
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _open_input(path):
+    standard = str(path) == STANDARD_STREAM
+    with contextlib.nullcontext(sys.stdin.buffer) if standard else open(path, "rb") as raw:
+        head = raw.peek(6)
+        opener = next((o for magic, o in _MAGIC.items() if head.startswith(magic)), None)
+        if opener is None:
+            yield raw
+        else:
+            with opener(raw) as stream:
+                yield stream
+
+
+def _shown(path):
+    return "<stdin>" if str(path) == STANDARD_STREAM else path
+
+
+def _file_mode(path):
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return 0
