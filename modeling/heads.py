@@ -1,0 +1,87 @@
+"""Output heads: from hidden states to log-probabilities of tokens."""
+
+import keras
+from keras import ops
+
+from tta.modeling.layers import activation, dense
+from tta.modeling.losses import tied_log_probabilities
+
+
+@keras.saving.register_keras_serializable("tta")
+class TiedSoftmaxHead(keras.layers.Layer):
+    """BERT's output head: dense, gelu, LayerNorm, then the token table itself and a bias.
+
+    The table is the encoder's (tied WordPiece embeddings); it is handed over at each call and
+    is no weight of this layer.
+
+    Args:
+        vocab_size: V.
+        hidden_act: "gelu" or "relu".
+        initializer_range: standard deviation of the kernel at the start.
+        layer_norm_eps: epsilon of the LayerNorm.
+
+    Call:
+        hidden_states: [B, T, D].
+        table: [V, D], the token embeddings.
+
+    Returns:
+        [B, T, V] float32 logits; their softmax is the distribution over the vocabulary.
+    """
+
+    def __init__(self, vocab_size, hidden_act="gelu", initializer_range=0.02,
+                 layer_norm_eps=1e-12, **kwargs):
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+        self.hidden_act = hidden_act
+        self.initializer_range = initializer_range
+        self.layer_norm_eps = layer_norm_eps
+
+    def build(self, hidden_states_shape, table_shape=None):
+        size = hidden_states_shape[-1]
+        self.transform_dense = dense(size, self.initializer_range, name="transform",
+                                     dtype=self.dtype_policy)
+        self.transform_dense.build((None, None, size))
+        self.transform_norm = keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_eps, name="transform_norm", dtype=self.dtype_policy)
+        self.transform_norm.build((None, None, size))
+        self.bias = self.add_weight((self.vocab_size,), "zeros", name="bias", autocast=False)
+
+    def transform(self, hidden_states):
+        """[B, T, D] -> [B, T, D], ready for the product with the table."""
+        hidden_states = ops.cast(hidden_states, self.compute_dtype)
+        return self.transform_norm(
+            activation(self.hidden_act)(self.transform_dense(hidden_states)))
+
+    def call(self, hidden_states, table):
+        features = self.transform(hidden_states)
+        logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
+        return ops.cast(logits, "float32") + self.bias
+
+    def log_probabilities(self, hidden_states, table, targets):
+        """Natural log-probability of one token a position, without all logits in memory.
+
+        Args:
+            hidden_states: [B, T, D].
+            table: [V, D].
+            targets: [B, T] int32.
+
+        Returns:
+            [B, T] float32.
+        """
+        features = self.transform(hidden_states)
+        size, length = features.shape[-1], ops.shape(targets)[1]
+        result = tied_log_probabilities(
+            ops.reshape(features, (-1, size)), ops.cast(table, self.compute_dtype),
+            ops.convert_to_tensor(self.bias), ops.reshape(targets, (-1,)))
+        return ops.reshape(result, (-1, length))
+
+    def compute_output_shape(self, hidden_states_shape, table_shape=None):
+        return (*hidden_states_shape[:-1], self.vocab_size)
+
+    def get_config(self):
+        return super().get_config() | {
+            "vocab_size": self.vocab_size,
+            "hidden_act": self.hidden_act,
+            "initializer_range": self.initializer_range,
+            "layer_norm_eps": self.layer_norm_eps,
+        }

@@ -1,0 +1,62 @@
+"""A language model: an encoder, a head, and the token table they share."""
+
+import keras
+
+from tta.modeling.encoders import ENCODERS
+from tta.modeling.heads import TiedSoftmaxHead
+
+
+class LanguageModel(keras.Model):
+    """Gives the log-probability of every token from what its encoder lets it see.
+
+    B batch, T tokens, D hidden size, V vocabulary.
+
+    Args:
+        config: `ModelConfig`; its `model_type` names the encoder.
+        dtype: float32, or "mixed_bfloat16" (weights and sums in float32, products in bfloat16).
+
+    Call:
+        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}.
+
+    Returns:
+        {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
+
+    Raises:
+        ValueError: T is larger than `config.max_position_embeddings`.
+    """
+
+    def __init__(self, config, dtype="float32", name="language_model"):
+        super().__init__(name=name, dtype=dtype)
+        self.config = config
+        self.encoder = ENCODERS[config.model_type](config, name="encoder", dtype=dtype)
+        self.head = TiedSoftmaxHead(config.vocab_size, config.hidden_act,
+                                    config.initializer_range, config.layer_norm_eps,
+                                    name="head", dtype=dtype)
+        self.encoder.build()
+        self.head.build((None, None, config.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        encoded = self.encode(inputs, training=training)
+        return {
+            "hidden_states": encoded["hidden_states"],
+            "logits": self.head(encoded["hidden_states"], self.token_table),
+        }
+
+    @property
+    def token_table(self):
+        """[V, D] the tied token embeddings."""
+        return self.encoder.embeddings.token_table
+
+    def encode(self, inputs, training=None):
+        """The encoder's outputs alone: {"hidden_states", "embedding_output"}, each [B, T, D]."""
+        return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training)
+
+    def log_probabilities(self, inputs, targets, training=None):
+        """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32."""
+        hidden_states = self.encode(inputs, training=training)["hidden_states"]
+        return self.head.log_probabilities(hidden_states, self.token_table, targets)
+
+    def named_weights(self):
+        """{"encoder/embeddings/token_table": Variable, ...}: every trained weight by its path."""
+        return {v.path: v for v in self.trainable_variables}
