@@ -31,7 +31,7 @@ def iter_lines(path):
         InputError: the file is missing, a folder, unreadable, empty, a broken archive, or not
             UTF-8 (with the line).
     """
-    shown = _shown(path)
+    shown = shown_path(path)
     number = 0
     try:
         with _open_input(path) as stream:
@@ -67,7 +67,7 @@ def read_text(path):
     """
     text = "\n".join(iter_lines(path))
     if not text.strip():
-        raise InputError("the file is empty", _shown(path))
+        raise InputError("the file is empty", shown_path(path))
     return text
 
 
@@ -134,7 +134,8 @@ def _open_input(path):
                 yield stream
 
 
-def _shown(path):
+def shown_path(path):
+    """A path as an error message names it."""
     return "<stdin>" if str(path) == STANDARD_STREAM else path
 
 
