@@ -288,7 +288,9 @@ def _line_of_match(text, pattern, index):
 
 def _dump(value, stream, indent=None):
     try:
-        json.dump(value, stream, ensure_ascii=False, indent=indent, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        if re.search("[\ud800-\udfff]", text):  # half a surrogate pair in what was kept
+            text = json.dumps(value, indent=indent)
     except RecursionError:  # in what was kept of the file that it was read from
         raise InputError("nested too deeply to be written as JSON") from None
-    stream.write("\n")
+    stream.write(text + "\n")

@@ -233,6 +233,12 @@ def test_moses_keeps_features_with_their_hypothesis(write):
             "other keys of hypothesis and list",
         ),
         (
+            "dict",
+            {"a": {"hyp_1": {"text": "x"}, "hyp_2": {"text": "ü"}, "odd": "\ud800", "n": None}},
+            {"a": {"hyp_1": {"text": "ü"}, "hyp_2": {"text": "x"}, "odd": "\ud800", "n": None}},
+            "half a surrogate pair, which UTF-8 cannot hold, as an escape",
+        ),
+        (
             "hyporadise",
             [{"instruction": "pick", "input": ["x", "y"], "lm": [1, 2], "output": "r"}],
             [{"instruction": "pick", "input": ["y", "x"], "lm": [2, 1], "output": "r"}],
@@ -265,7 +271,8 @@ def test_moses_keeps_features_with_their_hypothesis(write):
 def test_what_else_a_json_file_said_is_kept(write, format, document, expected, why):
     (only,) = read_nbest(write(json.dumps(document))).lists
     swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])
-    assert json.loads(written([swapped], format)) == expected, why
+    text = written([swapped], format)
+    assert json.loads(text.encode()) == expected, why
 
 
 @pytest.mark.parametrize(
