@@ -6,7 +6,8 @@ from absl import flags
 def define_model():
     """--model: which model scores."""
     flags.DEFINE_string(
-        "model", None,
+        "model",
+        None,
         "Model directory (config.json, vocab.txt, model.weights.h5), or a directory of the "
         "original TensorFlow 1 code. Default: the built-in model.",
     )
@@ -19,5 +20,16 @@ def define_overwrite():
 
 def define_seed(default=0):
     """--seed: the seed of everything random."""
-    flags.DEFINE_integer("seed", default, "Seed of everything random: same seed, same result.",
-                         lower_bound=0)
+    flags.DEFINE_integer(
+        "seed", default, "Seed of everything random: same seed, same result.", lower_bound=0
+    )
+
+
+def define_boundary_tokens():
+    """--score_boundary_tokens: whether begin and end tokens count in a score."""
+    flags.DEFINE_bool(
+        "score_boundary_tokens",
+        False,
+        "Count the begin and end tokens' log-probabilities in a sentence's score. They are context "
+        "for the other tokens either way.",
+    )

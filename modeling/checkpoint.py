@@ -85,8 +85,9 @@ def load_original(directory, dtype="float32"):
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
     except (tf.errors.OpError, ValueError) as error:
-        raise InputError(f"not a readable TensorFlow checkpoint: {_first_line(error)}",
-                         prefix) from None
+        raise InputError(
+            f"not a readable TensorFlow checkpoint: {_first_line(error)}", prefix
+        ) from None
     if any("token_type_embeddings" in name for name in shapes):
         raise InputError("a checkpoint of BERT (it has token_type_embeddings), not of T-TA", prefix)
     names = original_names(config.num_hidden_layers)
@@ -98,8 +99,9 @@ def load_original(directory, dtype="float32"):
         try:
             values[ours] = reader.get_tensor(theirs)
         except tf.errors.OpError as error:
-            raise InputError(f"variable {theirs} cannot be read: {_first_line(error)}",
-                             prefix) from None
+            raise InputError(
+                f"variable {theirs} cannot be read: {_first_line(error)}", prefix
+            ) from None
     assign_weights(model, values, prefix)
     return model
 

@@ -76,13 +76,22 @@ class ModelConfig:
             "hidden_size must be a multiple of num_attention_heads",
             f"{self.hidden_size} and {self.num_attention_heads}",
         )
-        _require(self.hidden_act in ("gelu", "relu"), "hidden_act must be gelu or relu",
-                 repr(self.hidden_act))
+        _require(
+            self.hidden_act in ("gelu", "relu"),
+            "hidden_act must be gelu or relu",
+            repr(self.hidden_act),
+        )
         token = self.first_query_token_id
-        _require(token is None or 0 <= token < self.vocab_size,
-                 "first_query_token_id must be null or a token's id", token)
-        _require(self.num_parameters <= MAX_PARAMETERS,
-                 f"a model has at most {MAX_PARAMETERS:,} parameters", f"{self.num_parameters:,}")
+        _require(
+            token is None or 0 <= token < self.vocab_size,
+            "first_query_token_id must be null or a token's id",
+            token,
+        )
+        _require(
+            self.num_parameters <= MAX_PARAMETERS,
+            f"a model has at most {MAX_PARAMETERS:,} parameters",
+            f"{self.num_parameters:,}",
+        )
 
     @property
     def num_parameters(self):
@@ -115,8 +124,9 @@ class ModelConfig:
         values = {key: value for key, value in values.items() if key not in IGNORED_KEYS}
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise InputError(f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}",
-                             path)
+            raise InputError(
+                f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}", path
+            )
         if "vocab_size" not in values:
             raise InputError("vocab_size is missing", path)
         try:

@@ -28,8 +28,16 @@ class Embeddings(keras.layers.Layer):
         ValueError: T is larger than P.
     """
 
-    def __init__(self, vocab_size, hidden_size, max_position_embeddings, dropout=0.0,
-                 epsilon=1e-12, initializer_range=0.02, **kwargs):
+    def __init__(
+        self,
+        vocab_size,
+        hidden_size,
+        max_position_embeddings,
+        dropout=0.0,
+        epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
@@ -42,12 +50,17 @@ class Embeddings(keras.layers.Layer):
         start = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         # Cast where they are used, so that a lookup casts T rows and not V.
         self.token_table = self.add_weight(
-            (self.vocab_size, self.hidden_size), start, name="token_table", autocast=False)
+            (self.vocab_size, self.hidden_size), start, name="token_table", autocast=False
+        )
         self.position_table = self.add_weight(
-            (self.max_position_embeddings, self.hidden_size), start.clone(),
-            name="position_table", autocast=False)
-        self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm",
-                                                    dtype=self.dtype_policy)
+            (self.max_position_embeddings, self.hidden_size),
+            start.clone(),
+            name="position_table",
+            autocast=False,
+        )
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=self.epsilon, name="norm", dtype=self.dtype_policy
+        )
         self.norm.build((None, None, self.hidden_size))
         self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
 
@@ -75,8 +88,10 @@ class Embeddings(keras.layers.Layer):
     def _positions(self, input_ids):
         length = input_ids.shape[1]
         if length is not None and length > self.max_position_embeddings:
-            raise ValueError(f"a sequence has at most {self.max_position_embeddings} positions "
-                             f"(max_position_embeddings), not {length}")
+            raise ValueError(
+                f"a sequence has at most {self.max_position_embeddings} positions "
+                f"(max_position_embeddings), not {length}"
+            )
         return self.position_table[: ops.shape(input_ids)[1]]  # [T, D]
 
     def _finish(self, x, training):

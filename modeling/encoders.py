@@ -31,9 +31,17 @@ class SelfMaskedSelfAttentionBlock(keras.layers.Layer):
         [B, T, D], the next layer's query.
     """
 
-    def __init__(self, num_attention_heads, intermediate_size, hidden_act="gelu",
-                 hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-                 initializer_range=0.02, layer_norm_eps=1e-12, **kwargs):
+    def __init__(
+        self,
+        num_attention_heads,
+        intermediate_size,
+        hidden_act="gelu",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=0.02,
+        layer_norm_eps=1e-12,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.settings = {
             "num_attention_heads": num_attention_heads,
@@ -46,14 +54,21 @@ class SelfMaskedSelfAttentionBlock(keras.layers.Layer):
         }
         policy = self.dtype_policy
         self.attention = DiagonalMaskedSelfAttention(
-            num_attention_heads, attention_probs_dropout_prob, initializer_range,
-            name="attention", dtype=policy)
-        self.attention_norm = AddNorm(hidden_dropout_prob, layer_norm_eps,
-                                      name="attention_norm", dtype=policy)
-        self.feed_forward = FeedForward(intermediate_size, hidden_act, initializer_range,
-                                        name="feed_forward", dtype=policy)
-        self.feed_forward_norm = AddNorm(hidden_dropout_prob, layer_norm_eps,
-                                         name="feed_forward_norm", dtype=policy)
+            num_attention_heads,
+            attention_probs_dropout_prob,
+            initializer_range,
+            name="attention",
+            dtype=policy,
+        )
+        self.attention_norm = AddNorm(
+            hidden_dropout_prob, layer_norm_eps, name="attention_norm", dtype=policy
+        )
+        self.feed_forward = FeedForward(
+            intermediate_size, hidden_act, initializer_range, name="feed_forward", dtype=policy
+        )
+        self.feed_forward_norm = AddNorm(
+            hidden_dropout_prob, layer_norm_eps, name="feed_forward_norm", dtype=policy
+        )
 
     def build(self, query_shape, key_value_shape=None, padding_mask_shape=None):
         self.attention.build(query_shape, query_shape)
@@ -95,15 +110,27 @@ class TTAEncoder(keras.layers.Layer):
         super().__init__(**kwargs)
         self.config = config
         self.embeddings = Embeddings(
-            config.vocab_size, config.hidden_size, config.max_position_embeddings,
-            config.hidden_dropout_prob, config.layer_norm_eps, config.initializer_range,
-            name="embeddings", dtype=self.dtype_policy)
+            config.vocab_size,
+            config.hidden_size,
+            config.max_position_embeddings,
+            config.hidden_dropout_prob,
+            config.layer_norm_eps,
+            config.initializer_range,
+            name="embeddings",
+            dtype=self.dtype_policy,
+        )
         self.blocks = [
             SelfMaskedSelfAttentionBlock(
-                config.num_attention_heads, config.intermediate_size, config.hidden_act,
-                config.hidden_dropout_prob, config.attention_probs_dropout_prob,
-                config.initializer_range, config.layer_norm_eps,
-                name=f"layer_{i}", dtype=self.dtype_policy)
+                config.num_attention_heads,
+                config.intermediate_size,
+                config.hidden_act,
+                config.hidden_dropout_prob,
+                config.attention_probs_dropout_prob,
+                config.initializer_range,
+                config.layer_norm_eps,
+                name=f"layer_{i}",
+                dtype=self.dtype_policy,
+            )
             for i in range(config.num_hidden_layers)
         ]
 
@@ -115,7 +142,8 @@ class TTAEncoder(keras.layers.Layer):
     def call(self, input_ids, padding_mask, training=None):
         key_value = self.embeddings(input_ids, training=training)
         query = self.embeddings.first_query(
-            input_ids, self.config.first_query_token_id, training=training)  # [1, T, D]
+            input_ids, self.config.first_query_token_id, training=training
+        )  # [1, T, D]
         for block in self.blocks:
             query = block(query, key_value, padding_mask, training=training)
         return {"hidden_states": query, "embedding_output": key_value}

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from tta.modeling.layers import activation, dense
-from tta.modeling.losses import tied_log_probabilities
+from tta.modeling.losses import tied_cross_entropy, tied_log_probabilities
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -28,8 +28,9 @@ class TiedSoftmaxHead(keras.layers.Layer):
         [B, T, V] float32 logits; their softmax is the distribution over the vocabulary.
     """
 
-    def __init__(self, vocab_size, hidden_act="gelu", initializer_range=0.02,
-                 layer_norm_eps=1e-12, **kwargs):
+    def __init__(
+        self, vocab_size, hidden_act="gelu", initializer_range=0.02, layer_norm_eps=1e-12, **kwargs
+    ):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.hidden_act = hidden_act
@@ -38,19 +39,20 @@ class TiedSoftmaxHead(keras.layers.Layer):
 
     def build(self, hidden_states_shape, table_shape=None):
         size = hidden_states_shape[-1]
-        self.transform_dense = dense(size, self.initializer_range, name="transform",
-                                     dtype=self.dtype_policy)
+        self.transform_dense = dense(
+            size, self.initializer_range, name="transform", dtype=self.dtype_policy
+        )
         self.transform_dense.build((None, None, size))
         self.transform_norm = keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_eps, name="transform_norm", dtype=self.dtype_policy)
+            epsilon=self.layer_norm_eps, name="transform_norm", dtype=self.dtype_policy
+        )
         self.transform_norm.build((None, None, size))
         self.bias = self.add_weight((self.vocab_size,), "zeros", name="bias", autocast=False)
 
     def transform(self, hidden_states):
         """[B, T, D] -> [B, T, D], ready for the product with the table."""
         hidden_states = ops.cast(hidden_states, self.compute_dtype)
-        return self.transform_norm(
-            activation(self.hidden_act)(self.transform_dense(hidden_states)))
+        return self.transform_norm(activation(self.hidden_act)(self.transform_dense(hidden_states)))
 
     def call(self, hidden_states, table):
         features = self.transform(hidden_states)
@@ -68,12 +70,36 @@ class TiedSoftmaxHead(keras.layers.Layer):
         Returns:
             [B, T] float32.
         """
-        features = self.transform(hidden_states)
-        size, length = features.shape[-1], ops.shape(targets)[1]
+        features = self._rows(hidden_states)
         result = tied_log_probabilities(
-            ops.reshape(features, (-1, size)), ops.cast(table, self.compute_dtype),
-            ops.convert_to_tensor(self.bias), ops.reshape(targets, (-1,)))
-        return ops.reshape(result, (-1, length))
+            features, table, ops.convert_to_tensor(self.bias), ops.reshape(targets, (-1,))
+        )
+        return ops.reshape(result, ops.shape(targets))
+
+    def cross_entropy(self, hidden_states, table, targets, weights):
+        """-sum(weights * log-probabilities of the targets), made for training.
+
+        Args:
+            hidden_states: [B, T, D].
+            table: [V, D].
+            targets: [B, T] int32.
+            weights: [B, T] float32; 0 leaves a position out.
+
+        Returns:
+            [] float32, natural log.
+        """
+        return tied_cross_entropy(
+            self._rows(hidden_states),
+            table,
+            self.bias,
+            ops.reshape(targets, (-1,)),
+            ops.reshape(weights, (-1,)),
+        )
+
+    def _rows(self, hidden_states):
+        """[B, T, D] -> transformed [B * T, D]."""
+        features = self.transform(hidden_states)
+        return ops.reshape(features, (-1, features.shape[-1]))
 
     def compute_output_shape(self, hidden_states_shape, table_shape=None):
         return (*hidden_states_shape[:-1], self.vocab_size)

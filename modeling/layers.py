@@ -7,7 +7,8 @@ from keras import ops
 def dense(units, initializer_range, **kwargs):
     """A dense layer that starts as BERT's: truncated normal kernel, zero bias."""
     return keras.layers.Dense(
-        units, kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+        units,
+        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
         **kwargs,
     )
 
@@ -41,11 +42,16 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, input_shape):
         size = input_shape[-1]
-        self.intermediate_dense = dense(self.intermediate_size, self.initializer_range,
-                                        name="intermediate", dtype=self.dtype_policy)
+        self.intermediate_dense = dense(
+            self.intermediate_size,
+            self.initializer_range,
+            name="intermediate",
+            dtype=self.dtype_policy,
+        )
         self.intermediate_dense.build((None, None, size))
-        self.output_dense = dense(size, self.initializer_range, name="output",
-                                  dtype=self.dtype_policy)
+        self.output_dense = dense(
+            size, self.initializer_range, name="output", dtype=self.dtype_policy
+        )
         self.output_dense.build((None, None, self.intermediate_size))
 
     def call(self, x):
@@ -85,8 +91,9 @@ class AddNorm(keras.layers.Layer):
 
     def build(self, x_shape, residual_shape=None):
         self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
-        self.norm = keras.layers.LayerNormalization(epsilon=self.epsilon, name="norm",
-                                                    dtype=self.dtype_policy)
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=self.epsilon, name="norm", dtype=self.dtype_policy
+        )
         self.norm.build((None, None, x_shape[-1]))
 
     def call(self, x, residual, training=None):

@@ -29,9 +29,14 @@ class LanguageModel(keras.Model):
         super().__init__(name=name, dtype=dtype)
         self.config = config
         self.encoder = ENCODERS[config.model_type](config, name="encoder", dtype=dtype)
-        self.head = TiedSoftmaxHead(config.vocab_size, config.hidden_act,
-                                    config.initializer_range, config.layer_norm_eps,
-                                    name="head", dtype=dtype)
+        self.head = TiedSoftmaxHead(
+            config.vocab_size,
+            config.hidden_act,
+            config.initializer_range,
+            config.layer_norm_eps,
+            name="head",
+            dtype=dtype,
+        )
         self.encoder.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
@@ -56,6 +61,11 @@ class LanguageModel(keras.Model):
         """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32."""
         hidden_states = self.encode(inputs, training=training)["hidden_states"]
         return self.head.log_probabilities(hidden_states, self.token_table, targets)
+
+    def cross_entropy(self, inputs, targets, weights, training=None):
+        """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: []."""
+        hidden_states = self.encode(inputs, training=training)["hidden_states"]
+        return self.head.cross_entropy(hidden_states, self.token_table, targets, weights)
 
     def named_weights(self):
         """{"encoder/embeddings/token_table": Variable, ...}: every trained weight by its path."""

@@ -36,8 +36,10 @@ def load_weights(model, path):
     try:
         with h5py.File(path, "r") as file:
             file.visititems(
-                lambda name, item: values.__setitem__(name, item[()])
-                if isinstance(item, h5py.Dataset) else None)
+                lambda name, item: (
+                    values.__setitem__(name, item[()]) if isinstance(item, h5py.Dataset) else None
+                )
+            )
     except FileNotFoundError:
         raise InputError("no such file", path) from None
     except (OSError, RuntimeError, KeyError, ValueError) as error:
@@ -64,8 +66,11 @@ def assign_weights(model, values, source):
     for name, variable in weights.items():
         value = np.asarray(values[name])
         if value.shape != tuple(variable.shape):
-            raise InputError(f"weight {name} has shape {list(value.shape)}, "
-                             f"the config asks for {list(variable.shape)}", source)
+            raise InputError(
+                f"weight {name} has shape {list(value.shape)}, "
+                f"the config asks for {list(variable.shape)}",
+                source,
+            )
         if not np.isfinite(value).all():
             raise InputError(f"weight {name} holds values that are not finite", source)
         variable.assign(value.astype("float32"))

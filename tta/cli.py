@@ -43,8 +43,11 @@ def run(main):
 
 
 def _wants_help(argv):
-    return any(a.lstrip("-").partition("=")[0] in {"help", "helpfull", "helpshort", "helpxml", "h"}
-               for a in argv[1:] if a.startswith("-"))
+    return any(
+        a.lstrip("-").partition("=")[0] in {"help", "helpfull", "helpshort", "helpxml", "h"}
+        for a in argv[1:]
+        if a.startswith("-")
+    )
 
 
 def _stop(message, status):

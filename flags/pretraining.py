@@ -1,0 +1,88 @@
+"""Flags of run_pretraining.py; BERT's names where BERT has one."""
+
+from absl import flags
+
+from tta.flags import common
+
+
+def define():
+    """Defines every flag of the command."""
+    flags.DEFINE_string("input_dir", None, "Folder that tta-create-tfrecords wrote.", required=True)
+    flags.DEFINE_string(
+        "vocab_file", None, "The vocabulary of the shards. Default: vocab.txt in --input_dir."
+    )
+    flags.DEFINE_string("config_file", None, "The model's config.json.", required=True)
+    flags.DEFINE_string(
+        "output_dir",
+        None,
+        "Folder for checkpoints, logs and, at the end, the model. A run that was stopped goes on "
+        "from the last checkpoint in it.",
+        required=True,
+    )
+    flags.DEFINE_enum(
+        "objective",
+        "lae",
+        ["lae"],
+        "lae: language autoencoding, T-TA's (every token from all the others).",
+    )
+    flags.DEFINE_integer("num_train_steps", 100_000, "Steps in all.", lower_bound=1)
+    flags.DEFINE_integer(
+        "num_warmup_steps", 1_000, "Steps over which the rate rises from 0.", lower_bound=0
+    )
+    flags.DEFINE_integer(
+        "train_batch_tokens",
+        4096,
+        "Tokens in a batch of one replica, padding included.",
+        lower_bound=1,
+    )
+    flags.DEFINE_float(
+        "learning_rate", 1e-4, "The highest rate, at the end of the warm-up.", lower_bound=0.0
+    )
+    flags.DEFINE_float(
+        "adam_beta_1",
+        0.9,
+        "AdamW's decay of the mean, in [0, 1).",
+        lower_bound=0.0,
+        upper_bound=1.0,
+    )
+    flags.DEFINE_float(
+        "adam_beta_2",
+        0.999,
+        "AdamW's decay of the mean square, in [0, 1).",
+        lower_bound=0.0,
+        upper_bound=1.0,
+    )
+    flags.DEFINE_float(
+        "weight_decay", 0.01, "Decoupled decay; LayerNorm and biases have none.", lower_bound=0.0
+    )
+    flags.DEFINE_float("clip_norm", 1.0, "Largest norm of all gradients together.", lower_bound=0.0)
+    flags.DEFINE_float(
+        "dropout",
+        None,
+        "Share dropped from sub-layers and attention; default: the config's.",
+        lower_bound=0.0,
+        upper_bound=0.999,
+    )
+    flags.DEFINE_enum(
+        "mixed_precision",
+        "float32",
+        ["float32", "bfloat16"],
+        "Type of products; weights and sums stay float32.",
+    )
+    flags.DEFINE_integer("save_checkpoints_steps", 500, "Steps between checkpoints.", lower_bound=1)
+    flags.DEFINE_integer("eval_steps", 2_000, "Steps between evaluations.", lower_bound=1)
+    flags.DEFINE_integer(
+        "max_eval_batches", None, "Batches an evaluation reads; default: all.", lower_bound=1
+    )
+    flags.DEFINE_integer("log_steps", 50, "Steps between log entries.", lower_bound=1)
+    flags.DEFINE_enum(
+        "weights_dtype",
+        "float32",
+        ["float32", "float16"],
+        "Type of the weights in the finished model directory.",
+    )
+    flags.DEFINE_bool(
+        "deterministic", False, "Bit-equal results on every run of the same command (slower)."
+    )
+    common.define_boundary_tokens()
+    common.define_seed()

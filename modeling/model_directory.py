@@ -1,0 +1,55 @@
+"""A model directory: `config.json`, `vocab.txt`, `model.weights.h5`, `README.md`."""
+
+from pathlib import Path
+
+from tta.errors import InputError
+from tta.modeling.config import ModelConfig
+from tta.modeling.models import LanguageModel
+from tta.modeling.weights import load_weights, save_weights
+
+CONFIG, VOCABULARY, WEIGHTS, README = "config.json", "vocab.txt", "model.weights.h5", "README.md"
+
+
+def load_model(directory, dtype="float32"):
+    """Builds the model of a model directory, or of a directory of the original TF 1 code.
+
+    Args:
+        directory: path.
+        dtype: as in `LanguageModel`.
+
+    Returns:
+        `LanguageModel` with the directory's weights.
+
+    Raises:
+        InputError: a file is missing or damaged, or files do not fit each other.
+    """
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise InputError("no such model directory", directory)
+    if not (directory / WEIGHTS).exists():
+        from tta.modeling.checkpoint import is_original, load_original
+
+        if is_original(directory):
+            return load_original(directory, dtype)
+        if not (directory / CONFIG).exists():
+            raise InputError(f"not a model directory: it has no {CONFIG}", directory)
+        raise InputError(f"it has no {WEIGHTS}: its training has not finished", directory)
+    model = LanguageModel(ModelConfig.from_json(directory / CONFIG), dtype=dtype)
+    load_weights(model, directory / WEIGHTS)
+    return model
+
+
+def save_model(model, directory, readme, weights_dtype="float32"):
+    """Writes config, weights and README into a directory; weights last, for they say it is done.
+
+    Args:
+        model: `LanguageModel`.
+        directory: made if needed; `vocab.txt` is the caller's.
+        readme: text of README.md: what it was trained on, how long, what it scores.
+        weights_dtype: "float32" or "float16".
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    model.config.to_json(directory / CONFIG)
+    (directory / README).write_text(readme, encoding="utf-8")
+    save_weights(model, directory / WEIGHTS, weights_dtype)

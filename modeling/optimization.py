@@ -1,0 +1,99 @@
+"""BERT's optimizer and learning rate."""
+
+import keras
+from keras import ops
+
+# Weights that are not pulled towards zero, by the end of their path.
+NOT_DECAYED = ("bias", "beta", "gamma")
+
+
+class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """From 0 up to `peak` over the warm-up, then in a straight line down to 0 at the last step.
+
+    Args:
+        peak: the highest rate.
+        num_warmup_steps: steps until it is reached; 0 starts with it.
+        num_train_steps: steps in all; larger than num_warmup_steps.
+    """
+
+    def __init__(self, peak, num_warmup_steps, num_train_steps):
+        if not 0 <= num_warmup_steps < num_train_steps:
+            raise ValueError(
+                "num_warmup_steps must lie in [0, num_train_steps), "
+                f"not {num_warmup_steps} of {num_train_steps}"
+            )
+        self.peak = peak
+        self.num_warmup_steps = num_warmup_steps
+        self.num_train_steps = num_train_steps
+
+    def __call__(self, step):
+        # The first step (step = 0) is the first of the warm-up, with a rate above 0.
+        step = ops.cast(step, "float32")
+        up = (step + 1.0) / max(self.num_warmup_steps, 1)
+        down = (self.num_train_steps - step) / (self.num_train_steps - self.num_warmup_steps)
+        return self.peak * ops.minimum(1.0, ops.minimum(up, down))
+
+    def get_config(self):
+        return {
+            "peak": self.peak,
+            "num_warmup_steps": self.num_warmup_steps,
+            "num_train_steps": self.num_train_steps,
+        }
+
+
+class BertAdamW(keras.optimizers.Optimizer):
+    """Adam with decoupled weight decay as BERT's: no bias correction, epsilon outside the root.
+
+    m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= rate (m / (sqrt(v) + eps) + decay w)
+
+    Args:
+        learning_rate: a float or a schedule.
+        beta_1, beta_2, epsilon: as above.
+        weight_decay: decay above; LayerNorm weights and biases have none.
+        global_clipnorm: gradients are scaled down to this norm, all weights taken together.
+    """
+
+    def __init__(
+        self,
+        learning_rate,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        weight_decay=0.01,
+        global_clipnorm=1.0,
+        name="bert_adamw",
+    ):
+        super().__init__(
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            global_clipnorm=global_clipnorm,
+            name=name,
+        )
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.exclude_from_weight_decay(var_names=[rf"{name}$" for name in NOT_DECAYED])
+
+    def build(self, variables):
+        if self.built:
+            return
+        super().build(variables)
+        self.first_moments, self.second_moments = self.add_optimizer_variables(
+            variables, ["first_moment", "second_moment"]
+        )
+
+    def update_step(self, gradient, variable, learning_rate):
+        rate = ops.cast(learning_rate, variable.dtype)
+        gradient = ops.cast(gradient, variable.dtype)
+        index = self._get_variable_index(variable)
+        m, v = self.first_moments[index], self.second_moments[index]
+        self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
+        self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
+        self.assign_sub(variable, rate * m / (ops.sqrt(v) + self.epsilon))
+
+    def get_config(self):
+        return super().get_config() | {
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }

@@ -1,0 +1,321 @@
+"""The training loop: steps under a strategy, evaluation, checkpoints, and going on from them."""
+
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+from tta.errors import InputError
+
+
+@dataclass(frozen=True)
+class TrainerConfig:
+    """How long a run is, and how often it looks up.
+
+    Attributes:
+        num_train_steps: steps in all.
+        save_every_steps, eval_every_steps, log_every_steps: at the last step, all three happen.
+        max_eval_batches: batches an evaluation reads; None, all of them.
+        score_boundary_tokens: whether begin and end tokens count in an evaluation.
+    """
+
+    num_train_steps: int
+    save_every_steps: int = 500
+    eval_every_steps: int = 1000
+    log_every_steps: int = 50
+    max_eval_batches: int | None = None
+    score_boundary_tokens: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Held-out results, natural log.
+
+    Attributes:
+        nll: mean negative log-likelihood of a token, over all tokens.
+        pseudo_perplexity_mean, pseudo_perplexity_median: over sentences, of each one's
+            exp(-mean log-likelihood of its tokens) (paper, Table 7: "a" and "m").
+        num_tokens, num_sentences: what was counted.
+    """
+
+    nll: float
+    pseudo_perplexity_mean: float
+    pseudo_perplexity_median: float
+    num_tokens: int
+    num_sentences: int
+
+    def __str__(self):
+        return (
+            f"nll {self.nll:.4f} a token (ln), pseudo-perplexity mean "
+            f"{self.pseudo_perplexity_mean:.2f} median {self.pseudo_perplexity_median:.2f} "
+            f"over {self.num_sentences:,} sentences, {self.num_tokens:,} tokens"
+        )
+
+
+def evaluate(model, objective, batches, score_boundary_tokens=False, max_batches=None):
+    """True log-likelihood of held-out sentences: no dropout, no padding, no smoothing.
+
+    Args:
+        model: `LanguageModel`.
+        objective: as in `tta.modeling.objectives`.
+        batches: iterable of batches, as `tta.data.pipeline` makes.
+        score_boundary_tokens: whether begin and end tokens count.
+        max_batches: read no more than these; None reads all.
+
+    Returns:
+        `Evaluation`.
+
+    Raises:
+        InputError: there is no token to score.
+    """
+
+    @tf.function(reduce_retracing=True, autograph=False)
+    def sentence_sums(batch):
+        inputs, targets, weights = objective(batch)
+        if not score_boundary_tokens:
+            weights *= _inner(batch["padding_mask"])
+        scores = model.log_probabilities(inputs, targets, training=False)
+        return tf.reduce_sum(scores * weights, axis=1), tf.reduce_sum(weights, axis=1)
+
+    sums, counts = [], []
+    for index, batch in enumerate(batches):
+        if max_batches is not None and index >= max_batches:
+            break
+        total, count = sentence_sums(batch)
+        sums.append(total.numpy().astype(np.float64))
+        counts.append(count.numpy().astype(np.int64))
+    sums, counts = np.concatenate(sums or [[]]), np.concatenate(counts or [[]])
+    sums, counts = sums[counts > 0], counts[counts > 0]
+    if not counts.size:
+        raise InputError("the held-out set has no token to score")
+    perplexities = np.exp(-sums / counts)
+    return Evaluation(
+        nll=float(-sums.sum() / counts.sum()),
+        pseudo_perplexity_mean=float(perplexities.mean()),
+        pseudo_perplexity_median=float(np.median(perplexities)),
+        num_tokens=int(counts.sum()),
+        num_sentences=int(counts.size),
+    )
+
+
+def _inner(padding_mask):
+    """[B, T] float32: 1 at real tokens but the first and the last."""
+    after = tf.pad(padding_mask[:, 1:], [[0, 0], [0, 1]])
+    positions = tf.range(tf.shape(padding_mask)[1])[None]
+    return tf.cast(padding_mask & after & (positions > 0), tf.float32)
+
+
+@dataclass(eq=False)
+class Trainer:
+    """Trains a model, and goes on from the last checkpoint wherever it was stopped.
+
+    A step's batch depends on the seed, the epoch and the position in it alone, and a checkpoint
+    holds these along with weights, optimizer and dropout state: a run that was killed ends with
+    the weights of one that was not.
+
+    Attributes:
+        model: `LanguageModel`, built under the strategy's scope.
+        optimizer: Keras optimizer, likewise.
+        objective: as in `tta.modeling.objectives`.
+        epoch_batches: epoch number -> `tf.data.Dataset` of that epoch's batches.
+        heldout_batches: () -> iterable of batches, or None.
+        output_dir: `checkpoints/` and `logs/` (TensorBoard) are made in it.
+        config: `TrainerConfig`.
+        strategy: `tf.distribute.Strategy`.
+    """
+
+    model: object
+    optimizer: object
+    objective: object
+    epoch_batches: object
+    heldout_batches: object
+    output_dir: Path
+    config: TrainerConfig
+    strategy: object = field(default_factory=tf.distribute.get_strategy)
+
+    def __post_init__(self):
+        self.output_dir = Path(self.output_dir)
+        with self.strategy.scope():
+            self.optimizer.build(self.model.trainable_variables)
+            self.position = {
+                name: tf.Variable(0, dtype=tf.int64, name=name)
+                for name in ("step", "epoch", "batch", "tokens")
+            }
+        # By name: a list would tie the checkpoint to the order of creation.
+        state = {v.path: v.value for v in [*self.model.variables, *self.optimizer.variables]}
+        self.checkpoint = tf.train.Checkpoint(
+            **self.position, state={name.replace("/", "."): v for name, v in state.items()}
+        )
+        self.manager = tf.train.CheckpointManager(
+            self.checkpoint, str(self.output_dir / "checkpoints"), max_to_keep=2
+        )
+        self.last_evaluation = None
+        self._stop_requested = False
+
+    @property
+    def step(self):
+        """Steps done so far."""
+        return int(self.position["step"].numpy())
+
+    def restore(self):
+        """Goes back to the last checkpoint; returns the steps done, 0 where there is none.
+
+        Raises:
+            InputError: the checkpoint is unreadable or of another model.
+        """
+        path = self.manager.latest_checkpoint
+        if path is None:
+            return 0
+        try:
+            self.checkpoint.restore(path).assert_consumed()
+        except (tf.errors.OpError, AssertionError, ValueError) as error:
+            rule = str(error).strip().splitlines()[0]
+            raise InputError(f"the checkpoint cannot be restored: {rule}", path) from None
+        return self.step
+
+    def save(self):
+        """Writes a checkpoint; the one before stays until it is complete."""
+        return self.manager.save(checkpoint_number=self.step)
+
+    def train(self):
+        """Trains up to `num_train_steps`, from the last checkpoint on.
+
+        SIGTERM makes it save and stop after the step under way.
+
+        Returns:
+            True if the last step was reached, False if it was told to stop.
+
+        Raises:
+            InputError: a loss is not finite, a shard is damaged, or there is no batch at all. The
+                last good checkpoint stays.
+        """
+        config = self.config
+        start = self.restore()
+        previous = signal.signal(signal.SIGTERM, lambda *_: setattr(self, "_stop_requested", True))
+        writer = tf.summary.create_file_writer(str(self.output_dir / "logs"))
+        bar = tqdm(
+            total=config.num_train_steps,
+            initial=start,
+            unit="step",
+            smoothing=0.05,
+            dynamic_ncols=True,
+            mininterval=1.0,
+        )
+        try:
+            with writer.as_default(), bar:
+                self._run(bar)
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+        return self.step >= config.num_train_steps
+
+    def _run(self, bar):
+        config = self.config
+        recent, since, tokens = [], time.monotonic(), 0
+        for batch in self._batches():
+            loss, num_tokens = self._step(batch)
+            recent.append(loss)
+            tokens += int(num_tokens)
+            step = self.step
+            last = step >= config.num_train_steps
+            stop = last or self._stop_requested
+
+            def due(every, step=step, stop=stop):
+                return stop or step % every == 0
+
+            if due(config.log_every_steps) or due(config.save_every_steps):
+                losses = np.array(recent, np.float64)
+                self._check_finite(losses, step)
+            if due(config.log_every_steps):
+                rate = tokens / max(time.monotonic() - since, 1e-9)
+                self._log(bar, step, losses.mean(), rate)
+                recent, since, tokens = [], time.monotonic(), 0
+            bar.update(1)
+            if due(config.save_every_steps):
+                self.save()
+            if self.heldout_batches and (last or step % config.eval_every_steps == 0):
+                self._evaluate(bar, step)
+            if stop:
+                return
+
+    def _batches(self):
+        """Batches from the restored position on, epoch after epoch, for the steps that are left."""
+        while self.step < self.config.num_train_steps:
+            epoch = int(self.position["epoch"].numpy())
+            skip = int(self.position["batch"].numpy())
+            dataset = self.epoch_batches(epoch).skip(skip)
+            empty = skip == 0
+            try:
+                for batch in self.strategy.experimental_distribute_dataset(dataset):
+                    empty = False
+                    yield batch
+            except tf.errors.DataLossError as error:
+                raise InputError(
+                    f"a training shard is truncated or damaged: {error.message.splitlines()[0]}"
+                ) from None
+            if empty:
+                raise InputError("the training set holds no sentence")
+            self.position["epoch"].assign_add(1)
+            self.position["batch"].assign(0)
+
+    @tf.function(reduce_retracing=True, autograph=False)
+    def _step(self, batch):
+        """One update. Returns (mean loss of a target, number of targets) over all replicas."""
+
+        def update(batch):
+            inputs, targets, weights = self.objective(batch)
+            replicas = tf.distribute.get_replica_context()
+            count = replicas.all_reduce(tf.distribute.ReduceOp.SUM, tf.reduce_sum(weights))
+            with tf.GradientTape() as tape:
+                loss = self.model.cross_entropy(inputs, targets, weights / count, training=True)
+            variables = self.model.trainable_variables
+            gradients = tape.gradient(loss, [v.value for v in variables])
+            self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
+            return loss, count
+
+        loss, count = self.strategy.run(update, args=(batch,))
+        loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
+        count = self.strategy.reduce(tf.distribute.ReduceOp.MEAN, count, axis=None)
+        self.position["step"].assign_add(1)
+        self.position["batch"].assign_add(1)
+        self.position["tokens"].assign_add(tf.cast(count, tf.int64))
+        return loss, count
+
+    def _check_finite(self, losses, step):
+        bad = np.flatnonzero(~np.isfinite(losses))
+        if bad.size:
+            first = step - len(losses) + 1 + int(bad[0])
+            kept = self.manager.latest_checkpoint or "none yet"
+            raise InputError(
+                f"the loss became {losses[bad[0]]} at step {first}; the last good "
+                f"checkpoint is {kept}. Try a lower --learning_rate or a longer "
+                "--num_warmup_steps"
+            )
+
+    def _log(self, bar, step, loss, rate):
+        learning_rate = float(self.optimizer.learning_rate)
+        tf.summary.scalar("train/loss", loss, step=step)
+        tf.summary.scalar("train/tokens_per_second", rate, step=step)
+        tf.summary.scalar("train/learning_rate", learning_rate, step=step)
+        bar.set_postfix_str(f"loss {loss:.3f}, {rate:,.0f} tokens/s, rate {learning_rate:.1e}")
+
+    def _evaluate(self, bar, step):
+        result = evaluate(
+            self.model,
+            self.objective,
+            self.heldout_batches(),
+            self.config.score_boundary_tokens,
+            self.config.max_eval_batches,
+        )
+        self.last_evaluation = result
+        tf.summary.scalar("heldout/nll", result.nll, step=step)
+        tf.summary.scalar(
+            "heldout/pseudo_perplexity_mean", result.pseudo_perplexity_mean, step=step
+        )
+        tf.summary.scalar(
+            "heldout/pseudo_perplexity_median", result.pseudo_perplexity_median, step=step
+        )
+        bar.write(f"step {step}: held-out {result}", file=bar.fp)

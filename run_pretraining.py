@@ -1,0 +1,182 @@
+"""Trains a language model on TFRecord shards, and goes on where it was stopped: --help."""
+
+import json
+import sys
+from pathlib import Path
+
+from absl import flags
+
+from tta import cli
+from tta.data.files import open_output
+from tta.data.tfrecord import load_dataset_info, shard_paths
+from tta.data.vocabulary import Vocabulary
+from tta.errors import InputError
+from tta.flags import pretraining as command_flags
+
+FLAGS = flags.FLAGS
+
+# Flags that may change when a run goes on: they say how often it looks up, not what it computes.
+FREE_TO_CHANGE = {
+    "save_checkpoints_steps",
+    "eval_steps",
+    "max_eval_batches",
+    "log_steps",
+    "weights_dtype",
+    "score_boundary_tokens",
+}
+
+
+def main():
+    """Flags -> a trainer -> a model directory."""
+    info = load_dataset_info(FLAGS.input_dir)
+    vocabulary = matching_vocabulary(info)
+    output_dir = Path(FLAGS.output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    remember_flags(output_dir / "run.json")
+
+    trainer, config = make_trainer(info, vocabulary, output_dir)
+    config.to_json(output_dir / "config.json")
+    if not trainer.train():
+        print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        return
+    from tta.modeling.model_directory import save_model
+
+    vocabulary.save(output_dir / "vocab.txt", overwrite=True)
+    save_model(trainer.model, output_dir, readme(info, trainer), FLAGS.weights_dtype)
+    print(output_dir)
+
+
+def matching_vocabulary(info):
+    """The vocabulary, checked to be the one that the shards were written with."""
+    vocabulary = Vocabulary.from_file(FLAGS.vocab_file or Path(FLAGS.input_dir) / "vocab.txt")
+    if vocabulary.sha256 != info["vocab_sha256"]:
+        raise InputError(
+            f"not the vocabulary that {FLAGS.input_dir} was written with", vocabulary.path
+        )
+    return vocabulary
+
+
+def remember_flags(path):
+    """Writes the run's flags, or refuses to go on with others than the run began with."""
+    flags_now = {
+        f.name: f.value
+        for module in ("tta.flags.pretraining", "tta.flags.common")
+        for f in FLAGS.flags_by_module_dict().get(module, ())
+    }
+    if path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        for name, value in flags_now.items():
+            if name not in FREE_TO_CHANGE and before.get(name) != value:
+                raise InputError(
+                    f"this run began with --{name}={before.get(name)}, not {value}; "
+                    "choose another --output_dir",
+                    path,
+                )
+    with open_output(path, overwrite=True) as file:
+        file.write(json.dumps(flags_now, indent=2) + "\n")
+
+
+def make_trainer(info, vocabulary, output_dir):
+    """Puts data, model, objective and optimizer together."""
+    import keras
+    import tensorflow as tf
+
+    from tta.data import pipeline
+    from tta.modeling.config import ModelConfig
+    from tta.modeling.models import LanguageModel
+    from tta.modeling.objectives import OBJECTIVES
+    from tta.modeling.optimization import BertAdamW, WarmupLinearDecay
+    from tta.modeling.trainer import Trainer, TrainerConfig
+
+    keras.utils.set_random_seed(FLAGS.seed)
+    if FLAGS.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    config = ModelConfig.from_json(FLAGS.config_file)
+    if config.vocab_size != len(vocabulary):
+        raise InputError(
+            f"vocab_size is {config.vocab_size}, but {vocabulary.path} has "
+            f"{len(vocabulary)} pieces",
+            FLAGS.config_file,
+        )
+    if info["max_seq_length"] > config.max_position_embeddings:
+        raise InputError(
+            f"max_position_embeddings is {config.max_position_embeddings}, but the "
+            f"data has sentences of up to {info['max_seq_length']} tokens",
+            FLAGS.config_file,
+        )
+    config = config.replace(do_lower_case=info["lower_case"])
+    if FLAGS.dropout is not None:
+        config = config.replace(
+            hidden_dropout_prob=FLAGS.dropout, attention_probs_dropout_prob=FLAGS.dropout
+        )
+    strategy = tf.distribute.get_strategy()
+    with strategy.scope():
+        model = LanguageModel(
+            config, dtype="mixed_bfloat16" if FLAGS.mixed_precision == "bfloat16" else "float32"
+        )
+        optimizer = BertAdamW(
+            WarmupLinearDecay(FLAGS.learning_rate, FLAGS.num_warmup_steps, FLAGS.num_train_steps),
+            FLAGS.adam_beta_1,
+            FLAGS.adam_beta_2,
+            weight_decay=FLAGS.weight_decay,
+            global_clipnorm=FLAGS.clip_norm,
+        )
+    train = shard_paths(FLAGS.input_dir, info, "train")
+    heldout = shard_paths(FLAGS.input_dir, info, "heldout")
+    shape = {
+        "batch_tokens": FLAGS.train_batch_tokens,
+        "max_length": info["max_seq_length"],
+        "pad_id": vocabulary.pad_id,
+    }
+    return Trainer(
+        model,
+        optimizer,
+        OBJECTIVES[FLAGS.objective](),
+        epoch_batches=lambda epoch: pipeline.train_batches(
+            train, **shape, seed=FLAGS.seed, epoch=epoch
+        ),
+        heldout_batches=(lambda: pipeline.eval_batches(heldout, **shape)) if heldout else None,
+        output_dir=output_dir,
+        config=TrainerConfig(
+            FLAGS.num_train_steps,
+            FLAGS.save_checkpoints_steps,
+            FLAGS.eval_steps,
+            FLAGS.log_steps,
+            FLAGS.max_eval_batches,
+            FLAGS.score_boundary_tokens,
+        ),
+        strategy=strategy,
+    ), config
+
+
+def readme(info, trainer):
+    """README.md of the finished model: where it comes from and what it reaches."""
+    tokens = int(trainer.position["tokens"].numpy())
+    sources = "\n".join(f"- {Path(source).name}" for source in info["sources"])
+    return f"""# {Path(FLAGS.output_dir).name}
+
+A {trainer.model.config.model_type} language model of tta-lm, {trainer.model.config.num_parameters:,}
+parameters, objective `{FLAGS.objective}`.
+
+Trained for {trainer.step:,} steps, {tokens:,} tokens (begin and end tokens counted), on:
+{sources}
+
+Held-out: {trainer.last_evaluation or "not measured"}
+
+    run_pretraining.py {" ".join(command_line())}
+"""
+
+
+def command_line():
+    """The flags that differ from their defaults, as they were given."""
+    return [
+        f"--{f.name}={f.value}"
+        for f in FLAGS.get_key_flags_for_module(sys.argv[0])
+        if f.value != f.default and f.name not in ("output_dir", "input_dir", "vocab_file")
+    ]
+
+
+if __name__ == "__main__":
+    command_flags.define()
+    flags.adopt_module_key_flags(command_flags)
+    cli.run(main)
