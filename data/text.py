@@ -1,0 +1,142 @@
+"""Raw text in: files by glob, compressed or not, streamed line by line with bounded memory."""
+
+import glob
+import gzip
+import lzma
+import os
+import re
+import sys
+import unicodedata
+import zlib
+
+from tta.data.files import STANDARD_STREAM
+from tta.errors import InputError
+
+# A longer line is no sentence, and reading it would need unbounded memory.
+MAX_LINE_BYTES = 1 << 20
+
+_MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
+_BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def expand_globs(patterns):
+    """Lists the files that patterns name, each once, sorted within a pattern.
+
+    Args:
+        patterns: an iterable of paths, globs (`**` crosses folders) and `-` for standard input.
+
+    Returns:
+        A list of paths (str).
+
+    Raises:
+        InputError: a pattern matches no file, or there is no pattern.
+    """
+    paths = {}  # A dict keeps the order of the patterns and drops repeats.
+    for pattern in filter(None, map(str.strip, patterns)):
+        if pattern == STANDARD_STREAM or os.path.isfile(pattern):
+            found = [pattern]  # A file's own name may hold glob characters.
+        else:
+            found = sorted(filter(os.path.isfile, glob.glob(pattern, recursive=True)))
+        if not found:
+            raise InputError("no file matches", pattern)
+        paths.update(dict.fromkeys(found))
+    if not paths:
+        raise InputError("no input file was given")
+    return list(paths)
+
+
+class TextReader:
+    """Iterates over the lines (str) of text files in order, blank ones left out, one in memory.
+
+    Files compressed with xz or gzip are told by their content. White space around a line and a
+    byte order mark are taken off.
+
+    Attributes:
+        total_bytes: size of all files as stored (compressed), or None if one is standard input.
+        bytes_read: how many of them were read so far.
+
+    Args:
+        paths: a list of paths (str), `-` for standard input.
+
+    Raises:
+        InputError: while iterating; a line is not UTF-8 or longer than 1 MiB (names file and
+            line), or a compressed file is damaged or truncated.
+        OSError: a file cannot be opened.
+    """
+
+    def __init__(self, paths):
+        self._paths = list(paths)
+        piped = STANDARD_STREAM in self._paths
+        self.total_bytes = None if piped else sum(map(os.path.getsize, self._paths))
+        self._finished_bytes = 0
+        self._stored = None
+
+    @property
+    def bytes_read(self):
+        return self._finished_bytes + (self._stored.tell() if self._stored else 0)
+
+    def __iter__(self):
+        for path in self._paths:
+            if path == STANDARD_STREAM:
+                yield from _decoded_lines(sys.stdin.buffer, "<stdin>")
+                continue
+            with open(path, "rb") as self._stored:
+                yield from _decoded_lines(self._stored, path)
+                self._finished_bytes += self._stored.tell()
+                self._stored = None
+
+
+def read_lines(paths):
+    """Iterates over the lines (str) of text files, blank ones left out; see `TextReader`."""
+    return iter(TextReader(paths))
+
+
+def spoken_form(line):
+    """Turns a written sentence into what a speech recogniser would print for it.
+
+    The result has lower-case letters a to z, apostrophes inside words, and single spaces. Curly
+    apostrophes become straight ones; accents are stripped, as English recognisers print none;
+    "&" becomes "and"; hyphens, dashes and all other punctuation become spaces ("U.S." is "u s").
+
+    Args:
+        line: a sentence, str.
+
+    Returns:
+        The spoken form, str, or None where letters do not tell it: the line has digits or signs
+        that are read aloud as words ("5", "%", "$"), other letters than a to z, or no letter.
+    """
+    text = line.lower()
+    if not text.isascii():
+        text = unicodedata.normalize("NFD", text.translate(_STRAIGHT_APOSTROPHES))
+        text = _ACCENTS.sub("", text)
+    if _NO_SPOKEN_FORM.search(text):
+        return None
+    return " ".join(_SPOKEN_WORD.findall(text.replace("&", " and "))) or None
+
+
+_STRAIGHT_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_NO_SPOKEN_FORM = re.compile("[^\\W_a-z]|[$£€¥¢%‰+=\\xd7÷±°@#]")
+_SPOKEN_WORD = re.compile("[a-z]+(?:'[a-z]+)*")
+
+
+def _decoded_lines(stored, name):
+    """Yields the lines of an open binary file as str, stripped, blank ones left out."""
+    opener = next((o for magic, o in _MAGIC.items() if stored.peek(6).startswith(magic)), None)
+    lines = opener(stored) if opener else stored
+    number = 0
+    try:
+        while raw := lines.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(raw) > MAX_LINE_BYTES:
+                raise InputError(f"a line is longer than {MAX_LINE_BYTES} bytes", name, number)
+            if number == 1:
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+            if line := raw.decode("utf-8").strip():
+                yield line
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", name, number) from None
+    except _BROKEN_ARCHIVE as error:
+        raise InputError(f"broken or truncated archive: {error}", name) from None
