@@ -25,12 +25,15 @@ import numpy as np
 from tqdm import tqdm
 
 from tta.data import tfrecord
+from tta.data.spill import Spill, take_runs
 from tta.data.text import TextReader, spoken_form
 from tta.data.tokenizer import Tokenizer
+from tta.data.vocabulary import Vocabulary
 from tta.errors import InputError
 
 CHUNK_LINES, CHUNK_CHARACTERS = 8192, 1 << 20
-SPILL_BYTES = 32 << 20  # A larger spill is dealt out again, so that it can be shuffled in memory.
+LONG_SENTENCES = ("truncate", "drop")
+VOCAB_FILE = "vocab.txt"
 WORK_FOLDER = ".tta-create-tfrecords.tmp"
 
 
@@ -48,6 +51,9 @@ class Options:
         spoken_fraction: share of the sentences that are replaced by their `spoken_form`; those
             that have none stay as they are.
         seed: int, of everything random.
+
+    Raises:
+        InputError: a value is out of its range.
     """
 
     num_shards: int = 64
@@ -57,6 +63,23 @@ class Options:
     heldout_fraction: float = 0.01
     spoken_fraction: float = 0.0
     seed: int = 0
+
+    def __post_init__(self):
+        for name, low, high in (
+            ("num_shards", 1, 99_999),
+            ("max_seq_length", 3, None),
+            ("min_tokens", 1, None),
+            ("heldout_fraction", 0, 1),
+            ("spoken_fraction", 0, 1),
+            ("seed", 0, 2**63 - 1),
+        ):
+            value = getattr(self, name)
+            if not (low <= value and (high is None or value <= high)):
+                bound = f"at least {low}" if high is None else f"from {low} to {high}"
+                raise InputError(f"{name} must be {bound}, got {value}")
+        if self.long_sentences not in LONG_SENTENCES:
+            rule = " or ".join(LONG_SENTENCES)
+            raise InputError(f"long_sentences must be {rule}, got {self.long_sentences!r}")
 
 
 def create_tfrecords(
@@ -83,21 +106,17 @@ def create_tfrecords(
             is writing to the folder.
     """
     output = Path(output_dir)
-    workers = num_workers or len(os.sched_getaffinity(0))
-    with _own_folder(output) as work:
-        _refuse_existing(output, overwrite)
+    workers = num_workers or _cores()
+    with _work_folder(output) as work:
+        if not overwrite:
+            _refuse_existing(output, vocabulary)
         tokenizer = Tokenizer(vocabulary, lower_case)
         spills = [Spill(work / f"spill-{i}") for i in range(options.num_shards + 1)]
         with ThreadPoolExecutor(workers) as pool:
-            reader = TextReader(paths)
-            counts = _deal_out(reader, tokenizer, spills, options, pool, workers)
+            counts = _deal_out(TextReader(paths), tokenizer, spills, options, pool, workers)
             if not counts["sentences"]:
-                raise InputError("no sentence is left to write", ", ".join(paths))
+                raise InputError("no sentence is left to write", ", ".join(map(str, paths)))
             splits = _write_shards(spills, work, options, pool)
-        _remove_shards(output)
-        for shard in work.glob("*.tfrecord"):
-            shard.rename(output / shard.name)
-        vocabulary.save(output / "vocab.txt", overwrite=True)
         info = {
             "format_version": tfrecord.FORMAT_VERSION,
             "vocab_size": len(vocabulary),
@@ -108,49 +127,20 @@ def create_tfrecords(
             "counts": dict(counts),
             "sources": [str(path) for path in paths],
         }
-        description = work / tfrecord.INFO_FILE
-        description.write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
-        description.rename(output / tfrecord.INFO_FILE)
+        (work / tfrecord.INFO_FILE).write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
+        vocabulary.save(work / VOCAB_FILE)
+
+        _remove_shards(output)
+        shards = [path.name for path in _shards(work)]
+        for name in [*shards, VOCAB_FILE, tfrecord.INFO_FILE]:
+            os.replace(work / name, output / name)
     return info
 
 
-class Spill:
-    """Sentences of one shard on their way, as two files of numbers.
-
-    Args:
-        path: the stem of the two files' names.
-    """
-
-    def __init__(self, path):
-        self.path = path
-        self._ids, self._lengths = Path(f"{path}.ids"), Path(f"{path}.lengths")
-
-    def append(self, ids, lengths):
-        """Adds sentences: ids, int32 [sum of lengths], and lengths, int32 [N]."""
-        with open(self._ids, "ab") as ids_file, open(self._lengths, "ab") as lengths_file:
-            ids_file.write(ids.tobytes())
-            lengths_file.write(lengths.tobytes())
-
-    def size(self):
-        """Size of the ids in bytes."""
-        return self._ids.stat().st_size if self._ids.exists() else 0
-
-    def load(self):
-        """All ids and lengths, as they were added."""
-        if not self._ids.exists():
-            return np.zeros(0, np.int32), np.zeros(0, np.int32)
-        return np.fromfile(self._ids, np.int32), np.fromfile(self._lengths, np.int32)
-
-    def blocks(self, sentences=CHUNK_LINES):
-        """Yields the ids and lengths of so many sentences at a time."""
-        with open(self._ids, "rb") as ids_file, open(self._lengths, "rb") as lengths_file:
-            while len(lengths := np.fromfile(lengths_file, np.int32, sentences)):
-                yield np.fromfile(ids_file, np.int32, lengths.sum()), lengths
-
-    def remove(self):
-        """Deletes the files."""
-        self._ids.unlink(missing_ok=True)
-        self._lengths.unlink(missing_ok=True)
+def _cores():
+    """How many cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Not on macOS.
+    return len(affinity(0)) if affinity else os.cpu_count()
 
 
 # First pass: text -> spills
@@ -211,8 +201,7 @@ def prepare_chunk(number, lines, tokenizer, options):
     rng = np.random.default_rng([options.seed, 0, number])
     shard = rng.integers(options.num_shards, size=len(lines))
     speak = rng.random(len(lines)) < options.spoken_fraction
-    if options.heldout_fraction:
-        shard[[is_heldout(line, options) for line in lines]] = options.num_shards
+    shard[heldout(lines, options.heldout_fraction, options.seed)] = options.num_shards
 
     texts = list(lines)
     spoken = 0
@@ -249,12 +238,19 @@ def prepare_chunk(number, lines, tokenizer, options):
     return list(sentences), counts
 
 
-def is_heldout(line, options):
-    """Whether a line belongs to the held-out split: by a hash of its letters and digits."""
-    letters = line.lower().translate(_NO_PUNCTUATION).encode()
-    key = options.seed.to_bytes(8, "little")
-    digest = hashlib.blake2b(letters, digest_size=8, key=key).digest()
-    return int.from_bytes(digest, "little") < options.heldout_fraction * 2**64
+def heldout(lines, fraction, seed):
+    """Which lines belong to the held-out split, by a hash of their letters and digits; [N] bool."""
+    if not fraction:
+        return np.zeros(len(lines), bool)
+    seeded = hashlib.blake2b(digest_size=8, key=seed.to_bytes(8, "little"))
+
+    def digest(line):
+        hasher = seeded.copy()
+        hasher.update(line.lower().translate(_NO_PUNCTUATION).encode())
+        return hasher.digest()
+
+    hashes = np.frombuffer(b"".join(map(digest, lines)), "<u8")
+    return hashes >> 11 < fraction * 2**53  # What a float holds exactly.
 
 
 _NO_PUNCTUATION = str.maketrans(
@@ -262,19 +258,13 @@ _NO_PUNCTUATION = str.maketrans(
 )
 
 
-def _take(ids, starts, lengths):
-    """Concatenates the runs ids[start : start + length], int32."""
-    offsets = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    return ids[offsets + np.arange(len(offsets))]
-
-
 def _with_specials(ids, starts, lengths, begin, end):
-    """As `_take`, with begin and end ids around each run; returns ids and lengths, int32."""
+    """As `take_runs`, with begin and end ids around each run; returns ids and lengths, int32."""
     ends = np.cumsum(lengths + 2)
     records = np.empty(ends[-1] if len(ends) else 0, np.int32)
     inside = np.ones(len(records), bool)
     inside[ends - 1] = inside[ends - lengths - 2] = False
-    records[inside] = _take(ids, starts, lengths)
+    records[inside] = take_runs(ids, starts, lengths)
     records[ends - 1] = end
     records[ends - lengths - 2] = begin
     return records, (lengths + 2).astype(np.int32)
@@ -287,91 +277,100 @@ def _write_shards(spills, work, options, pool):
     """Writes every spill as a shard in the work folder; returns what each split holds."""
 
     def write(index):
-        heldout = index == options.num_shards
-        name = (
-            tfrecord.shard_name(tfrecord.HELDOUT, 0, 1)
-            if heldout
-            else tfrecord.shard_name(tfrecord.TRAIN, index, options.num_shards)
-        )
         rng = np.random.default_rng([options.seed, 1, index])
-        return write_shard(spills[index], work / name, rng)
+        return write_shard(spills[index], work / names[index], rng)
 
-    written = list(
-        tqdm(pool.map(write, range(len(spills))), total=len(spills), unit=" shards", desc="writing")
-    )
-    splits = {}
-    for name, shards in ((tfrecord.TRAIN, written[:-1]), (tfrecord.HELDOUT, written[-1:])):
-        sentences, tokens = (sum(column) for column in zip(*shards, strict=True))
-        splits[name] = {"shards": len(shards), "sentences": sentences, "tokens": tokens}
-    return splits
+    names = [
+        *(
+            tfrecord.shard_name(tfrecord.TRAIN, i, options.num_shards)
+            for i in range(len(spills) - 1)
+        ),
+        tfrecord.shard_name(tfrecord.HELDOUT, 0, 1),
+    ]
+    shards = pool.map(write, range(len(spills)))
+    written = list(tqdm(shards, total=len(spills), unit=" shards", desc="writing"))
+    return {
+        tfrecord.TRAIN: _split_info(written[:-1]),
+        tfrecord.HELDOUT: _split_info(written[-1:]),
+    }
+
+
+def _split_info(shards):
+    sentences, tokens, sizes = zip(*shards, strict=True)
+    return {
+        "shards": len(shards),
+        "sentences": sum(sentences),
+        "tokens": sum(tokens),
+        "shard_bytes": list(sizes),
+    }
 
 
 def write_shard(spill, path, rng):
     """Writes a spill's sentences in random order as one TFRecord file, and removes the spill.
 
     Returns:
-        The number of sentences and of tokens (ints).
+        The numbers of sentences, of tokens and of bytes in the file (ints).
+
+    Raises:
+        OSError: the file cannot be written.
     """
     import tensorflow as tf
 
     sentences = tokens = 0
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for part in _in_memory_parts(spill, rng):
-            ids, lengths = part.load()
-            starts = np.cumsum(lengths) - lengths
-            order = rng.permutation(len(lengths))
-            for block in np.array_split(order, len(order) // CHUNK_LINES + 1):
-                for record in tfrecord.encode_records(
-                    _take(ids, starts[block], lengths[block]), lengths[block]
-                ):
+    try:
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for ids, lengths in spill.shuffled(rng):
+                for record in tfrecord.encode_records(ids, lengths):
                     writer.write(record)
-            sentences += len(lengths)
-            tokens += len(ids)
-            part.remove()
-    return sentences, tokens
-
-
-def _in_memory_parts(spill, rng):
-    """Deals a spill that is too large for memory out to smaller ones, at random."""
-    count = -(-spill.size() // SPILL_BYTES)
-    if count <= 1:
-        return [spill]
-    parts = [Spill(f"{spill.path}-{i}") for i in range(count)]
-    for ids, lengths in spill.blocks():
-        starts = np.cumsum(lengths) - lengths
-        part = rng.integers(count, size=len(lengths))
-        for i in range(count):
-            mine = part == i
-            parts[i].append(_take(ids, starts[mine], lengths[mine]), lengths[mine])
-    spill.remove()
-    return parts
+                sentences += len(lengths)
+                tokens += len(ids)
+    except tf.errors.OpError as error:
+        raise OSError(f"{path}: {error.message}") from error
+    return sentences, tokens, path.stat().st_size
 
 
 # The output folder
 
 
 @contextlib.contextmanager
-def _own_folder(output):
-    """Locks the output folder for this process; yields a fresh work folder inside it."""
+def _work_folder(output):
+    """Yields a fresh folder inside the output folder, which is locked for this process."""
+    made = not output.exists()
     output.mkdir(parents=True, exist_ok=True)
     work = output / WORK_FOLDER
-    lock = os.open(output, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with _locked(output):
         shutil.rmtree(work, ignore_errors=True)  # Left behind by a run that was killed.
         work.mkdir()
-        yield work
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            if made:
+                with contextlib.suppress(OSError):  # It goes only if it is empty: nothing written.
+                    output.rmdir()
+
+
+@contextlib.contextmanager
+def _locked(folder):
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError("another process is writing a data set there", output) from None
+        os.close(descriptor)
+        raise InputError("another process is writing a data set there", folder) from None
+    try:
+        yield
     finally:
-        shutil.rmtree(work, ignore_errors=True)
-        os.close(lock)
+        os.close(descriptor)
 
 
-def _refuse_existing(output, overwrite):
+def _refuse_existing(output, vocabulary):
     for path in [output / tfrecord.INFO_FILE, *_shards(output)]:
-        if path.exists() and not overwrite:
+        if path.exists():
             raise InputError("a data set is here; pass --overwrite to replace it", path)
+    path = output / VOCAB_FILE
+    if path.exists() and Vocabulary.from_file(path).sha256 != vocabulary.sha256:
+        raise InputError("another vocabulary is here; pass --overwrite to replace it", path)
 
 
 def _remove_shards(output):

@@ -1,13 +1,13 @@
 """Trains a WordPiece vocabulary on raw text: tta-create-vocab --help."""
 
-import os
 import sys
 
 from absl import flags
 
 from tta import cli
+from tta.data.create_vocab import create_vocab
+from tta.data.files import open_output
 from tta.data.text import expand_globs
-from tta.errors import InputError
 from tta.flags import create_vocab as command_flags
 
 FLAGS = flags.FLAGS
@@ -15,20 +15,18 @@ FLAGS = flags.FLAGS
 
 def main():
     paths = expand_globs(FLAGS.input_file)
-    if os.path.exists(FLAGS.vocab_file) and not FLAGS.overwrite:
-        raise InputError("exists; pass --overwrite to replace it", FLAGS.vocab_file)
-    from tta.data.create_vocab import create_vocab
-
-    vocabulary = create_vocab(
-        paths,
-        vocab_size=FLAGS.vocab_size,
-        lower_case=FLAGS.lower_case,
-        min_frequency=FLAGS.min_frequency,
-        limit_alphabet=FLAGS.limit_alphabet,
-        max_sentences=FLAGS.max_sentences,
-        seed=FLAGS.seed,
-    )
-    vocabulary.save(FLAGS.vocab_file, FLAGS.overwrite)
+    # Opened first: a name that cannot be written is told before the work and not after it.
+    with open_output(FLAGS.vocab_file, FLAGS.overwrite) as file:
+        vocabulary = create_vocab(
+            paths,
+            vocab_size=FLAGS.vocab_size,
+            lower_case=FLAGS.lower_case,
+            min_frequency=FLAGS.min_frequency,
+            limit_alphabet=FLAGS.limit_alphabet,
+            max_sentences=FLAGS.max_sentences,
+            seed=FLAGS.seed,
+        )
+        vocabulary.write(file)
     print(f"{FLAGS.vocab_file}: {len(vocabulary)} pieces", file=sys.stderr)
 
 

@@ -79,32 +79,38 @@ def read_sentences(path):
             or a record is not one of ours.
     """
     import tensorflow as tf
+    from google.protobuf import message
 
     if not Path(path).is_file():
         raise InputError("no such file", path)
     number = 0
     try:
         for number, record in enumerate(tf.data.TFRecordDataset(str(path)), start=1):
-            example = tf.train.Example.FromString(record.numpy())
-            if FEATURE not in example.features.feature:
+            features = tf.train.Example.FromString(record.numpy()).features.feature
+            if FEATURE not in features:
                 raise InputError(f"record {number} has no feature {FEATURE!r}", path)
-            yield np.array(example.features.feature[FEATURE].int64_list.value, np.int32)
+            yield np.array(features[FEATURE].int64_list.value, np.int32)
+    except message.DecodeError:
+        raise InputError(f"record {number} is no tf.train.Example", path) from None
     except tf.errors.DataLossError:
         raise InputError(f"record {number + 1} is truncated or damaged", path) from None
 
 
 def load_dataset_info(directory):
-    """Reads the description of a complete data set.
+    """Reads the description of a complete data set and checks its shards by their sizes.
 
     Args:
         directory: the folder that tta-create-tfrecords wrote.
 
     Returns:
-        A dict, as in dataset.json.
+        A dict, as in dataset.json: `format_version`, `vocab_size`, `vocab_sha256`, `lower_case`,
+        `max_seq_length` and the other options of `tta.data.prepare.Options`, `counts`, `sources`,
+        and `splits`, of `train` and `heldout` each: `shards`, `sentences`, `tokens` (begin and end
+        included) and `shard_bytes`, the size of each file.
 
     Raises:
         InputError: dataset.json is missing (the set is not complete), malformed or of another
-            version, or a shard that it counts is missing.
+            version, or a shard is missing or of another size.
     """
     path = Path(directory) / INFO_FILE
     try:
@@ -116,10 +122,21 @@ def load_dataset_info(directory):
     version = info.get("format_version") if isinstance(info, dict) else None
     if version != FORMAT_VERSION:
         raise InputError(f"format_version must be {FORMAT_VERSION}, got {version!r}", path)
-    for split in info["splits"]:
-        for shard in shard_paths(directory, info, split):
-            if not Path(shard).is_file():
-                raise InputError(f"the shard {Path(shard).name} is missing", path)
+    for key in ("vocab_size", "vocab_sha256", "lower_case", "max_seq_length", "splits"):
+        if key not in info:
+            raise InputError(f"the key {key!r} is missing", path)
+    if TRAIN not in info["splits"]:
+        raise InputError(f"it has no {TRAIN} split", path)
+    for name, split in info["splits"].items():
+        if not {"shards", "shard_bytes"} <= split.keys():
+            raise InputError(f"split {name!r} needs shards and shard_bytes", path)
+        shards, sizes = shard_paths(directory, info, name), split["shard_bytes"]
+        if len(shards) != len(sizes):
+            raise InputError(
+                f"split {name!r} has {len(shards)} shards but {len(sizes)} shard_bytes", path
+            )
+        for shard, size in zip(shards, sizes, strict=True):
+            _check_shard(Path(shard), size)
     return info
 
 
@@ -129,16 +146,26 @@ def shard_paths(directory, info, split):
     return [str(Path(directory) / shard_name(split, i, count)) for i in range(count)]
 
 
+def _check_shard(path, size):
+    try:
+        found = path.stat().st_size
+    except FileNotFoundError:
+        raise InputError("the shard is missing", path) from None
+    if found != size:
+        raise InputError(f"the shard has {found} bytes, {INFO_FILE} says {size}", path)
+
+
 def _varints(ids):
     """Encodes integers as protocol buffer varints: bytes, and how many bytes each one takes."""
-    septets = np.empty((len(ids), 5), np.uint8)  # Five times seven bits hold an int32.
     rest = ids.astype(np.uint32)
+    columns = max(1, -(-int(rest.max(initial=0)).bit_length() // 7))  # Seven bits a byte.
+    septets = np.empty((len(ids), columns), np.uint8)
     widths = np.ones(len(ids), np.int64)
-    for column in range(5):
+    for column in range(columns):
         septets[:, column] = rest & 0x7F
-        rest = rest >> 7
+        rest >>= 7
         widths += rest > 0
-    position = np.arange(5)
+    position = np.arange(columns)
     septets[position < (widths - 1)[:, None]] |= 0x80  # "More bytes follow."
     return septets[position < widths[:, None]].tobytes(), widths
 

@@ -57,9 +57,16 @@ class Tokenizer:
         Returns:
             ids, the pieces of all texts one after another, int32 [sum of lengths], and
             lengths, int64 [N].
+
+        Raises:
+            InputError: a text is no valid Unicode (half a surrogate pair, from broken JSON).
         """
         if not texts:
             return np.zeros(0, np.int32), np.zeros(0, np.int64)
+        try:
+            texts = [text.encode() if isinstance(text, str) else text for text in texts]
+        except UnicodeEncodeError as error:
+            raise InputError(f"not valid Unicode: {error.object!r}") from None
         ragged = self.tokenize(texts)
         return ragged.values.numpy(), np.diff(ragged.row_splits.numpy())
 

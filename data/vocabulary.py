@@ -1,7 +1,7 @@
 """The vocabulary: word pieces, one a line, whose line number (from 0) is their id."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tta.data.files import iter_lines, open_output
@@ -30,11 +30,12 @@ class Vocabulary:
             [SOS] [EOS] [MASK]` of T-TA, or `[PAD] [UNK] [CLS] [SEP] [MASK]` of BERT.
 
     Raises:
-        InputError: no token, an empty or repeated one (names its line), or a missing special.
+        InputError: no token; an empty or repeated one, or one with a space (names its line); or a
+            missing special.
     """
 
     tokens: tuple
-    path: str | None = None
+    path: str | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "tokens", tuple(self.tokens))
@@ -46,6 +47,8 @@ class Vocabulary:
         for line, token in enumerate(self.tokens, start=1):
             if not token:
                 raise InputError("an empty line is no token", self.path, line)
+            if " " in token or "\t" in token:
+                raise InputError(f"a token has no white space, got {token!r}", self.path, line)
             if token in first_line:
                 raise InputError(
                     f"token {token!r} is already on line {first_line[token]}", self.path, line
@@ -69,7 +72,11 @@ class Vocabulary:
             InputError: the file exists and `overwrite` is false, or it cannot be written.
         """
         with open_output(path, overwrite) as file:
-            file.writelines(f"{token}\n" for token in self.tokens)
+            self.write(file)
+
+    def write(self, file):
+        """Writes the vocabulary to an open text file."""
+        file.writelines(f"{token}\n" for token in self.tokens)
 
     def __len__(self):
         return len(self.tokens)
