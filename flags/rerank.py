@@ -1,0 +1,136 @@
+"""Flags of run_rerank.py."""
+
+import math
+
+from absl import flags
+
+from tta.flags import common, scoring
+
+FORMATS = ["dict", "jsonl", "moses", "kaldi", "hyporadise", "tsv", "espnet1"]
+BLEU_TOKENIZERS = ["13a", "none", "intl", "char", "zh"]
+
+
+def define():
+    """Defines the flags of run_rerank.py and the rules between them."""
+    _define_inputs()
+    _define_weights()
+    _define_report_and_outputs()
+    scoring.define()
+    flags.adopt_module_key_flags(common)
+    flags.adopt_module_key_flags(scoring)
+    flags.DEFINE_bool(
+        "score_boundary_tokens",
+        False,
+        "Count the scores of the begin and end tokens too. Other tools differ in this; the "
+        "signature says which it was.",
+    )
+
+
+def _define_inputs():
+    flags.DEFINE_string(
+        "nbest_file",
+        None,
+        "N-best lists to rerank; - is standard input. .gz and .xz are read as they are.",
+        required=True,
+    )
+    flags.DEFINE_string(
+        "dev_nbest_file",
+        None,
+        "N-best lists with references on which lm_weight, length_bonus and reduction are tuned, "
+        "those of them that are not given.",
+    )
+    flags.DEFINE_enum(
+        "format", None, FORMATS, "Format of both files. Default: told by the content."
+    )
+    for prefix, whose in (("", "nbest_file"), ("dev_", "dev_nbest_file")):
+        flags.DEFINE_string(
+            f"{prefix}reference_file",
+            None,
+            f"References of --{whose}, for formats without: lines `id words`, or one line a list.",
+        )
+        flags.DEFINE_string(
+            f"{prefix}score_file",
+            None,
+            f"First-pass costs of --{whose} in the kaldi format (`utt-N cost`, natural log, lower "
+            "is better).",
+        )
+    flags.DEFINE_integer(
+        "beam_size",
+        None,
+        "Hypotheses per list in a tsv file of text<TAB>score, which does not say it.",
+        lower_bound=1,
+    )
+    _needs_dev("dev_reference_file")
+    _needs_dev("dev_score_file")
+
+
+def _define_weights():
+    flags.DEFINE_float(
+        "lm_weight",
+        None,
+        "Weight w of the language model, 0 to 1: (1 - w) * first pass + w * language model. "
+        "Default of all three weights: tuned on --dev_nbest_file; without it, guessed from the "
+        "scale of the scores, and the output says so.",
+        lower_bound=0.0,
+        upper_bound=1.0,
+    )
+    flags.DEFINE_float(
+        "length_bonus",
+        None,
+        "Added per word, natural log; may be negative. 0 is the paper's formula, which with the "
+        "sum of token scores favours short hypotheses.",
+    )
+    flags.DEFINE_enum(
+        "reduction",
+        None,
+        ["sum", "mean"],
+        "The language model's score is the sum or the mean of its token scores.",
+    )
+    for name in ("lm_weight", "length_bonus"):
+        flags.register_validator(
+            name, lambda value: value is None or math.isfinite(value), "must be a finite number"
+        )
+
+
+def _define_report_and_outputs():
+    flags.DEFINE_enum(
+        "metric",
+        "auto",
+        ["auto", "wer", "bleu", "none"],
+        "What is measured where there are references: word error rate (percent; words as they "
+        "stand, case and punctuation count) or corpus BLEU. auto: bleu for the moses format, else "
+        "wer.",
+    )
+    flags.DEFINE_enum(
+        "bleu_tokenize",
+        "13a",
+        BLEU_TOKENIZERS,
+        "sacrebleu's tokenizer; none is right for text that is tokenised already.",
+    )
+    flags.DEFINE_string(
+        "output_file",
+        None,
+        "Where the reranked lists go, in the format they came in, best first, with the combined "
+        "score; - is standard output (the report then goes to standard error). In the kaldi "
+        "format the costs go to the same name with .scores added.",
+    )
+    flags.DEFINE_string(
+        "scores_file",
+        None,
+        "Where the scores go, JSON lines: id, text, first_pass_score, lm_score, num_tokens, "
+        "combined; natural log, higher is better.",
+    )
+    common.define_overwrite()
+    flags.register_multi_flags_validator(
+        ["metric", "dev_nbest_file"],
+        lambda values: values["metric"] != "none" or values["dev_nbest_file"] is None,
+        "--metric=none leaves nothing to tune on --dev_nbest_file by",
+    )
+
+
+def _needs_dev(name):
+    flags.register_multi_flags_validator(
+        [name, "dev_nbest_file"],
+        lambda values: values[name] is None or values["dev_nbest_file"] is not None,
+        f"--{name} needs --dev_nbest_file",
+    )

@@ -1,0 +1,44 @@
+"""Flags of the commands that score or encode text with a model."""
+
+from absl import flags
+
+from tta.flags import common
+
+
+def define():
+    """Defines --model and how text is fed to it."""
+    common.define_model()
+    flags.DEFINE_enum(
+        "long_sentences",
+        "window",
+        ["window", "refuse"],
+        "A sentence longer than the model takes is scored in overlapping windows, or refused with "
+        "an error. It is never cut silently.",
+    )
+    flags.DEFINE_integer(
+        "batch_tokens",
+        None,
+        "Tokens in one batch, padding included: lower it if memory runs out. Default: the model's "
+        "own choice. Scores do not depend on it.",
+        lower_bound=1,
+    )
+    flags.DEFINE_enum(
+        "precision",
+        "float32",
+        ["float32", "bfloat16"],
+        "Precision of the model's products; bfloat16 is faster where the hardware has it, and "
+        "rounds scores.",
+    )
+    flags.adopt_module_key_flags(common)
+
+
+def load_options(values):
+    """The flags above as options of `tta.load`; what was not given is left to its defaults.
+
+    Args:
+        values: the parsed `flags.FLAGS`.
+    """
+    options = {"long_sentences": values.long_sentences, "precision": values.precision}
+    if values.batch_tokens is not None:
+        options["batch_tokens"] = values.batch_tokens
+    return options

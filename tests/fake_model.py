@@ -1,0 +1,54 @@
+"""A language model made of a word list, and a way to run a command with it.
+
+`python tests/fake_model.py run_rerank.py --flag=value ...` runs the command with this model in
+`tta.load`'s place, and with TensorFlow and Keras out of reach: whatever else a command does must
+not need them.
+"""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+
+KNOWN = {"the", "a", "cat", "dog", "sat", "on", "mat", "ran", "home"}
+
+
+class FakeModel:
+    """Scores a known word -1 and any other -5 (natural log); encodes a text by its letters."""
+
+    signature = "fake|version:0"
+
+    def __init__(self, **options):
+        self.options = options
+        self.scored, self.encoded = [], []
+
+    def score_with_counts(self, texts, progress=False):
+        self.scored += texts
+        words = [text.split() for text in texts]
+        sums = [sum(-1.0 if word in KNOWN else -5.0 for word in one) for one in words]
+        if any("nan" in one for one in words):
+            sums[0] = np.nan
+        return np.array(sums, np.float64), np.array([len(one) for one in words], np.int64)
+
+    def encode(self, texts, representation="context", pooling="mean", progress=False):
+        self.encoded.append((representation, list(texts)))
+        shift = {"context": 0.0, "embed": 3.0}[representation]
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        vectors = np.array([[text.count(c) for c in letters] for text in texts], np.float32)
+        return vectors + shift * (vectors.sum(axis=1, keepdims=True) > 0)
+
+
+def main():
+    root = Path(__file__).resolve().parent.parent
+    sys.path.insert(0, str(root))
+    import tta
+
+    sys.modules.update(tensorflow=None, keras=None)
+    tta.load = lambda model=None, **options: print("loaded", file=sys.stderr) or FakeModel()
+    sys.argv = [str(root / sys.argv[1]), *sys.argv[2:]]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,364 @@
+"""run_rerank.py as a user meets it: files in, table and files out, one line where it fails."""
+
+import gzip
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tta
+from tta.data.nbest import FORMATS, read_nbest
+from tta.errors import InputError
+from tta.flags import rerank as rerank_flags
+from tta.scoring import bleu
+from tta.scoring.rerank_files import RerankConfig, rerank_files
+
+ROOT = Path(__file__).resolve().parent.parent
+FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
+
+# The fake model knows "the cat sat" and "a dog ran home", and no word of the wrong hypotheses.
+LISTS = {
+    "u1": {
+        "hyp_1": {"score": -1.0, "text": "the kat sat"},
+        "hyp_2": {"score": -1.0625, "text": "the cat sat"},
+        "hyp_3": {"score": -1.5, "text": "the cat zat"},
+        "ref": "the cat sat",
+    },
+    "u2": {
+        "hyp_1": {"score": -2.0, "text": "a dog ran home"},
+        "hyp_2": {"score": -2.5, "text": "a dock ran home"},
+        "hyp_3": {"score": -3.0, "text": ""},
+        "ref": "a dog ran home",
+    },
+}
+
+
+def without(lists, *keys):
+    """The lists without references (`ref`) or scores (`score`)."""
+    return {
+        name: {
+            k: {a: b for a, b in v.items() if a not in keys} if isinstance(v, dict) else v
+            for k, v in one.items()
+            if k not in keys
+        }
+        for name, one in lists.items()
+    }
+
+
+@pytest.fixture
+def nbest(tmp_path):
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(LISTS))
+    return path
+
+
+@pytest.fixture
+def model(monkeypatch):
+    model = FakeModel()
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: model)
+    return model
+
+
+def command(*flags, text=None):
+    """Runs run_rerank.py with the fake model, TensorFlow and Keras out of reach."""
+    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "run_rerank.py", *flags]
+    return subprocess.run(run, capture_output=True, text=True, input=text, timeout=60)
+
+
+def table(report, title):
+    """The rows of a report's table: {name: [cells]}, and under "" the headings."""
+    lines = report[report.index(title) :].splitlines()[1:6]
+    return {line[:10].strip(): line[10:].split() for line in lines}
+
+
+def test_tunes_on_dev_and_prints_four_rows(nbest):
+    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n"  # no bar, no log where nobody watches
+    title = f"{nbest}: 2 lists, 6 hypotheses, 6 distinct\n"
+    assert done.stdout.count(title) == 2
+    rows = table(done.stdout, title)
+    assert rows[""][:6] == ["WER", "sub", "ins", "del", "gain", "%"]
+    assert list(rows) == ["", "first pass", "LM alone", "reranked", "oracle"]
+    assert rows["first pass"] == ["14.29", "14.29", "0.00", "0.00"]  # 1 of 7 words
+    assert rows["reranked"][:5] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
+    assert rows["oracle"] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
+    *_, metric, signature = done.stdout.splitlines()
+    assert metric == "WER|words:whitespace|case:as is"
+    assert signature.startswith("fake|version:0|reduction:")
+
+
+def test_printed_weights_give_the_same_picks_again(nbest, tmp_path):
+    tuned = command(
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--output_file={tmp_path}/1"
+    )
+    *_, lm_weight, length_bonus, reduction = table(tuned.stdout, str(nbest))["reranked"]
+    again = command(
+        f"--nbest_file={nbest}", f"--lm_weight={lm_weight}", f"--length_bonus={length_bonus}",
+        f"--reduction={reduction}", f"--output_file={tmp_path}/2",
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert "not tuned" not in again.stdout
+    assert (
+        table(again.stdout, str(nbest))["reranked"] == table(tuned.stdout, str(nbest))["reranked"]
+    )
+    order = [
+        [[h.text for h in one.hypotheses] for one in read_nbest(tmp_path / name).lists]
+        for name in "12"
+    ]
+    assert order[0] == order[1]
+
+
+def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
+    config = RerankConfig(
+        str(nbest),
+        lm_weight=0.25,
+        length_bonus=0.5,
+        reduction="sum",
+        output_file=str(tmp_path / "out.json"),
+        scores_file=str(tmp_path / "scores.jsonl.gz"),
+    )
+    rerank_files(config)
+    reranked = json.loads((tmp_path / "out.json").read_text())
+    assert list(reranked["u1"]) == ["hyp_1", "hyp_2", "hyp_3", "ref"]
+    # .75 * -1.0625 + .25 * -3 + .5 * 3
+    assert reranked["u1"]["hyp_1"] == {"score": -0.046875, "text": "the cat sat"}
+    assert reranked["u1"]["hyp_2"] == {"score": -1.0, "text": "the kat sat"}
+    # An empty hypothesis has the lowest language model score of its list, -8, and no bonus.
+    assert reranked["u2"]["hyp_3"] == {"score": 0.75 * -3 + 0.25 * -8, "text": ""}
+
+    lines = gzip.decompress((tmp_path / "scores.jsonl.gz").read_bytes()).splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert rows[0] == {
+        "id": "u1",
+        "text": "the cat sat",
+        "first_pass_score": -1.0625,
+        "lm_score": -3.0,
+        "num_tokens": 3,
+        "combined": -0.046875,
+    }
+    assert [row["id"] for row in rows] == ["u1"] * 3 + ["u2"] * 3
+    assert (rows[-1]["lm_score"], rows[-1]["num_tokens"]) == (-8.0, 0)
+
+
+def test_every_distinct_text_is_scored_once(nbest, tmp_path, model):
+    dev = tmp_path / "dev.json"
+    dev.write_text(
+        json.dumps(
+            {"d1": LISTS["u1"], "d2": {**LISTS["u2"], "hyp_4": {"score": -9.0, "text": "home"}}}
+        )
+    )
+    rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(dev)))
+    assert len(model.scored) == len(set(model.scored)) == 7
+
+
+def test_options_reach_the_model(nbest, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(
+        tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
+    )
+    rerank_files(RerankConfig(str(nbest)), "some/model", score_boundary_tokens=True)
+    assert seen == {"path": "some/model", "score_boundary_tokens": True}
+
+
+def test_without_dev_or_weights_it_guesses_and_says_so(nbest, model):
+    report = rerank_files(RerankConfig(str(nbest)))
+    assert table(report, str(nbest))["reranked"][0] == "0.00"
+    assert "note: lm_weight, length_bonus, reduction not tuned but guessed" in report
+    assert "hypotheses without a token to score, such as empty ones: 1;" in report
+    report = rerank_files(RerankConfig(str(nbest), lm_weight=0.5, reduction="mean"))
+    assert "note: length_bonus not tuned but guessed" in report
+
+
+def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path, model):
+    nbest.write_text(json.dumps(without(LISTS, "ref")))
+    config = RerankConfig(
+        str(nbest),
+        lm_weight=0.5,
+        length_bonus=0.0,
+        reduction="sum",
+        output_file=str(tmp_path / "o"),
+    )
+    report = rerank_files(config)
+    assert "note: no references: nothing measured" in report
+    assert "WER" not in report
+    assert read_nbest(tmp_path / "o").lists[0].hypotheses[0].text == "the cat sat"
+
+
+def test_lists_without_scores_go_by_the_language_model_alone_and_it_says_so(nbest, tmp_path, model):
+    nbest.write_text(json.dumps(without(LISTS, "score")))
+    config = RerankConfig(str(nbest), output_file=str(tmp_path / "out.json"))
+    report = rerank_files(config)
+    assert "no first-pass scores: reranked by the language model alone" in report
+    rows = table(report, str(nbest))
+    assert rows["first pass"][0] == "14.29"  # the lists' own order
+    assert rows["reranked"] == rows["LM alone"]
+    assert read_nbest(tmp_path / "out.json").lists[0].hypotheses[0].score is not None
+
+
+def test_dev_lists_that_nothing_improves_keep_the_first_pass(nbest, model):
+    good = {"u2": {k: v for k, v in LISTS["u2"].items() if k != "hyp_3"}}
+    nbest.write_text(json.dumps(good))
+    report = rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest)))
+    assert "no weights did better than the first pass on the dev lists" in report
+    assert "|lm_weight:0|length_bonus:0" in report
+
+
+def test_moses_is_measured_by_bleu(tmp_path, model):
+    (tmp_path / "ref").write_text("the cat sat on the mat\na dog ran home\n")
+    (tmp_path / "nbest").write_text(
+        "0 ||| the kat sat on the mat ||| lm= -1 ||| -1.0\n"
+        "0 ||| the cat sat on the mat ||| lm= -2 ||| -1.1\n"
+        "1 ||| a dog ran home ||| lm= -3 ||| -1.0\n"
+    )
+    files = {
+        "nbest_file": str(tmp_path / "nbest"),
+        "reference_file": str(tmp_path / "ref"),
+        "output_file": str(tmp_path / "out"),
+    }
+    files |= {"lm_weight": 0.5, "length_bonus": 0.0, "reduction": "sum"}
+    report = rerank_files(RerankConfig(**files, bleu_tokenize="none"))
+    rows = table(report, str(tmp_path / "nbest"))
+    assert rows[""][:3] == ["BLEU", "brevity", "length"]
+    assert rows["reranked"][0] == rows["oracle"][0] == "100.00"
+    assert float(rows["first pass"][0]) < 80
+    assert "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:" in report
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
+    assert "WER" in rerank_files(RerankConfig(**files, metric="wer", overwrite=True))
+
+
+def test_kaldi_costs_go_beside_the_words(tmp_path, model):
+    (tmp_path / "text").write_text("u-1-1 the kat sat\nu-1-2 the cat sat\nu-1-3\n")
+    (tmp_path / "cost").write_text("u-1-1 1.0\nu-1-2 1.25\nu-1-3 9\n")
+    config = RerankConfig(
+        str(tmp_path / "text"),
+        score_file=str(tmp_path / "cost"),
+        output_file=str(tmp_path / "out"),
+        lm_weight=0.5,
+        length_bonus=0.0,
+        reduction="sum",
+    )
+    rerank_files(config)
+    assert (tmp_path / "out").read_text().splitlines()[0] == "u-1-1 the cat sat"
+    assert (tmp_path / "out.scores").read_text().splitlines()[0] == "u-1-1 2.125"
+    with pytest.raises(InputError, match=r"out: exists; pass --overwrite"):
+        rerank_files(config)
+    (tmp_path / "out").unlink()
+    with pytest.raises(InputError, match=r"out.scores: exists; pass --overwrite"):
+        rerank_files(config)
+    assert not (tmp_path / "out").exists()
+
+
+def test_standard_input_to_standard_output():
+    done = command(
+        "--nbest_file=-", "--output_file=-", "--format=dict", text=json.dumps(LISTS)
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["u1"]["hyp_1"]["text"] == "the cat sat"
+    assert "<stdin>: 2 lists" in done.stderr
+    assert "reranked" in done.stderr
+
+
+def test_help_shows_every_flag():
+    done = command("--help")
+    assert done.stderr == ""
+    names = "nbest_file dev_nbest_file reference_file dev_reference_file format score_file "
+    names += "dev_score_file beam_size model lm_weight length_bonus reduction metric bleu_tokenize "
+    names += "score_boundary_tokens long_sentences batch_tokens precision output_file scores_file "
+    names += "overwrite"
+    for name in names.split():
+        assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "nbest_file"),
+        (["--nbest_file=x", "--lm_weight=1.5"], "lm_weight=1.5"),
+        (["--nbest_file=x", "--lm_weight=nan"], "lm_weight=nan: must be a finite number"),
+        (["--nbest_file=x", "--length_bonus=inf"], "length_bonus=inf: must be a finite number"),
+        (["--nbest_file=x", "--reduction=max"], "reduction=max"),
+        (["--nbest_file=x", "--format=xml"], "format=xml"),
+        (["--nbest_file=x", "--beam_size=0"], "beam_size=0"),
+        (["--nbest_file=x", "--metric=none", "--dev_nbest_file=y"], "leaves nothing to tune"),
+        (["--nbest_file=x", "--dev_reference_file=y"], "needs --dev_nbest_file"),
+        (["--nbest_file=x", "--dev_score_file=y"], "needs --dev_nbest_file"),
+        (["--nbest_file=x", "--lm_wait=1"], "lm_wait"),
+        (["--nbest_file=x", "lists.json"], "unexpected argument 'lists.json'"),
+    ],
+)
+def test_wrong_flags_exit_with_2(flags, message):
+    done = command(*flags)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "values", "message"),
+    [
+        (None, {}, "lists.json: no such file"),
+        ("", {}, "lists.json: the file is empty"),
+        ('{"u1": {"hyp_1": {"score": -1.0, "text": "a"}, "ref": "a"', {}, "malformed JSON"),
+        ('{"u1": {"hyp_1": {"score": NaN, "text": "a"}, "ref": "a"}}', {}, "finite number"),
+        (without(LISTS, "ref"), {"metric": "wer"}, "has no references: there is no wer"),
+        (without(LISTS, "ref"), {"dev_nbest_file": "lists.json"}, "there is nothing to tune on"),
+        ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references hold no word"),
+        (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
+        (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have one name"),
+        (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have one name"),
+        (LISTS, {"dev_nbest_file": "lists.json", "metric": "none"}, "that needs a metric"),
+    ],
+)
+def test_bad_input_is_told_before_the_model_is_loaded(
+    tmp_path, monkeypatch, content, values, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    path = tmp_path / "lists.json"
+    if content is not None:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        rerank_files(RerankConfig("lists.json", **values))
+    assert "\n" not in str(error.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_failing_is_one_line_and_exit_status_1(nbest):
+    done = command(f"--nbest_file={nbest}", f"--output_file={nbest}")
+    assert done.returncode == 1
+    assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
+    assert done.stdout == ""
+    assert json.loads(nbest.read_text()) == LISTS
+
+
+def test_dev_and_test_lists_of_two_kinds_are_refused(nbest, tmp_path, model):
+    dev = tmp_path / "dev.json"
+    dev.write_text(json.dumps(without(LISTS, "score")))
+    with pytest.raises(InputError, match="one of dev and test lists has first-pass scores"):
+        rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(dev)))
+
+
+def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
+    nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
+    done = command(
+        f"--nbest_file={nbest}", f"--output_file={tmp_path}/out", f"--scores_file={tmp_path}/scores"
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "error: list 'u1': the language model's score of 'nan' is nan, not a finite number"
+    )
+    assert list(tmp_path.iterdir()) == [nbest]
+
+
+def test_flags_name_what_the_rooms_know():
+    assert set(rerank_flags.FORMATS) == set(FORMATS)
+    assert tuple(rerank_flags.BLEU_TOKENIZERS) == bleu.TOKENIZERS
