@@ -151,12 +151,13 @@ def make_trainer(info, vocabulary, output_dir):
 
 def readme(info, trainer):
     """README.md of the finished model: where it comes from and what it reaches."""
+    config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
     sources = "\n".join(f"- {Path(source).name}" for source in info["sources"])
     return f"""# {Path(FLAGS.output_dir).name}
 
-A {trainer.model.config.model_type} language model of tta-lm, {trainer.model.config.num_parameters:,}
-parameters, objective `{FLAGS.objective}`.
+A `{config.model_type}` language model of tta-lm, {config.num_parameters:,} parameters, objective
+`{FLAGS.objective}`.
 
 Trained for {trainer.step:,} steps, {tokens:,} tokens (begin and end tokens counted), on:
 {sources}

@@ -15,7 +15,7 @@ TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12"]
 
 
 class BuildPyWithCommands(build_py):
-    """Adds the checkout's run_*.py to the package, so that `tta.run_rerank` exists installed too."""
+    """Adds the checkout's run_*.py to the package: `tta.run_rerank` exists installed too."""
 
     def find_package_modules(self, package, package_dir):
         modules = super().find_package_modules(package, package_dir)

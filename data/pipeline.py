@@ -1,6 +1,6 @@
 """From TFRecord shards to batches: length buckets under a token budget, the same for a same seed.
 
-B batch, T tokens. Short sentences do not pay for long ones: a batch holds sentences of about one length.
+B batch, T tokens. A batch holds sentences of about one length: short ones do not pay for long ones.
 """
 
 import numpy as np

@@ -31,5 +31,5 @@ def define_boundary_tokens():
         "score_boundary_tokens",
         False,
         "Count the begin and end tokens' log-probabilities in a sentence's score. They are context "
-        "for the other tokens either way.",
+        "for the other tokens either way. Other tools differ in this; the signature says which.",
     )

@@ -18,12 +18,7 @@ def define():
     scoring.define()
     flags.adopt_module_key_flags(common)
     flags.adopt_module_key_flags(scoring)
-    flags.DEFINE_bool(
-        "score_boundary_tokens",
-        False,
-        "Count the scores of the begin and end tokens too. Other tools differ in this; the "
-        "signature says which it was.",
-    )
+    common.define_boundary_tokens()
 
 
 def _define_inputs():

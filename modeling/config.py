@@ -13,6 +13,15 @@ IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality"})
 # A model larger than this is a typing error, and refused before anything is allocated.
 MAX_PARAMETERS = 10_000_000_000
 
+COUNTS = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+)
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -60,10 +69,7 @@ class ModelConfig:
     def __post_init__(self):
         for field in dataclasses.fields(self):
             _check_type(field.name, getattr(self, field.name), field.type)
-        for name in (
-            "vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size "
-            "max_position_embeddings"
-        ).split():
+        for name in COUNTS:
             _require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             value = getattr(self, name)

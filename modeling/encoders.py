@@ -1,4 +1,4 @@
-"""Encoders: layers put together. They turn token ids into hidden states and know no head or loss."""
+"""Encoders: layers put together, from token ids to hidden states; they know no head or loss."""
 
 import dataclasses
 

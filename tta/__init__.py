@@ -27,14 +27,14 @@ def load(model=None, **options):
         model: a model directory (`config.json`, `vocab.txt`, `model.weights.h5`), a directory of
             the original TensorFlow 1 code (`config.json`, `model.ckpt.*`), or None for the
             built-in model.
-        **options: see `tta.scoring.language_model.LanguageModel`.
+        **options: see `tta.scoring.text_model.TextModel`.
 
     Returns:
-        A `tta.scoring.language_model.LanguageModel`.
+        A `tta.scoring.text_model.TextModel`.
 
     Raises:
         tta.errors.InputError: the directory or one of its files is missing or malformed.
     """
-    from tta.scoring.language_model import LanguageModel
+    from tta.scoring.text_model import TextModel
 
-    return LanguageModel.from_directory(model, **options)
+    return TextModel.from_directory(model, **options)

@@ -1,5 +1,6 @@
 """What every command shares: flag parsing, exit status, one-line errors, console scripts."""
 
+import os
 import runpy
 import sys
 
@@ -7,7 +8,7 @@ from absl import app, flags
 
 from tta.errors import InputError
 
-FAILED, WRONG_FLAGS = 1, 2
+FAILED, WRONG_FLAGS, INTERRUPTED = 1, 2, 130
 
 
 def run(main):
@@ -16,38 +17,35 @@ def run(main):
     Args:
         main: called without arguments once the flags are parsed.
     """
-    # A console script reaches the command through runpy; absl shows a module's flags in --help
-    # only if that module is the main one.
     flags.FLAGS.set_gnu_getopt(True)
-
-    def parse(argv):
-        try:
-            rest = app.parse_flags_with_usage(argv) if _wants_help(argv) else flags.FLAGS(argv)
-        except flags.Error as error:
-            _stop(f"{error} (--help lists the flags)", WRONG_FLAGS)
-        if len(rest) > 1:
-            _stop(f"unexpected argument {rest[1]!r}: every option is a --flag=value", WRONG_FLAGS)
-        return rest
-
-    def guarded(_):
-        try:
-            main()
-        except InputError as error:
-            _stop(error, FAILED)
-        except OSError as error:
-            _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILED)
-        except KeyboardInterrupt:
-            _stop("interrupted", 130)
-
-    app.run(guarded, flags_parser=parse)
+    app.run(lambda _: _guarded(main), flags_parser=_parse)
 
 
-def _wants_help(argv):
-    return any(
-        a.lstrip("-").partition("=")[0] in {"help", "helpfull", "helpshort", "helpxml", "h"}
-        for a in argv[1:]
-        if a.startswith("-")
-    )
+def _parse(argv):
+    try:
+        rest = flags.FLAGS(argv)
+    except flags.Error as error:
+        _stop(f"{error} (--help lists the flags)", WRONG_FLAGS)
+    except SystemExit:  # absl's --help has printed, and takes it for a failure
+        sys.exit(0)
+    if len(rest) > 1:
+        _stop(f"unexpected argument {rest[1]!r}: every option is a --flag=value", WRONG_FLAGS)
+    return rest
+
+
+def _guarded(main):
+    try:
+        main()
+        sys.stdout.flush()
+    except InputError as error:
+        _stop(error, FAILED)
+    except BrokenPipeError:  # whoever read our output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except OSError as error:
+        _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILED)
+    except KeyboardInterrupt:
+        _stop("interrupted", INTERRUPTED)
 
 
 def _stop(message, status):

@@ -1,0 +1,285 @@
+"""A language model over text: sentence scores, token scores and sentence vectors.
+
+N sentences, B batch, T tokens, D hidden size. Sentences are read in batches of about one length
+under a token budget; results come back in the order of the sentences, and do not depend on what
+a sentence was batched with.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+import tta
+from tta.errors import InputError
+from tta.scoring.windows import split_windows
+
+BUILT_IN = Path(tta.__file__).parent / "small"
+
+# Texts that are tokenized and sorted at a time: memory does not grow with their number.
+BLOCK_TEXTS = 20_000
+
+
+class TokenScores(NamedTuple):
+    """One sentence's pieces and their log-probabilities.
+
+    Attributes:
+        tokens: list of T str; boundary tokens are among them where they are scored.
+        log_probabilities: [T] float64, natural log.
+    """
+
+    tokens: list
+    log_probabilities: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Windows of about one length, filled up to one; `keep` marks what the results are for."""
+
+    input_ids: np.ndarray  # [B, T] int32
+    padding_mask: np.ndarray  # [B, T] bool
+    keep: np.ndarray  # [B, T] bool
+    text_index: list  # [B] int
+
+
+class TextModel:
+    """Scores and encodes text; `tta.load` makes one.
+
+    A T-TA's score is the sentence's pseudo-log-likelihood: the sum over its pieces of the natural
+    log-probability of each given all others, higher is better.
+
+    Args:
+        model: `tta.modeling.models.LanguageModel`.
+        tokenizer: `tta.data.tokenizer.Tokenizer`, or None: then text methods raise.
+        name: what the model is called in signatures.
+        score_boundary_tokens: whether begin and end tokens count in scores. They are context for
+            the others either way.
+        long_sentences: "window", sentences with more pieces than the model takes are read in
+            overlapping windows; "refuse", they are an error. They are never cut.
+        batch_tokens: tokens in a batch, padding included.
+
+    Attributes:
+        model: the Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
+            {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
+        signature: what a score depends on, in one line.
+    """
+
+    def __init__(
+        self,
+        model,
+        tokenizer,
+        name="model",
+        score_boundary_tokens=False,
+        long_sentences="window",
+        batch_tokens=4096,
+    ):
+        if long_sentences not in ("window", "refuse"):
+            raise ValueError(f"long_sentences must be window or refuse, not {long_sentences!r}")
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name
+        self.score_boundary_tokens = score_boundary_tokens
+        self.long_sentences = long_sentences
+        self.batch_tokens = batch_tokens
+        self._compiled = {}
+
+    @classmethod
+    def from_directory(cls, directory=None, precision="float32", **options):
+        """Loads a model directory; None is the built-in model.
+
+        Args:
+            directory: path; see `tta.load`.
+            precision: "float32", or "bfloat16" for products (sums stay float32).
+            **options: as in the constructor.
+
+        Raises:
+            InputError: a file is missing or damaged, or files do not fit each other.
+        """
+        if precision not in ("float32", "bfloat16"):
+            raise ValueError(f"precision must be float32 or bfloat16, not {precision!r}")
+        from tta.data.vocabulary import Vocabulary
+        from tta.modeling import model_directory
+
+        directory = BUILT_IN if directory is None else Path(directory)
+        dtype = "mixed_bfloat16" if precision == "bfloat16" else "float32"
+        vocab_path = directory / model_directory.VOCABULARY
+        vocabulary = Vocabulary.from_file(vocab_path) if vocab_path.exists() else None
+        model = model_directory.load_model(directory, dtype)
+        if vocabulary is None:
+            return cls(model, None, directory.name, **options)
+        if len(vocabulary) != model.config.vocab_size:
+            raise InputError(
+                f"it has {len(vocabulary)} pieces, the config's vocab_size is "
+                f"{model.config.vocab_size}",
+                vocab_path,
+            )
+        from tta.data.tokenizer import Tokenizer
+
+        tokenizer = Tokenizer(vocabulary, model.config.do_lower_case)
+        return cls(model, tokenizer, directory.name, **options)
+
+    @property
+    def signature(self):
+        weights = hashlib.sha256()
+        for name, value in self.model.named_weights().items():
+            weights.update(name.encode() + np.asarray(value, np.float16).tobytes())
+        precision = "bfloat16" if self.model.compute_dtype == "bfloat16" else "float32"
+        boundary = "yes" if self.score_boundary_tokens else "no"
+        return (
+            f"model:{self.name}|type:{self.model.config.model_type}"
+            f"|weights:{weights.hexdigest()[:8]}|vocab:{self.model.config.vocab_size}"
+            f"|boundary_tokens:{boundary}|long:{self.long_sentences}|precision:{precision}"
+            f"|log:natural|version:{tta.__version__}"
+        )
+
+    def score(self, texts, reduction="sum", progress=False):
+        """Scores sentences.
+
+        Args:
+            texts: N str.
+            reduction: "sum" of the pieces' log-probabilities, or their "mean".
+            progress: whether to show a progress bar on standard error.
+
+        Returns:
+            [N] float64, natural log, higher is better. A text without a piece scores 0.
+
+        Raises:
+            InputError: a sentence is too long and `long_sentences` is "refuse", or the model has
+                no vocabulary.
+        """
+        if reduction not in ("sum", "mean"):
+            raise ValueError(f"reduction must be sum or mean, not {reduction!r}")
+        sums, counts = self.score_with_counts(texts, progress)
+        return sums if reduction == "sum" else sums / np.maximum(counts, 1)
+
+    def score_with_counts(self, texts, progress=False):
+        """As `score`: (sums [N] float64, natural log; scored pieces [N] int64)."""
+        sums, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
+        for batch, scores in self._run("scores", texts, progress):
+            np.add.at(sums, batch.text_index, np.where(batch.keep, scores, 0.0).sum(axis=1))
+            np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
+        return sums, counts
+
+    def score_tokens(self, texts, progress=False):
+        """Log-probabilities of the single pieces: a list of N `TokenScores`."""
+        ids, scores = [[] for _ in texts], [[] for _ in texts]
+        for batch, result in self._run("scores", texts, progress):
+            for row, index in enumerate(batch.text_index):
+                keep = batch.keep[row]
+                ids[index].append(batch.input_ids[row, keep])
+                scores[index].append(result[row, keep])
+        return [
+            TokenScores(
+                self.tokenizer.pieces(np.concatenate(pieces or [[]]).astype(int)),
+                np.concatenate(values or [[]]).astype(np.float64),
+            )
+            for pieces, values in zip(ids, scores, strict=True)
+        ]
+
+    def encode(self, texts, representation="context", pooling="mean", progress=False):
+        """Turns sentences into vectors (paper, section 4.3).
+
+        Args:
+            texts: N str.
+            representation: "context", the last layer's outputs, or "embed", the embedding layer's.
+            pooling: "mean" over the sentence's pieces, without its boundary tokens.
+            progress: whether to show a progress bar on standard error.
+
+        Returns:
+            [N, D] float32; zeros for a text without a piece.
+
+        Raises:
+            InputError: as `score`.
+        """
+        if representation not in ("context", "embed"):
+            raise ValueError(f"representation must be context or embed, not {representation!r}")
+        if pooling != "mean":
+            raise ValueError(f"pooling must be mean, not {pooling!r}")
+        sums = np.zeros((len(texts), self.model.config.hidden_size))
+        counts = np.zeros(len(texts), np.int64)
+        for batch, vectors in self._run(representation, texts, progress, boundary=False):
+            np.add.at(sums, batch.text_index, vectors)
+            np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
+        return (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
+
+    def _run(self, what, texts, progress, boundary=None):
+        """Yields (batch, result): "scores" [B, T] each; "context" and "embed" [B, D] summed."""
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("expected a list of sentences, not one string")
+        if self.tokenizer is None:
+            raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
+        boundary = self.score_boundary_tokens if boundary is None else boundary
+        function = self._function(what)
+        with tqdm(
+            total=len(texts),
+            unit=" sentences",
+            unit_scale=True,
+            disable=not progress,
+            desc="encoding" if what != "scores" else "scoring",
+            dynamic_ncols=True,
+        ) as bar:
+            for first in range(0, len(texts), BLOCK_TEXTS):
+                for batch in self._batches(texts[first : first + BLOCK_TEXTS], first, boundary):
+                    yield batch, function(batch.input_ids, batch.padding_mask, batch.keep).numpy()
+                    bar.update(len(batch.text_index))
+
+    def _batches(self, texts, first_index, boundary):
+        """Batches of windows, longest first: if memory is short, it shows at once."""
+        vocabulary = self.tokenizer.vocabulary
+        size = self.model.config.max_position_embeddings - 2
+        windows = []
+        for index, pieces in enumerate(self.tokenizer.encode(list(texts)), start=first_index):
+            if len(pieces) > size and self.long_sentences == "refuse":
+                raise InputError(
+                    f"sentence {index + 1} has {len(pieces)} pieces, the model takes "
+                    f"{size}; --long_sentences=window reads it in parts"
+                )
+            windows += [(index, pieces, window) for window in split_windows(len(pieces), size)]
+        windows.sort(key=lambda item: item[2].start - item[2].stop)
+        while windows:
+            length = windows[0][2].stop - windows[0][2].start + 2
+            rows = windows[: max(1, self.batch_tokens // length)]
+            del windows[: len(rows)]
+            ids = np.full((len(rows), length), vocabulary.pad_id, np.int32)
+            mask, keep = np.zeros((2, *ids.shape), bool)
+            for row, (_, pieces, window) in enumerate(rows):
+                stop = window.stop - window.start + 1  # the end token's place
+                ids[row, 0], ids[row, stop] = vocabulary.bos_id, vocabulary.eos_id
+                ids[row, 1:stop] = pieces[window.start : window.stop]
+                mask[row, : stop + 1] = True
+                keep[
+                    row, window.keep_start - window.start + 1 : window.keep_stop - window.start + 1
+                ] = True
+                keep[row, 0] = boundary and window.is_first
+                keep[row, stop] |= boundary and window.is_last
+            yield _Batch(ids, mask, keep, [index for index, _, _ in rows])
+
+    def _function(self, what):
+        """The model's part of the work, compiled once for all shapes."""
+        if what not in self._compiled:
+            import tensorflow as tf
+
+            def scores(inputs, keep):
+                del keep
+                return self.model.log_probabilities(inputs, inputs["input_ids"], training=False)
+
+            def pooled(inputs, keep):
+                key = {"context": "hidden_states", "embed": "embedding_output"}[what]
+                vectors = tf.cast(self.model.encode(inputs, training=False)[key], tf.float32)
+                return tf.reduce_sum(tf.where(keep[..., None], vectors, 0.0), axis=1)
+
+            work = scores if what == "scores" else pooled
+            shape = [None, None]
+            self._compiled[what] = tf.function(
+                lambda ids, mask, keep: work({"input_ids": ids, "padding_mask": mask}, keep),
+                input_signature=[
+                    tf.TensorSpec(shape, tf.int32),
+                    tf.TensorSpec(shape, tf.bool),
+                    tf.TensorSpec(shape, tf.bool),
+                ],
+                autograph=False,
+            )
+        return self._compiled[what]

@@ -1,0 +1,172 @@
+"""The language model over text: `tta.load` and what it gives."""
+
+import keras
+import numpy as np
+import pytest
+
+import tta
+from tests.tiny import CONFIG, TOKENS, write_model_directory
+from tta.errors import InputError
+
+TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
+LONG = "the cat sat on the mat and the dog ran home on the mat and sat"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return write_model_directory(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def lm(directory):
+    return tta.load(directory)
+
+
+def plain_scores(lm, ids):
+    """[T] log-probability of each id of one sentence, by the Keras model and a full softmax."""
+    ids = np.array([ids], np.int32)
+    out = lm.model({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
+    log_softmax = keras.ops.convert_to_numpy(keras.ops.log_softmax(out["logits"]))
+    return np.take_along_axis(log_softmax, ids[..., None], -1)[0, :, 0]
+
+
+def test_score_is_the_sum_of_its_pieces_without_boundaries(lm):
+    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "sat", "[EOS]"]]
+    expected = plain_scores(lm, ids)[1:-1]
+    assert lm.score(["the cat sat"]) == pytest.approx(expected.sum(), abs=1e-5)
+    assert lm.score(["the cat sat"], reduction="mean") == pytest.approx(expected.mean(), abs=1e-5)
+    tokens, scores = lm.score_tokens(["the cat sat"])[0]
+    assert tokens == ["the", "cat", "sat"]
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
+def test_boundary_tokens_count_when_asked_for(directory):
+    lm = tta.load(directory, score_boundary_tokens=True)
+    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "sat", "[EOS]"]]
+    sums, counts = lm.score_with_counts(["the cat sat", ""])
+    assert sums[0] == pytest.approx(plain_scores(lm, ids).sum(), abs=1e-5)
+    assert counts.tolist() == [5, 2]
+    assert lm.score_tokens(["the"])[0].tokens == ["[SOS]", "the", "[EOS]"]
+
+
+def test_scores_do_not_depend_on_the_batch_or_the_order(lm, directory):
+    alone = np.array([lm.score([text])[0] for text in TEXTS])
+    np.testing.assert_allclose(lm.score(TEXTS), alone, atol=1e-5)
+    np.testing.assert_allclose(lm.score(TEXTS[::-1]), alone[::-1], atol=1e-5)
+    one_at_a_time = tta.load(directory, batch_tokens=1)
+    np.testing.assert_allclose(one_at_a_time.score(TEXTS), alone, atol=1e-5)
+
+
+def test_vectors_do_not_depend_on_the_batch_or_the_order(lm):
+    for representation in ("context", "embed"):
+        alone = np.concatenate([lm.encode([text], representation) for text in TEXTS])
+        np.testing.assert_allclose(lm.encode(TEXTS, representation), alone, atol=1e-5)
+        assert alone.shape == (len(TEXTS), CONFIG.hidden_size)
+        assert alone.dtype == np.float32
+
+
+def test_vectors_are_means_over_the_pieces_without_boundaries(lm):
+    ids = np.array([[TOKENS.index(t) for t in ["[SOS]", "the", "cat", "[EOS]"]]], np.int32)
+    encoded = lm.model.encode({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
+    for representation, key in (("context", "hidden_states"), ("embed", "embedding_output")):
+        expected = keras.ops.convert_to_numpy(encoded[key])[0, 1:-1].mean(axis=0)
+        np.testing.assert_allclose(lm.encode(["the cat"], representation)[0], expected, atol=1e-5)
+
+
+def test_nothing_in_nothing_out(lm):
+    assert lm.score([]).shape == (0,)
+    assert lm.encode([]).shape == (0, CONFIG.hidden_size)
+    assert lm.score_tokens([]) == []
+
+
+def test_a_text_without_a_piece_scores_zero_over_no_token(lm):
+    sums, counts = lm.score_with_counts(["", "  "])
+    assert sums.tolist() == [0, 0]
+    assert counts.tolist() == [0, 0]
+    assert not lm.encode([""]).any()
+    assert lm.score_tokens([""])[0].tokens == []
+
+
+def test_more_texts_than_a_block(lm, monkeypatch):
+    expected = lm.score(TEXTS * 3)
+    monkeypatch.setattr("tta.scoring.text_model.BLOCK_TEXTS", 4)
+    np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
+
+
+def test_long_sentences_are_scored_whole_in_windows(lm):
+    tokens, scores = lm.score_tokens([LONG])[0]
+    assert "".join(tokens).replace("##", "") == LONG.replace(" ", "")
+    assert len(tokens) > CONFIG.max_position_embeddings
+    assert np.isfinite(scores).all()
+    assert (scores < 0).all()
+    assert lm.score([LONG])[0] == pytest.approx(scores.sum(), abs=1e-4)
+
+
+def test_windows_are_read_between_boundary_tokens(lm):
+    tokens, scores = lm.score_tokens([LONG])[0]
+    size = CONFIG.max_position_embeddings - 2
+    ids = [TOKENS.index(t) for t in ["[SOS]", *tokens[:size], "[EOS]"]]
+    # The first window answers for its tokens up to the middle of its overlap with the second.
+    np.testing.assert_allclose(
+        scores[: size // 2], plain_scores(lm, ids)[1 : 1 + size // 2], atol=1e-5
+    )
+
+
+def test_long_sentences_are_refused_when_asked_for(directory):
+    lm = tta.load(directory, long_sentences="refuse")
+    with pytest.raises(InputError, match=r"sentence 2 has \d+ pieces, the model takes 9"):
+        lm.score(["the cat", LONG])
+
+
+def test_bfloat16_is_near(directory, lm):
+    low = tta.load(directory, precision="bfloat16")
+    np.testing.assert_allclose(low.score(TEXTS, "mean"), lm.score(TEXTS, "mean"), atol=0.05)
+    assert "precision:bfloat16" in low.signature
+
+
+def test_signature_tells_weights_apart(lm, tmp_path):
+    other = tta.load(write_model_directory(tmp_path, seed=1))
+    assert lm.signature != other.signature
+    assert "boundary_tokens:no" in lm.signature
+    assert f"version:{tta.__version__}" in lm.signature
+
+
+def test_one_string_is_not_a_list(lm):
+    with pytest.raises(TypeError, match="a list of sentences, not one string"):
+        lm.score("the cat")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
+        (lambda lm: lm.encode(["a"], representation="x"), "must be context or embed, not 'x'"),
+        (lambda lm: lm.encode(["a"], pooling="max"), "pooling must be mean, not 'max'"),
+        (lambda lm: tta.load("x", precision="int8"), "float32 or bfloat16, not 'int8'"),
+    ],
+)
+def test_wrong_choices(lm, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(lm)
+
+
+def test_vocabulary_of_another_size(directory, tmp_path):
+    for name in ("config.json", "model.weights.h5"):
+        (tmp_path / name).write_bytes((directory / name).read_bytes())
+    (tmp_path / "vocab.txt").write_text("\n".join(TOKENS[:-1]) + "\n")
+    with pytest.raises(InputError, match=f"has {len(TOKENS) - 1} pieces, the config's vocab_size"):
+        tta.load(tmp_path)
+
+
+def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
+    for name in ("config.json", "model.weights.h5"):
+        (tmp_path / name).write_bytes((directory / name).read_bytes())
+    lm = tta.load(tmp_path)
+    assert lm.model({"input_ids": np.array([[3, 5, 1]]), "padding_mask": np.ones((1, 3), bool)})
+    with pytest.raises(InputError, match=r"no vocab\.txt"):
+        lm.score(["the"])
+
+
+def test_missing_directory():
+    with pytest.raises(InputError, match="nowhere: no such model directory"):
+        tta.load("nowhere")
