@@ -128,8 +128,8 @@ def test_a_chunk_is_dealt_out_by_seed_and_number():
 
 def test_copies_of_a_sentence_are_on_one_side(tmp_path):
     path = tmp_path / "a.txt"
-    lines = [f"n {i} {end}" for i in range(300) for end in (".", "", ",", "'")]
-    path.write_text("\n".join(lines) + "\n" + "\n".join(lines).upper())
+    lines = [f"{n} {i} {end}" for i in range(300) for n in "nN" for end in (".", "", ",", "'")]
+    path.write_text("\n".join(np.random.default_rng(0).permutation(lines)))
     run([str(path)], tmp_path / "out", heldout_fraction=0.3)
     numbers = [
         {s.rstrip(" .,'") for s in read(tmp_path / "out", split)} for split in ("train", "heldout")
