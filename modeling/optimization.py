@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-# Weights that are not pulled towards zero, by the end of their path.
-NOT_DECAYED = ("bias", "beta", "gamma")
+# Weights that are not pulled towards zero, by the end of their path (TensorFlow adds ":0").
+NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 
 
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -51,6 +51,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         beta_1, beta_2, epsilon: as above.
         weight_decay: decay above; LayerNorm weights and biases have none.
         global_clipnorm: gradients are scaled down to this norm, all weights taken together.
+        **kwargs: as `keras.optimizers.Optimizer` has them.
     """
 
     def __init__(
@@ -62,17 +63,19 @@ class BertAdamW(keras.optimizers.Optimizer):
         weight_decay=0.01,
         global_clipnorm=1.0,
         name="bert_adamw",
+        **kwargs,
     ):
         super().__init__(
             learning_rate=learning_rate,
             weight_decay=weight_decay,
             global_clipnorm=global_clipnorm,
             name=name,
+            **kwargs,
         )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
-        self.exclude_from_weight_decay(var_names=[rf"{name}$" for name in NOT_DECAYED])
+        self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
 
     def build(self, variables):
         if self.built:
