@@ -6,8 +6,8 @@ from keras import ops
 from tta.modeling.layers import dense
 from tta.modeling.masks import diagonal_mask
 
-# Added to the logits of forbidden keys. Next to any allowed key its exponential is exactly 0;
-# rows without an allowed key are zeroed apart (see `masked_softmax`).
+# The logit of every forbidden key. Next to any allowed key its exponential is exactly 0; rows
+# without an allowed key are zeroed apart (see `masked_softmax`).
 FORBIDDEN = -1e30
 
 
@@ -25,8 +25,10 @@ def masked_softmax(logits, attention_mask):
         [B, N, T, S] float32; rows sum to 1, or to 0 where nothing may be attended to.
     """
     mask = attention_mask[:, None]  # [B, 1, T, S]
-    logits = ops.cast(logits, "float32") + ops.where(mask, 0.0, FORBIDDEN)
+    logits = ops.where(mask, ops.cast(logits, "float32"), FORBIDDEN)
     anything = ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
+    if logits.shape[-1] == 1:  # Its softmax is 1, and Keras warns of it.
+        return ops.ones_like(logits) * anything
     return ops.softmax(logits, axis=-1) * anything
 
 

@@ -58,7 +58,8 @@ def tied_cross_entropy(features, table, bias, targets, weights):
         for part in _parts(features):
             x, weight = features[part], weights[part]
             logits = _logits(x, compute_table, bias)
-            highest = ops.max(logits, axis=-1, keepdims=True)
+            # (An initial value, for Keras refuses the maximum of a part without rows.)
+            highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
             exponentials = ops.exp(logits - highest)
             normalizer = ops.sum(exponentials, axis=-1, keepdims=True)
             log_normalizer = (highest + ops.log(normalizer))[:, 0]
@@ -88,7 +89,8 @@ def tied_cross_entropy(features, table, bias, targets, weights):
 
         return total, gradient
 
-    return loss(features, ops.convert_to_tensor(table), ops.convert_to_tensor(bias))
+    # Values, not variables: outside a graph, TensorFlow asks for the gradients of those apart.
+    return loss(features, ops.copy(table), ops.copy(bias))
 
 
 def _logits(features, table, bias):

@@ -1,0 +1,32 @@
+"""The three masks, pair by pair, against their definition in words."""
+
+import numpy as np
+import pytest
+
+from tta.modeling import masks
+
+# What each mask means: may the query at i attend to the key at j, in a sentence of n real tokens?
+RULES = [
+    (masks.diagonal_mask, lambda i, j, n: j != i and j < n),
+    (masks.causal_mask, lambda i, j, n: j <= i and j < n),
+    (masks.full_mask, lambda i, j, n: j < n),
+]
+
+
+@pytest.mark.parametrize(("mask", "rule"), RULES, ids=[m.__name__ for m, _ in RULES])
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_mask_follows_its_rule(mask, rule, length):
+    real = np.array([length, length // 2, 0])
+    padding_mask = np.arange(length) < real[:, None]
+    found = np.asarray(mask(padding_mask))
+    assert found.dtype == bool
+    found = np.broadcast_to(found, (3, length, length))
+    for b, n in enumerate(real):
+        for i in range(length):
+            for j in range(length):
+                assert found[b, i, j] == rule(i, j, n), (n, i, j)
+
+
+def test_padding_between_real_tokens_is_hidden_too():
+    found = np.asarray(masks.diagonal_mask(np.array([[True, False, True]])))
+    assert found.tolist() == [[[False, False, True], [True, False, True], [True, False, False]]]
