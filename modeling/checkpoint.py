@@ -1,6 +1,7 @@
 """Reads checkpoints of the original TensorFlow 1 code, by its variable names."""
 
 import json
+import math
 from pathlib import Path
 
 import tensorflow as tf
@@ -12,6 +13,9 @@ from tta.modeling.weights import assign_weights
 
 # The original T-TA code's special tokens: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
 ORIGINAL_MASK_ID = 4
+
+# What TensorFlow raises of a file that is missing or damaged; IndexError of one cut short.
+READ_ERRORS = (tf.errors.OpError, IndexError, RuntimeError, ValueError)
 
 # In a layer: our name -> the original's. Every name ends in what the variable is.
 _LAYER = {
@@ -84,12 +88,19 @@ def load_original(directory, dtype="float32"):
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError) as error:
+    except READ_ERRORS as error:
         raise InputError(
             f"not a readable TensorFlow checkpoint: {_first_line(error)}", prefix
         ) from None
     if any("token_type_embeddings" in name for name in shapes):
         raise InputError("a checkpoint of BERT (it has token_type_embeddings), not of T-TA", prefix)
+    size = sum(math.prod(shape) for shape in shapes.values())
+    if 2 * size < config.num_parameters:  # Before they are allocated.
+        raise InputError(
+            f"{size:,} values are too small for the {config.num_parameters:,} parameters that "
+            "config.json asks for",
+            prefix,
+        )
     names = original_names(config.num_hidden_layers)
     model = LanguageModel(config, dtype=dtype)
     values = {}
@@ -98,7 +109,7 @@ def load_original(directory, dtype="float32"):
             raise InputError(f"variable {theirs} is missing", prefix)
         try:
             values[ours] = reader.get_tensor(theirs)
-        except tf.errors.OpError as error:
+        except READ_ERRORS as error:
             raise InputError(
                 f"variable {theirs} cannot be read: {_first_line(error)}", prefix
             ) from None
@@ -109,9 +120,11 @@ def load_original(directory, dtype="float32"):
 def _checkpoint_prefix(directory):
     """The checkpoint that `checkpoint` names, else the only one there is."""
     found = sorted(p.with_suffix("") for p in directory.glob("*.ckpt*.index"))
-    latest = tf.train.latest_checkpoint(str(directory))
-    if latest is not None and Path(latest).name in {p.name for p in found}:
-        return directory / Path(latest).name
+    state = tf.train.get_checkpoint_state(str(directory))
+    # By its name alone: its folder is the one where the model was trained.
+    named = None if state is None else directory / Path(state.model_checkpoint_path).name
+    if named in found:
+        return named
     if len(found) != 1:
         raise InputError(f"expected one checkpoint (*.ckpt*.index), found {len(found)}", directory)
     return found[0]

@@ -125,6 +125,8 @@ class ModelConfig:
             raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
         except RecursionError:
             raise InputError("JSON nested too deeply", path) from None
+        except ValueError as error:  # An integer of thousands of digits.
+            raise InputError(f"not JSON: {error}", path) from None
         if not isinstance(values, dict):
             raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
         values = {key: value for key, value in values.items() if key not in IGNORED_KEYS}

@@ -34,7 +34,18 @@ def load_model(directory, dtype="float32"):
         if not (directory / CONFIG).exists():
             raise InputError(f"not a model directory: it has no {CONFIG}", directory)
         raise InputError(f"it has no {WEIGHTS}: its training has not finished", directory)
-    model = LanguageModel(ModelConfig.from_json(directory / CONFIG), dtype=dtype)
+    config = ModelConfig.from_json(directory / CONFIG)
+    size = (directory / WEIGHTS).stat().st_size
+    if size < config.num_parameters:  # Two bytes each in float16; before they are allocated.
+        raise InputError(
+            f"{size:,} bytes are too small for the {config.num_parameters:,} parameters that "
+            f"{CONFIG} asks for",
+            directory / WEIGHTS,
+        )
+    try:
+        model = LanguageModel(config, dtype=dtype)
+    except InputError as error:
+        raise InputError(error.rule, directory / CONFIG) from None
     load_weights(model, directory / WEIGHTS)
     return model
 

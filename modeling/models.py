@@ -1,11 +1,16 @@
 """A language model: an encoder, a head, and the token table they share."""
 
+import dataclasses
+
 import keras
 
+from tta.errors import InputError
+from tta.modeling.config import ModelConfig
 from tta.modeling.encoders import ENCODERS
 from tta.modeling.heads import TiedSoftmaxHead
 
 
+@keras.saving.register_keras_serializable("tta")
 class LanguageModel(keras.Model):
     """Gives the log-probability of every token from what its encoder lets it see.
 
@@ -22,10 +27,15 @@ class LanguageModel(keras.Model):
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
 
     Raises:
+        InputError: `config.model_type` is unknown.
         ValueError: T is larger than `config.max_position_embeddings`.
     """
 
     def __init__(self, config, dtype="float32", name="language_model"):
+        if config.model_type not in ENCODERS:
+            raise InputError(
+                f"model_type must be {' or '.join(ENCODERS)}, not {config.model_type!r}"
+            )
         super().__init__(name=name, dtype=dtype)
         self.config = config
         self.encoder = ENCODERS[config.model_type](config, name="encoder", dtype=dtype)
@@ -70,3 +80,14 @@ class LanguageModel(keras.Model):
     def named_weights(self):
         """{"encoder/embeddings/token_table": Variable, ...}: every trained weight by its path."""
         return {v.path: v for v in self.trainable_variables}
+
+    def get_config(self):
+        return {
+            "config": dataclasses.asdict(self.config),
+            "dtype": self.dtype_policy.name,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config | {"config": ModelConfig(**config["config"])})

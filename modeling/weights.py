@@ -16,14 +16,26 @@ def save_weights(model, path, dtype="float32"):
         model: has `named_weights()`.
         path: of the file; replaced if it exists.
         dtype: "float32" or "float16", of the arrays in the file.
+
+    Raises:
+        InputError: a weight is not finite, or too large for the dtype.
     """
     path = Path(path)
+    with np.errstate(over="ignore"):
+        arrays = {n: np.asarray(v).astype(dtype) for n, v in model.named_weights().items()}
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(f"weight {name} holds values that {dtype} cannot hold", path)
     partial = path.with_name(path.name + ".tmp")
-    with h5py.File(partial, "w") as file:
-        for name, variable in model.named_weights().items():
-            array = np.asarray(variable, dtype=dtype)
-            file.create_dataset(name, data=array, fletcher32=True)
-    os.replace(partial, path)
+    try:
+        # This version of the format has checksums on its own structures, too.
+        with h5py.File(partial, "w", libver=("v110", "v110")) as file:
+            for name, array in arrays.items():
+                file.create_dataset(name, data=array, fletcher32=True)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def load_weights(model, path):
@@ -33,18 +45,22 @@ def load_weights(model, path):
         InputError: the file is missing or damaged, or does not fit the model.
     """
     values = {}
+
+    def collect(name, item):
+        if isinstance(item, h5py.Dataset):
+            values[name] = item  # Read when it is known to fit.
+
     try:
         with h5py.File(path, "r") as file:
-            file.visititems(
-                lambda name, item: (
-                    values.__setitem__(name, item[()]) if isinstance(item, h5py.Dataset) else None
-                )
-            )
+            file.visititems(collect)
+            assign_weights(model, values, path)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError("no such file", path) from None
-    except (OSError, RuntimeError, KeyError, ValueError) as error:
-        raise InputError(f"not a readable weights file: {error}", path) from None
-    assign_weights(model, values, path)
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        rule = str(error).splitlines()[0]
+        raise InputError(f"not a readable weights file: {rule}", path) from None
 
 
 def assign_weights(model, values, source):
@@ -52,11 +68,13 @@ def assign_weights(model, values, source):
 
     Args:
         model: has `named_weights()`.
-        values: {name: array}; exactly the model's names and shapes, all finite.
+        values: {name: array or h5py dataset}; exactly the model's names and shapes, of a float
+            type, all finite.
         source: the file that they come from, for errors.
 
     Raises:
-        InputError: a name is missing or too many, a shape is wrong, or a value is not finite.
+        InputError: a name is missing or too many, a shape or type is wrong, or a value is not
+            finite.
     """
     weights = model.named_weights()
     if missing := sorted(set(weights) - set(values)):
@@ -64,13 +82,18 @@ def assign_weights(model, values, source):
     if unknown := sorted(set(values) - set(weights)):
         raise InputError(f"weight {unknown[0]} is not one of the model's", source)
     for name, variable in weights.items():
-        value = np.asarray(values[name])
+        value = values[name]
         if value.shape != tuple(variable.shape):
             raise InputError(
-                f"weight {name} has shape {list(value.shape)}, "
+                f"weight {name} has shape {list(value.shape or ())}, "
                 f"the config asks for {list(variable.shape)}",
                 source,
             )
+        if value.dtype.kind != "f":
+            raise InputError(f"weight {name} is of type {value.dtype}, not a float", source)
+    for name, variable in weights.items():
+        with np.errstate(over="ignore"):
+            value = np.asarray(values[name][()]).astype("float32")
         if not np.isfinite(value).all():
             raise InputError(f"weight {name} holds values that are not finite", source)
-        variable.assign(value.astype("float32"))
+        variable.assign(value)

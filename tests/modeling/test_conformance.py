@@ -1,0 +1,197 @@
+"""What every public layer of modeling/ can do, one table for all; a layer missing from it fails."""
+
+import importlib
+import inspect
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tta
+from tests.modeling.tiny import randomize, tiny_config
+
+V, D, N, F, P = 23, 15, 3, 17, 19
+STREAM, IDS, MASK = ("float32", D), ("int32",), ("bool",)
+
+# Class -> (its arguments, what it is called with: name -> type and, for floats, the last size).
+LAYERS = {
+    "AddNorm": ({"dropout": 0.1}, {"x": STREAM, "residual": STREAM}),
+    "FeedForward": ({"intermediate_size": F, "hidden_act": "relu"}, {"x": STREAM}),
+    "Embeddings": (
+        {"vocab_size": V, "hidden_size": D, "max_position_embeddings": P, "dropout": 0.1},
+        {"input_ids": IDS},
+    ),
+    "MaskedAttention": (
+        {"num_heads": N, "dropout": 0.1},
+        {"query": STREAM, "key_value": STREAM, "attention_mask": ("bool", None)},
+    ),
+    "DiagonalMaskedSelfAttention": (
+        {"num_heads": N, "dropout": 0.1},
+        {"query": STREAM, "key_value": STREAM, "padding_mask": MASK},
+    ),
+    "SelfMaskedSelfAttentionBlock": (
+        {"num_attention_heads": N, "intermediate_size": F, "hidden_dropout_prob": 0.1},
+        {"query": STREAM, "key_value": STREAM, "padding_mask": MASK},
+    ),
+    "TTAEncoder": (
+        {"config": tiny_config(hidden_dropout_prob=0.1)},
+        {"input_ids": IDS, "padding_mask": MASK},
+    ),
+    "TiedSoftmaxHead": ({"vocab_size": V}, {"hidden_states": STREAM, "table": "table"}),
+    "LanguageModel": (
+        {"config": tiny_config()},
+        {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
+    ),
+}
+
+
+def public_layers():
+    """{name: class} of every keras layer that a module of modeling/ defines."""
+    found = {}
+    for path in sorted((Path(tta.__file__).resolve().parent.parent / "modeling").glob("*.py")):
+        module = importlib.import_module(f"tta.modeling.{path.stem}")
+        for name, value in vars(module).items():
+            if inspect.isclass(value) and issubclass(value, keras.layers.Layer):
+                if value.__module__ == module.__name__ and not name.startswith("_"):
+                    found[name] = value
+    return found
+
+
+PUBLIC = public_layers()
+each_layer = pytest.mark.parametrize("name", sorted(LAYERS))
+
+
+def test_the_table_holds_every_public_layer():
+    assert set(LAYERS) == set(PUBLIC)
+
+
+def sample(kind, length, batch=2, seed=0):
+    """A value of one argument: random of the right shape for this many tokens."""
+    rng = np.random.default_rng(seed)
+    if isinstance(kind, dict):
+        return {key: sample(value, length, batch) for key, value in kind.items()}
+    if kind == "table":
+        return rng.normal(0.0, 1.0, (V, D)).astype(np.float32)
+    if kind == IDS:
+        return rng.integers(0, V, (batch, length)).astype(np.int32)
+    if kind == MASK:
+        return np.arange(length) < np.array([length, 2] * (batch // 2))[:, None]
+    if kind[0] == "bool":
+        return rng.random((batch, length, length)) < 0.7
+    return rng.normal(0.0, 1.0, (batch, length, D)).astype(np.float32)
+
+
+def spec(kind, name=None):
+    """The same with unknown sizes of batch and sentence."""
+    if isinstance(kind, dict):
+        return {key: spec(value, key) for key, value in kind.items()}
+    if kind == "table":
+        return tf.TensorSpec([V, D], tf.float32, name)
+    shape = [None, None, *kind[1:]]
+    return tf.TensorSpec(shape, kind[0], name)
+
+
+def make(name, dtype="float32"):
+    """The layer, built by a first call and with random weights."""
+    options, arguments = LAYERS[name]
+    layer = PUBLIC[name](**options, dtype=dtype, name="layer")
+    call(layer, name, 5)
+    randomize({v.path: v for v in layer.trainable_variables})
+    return layer
+
+
+def call(function, name, length, batch=2):
+    """The outputs as one dict of arrays."""
+    values = [sample(kind, length, batch) for kind in LAYERS[name][1].values()]
+    found = function(*values)
+    return found if isinstance(found, dict) else {"output": found}
+
+
+def assert_same(found, expected, atol=1e-6):
+    assert set(found) == set(expected)
+    for key in expected:
+        np.testing.assert_allclose(
+            tf.cast(found[key], tf.float32), tf.cast(expected[key], tf.float32), atol=atol
+        )
+
+
+@each_layer
+def test_config_round_trip(name):
+    layer = make(name)
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert type(again) is PUBLIC[name]
+    assert again.get_config() == layer.get_config()
+    call(again, name, 5)
+    assert [v.path for v in again.trainable_variables] == [
+        v.path for v in layer.trainable_variables
+    ]
+    for one, other in zip(again.trainable_variables, layer.trainable_variables, strict=True):
+        one.assign(other)
+    assert_same(call(again, name, 5), call(layer, name, 5), atol=0.0)
+
+
+@each_layer
+def test_mixed_precision(name):
+    layer, full = make(name, "mixed_bfloat16"), make(name)
+    assert {v.dtype for v in layer.trainable_variables} == {"float32"}
+    found, expected = call(layer, name, 5), call(full, name, 5)
+    for key, value in found.items():
+        assert value.dtype == (tf.float32 if key == "logits" or "Head" in name else tf.bfloat16)
+    assert_same(found, expected, atol=0.25)
+
+
+@each_layer
+def test_unknown_dimensions_in_a_graph_and_through_a_saved_model(name, tmp_path):
+    layer, arguments = make(name), LAYERS[name][1]
+    graph = tf.function(
+        lambda *values: layer(*values),
+        input_signature=[spec(kind, key) for key, kind in arguments.items()],
+        autograph=False,
+    )
+    module = tf.Module()
+    module.layer, module.call = layer, graph
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    saved = tf.saved_model.load(str(tmp_path / "saved"))
+    for length, batch in [(1, 2), (5, 2), (7, 4)]:
+        expected = call(layer, name, length, batch)
+        assert_same(call(graph, name, length, batch), expected, atol=1e-5)
+        assert_same(call(saved.call, name, length, batch), expected, atol=1e-5)
+
+
+# The other two take a dict and a table, which are no streams of one batch.
+@pytest.mark.parametrize("name", sorted(set(LAYERS) - {"LanguageModel", "TiedSoftmaxHead"}))
+def test_symbolic_call_gives_the_shape_of_the_real_one(name):
+    options, arguments = LAYERS[name]
+    layer = PUBLIC[name](**options)
+    inputs = [
+        keras.Input(shape, dtype=kind[0])
+        for kind in arguments.values()
+        for shape in [(None, *kind[1:])]
+    ]
+    symbolic = layer(*inputs)
+    symbolic = symbolic if isinstance(symbolic, dict) else {"output": symbolic}
+    for key, value in call(layer, name, 5).items():
+        assert symbolic[key].shape == (None, None, value.shape[-1])
+
+
+@each_layer
+def test_every_weight_gets_a_gradient(name):
+    layer = make(name)
+    with tf.GradientTape() as tape:
+        values = call(layer, name, 5).values()
+        total = tf.add_n([tf.reduce_sum(tf.cast(v, tf.float32) ** 3) for v in values])
+    gradients = tape.gradient(total, [v.value for v in layer.trainable_variables])
+    for variable, gradient in zip(layer.trainable_variables, gradients, strict=True):
+        assert gradient is not None, variable.path
+        assert np.isfinite(tf.convert_to_tensor(gradient)).all(), variable.path
+
+
+@each_layer
+def test_documented(name):
+    doc = inspect.getdoc(PUBLIC[name])
+    assert doc, f"{name} has no docstring"
+    if name != "DiagonalMaskedSelfAttention":  # "as MaskedAttention"
+        for part in ("Args:", "Call:", "Returns:"):
+            assert part in doc, f"{name}'s docstring has no {part}"
