@@ -1,0 +1,128 @@
+"""Makes the N-best lists of this folder: own sentences, spoken, with noise, recognized.
+
+It needs NumPy, the speech synthesizer espeak-ng and the recognizer pocketsphinx, whose wheel
+carries an English model. tta-lm itself needs neither of the two:
+
+    apt-get install espeak-ng
+    python -m venv venv && venv/bin/pip install pocketsphinx==5.1.1 numpy
+    venv/bin/python examples/make_nbest.py --split=dev  --output=examples/asr.dev.json
+    venv/bin/python examples/make_nbest.py --split=test --output=examples/asr.test.json
+
+The score of a hypothesis is pocketsphinx's own, in natural log, the whole sentence's, higher is
+better: the acoustic log-likelihood, relative to the best state of each frame, plus the language
+model's log-probability times its weight (--lm_weight), word insertion penalty included.
+Compare scores within a list only: pocketsphinx also scores the sentence start as a word, and
+takes off 45,000 or more where all paths of the lattice go through a noise mark.
+"""
+
+import argparse
+import json
+import math
+import re
+import subprocess
+import sys
+import tempfile
+import wave
+from pathlib import Path
+
+import numpy as np
+import pocketsphinx
+
+SAMPLE_RATE = 16000  # Hz, what the acoustic model was trained on
+SENSCR_SHIFT = 10  # pocketsphinx keeps its scores divided by 2 ** 10 (src/hmm.h)
+MAX_PATHS = 5000  # lattice paths to look at for distinct texts
+VOICES = ["en-us+klatt", "en-us+klatt2", "en-us+klatt3", "en-us+klatt4", "en-us+klatt6"]
+SPEEDS = [140, 150, 160, 170, 180, 190]  # words a minute
+
+
+def read_sentences(path, split):
+    """Yields (id, sentence) of the lines whose id starts with the split's name."""
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        utterance_id, sentence = line.split("\t")
+        if utterance_id.startswith(split + "-"):
+            yield utterance_id, sentence
+
+
+def speak(sentence, voice, speed):
+    """Returns espeak-ng's speech as float samples at SAMPLE_RATE, 0.2 s of silence around it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/speech.wav"
+        command = ["espeak-ng", "-v", voice, "-s", str(speed), "-w", path, sentence]
+        subprocess.run(command, check=True)
+        with wave.open(path) as audio:
+            rate = audio.getframerate()
+            samples = np.frombuffer(audio.readframes(audio.getnframes()), np.int16)
+    # Resample by cutting the spectrum at the new Nyquist frequency.
+    length = len(samples) * SAMPLE_RATE // rate
+    spectrum = np.fft.rfft(samples)[: length // 2 + 1]
+    samples = np.fft.irfft(spectrum, length) * length / len(samples)
+    return np.pad(samples, SAMPLE_RATE // 5)
+
+
+def add_noise(samples, snr_db, rng):
+    """Adds white noise at a signal-to-noise ratio in dB and returns 16-bit samples."""
+    noise_level = np.sqrt(np.mean(samples**2)) / 10 ** (snr_db / 20)
+    noisy = 0.5 * (samples + rng.normal(0, noise_level, len(samples)))  # halved: no clipping
+    return np.clip(noisy, -32768, 32767).astype(np.int16)
+
+
+def clean_text(text):
+    """Removes what is no word: <s>, <sil>, [NOISE], ++UM++, variant marks such as (2)."""
+    text = re.sub(r"<[^>]*>|\[[^\]]*\]|\+\+[^+]*\+\+|\(\d+\)", " ", text.lower())
+    return " ".join(text.replace("-", " ").replace(".", "").split())
+
+
+def recognize(samples, lm_weight, max_hypotheses):
+    """Returns up to max_hypotheses distinct texts with their best scores, best first."""
+    # A new decoder, because an old one adapts to the recordings that it has heard. Its three
+    # passes get the same language model weight, so that a score has one weight in it.
+    decoder = pocketsphinx.Decoder(
+        lw=lm_weight, fwdflatlw=lm_weight, bestpathlw=lm_weight, cmn="batch", loglevel="ERROR"
+    )
+    decoder.start_utt()
+    decoder.process_raw(samples.tobytes(), full_utt=True)
+    decoder.end_utt()
+    scores = {}
+    for _, path in zip(range(MAX_PATHS), decoder.nbest(), strict=False):
+        text = clean_text(path.hypstr) if path else ""
+        if not text:
+            continue
+        # The binding gives exp(score), which the shift keeps from underflowing.
+        score = math.log(path.score) * 2**SENSCR_SHIFT
+        scores[text] = max(score, scores.get(text, -math.inf))
+        if len(scores) == max_hypotheses:
+            break
+    return sorted(scores.items(), key=lambda item: -item[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    sentences = Path(__file__).with_name("sentences.txt")
+    parser.add_argument("--sentences", default=sentences, help="file of lines id<TAB>sentence")
+    parser.add_argument("--split", default="dev", help="take the ids that start so: dev or test")
+    parser.add_argument("--output", required=True, help="JSON file to write")
+    parser.add_argument("--max_hypotheses", type=int, default=40, help="hypotheses in a list")
+    parser.add_argument("--lm_weight", type=float, default=6.5, help="of the n-gram model")
+    parser.add_argument("--snr_db", type=float, default=30, help="speech to noise, in dB")
+    parser.add_argument("--seed", type=int, default=1, help="of the noise")
+    args = parser.parse_args()
+
+    lists = {}
+    for number, (utterance_id, sentence) in enumerate(read_sentences(args.sentences, args.split)):
+        voice = VOICES[number % len(VOICES)]
+        speed = SPEEDS[number % len(SPEEDS)]
+        rng = np.random.default_rng([args.seed, number])
+        samples = add_noise(speak(sentence, voice, speed), args.snr_db, rng)
+        hypotheses = recognize(samples, args.lm_weight, args.max_hypotheses)
+        lists[utterance_id] = {
+            f"hyp_{rank}": {"score": round(score, 3), "text": text}
+            for rank, (text, score) in enumerate(hypotheses, start=1)
+        }
+        lists[utterance_id]["ref"] = sentence
+        print(f"{utterance_id} {voice} {speed}: {len(hypotheses)}", file=sys.stderr)
+    text = json.dumps(lists, indent=0)
+    Path(args.output).write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
