@@ -10,9 +10,10 @@ from pathlib import Path
 
 __version__ = "0.1.0.dev0"
 
-# TensorFlow's C++ start-up notes are not ours to show. They are silenced here and nowhere else,
-# because this file is imported before anything that could import TensorFlow.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# TensorFlow's C++ notes are not ours to show, and this file is imported before anything that could
+# import TensorFlow. (At level 2 it still calls it an error that a machine has no GPU.) What it
+# writes before it reads this variable, `tta._quiet` keeps out of the commands.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 # In a checkout the rooms (data/, modeling/, ...) lie beside this folder; installed, they lie in it.
 _HERE = Path(__file__).resolve().parent

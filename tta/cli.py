@@ -6,6 +6,7 @@ import sys
 
 from absl import app, flags
 
+from tta._quiet import silence_tensorflow
 from tta.errors import InputError
 
 FAILED, WRONG_FLAGS, INTERRUPTED = 1, 2, 130
@@ -34,6 +35,7 @@ def _parse(argv):
 
 
 def _guarded(main):
+    silence_tensorflow()
     try:
         main()
         sys.stdout.flush()
