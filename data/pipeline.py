@@ -26,7 +26,10 @@ def bucket_lengths(max_length):
 
 
 def train_batches(shards, batch_tokens, max_length, pad_id, seed, epoch):
-    """One epoch of training batches, in an order that (seed, epoch) alone decides.
+    """One epoch of training batches, in an order that (seed, epoch) decides.
+
+    TensorFlow's global seed takes part, so set it (`tf.random.set_seed`) to the same each time. A
+    second pass over one and the same `Dataset` has another order: make it anew for each.
 
     Args:
         shards: paths of TFRecord files.
@@ -79,4 +82,8 @@ def _batch(sentences, batch_tokens, max_length, pad_id):
         mask = ids >= 0
         return {"input_ids": tf.where(mask, ids, pad_id), "padding_mask": mask}
 
-    return batches.map(finish)
+    # Nothing here is left to autotuning, and its thread holds up the end of an iterator (of an
+    # epoch, an evaluation, a run that is told to stop) by up to a minute.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.map(finish).with_options(options)

@@ -1,0 +1,66 @@
+"""A tiny data set of token ids on disk, as tta-create-tfrecords writes it."""
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+from tta.data.tfrecord import FORMAT_VERSION, INFO_FILE, encode_records, shard_name
+from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
+
+VOCABULARY = Vocabulary((*TTA_SPECIALS, *"abcdefghijklmnopqr"))  # 23 pieces
+MAX_LENGTH = 17
+
+
+def sentences(count, seed=0):
+    """Runs of the alphabet, forwards or backwards: easy to learn from both sides.
+
+    Returns:
+        Lists of ids, begin and end included, 3 to MAX_LENGTH long.
+    """
+    rng = np.random.default_rng(seed)
+    result = []
+    for _ in range(count):
+        first, length = rng.integers(0, 18), rng.integers(1, MAX_LENGTH - 1)
+        letters = 5 + (first + rng.choice([-1, 1]) * np.arange(length)) % 18
+        result.append([VOCABULARY.bos_id, *letters.tolist(), VOCABULARY.eos_id])
+    return result
+
+
+def write_shard(path, ids):
+    """Writes lists of ids into one TFRecord file."""
+    flat = np.array([i for one in ids for i in one], np.int64)
+    lengths = np.array([len(one) for one in ids], np.int64)
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in encode_records(flat, lengths):
+            writer.write(record)
+
+
+def write_dataset(directory, train, heldout=(), num_shards=3):
+    """Writes a complete data set; train and heldout are lists of lists of ids."""
+    directory.mkdir(parents=True, exist_ok=True)
+    VOCABULARY.save(directory / "vocab.txt", overwrite=True)
+    splits = {}
+    for name, ids, count in [("train", train, num_shards), ("heldout", heldout, 1)]:
+        if not ids:
+            continue
+        paths = [directory / shard_name(name, i, count) for i in range(count)]
+        for i, path in enumerate(paths):
+            write_shard(path, ids[i::count])
+        splits[name] = {
+            "shards": count,
+            "sentences": len(ids),
+            "tokens": sum(map(len, ids)),
+            "shard_bytes": [path.stat().st_size for path in paths],
+        }
+    info = {
+        "format_version": FORMAT_VERSION,
+        "vocab_size": len(VOCABULARY),
+        "vocab_sha256": VOCABULARY.sha256,
+        "lower_case": True,
+        "max_seq_length": MAX_LENGTH,
+        "sources": ["letters.txt"],
+        "splits": splits,
+    }
+    (directory / INFO_FILE).write_text(json.dumps(info))
+    return directory
