@@ -32,9 +32,12 @@ def main():
     vocabulary = matching_vocabulary(info)
     output_dir = Path(FLAGS.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
-    remember_flags(output_dir / "run.json")
+    check_flags(output_dir / "run.json")
 
     trainer, config = make_trainer(info, vocabulary, output_dir)
+    check_config(config, output_dir / "config.json")
+    # Written once all is known to fit: what is corrected then is no other run.
+    remember_flags(output_dir / "run.json")
     config.to_json(output_dir / "config.json")
     if not trainer.train():
         print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
@@ -56,24 +59,46 @@ def matching_vocabulary(info):
     return vocabulary
 
 
-def remember_flags(path):
-    """Writes the run's flags, or refuses to go on with others than the run began with."""
-    flags_now = {
+def flags_now():
+    """{name: value} of the run's flags."""
+    return {
         f.name: f.value
         for module in ("tta.flags.pretraining", "tta.flags.common")
         for f in FLAGS.flags_by_module_dict().get(module, ())
     }
-    if path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        for name, value in flags_now.items():
-            if name not in FREE_TO_CHANGE and before.get(name) != value:
-                raise InputError(
-                    f"this run began with --{name}={before.get(name)}, not {value}; "
-                    "choose another --output_dir",
-                    path,
-                )
+
+
+def check_flags(path):
+    """Refuses to go on with other flags than the run began with."""
+    if not path.exists():
+        return
+    try:
+        before = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (TypeError, ValueError):
+        raise InputError("not the flags of a run", path) from None
+    for name, value in flags_now().items():
+        if name not in FREE_TO_CHANGE and before.get(name) != value:
+            raise InputError(
+                f"this run began with --{name}={before.get(name)}, not {value}; "
+                "choose another --output_dir",
+                path,
+            )
+
+
+def remember_flags(path):
+    """Writes the run's flags."""
     with open_output(path, overwrite=True) as file:
-        file.write(json.dumps(flags_now, indent=2) + "\n")
+        file.write(json.dumps(flags_now(), indent=2) + "\n")
+
+
+def check_config(config, path):
+    """Refuses to go on with another config than the run began with."""
+    if path.exists() and type(config).from_json(path) != config:
+        raise InputError(
+            f"this run began with another config than {FLAGS.config_file}'s; choose another "
+            "--output_dir",
+            path,
+        )
 
 
 def make_trainer(info, vocabulary, output_dir):

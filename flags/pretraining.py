@@ -86,3 +86,8 @@ def define():
     )
     common.define_boundary_tokens()
     common.define_seed()
+    flags.register_multi_flags_validator(
+        ["num_warmup_steps", "num_train_steps"],
+        lambda f: f["num_warmup_steps"] < f["num_train_steps"],
+        "--num_warmup_steps must be smaller than --num_train_steps",
+    )

@@ -1,5 +1,6 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, and going on from them."""
 
+import re
 import signal
 import time
 from dataclasses import dataclass, field
@@ -10,6 +11,12 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from tta.errors import InputError
+
+# What `tta.data.pipeline` makes.
+BATCH = {
+    "input_ids": tf.TensorSpec([None, None], tf.int32),
+    "padding_mask": tf.TensorSpec([None, None], tf.bool),
+}
 
 
 @dataclass(frozen=True)
@@ -70,10 +77,16 @@ def evaluate(model, objective, batches, score_boundary_tokens=False, max_batches
         `Evaluation`.
 
     Raises:
-        InputError: there is no token to score.
+        InputError: there is no token to score, or a shard is damaged.
     """
 
-    @tf.function(reduce_retracing=True, autograph=False)
+    return _evaluate(_sentence_sums(model, objective, score_boundary_tokens), batches, max_batches)
+
+
+def _sentence_sums(model, objective, score_boundary_tokens):
+    """A batch -> the sum of each sentence's log-probabilities, and how many they are."""
+
+    @tf.function(input_signature=[BATCH], autograph=False)
     def sentence_sums(batch):
         inputs, targets, weights = objective(batch)
         if not score_boundary_tokens:
@@ -81,8 +94,12 @@ def evaluate(model, objective, batches, score_boundary_tokens=False, max_batches
         scores = model.log_probabilities(inputs, targets, training=False)
         return tf.reduce_sum(scores * weights, axis=1), tf.reduce_sum(weights, axis=1)
 
+    return sentence_sums
+
+
+def _evaluate(sentence_sums, batches, max_batches):
     sums, counts = [], []
-    for index, batch in enumerate(batches):
+    for index, batch in enumerate(_read(batches, "held-out")):
         if max_batches is not None and index >= max_batches:
             break
         total, count = sentence_sums(batch)
@@ -100,6 +117,15 @@ def evaluate(model, objective, batches, score_boundary_tokens=False, max_batches
         num_tokens=int(counts.sum()),
         num_sentences=int(counts.size),
     )
+
+
+def _read(batches, name):
+    """The batches; what TensorFlow raises of their shards becomes an InputError."""
+    try:
+        yield from batches
+    except tf.errors.OpError as error:
+        rule = error.message.splitlines()[0]
+        raise InputError(f"a {name} shard is truncated or damaged: {rule}") from None
 
 
 def _inner(padding_mask):
@@ -145,8 +171,12 @@ class Trainer:
                 name: tf.Variable(0, dtype=tf.int64, name=name)
                 for name in ("step", "epoch", "batch", "tokens")
             }
-        # By name: a list would tie the checkpoint to the order of creation.
-        state = {v.path: v.value for v in [*self.model.variables, *self.optimizer.variables]}
+        # By name: a list would tie the checkpoint to the order of creation. Keras numbers the
+        # dropouts' generators by how many the process has made; each has a layer of its own.
+        state = {
+            re.sub(r"\bseed_generator_\d+\b", "seed_generator", v.path): v.value
+            for v in [*self.model.variables, *self.optimizer.variables]
+        }
         self.checkpoint = tf.train.Checkpoint(
             **self.position, state={name.replace("/", "."): v for name, v in state.items()}
         )
@@ -154,6 +184,10 @@ class Trainer:
             self.checkpoint, str(self.output_dir / "checkpoints"), max_to_keep=2
         )
         self.last_evaluation = None
+        self._step = None
+        self._sentence_sums = _sentence_sums(
+            self.model, self.objective, self.config.score_boundary_tokens
+        )
         self._stop_requested = False
 
     @property
@@ -172,7 +206,7 @@ class Trainer:
             return 0
         try:
             self.checkpoint.restore(path).assert_consumed()
-        except (tf.errors.OpError, AssertionError, ValueError) as error:
+        except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
             rule = str(error).strip().splitlines()[0]
             raise InputError(f"the checkpoint cannot be restored: {rule}", path) from None
         return self.step
@@ -208,9 +242,12 @@ class Trainer:
         try:
             with writer.as_default(), bar:
                 self._run(bar)
+                done = self.step >= config.num_train_steps
+                if done and self.heldout_batches and self.last_evaluation is None:
+                    self._evaluate(bar, self.step)  # It was stopped after the last checkpoint.
         finally:
             signal.signal(signal.SIGTERM, previous)
-        return self.step >= config.num_train_steps
+        return done
 
     def _run(self, bar):
         config = self.config
@@ -235,6 +272,7 @@ class Trainer:
                 recent, since, tokens = [], time.monotonic(), 0
             bar.update(1)
             if due(config.save_every_steps):
+                self._check_weights(step)
                 self.save()
             if self.heldout_batches and (last or step % config.eval_every_steps == 0):
                 self._evaluate(bar, step)
@@ -248,21 +286,21 @@ class Trainer:
             skip = int(self.position["batch"].numpy())
             dataset = self.epoch_batches(epoch).skip(skip)
             empty = skip == 0
-            try:
-                for batch in self.strategy.experimental_distribute_dataset(dataset):
-                    empty = False
-                    yield batch
-            except tf.errors.DataLossError as error:
-                raise InputError(
-                    f"a training shard is truncated or damaged: {error.message.splitlines()[0]}"
-                ) from None
+            batches = self.strategy.experimental_distribute_dataset(dataset)
+            # One graph for every shape. A graph for the first batch's shape alone may round
+            # otherwise, and a run that goes on would differ from one that was not stopped.
+            self._step = self._step or tf.function(
+                self._update, input_signature=[batches.element_spec], autograph=False
+            )
+            for batch in _read(batches, "training"):
+                empty = False
+                yield batch
             if empty:
                 raise InputError("the training set holds no sentence")
             self.position["epoch"].assign_add(1)
             self.position["batch"].assign(0)
 
-    @tf.function(reduce_retracing=True, autograph=False)
-    def _step(self, batch):
+    def _update(self, batch):
         """One update. Returns (mean loss of a target, number of targets) over all replicas."""
 
         def update(batch):
@@ -288,12 +326,20 @@ class Trainer:
         bad = np.flatnonzero(~np.isfinite(losses))
         if bad.size:
             first = step - len(losses) + 1 + int(bad[0])
-            kept = self.manager.latest_checkpoint or "none yet"
-            raise InputError(
-                f"the loss became {losses[bad[0]]} at step {first}; the last good "
-                f"checkpoint is {kept}. Try a lower --learning_rate or a longer "
-                "--num_warmup_steps"
-            )
+            self._diverged(f"the loss became {losses[bad[0]]} at step {first}")
+
+    def _check_weights(self, step):
+        # A loss can be finite while its gradient is not; the next loss would be too late.
+        for name, variable in self.model.named_weights().items():
+            if not np.isfinite(variable.numpy()).all():
+                self._diverged(f"weight {name} is no longer finite at step {step}")
+
+    def _diverged(self, what):
+        kept = self.manager.latest_checkpoint or "none yet"
+        raise InputError(
+            f"{what}; the last good checkpoint is {kept}. Start anew with a lower --learning_rate "
+            "or a longer --num_warmup_steps"
+        )
 
     def _log(self, bar, step, loss, rate):
         learning_rate = float(self.optimizer.learning_rate)
@@ -303,12 +349,8 @@ class Trainer:
         bar.set_postfix_str(f"loss {loss:.3f}, {rate:,.0f} tokens/s, rate {learning_rate:.1e}")
 
     def _evaluate(self, bar, step):
-        result = evaluate(
-            self.model,
-            self.objective,
-            self.heldout_batches(),
-            self.config.score_boundary_tokens,
-            self.config.max_eval_batches,
+        result = _evaluate(
+            self._sentence_sums, self.heldout_batches(), self.config.max_eval_batches
         )
         self.last_evaluation = result
         tf.summary.scalar("heldout/nll", result.nll, step=step)

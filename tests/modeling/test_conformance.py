@@ -53,9 +53,9 @@ def public_layers():
     for path in sorted((Path(tta.__file__).resolve().parent.parent / "modeling").glob("*.py")):
         module = importlib.import_module(f"tta.modeling.{path.stem}")
         for name, value in vars(module).items():
-            if inspect.isclass(value) and issubclass(value, keras.layers.Layer):
-                if value.__module__ == module.__name__ and not name.startswith("_"):
-                    found[name] = value
+            is_layer = inspect.isclass(value) and issubclass(value, keras.layers.Layer)
+            if is_layer and value.__module__ == module.__name__ and not name.startswith("_"):
+                found[name] = value
     return found
 
 
@@ -95,8 +95,7 @@ def spec(kind, name=None):
 
 def make(name, dtype="float32"):
     """The layer, built by a first call and with random weights."""
-    options, arguments = LAYERS[name]
-    layer = PUBLIC[name](**options, dtype=dtype, name="layer")
+    layer = PUBLIC[name](**LAYERS[name][0], dtype=dtype, name="layer")
     call(layer, name, 5)
     randomize({v.path: v for v in layer.trainable_variables})
     return layer
