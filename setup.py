@@ -47,7 +47,11 @@ setup(
         "tqdm>=4.66",
         *RERANK,
     ],
-    extras_require={"test": TEST, "tensorboard": ["tensorboard>=2.19"]},
+    extras_require={
+        "test": TEST,
+        "plot": ["matplotlib>=3.8"],
+        "tensorboard": ["tensorboard>=2.19"],
+    },
     entry_points={
         "console_scripts": [
             "tta-create-vocab = tta.cli:create_vocab",
