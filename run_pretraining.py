@@ -15,8 +15,12 @@ from tta.flags import pretraining as command_flags
 
 FLAGS = flags.FLAGS
 
-# Flags that may change when a run goes on: they say how often it looks up, not what it computes.
+# Flags that may change when a run goes on: they say how often it looks up, not what it computes,
+# or where files lie whose content is compared.
 FREE_TO_CHANGE = {
+    "output_dir",
+    "config_file",
+    "vocab_file",
     "save_checkpoints_steps",
     "eval_steps",
     "max_eval_batches",

@@ -278,7 +278,7 @@ def refusals(folder):
         ("again", "done"),
         ("other rate", "run.json: this run began with --learning_rate=0.0001, not 0.5; choose"),
         ("other steps", "run.json: this run began with --num_train_steps=2, not 3; choose"),
-        ("other config", "run.json: this run began with --config_file="),
+        ("other config", "config.json: this run began with another config than "),
         ("not flags", "run.json: not the flags of a run"),
     ],
 )
