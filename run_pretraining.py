@@ -121,6 +121,13 @@ def make_trainer(info, vocabulary, output_dir):
     if FLAGS.deterministic:
         tf.config.experimental.enable_op_determinism()
     config = ModelConfig.from_json(FLAGS.config_file)
+    objective = OBJECTIVES[FLAGS.objective](vocabulary)
+    if config.model_type != objective.model_type:
+        raise InputError(
+            f"model_type is {config.model_type!r}, but --objective={objective.name} trains "
+            f"{objective.model_type!r}",
+            FLAGS.config_file,
+        )
     if config.vocab_size != len(vocabulary):
         raise InputError(
             f"vocab_size is {config.vocab_size}, but {vocabulary.path} has "
@@ -160,7 +167,7 @@ def make_trainer(info, vocabulary, output_dir):
     return Trainer(
         model,
         optimizer,
-        OBJECTIVES[FLAGS.objective](),
+        objective,
         epoch_batches=lambda epoch: pipeline.train_batches(
             train, **shape, seed=FLAGS.seed, epoch=epoch
         ),

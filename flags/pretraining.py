@@ -22,8 +22,10 @@ def define():
     flags.DEFINE_enum(
         "objective",
         "lae",
-        ["lae"],
-        "lae: language autoencoding, T-TA's (every token from all the others).",
+        ["lae", "mlm", "clm"],
+        "lae: language autoencoding, T-TA's, every token from all the others; mlm: masked language "
+        "modeling, a biLM's; clm: causal, a uniLM's, every token from those before it. The "
+        "config's model_type must be tta, bilm or unilm.",
     )
     flags.DEFINE_integer("num_train_steps", 100_000, "Steps in all.", lower_bound=1)
     flags.DEFINE_integer(

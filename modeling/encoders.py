@@ -4,93 +4,14 @@ import dataclasses
 
 import keras
 
-from tta.modeling.attention import DiagonalMaskedSelfAttention
+from tta.modeling.blocks import SelfMaskedSelfAttentionBlock, TransformerBlock
 from tta.modeling.config import ModelConfig
 from tta.modeling.embeddings import Embeddings
-from tta.modeling.layers import AddNorm, FeedForward
+from tta.modeling.masks import causal_mask, full_mask
 
 
-@keras.saving.register_keras_serializable("tta")
-class SelfMaskedSelfAttentionBlock(keras.layers.Layer):
-    """SMSAN: one layer of T-TA (paper, section 3.3, equations 5 to 7).
-
-    Only the query moves: H = Norm(Q + DMSA(Q, K, V)), Q' = Norm(H + FFN(H)), with K and V from
-    the same fixed key/value stream in every layer. Were they to move with the query, a token
-    would come back to its own position through its neighbours in the second layer.
-
-    Args:
-        num_attention_heads, intermediate_size, hidden_act, hidden_dropout_prob,
-        attention_probs_dropout_prob, initializer_range, layer_norm_eps: as in `ModelConfig`.
-
-    Call:
-        query: [B, T, D]; B may be 1 (broadcast).
-        key_value: [B, T, D].
-        padding_mask: [B, T] bool, True at real tokens.
-
-    Returns:
-        [B, T, D], the next layer's query.
-    """
-
-    def __init__(
-        self,
-        num_attention_heads,
-        intermediate_size,
-        hidden_act="gelu",
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        initializer_range=0.02,
-        layer_norm_eps=1e-12,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.settings = {
-            "num_attention_heads": num_attention_heads,
-            "intermediate_size": intermediate_size,
-            "hidden_act": hidden_act,
-            "hidden_dropout_prob": hidden_dropout_prob,
-            "attention_probs_dropout_prob": attention_probs_dropout_prob,
-            "initializer_range": initializer_range,
-            "layer_norm_eps": layer_norm_eps,
-        }
-        policy = self.dtype_policy
-        self.attention = DiagonalMaskedSelfAttention(
-            num_attention_heads,
-            attention_probs_dropout_prob,
-            initializer_range,
-            name="attention",
-            dtype=policy,
-        )
-        self.attention_norm = AddNorm(
-            hidden_dropout_prob, layer_norm_eps, name="attention_norm", dtype=policy
-        )
-        self.feed_forward = FeedForward(
-            intermediate_size, hidden_act, initializer_range, name="feed_forward", dtype=policy
-        )
-        self.feed_forward_norm = AddNorm(
-            hidden_dropout_prob, layer_norm_eps, name="feed_forward_norm", dtype=policy
-        )
-
-    def build(self, query_shape, key_value_shape=None, padding_mask_shape=None):
-        self.attention.build(query_shape, query_shape)
-        self.attention_norm.build(query_shape)
-        self.feed_forward.build(query_shape)
-        self.feed_forward_norm.build(query_shape)
-
-    def call(self, query, key_value, padding_mask, training=None):
-        attended = self.attention(query, key_value, padding_mask, training=training)
-        hidden = self.attention_norm(attended, query, training=training)
-        return self.feed_forward_norm(self.feed_forward(hidden), hidden, training=training)
-
-    def compute_output_shape(self, query_shape, key_value_shape, padding_mask_shape=None):
-        return key_value_shape
-
-    def get_config(self):
-        return super().get_config() | self.settings
-
-
-@keras.saving.register_keras_serializable("tta")
-class TTAEncoder(keras.layers.Layer):
-    """T-TA's encoder: every position encoded from all the others in one pass (paper, section 3).
+class _Encoder(keras.layers.Layer):
+    """Embeddings and a stack of blocks; how they are wired is the subclass's `call`.
 
     B batch, T tokens, D hidden size.
 
@@ -102,9 +23,10 @@ class TTAEncoder(keras.layers.Layer):
         padding_mask: [B, T] bool, True at real tokens.
 
     Returns:
-        {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}. Row i of the hidden states is
-        the same, bit for bit, whatever token i is.
+        {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}.
     """
+
+    block_class = TransformerBlock
 
     def __init__(self, config, **kwargs):
         super().__init__(**kwargs)
@@ -120,7 +42,7 @@ class TTAEncoder(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         self.blocks = [
-            SelfMaskedSelfAttentionBlock(
+            self.block_class(
                 config.num_attention_heads,
                 config.intermediate_size,
                 config.hidden_act,
@@ -139,15 +61,6 @@ class TTAEncoder(keras.layers.Layer):
         for block in self.blocks:
             block.build((None, None, self.config.hidden_size))
 
-    def call(self, input_ids, padding_mask, training=None):
-        key_value = self.embeddings(input_ids, training=training)
-        query = self.embeddings.first_query(
-            input_ids, self.config.first_query_token_id, training=training
-        )  # [1, T, D]
-        for block in self.blocks:
-            query = block(query, key_value, padding_mask, training=training)
-        return {"hidden_states": query, "embedding_output": key_value}
-
     def compute_output_shape(self, input_ids_shape, padding_mask_shape=None):
         shape = (*input_ids_shape, self.config.hidden_size)
         return {"hidden_states": shape, "embedding_output": shape}
@@ -160,5 +73,55 @@ class TTAEncoder(keras.layers.Layer):
         return cls(**config | {"config": ModelConfig(**config["config"])})
 
 
+@keras.saving.register_keras_serializable("tta")
+class TTAEncoder(_Encoder):
+    """T-TA's encoder: every position encoded from all the others in one pass (paper, section 3).
+
+    Arguments and shapes as in `_Encoder`. Row i of the hidden states is the same, bit for bit,
+    whatever token i is.
+    """
+
+    block_class = SelfMaskedSelfAttentionBlock
+
+    def call(self, input_ids, padding_mask, training=None):
+        key_value = self.embeddings(input_ids, training=training)
+        query = self.embeddings.first_query(
+            input_ids, self.config.first_query_token_id, training=training
+        )  # [1, T, D]
+        for block in self.blocks:
+            query = block(query, key_value, padding_mask, training=training)
+        return {"hidden_states": query, "embedding_output": key_value}
+
+
+class _TransformerEncoder(_Encoder):
+    """A plain post-LayerNorm Transformer; subclasses say who may attend to whom.
+
+    Arguments and shapes as in `_Encoder`. It has exactly T-TA's weights.
+    """
+
+    attention_mask = None
+
+    def call(self, input_ids, padding_mask, training=None):
+        embedded = hidden = self.embeddings(input_ids, training=training)
+        mask = type(self).attention_mask(padding_mask)
+        for block in self.blocks:
+            hidden = block(hidden, mask, training=training)
+        return {"hidden_states": hidden, "embedding_output": embedded}
+
+
+@keras.saving.register_keras_serializable("tta")
+class BidirectionalEncoder(_TransformerEncoder):
+    """biLM's encoder, BERT's without segments: every position sees every token, itself too."""
+
+    attention_mask = staticmethod(full_mask)
+
+
+@keras.saving.register_keras_serializable("tta")
+class CausalEncoder(_TransformerEncoder):
+    """uniLM's encoder: every position sees itself and what stands before it."""
+
+    attention_mask = staticmethod(causal_mask)
+
+
 # model_type in config.json -> encoder. A new encoder is one class and one line here.
-ENCODERS = {"tta": TTAEncoder}
+ENCODERS = {"tta": TTAEncoder, "bilm": BidirectionalEncoder, "unilm": CausalEncoder}

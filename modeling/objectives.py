@@ -1,16 +1,34 @@
-"""Training objectives: what a model is asked to predict from a batch of sentences."""
+"""Objectives: what a model is asked to predict, in training and when it scores a sentence.
 
+An objective goes with the encoders that cannot see what they predict; `model_type` names them.
+B batch, T tokens.
+"""
+
+import keras
 from keras import ops
 
+from tta.errors import InputError
 
-class LanguageAutoencoding:
-    """LAE: every real token, boundary tokens too, from all the others (paper, section 3.1).
 
-    Nothing is masked in the input: T-TA's encoder cannot see the token that it predicts.
+class Objective:
+    """What all objectives share; a new one is a subclass.
+
+    Attributes:
+        name: what `--objective` calls it.
+        model_type: the type of model that it trains, see `tta.modeling.encoders.ENCODERS`.
+        scores_first_token: whether the begin token has a score.
+        variables: state of the training task, kept in checkpoints.
     """
 
+    name = model_type = None
+    scores_first_token = True
+    variables = ()
+
+    def __init__(self, vocabulary=None):
+        """Args: vocabulary, has `mask_id` and a length; None where an objective needs neither."""
+
     def __call__(self, batch):
-        """Turns a batch into a task.
+        """Turns a training batch into a task.
 
         Args:
             batch: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}.
@@ -19,8 +37,135 @@ class LanguageAutoencoding:
             (inputs of the model, targets [B, T] int32, weights [B, T] float32: 1 where a target
             counts).
         """
+        raise NotImplementedError
+
+    def token_scores(self, model, inputs):
+        """Natural log-probability of every token of a sentence: [B, T] float32."""
+        raise NotImplementedError
+
+    def counted(self, padding_mask, boundary_tokens):
+        """1 at the tokens that count in a sentence's score: [B, T] float32."""
+        if not boundary_tokens:
+            return inner_weights(padding_mask)
+        weights = ops.cast(padding_mask, "float32")
+        if self.scores_first_token:
+            return weights
+        return ops.pad(weights[:, 1:], [[0, 0], [1, 0]])
+
+
+class LanguageAutoencoding(Objective):
+    """LAE: every real token, boundary tokens too, from all the others (paper, section 3.1).
+
+    Nothing is masked in the input: T-TA's encoder cannot see the token that it predicts.
+    """
+
+    name, model_type = "lae", "tta"
+
+    def __call__(self, batch):
+        """As `Objective.__call__`."""
         return batch, batch["input_ids"], ops.cast(batch["padding_mask"], "float32")
+
+    def token_scores(self, model, inputs):
+        """As `Objective.token_scores`, in one pass."""
+        return model.log_probabilities(inputs, inputs["input_ids"], training=False)
+
+
+class MaskedLanguageModeling(Objective):
+    """MLM: 15% of the tokens, from all the others that are left (biLM; Devlin et al. 2019).
+
+    Of those, 80% are replaced by [MASK], 10% by any token, 10% stay. Boundary tokens are never
+    chosen. A sentence is scored by masking each of its tokens in turn: T passes.
+
+    Args:
+        vocabulary: has `mask_id` and a length.
+        seed: of the choice, int.
+    """
+
+    name, model_type = "mlm", "bilm"
+    RATE, MASKED, RANDOM = 0.15, 0.8, 0.1
+
+    def __init__(self, vocabulary, seed=0):
+        self.mask_id = vocabulary.mask_id
+        self.vocab_size = len(vocabulary)
+        self.seed = keras.random.SeedGenerator(seed)
+        self.variables = [self.seed.state]
+
+    def __call__(self, batch):
+        """As `Objective.__call__`."""
+        ids = batch["input_ids"]
+        shape = ops.shape(ids)
+        chosen = keras.random.uniform(shape, seed=self.seed) < self.RATE
+        weights = inner_weights(batch["padding_mask"]) * ops.cast(chosen, "float32")
+        kind = keras.random.uniform(shape, seed=self.seed)
+        other = keras.random.randint(shape, 0, self.vocab_size, seed=self.seed)
+        replaced = ops.where(
+            kind < self.MASKED,
+            self.mask_id,
+            ops.where(kind < self.MASKED + self.RANDOM, other, ids),
+        )
+        inputs = batch | {"input_ids": ops.where(weights > 0, replaced, ids)}
+        return inputs, ids, weights
+
+    def token_scores(self, model, inputs):
+        """As `Objective.token_scores`, a position at a time: memory as for one pass."""
+        ids = inputs["input_ids"]
+        positions = ops.arange(ops.shape(ids)[1])
+
+        def score_position(t, scores):
+            here = positions == t  # [T]
+            masked = inputs | {"input_ids": ops.where(here, self.mask_id, ids)}
+            hidden = model.encode(masked, training=False)["hidden_states"]
+            hidden, target = (ops.take(x, ops.reshape(t, (1,)), axis=1) for x in (hidden, ids))
+            score = model.head.log_probabilities(hidden, model.token_table, target)  # [B, 1]
+            return scores + ops.where(here, score, 0.0)
+
+        zeros = ops.zeros(ops.shape(ids), "float32")
+        return ops.fori_loop(0, ops.shape(ids)[1], score_position, zeros)
+
+
+class CausalLanguageModeling(Objective):
+    """CLM: every token from those before it (uniLM). The begin token is never a target."""
+
+    name, model_type = "clm", "unilm"
+    scores_first_token = False
+
+    def __call__(self, batch):
+        """As `Objective.__call__`, but T - 1 positions: each predicts the next token."""
+        inputs = {name: value[:, :-1] for name, value in batch.items()}
+        targets, is_target = (value[:, 1:] for value in (batch["input_ids"], batch["padding_mask"]))
+        return inputs, targets, ops.cast(is_target, "float32")
+
+    def token_scores(self, model, inputs):
+        """As `Objective.token_scores`; the begin token's is 0."""
+        before, targets, _ = self(inputs)
+        scores = model.log_probabilities(before, targets, training=False)
+        return ops.pad(scores, [[0, 0], [1, 0]])
+
+
+def inner_weights(padding_mask):
+    """1 at real tokens but the first and the last of each sentence: [B, T] float32."""
+    nothing = ops.zeros_like(padding_mask[:, :1])
+    is_not_last = ops.concatenate([padding_mask[:, 1:], nothing], axis=1)
+    is_not_first = ops.arange(ops.shape(padding_mask)[1]) > 0
+    inner = ops.logical_and(padding_mask, ops.logical_and(is_not_last, is_not_first))
+    return ops.cast(inner, "float32")
 
 
 # --objective -> its class. A new objective is one class and one line here.
-OBJECTIVES = {"lae": LanguageAutoencoding}
+OBJECTIVES = {
+    objective.name: objective
+    for objective in (LanguageAutoencoding, MaskedLanguageModeling, CausalLanguageModeling)
+}
+
+
+def objective_of(model_type, vocabulary=None):
+    """The objective that models of a type were trained with, and score by.
+
+    Raises:
+        InputError: there is none for that type.
+    """
+    for objective in OBJECTIVES.values():
+        if objective.model_type == model_type:
+            return objective(vocabulary)
+    types = ", ".join(objective.model_type for objective in OBJECTIVES.values())
+    raise InputError(f"model_type must be one of {types}, not {model_type!r}")

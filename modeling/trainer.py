@@ -88,10 +88,8 @@ def _sentence_sums(model, objective, score_boundary_tokens):
 
     @tf.function(input_signature=[BATCH], autograph=False)
     def sentence_sums(batch):
-        inputs, targets, weights = objective(batch)
-        if not score_boundary_tokens:
-            weights *= _inner(batch["padding_mask"])
-        scores = model.log_probabilities(inputs, targets, training=False)
+        weights = objective.counted(batch["padding_mask"], score_boundary_tokens)
+        scores = objective.token_scores(model, batch)
         return tf.reduce_sum(scores * weights, axis=1), tf.reduce_sum(weights, axis=1)
 
     return sentence_sums
@@ -126,13 +124,6 @@ def _read(batches, name):
     except tf.errors.OpError as error:
         rule = error.message.splitlines()[0]
         raise InputError(f"a {name} shard is truncated or damaged: {rule}") from None
-
-
-def _inner(padding_mask):
-    """[B, T] float32: 1 at real tokens but the first and the last."""
-    after = tf.pad(padding_mask[:, 1:], [[0, 0], [0, 1]])
-    positions = tf.range(tf.shape(padding_mask)[1])[None]
-    return tf.cast(padding_mask & after & (positions > 0), tf.float32)
 
 
 @dataclass(eq=False)
@@ -177,6 +168,7 @@ class Trainer:
             re.sub(r"\bseed_generator_\d+\b", "seed_generator", v.path): v.value
             for v in [*self.model.variables, *self.optimizer.variables]
         }
+        state |= {f"objective_{i}": v.value for i, v in enumerate(self.objective.variables)}
         self.checkpoint = tf.train.Checkpoint(
             **self.position, state={name.replace("/", "."): v for name, v in state.items()}
         )

@@ -49,7 +49,9 @@ class TextModel:
     """Scores and encodes text; `tta.load` makes one.
 
     A T-TA's score is the sentence's pseudo-log-likelihood: the sum over its pieces of the natural
-    log-probability of each given all others, higher is better.
+    log-probability of each given all others, higher is better. A biLM's is the same by masking one
+    piece at a time; a uniLM's is the log-probability of the sentence, each piece given those before
+    it.
 
     Args:
         model: `tta.modeling.models.LanguageModel`.
@@ -78,12 +80,15 @@ class TextModel:
     ):
         if long_sentences not in ("window", "refuse"):
             raise ValueError(f"long_sentences must be window or refuse, not {long_sentences!r}")
+        from tta.modeling.objectives import objective_of
+
         self.model = model
         self.tokenizer = tokenizer
         self.name = name
         self.score_boundary_tokens = score_boundary_tokens
         self.long_sentences = long_sentences
         self.batch_tokens = batch_tokens
+        self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
         self._compiled = {}
 
     @classmethod
@@ -253,7 +258,7 @@ class TextModel:
                 keep[
                     row, window.keep_start - window.start + 1 : window.keep_stop - window.start + 1
                 ] = True
-                keep[row, 0] = boundary and window.is_first
+                keep[row, 0] = boundary and window.is_first and self.objective.scores_first_token
                 keep[row, stop] |= boundary and window.is_last
             yield _Batch(ids, mask, keep, [index for index, _, _ in rows])
 
@@ -264,7 +269,7 @@ class TextModel:
 
             def scores(inputs, keep):
                 del keep
-                return self.model.log_probabilities(inputs, inputs["input_ids"], training=False)
+                return self.objective.token_scores(self.model, inputs)
 
             def pooled(inputs, keep):
                 key = {"context": "hidden_states", "embed": "embedding_output"}[what]

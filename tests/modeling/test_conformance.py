@@ -35,10 +35,17 @@ LAYERS = {
         {"num_attention_heads": N, "intermediate_size": F, "hidden_dropout_prob": 0.1},
         {"query": STREAM, "key_value": STREAM, "padding_mask": MASK},
     ),
-    "TTAEncoder": (
-        {"config": tiny_config(hidden_dropout_prob=0.1)},
-        {"input_ids": IDS, "padding_mask": MASK},
+    "TransformerBlock": (
+        {"num_attention_heads": N, "intermediate_size": F, "hidden_dropout_prob": 0.1},
+        {"x": STREAM, "attention_mask": ("bool", None)},
     ),
+    **{
+        encoder: (
+            {"config": tiny_config(hidden_dropout_prob=0.1)},
+            {"input_ids": IDS, "padding_mask": MASK},
+        )
+        for encoder in ("TTAEncoder", "BidirectionalEncoder", "CausalEncoder")
+    },
     "TiedSoftmaxHead": ({"vocab_size": V}, {"hidden_states": STREAM, "table": "table"}),
     "LanguageModel": (
         {"config": tiny_config()},

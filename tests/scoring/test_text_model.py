@@ -22,12 +22,13 @@ def lm(directory):
     return tta.load(directory)
 
 
-def plain_scores(lm, ids):
-    """[T] log-probability of each id of one sentence, by the Keras model and a full softmax."""
+def plain_scores(lm, ids, targets=None):
+    """[T] log-probability of each target (default: the ids themselves), by a full softmax."""
     ids = np.array([ids], np.int32)
+    targets = ids if targets is None else np.array([targets], np.int32)
     out = lm.model({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
     log_softmax = keras.ops.convert_to_numpy(keras.ops.log_softmax(out["logits"]))
-    return np.take_along_axis(log_softmax, ids[..., None], -1)[0, :, 0]
+    return np.take_along_axis(log_softmax, targets[..., None], -1)[0, :, 0]
 
 
 def test_score_is_the_sum_of_its_pieces_without_boundaries(lm):
@@ -170,3 +171,20 @@ def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
 def test_missing_directory():
     with pytest.raises(InputError, match="nowhere: no such model directory"):
         tta.load("nowhere")
+
+
+def test_baselines_score_text_by_their_own_objective(tmp_path):
+    for model_type in ("bilm", "unilm"):
+        directory = write_model_directory(
+            tmp_path / model_type, CONFIG.replace(model_type=model_type)
+        )
+        lm = tta.load(directory, score_boundary_tokens=True)
+        ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "[EOS]"]]
+        sums, counts = lm.score_with_counts(["the cat"])
+        if model_type == "bilm":
+            masked = [[*ids[:i], TOKENS.index("[MASK]"), *ids[i + 1 :]] for i in range(len(ids))]
+            expected = sum(plain_scores(lm, m, ids)[i] for i, m in enumerate(masked))
+        else:
+            expected = plain_scores(lm, ids[:-1], ids[1:]).sum()
+        assert sums[0] == pytest.approx(expected, abs=1e-5)
+        assert counts[0] == (4 if model_type == "bilm" else 3)
