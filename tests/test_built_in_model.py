@@ -1,0 +1,67 @@
+"""The model in the package: it loads, knows English from noise, and lowers a word error rate."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tta
+from tta.scoring.rerank_files import RerankConfig, rerank_files
+from tta.scoring.text_model import BUILT_IN
+
+EXAMPLES = BUILT_IN.parent.parent / "examples"
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return tta.load()
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("the cat sat on the mat", "the cat sat on that mad"),
+        ("he went to the store to buy some bread", "he went to the store to by some bred"),
+        (
+            "she has been living in london for two years",
+            "she has bin living in london four to ears",
+        ),
+        ("They were waiting for the train.", "They were weighting for the train."),
+    ],
+)
+def test_better_sentences_score_higher(lm, better, worse):
+    good, bad = lm.score([better, worse], reduction="mean")
+    assert good > bad
+
+
+def test_paraphrases_are_nearer_than_strangers(lm):
+    texts = [
+        "A man is playing a guitar.",
+        "A man plays the guitar.",
+        "The parliament was dissolved.",
+    ]
+    vectors = lm.encode(texts)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
+
+
+def test_it_is_small_and_says_where_it_comes_from():
+    assert (BUILT_IN / "model.weights.h5").stat().st_size <= 16 * 2**20
+    readme = (BUILT_IN / "README.md").read_text(encoding="utf-8")
+    assert "run_pretraining.py" in readme
+    assert "Held-out" in readme
+
+
+def test_it_lowers_the_error_rate_of_the_examples():
+    report = rerank_files(
+        RerankConfig(
+            nbest_file=str(EXAMPLES / "asr.test.json"),
+            dev_nbest_file=str(EXAMPLES / "asr.dev.json"),
+        )
+    )
+    test = report[report.index("asr.test.json") :]
+    rates = {
+        name: float(re.search(rf"{name} +([\d.]+)", test)[1])
+        for name in ("first pass", "reranked", "oracle")
+    }
+    assert rates["oracle"] < rates["reranked"] < 0.95 * rates["first pass"]
