@@ -150,6 +150,8 @@ def make_trainer(info, vocabulary, output_dir):
         model = LanguageModel(
             config, dtype="mixed_bfloat16" if FLAGS.mixed_precision == "bfloat16" else "float32"
         )
+        if FLAGS.init_checkpoint:
+            start_from(Path(FLAGS.init_checkpoint), model, vocabulary)
         optimizer = BertAdamW(
             WarmupLinearDecay(FLAGS.learning_rate, FLAGS.num_warmup_steps, FLAGS.num_train_steps),
             FLAGS.adam_beta_1,
@@ -183,6 +185,17 @@ def make_trainer(info, vocabulary, output_dir):
         ),
         strategy=strategy,
     ), config
+
+
+def start_from(directory, model, vocabulary):
+    """Gives the model the weights of a model directory with the same vocabulary."""
+    from tta.modeling.model_directory import VOCABULARY, WEIGHTS
+    from tta.modeling.weights import load_weights
+
+    theirs = Vocabulary.from_file(directory / VOCABULARY)
+    if theirs.sha256 != vocabulary.sha256:
+        raise InputError(f"not the vocabulary that {FLAGS.input_dir} was written with", theirs.path)
+    load_weights(model, directory / WEIGHTS)
 
 
 def readme(info, trainer):

@@ -19,6 +19,12 @@ def define():
         "from the last checkpoint in it.",
         required=True,
     )
+    flags.DEFINE_string(
+        "init_checkpoint",
+        None,
+        "Model directory whose weights the run starts from, with the same vocabulary and sizes; "
+        "to go on with text of your own, for example. Default: random weights.",
+    )
     flags.DEFINE_enum(
         "objective",
         "lae",

@@ -220,6 +220,8 @@ def refusals(folder):
     content = bytearray(shard.read_bytes())
     content[-20] ^= 0xFF
     shard.write_bytes(content)
+    (folder / "other").mkdir()
+    (folder / "other" / "vocab.txt").write_text((folder / "other_vocab.txt").read_text())
     (folder / "not_flags").mkdir()
     (folder / "not_flags" / "run.json").write_text("[1]")
 
@@ -250,6 +252,16 @@ def refusals(folder):
         "other steps": flags(num_train_steps=3),
         "other config": flags(config="dropout.json"),
         "not flags": flags(output_dir=folder / "not_flags"),
+        "objective": flags(output_dir=folder / "mlm", objective="mlm"),
+        "init": flags(
+            output_dir=folder / "from_model",
+            init_checkpoint=output,
+            learning_rate=0.0,
+            num_train_steps=1,
+            num_warmup_steps=0,
+        ),
+        "init vocabulary": flags(output_dir=folder / "no_init", init_checkpoint=folder / "other"),
+        "init nowhere": flags(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
     }
     ended = subprocess.run(
         [sys.executable, "-c", DRIVER, str(ROOT)],
@@ -273,13 +285,17 @@ def refusals(folder):
         ("vocabulary size", "vocab29.json: vocab_size is 29, but "),
         ("positions", "max_position_embeddings is 16, but the data has sentences of up to 17"),
         ("no config", "none.json: no readable config: No such file or directory"),
-        ("model type", "model_type must be tta"),
+        ("model type", "gpt.json: model_type is 'gpt', but --objective=lae trains 'tta'"),
+        ("objective", "good.json: model_type is 'tta', but --objective=mlm trains 'bilm'"),
         ("good", "done"),
         ("again", "done"),
         ("other rate", "run.json: this run began with --learning_rate=0.0001, not 0.5; choose"),
         ("other steps", "run.json: this run began with --num_train_steps=2, not 3; choose"),
         ("other config", "config.json: this run began with another config than "),
         ("not flags", "run.json: not the flags of a run"),
+        ("init", "done"),
+        ("init vocabulary", "other/vocab.txt: not the vocabulary that "),
+        ("init nowhere", "none/vocab.txt: "),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(refusals, case, rule):
@@ -291,6 +307,14 @@ def test_flags_that_may_change_take_effect(refusals, folder):
     assert {str(array.dtype) for array in found.values()} == {"float16"}
 
 
+def test_a_run_may_start_from_a_trained_model(refusals, folder):
+    before, after = (
+        weights(folder / name / "model.weights.h5") for name in ("refused", "from_model")
+    )
+    for name in before:
+        np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+
+
 def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
     # Neither needs TensorFlow, so neither takes its time.
     good = [f"--input_dir={folder / 'none'}", "--config_file=none", f"--output_dir={folder / 'x'}"]
@@ -298,7 +322,7 @@ def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
         (good, 1, f"error: {folder / 'none'}: not a complete data set: it has no dataset.json\n"),
         ([*good, "--num_train_steps=9", "--num_warmup_steps=9"], 2, "must be smaller than"),
         ([*good, "--num_train_steps=0"], 2, "num_train_steps"),
-        ([*good, "--objective=mlm"], 2, "objective"),
+        ([*good, "--objective=other"], 2, "objective"),
         (good[:2], 2, "output_dir"),
     ]:
         ended = subprocess.run(
