@@ -45,12 +45,12 @@ setup(
         "h5py>=3.11",
         "tokenizers>=0.20",
         "tqdm>=4.66",
+        "tensorboard>=2.19",  # tf.summary, what training logs with
         *RERANK,
     ],
     extras_require={
         "test": TEST,
         "plot": ["matplotlib>=3.8"],
-        "tensorboard": ["tensorboard>=2.19"],
     },
     entry_points={
         "console_scripts": [

@@ -16,9 +16,9 @@ def define():
     _define_weights()
     _define_report_and_outputs()
     scoring.define()
+    common.define_boundary_tokens()
     flags.adopt_module_key_flags(common)
     flags.adopt_module_key_flags(scoring)
-    common.define_boundary_tokens()
 
 
 def _define_inputs():

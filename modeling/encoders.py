@@ -111,14 +111,20 @@ class _TransformerEncoder(_Encoder):
 
 @keras.saving.register_keras_serializable("tta")
 class BidirectionalEncoder(_TransformerEncoder):
-    """biLM's encoder, BERT's without segments: every position sees every token, itself too."""
+    """biLM's encoder, BERT's without segments: every position sees every token, itself too.
+
+    Arguments and shapes as in `_Encoder`.
+    """
 
     attention_mask = staticmethod(full_mask)
 
 
 @keras.saving.register_keras_serializable("tta")
 class CausalEncoder(_TransformerEncoder):
-    """uniLM's encoder: every position sees itself and what stands before it."""
+    """uniLM's encoder: every position sees itself and what stands before it.
+
+    Arguments and shapes as in `_Encoder`.
+    """
 
     attention_mask = staticmethod(causal_mask)
 
