@@ -38,7 +38,8 @@ def main():
     output_dir.mkdir(parents=True, exist_ok=True)
     check_flags(output_dir / "run.json")
 
-    trainer, config = make_trainer(info, vocabulary, output_dir)
+    trainer = make_trainer(info, vocabulary, output_dir)
+    config = trainer.model.config
     check_config(config, output_dir / "config.json")
     # Written once all is known to fit: what is corrected then is no other run.
     remember_flags(output_dir / "run.json")
@@ -184,7 +185,7 @@ def make_trainer(info, vocabulary, output_dir):
             FLAGS.score_boundary_tokens,
         ),
         strategy=strategy,
-    ), config
+    )
 
 
 def start_from(directory, model, vocabulary):

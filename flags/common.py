@@ -13,6 +13,17 @@ def define_model():
     )
 
 
+def define_raw_text():
+    """--input_file: raw text to read."""
+    flags.DEFINE_list(
+        "input_file",
+        None,
+        "Raw text, UTF-8, one sentence a line: comma-separated paths or globs, plain, .gz or .xz; "
+        "- is standard input.",
+        required=True,
+    )
+
+
 def define_overwrite():
     """--overwrite: whether outputs may replace files that exist."""
     flags.DEFINE_bool("overwrite", False, "Replace output files that exist.")

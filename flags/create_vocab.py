@@ -7,13 +7,7 @@ from tta.flags import common
 
 def define():
     """Defines the flags of tta-create-vocab."""
-    flags.DEFINE_list(
-        "input_file",
-        None,
-        "Raw text, UTF-8, one sentence a line: comma-separated paths or globs, plain, .gz or .xz; "
-        "- is standard input.",
-        required=True,
-    )
+    common.define_raw_text()
     flags.DEFINE_string("vocab_file", None, "Vocabulary to write, one piece a line.", required=True)
     flags.DEFINE_integer(
         "vocab_size", 30000, "Number of pieces, special tokens included.", lower_bound=6

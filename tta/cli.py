@@ -26,7 +26,8 @@ def _parse(argv):
     try:
         rest = flags.FLAGS(argv)
     except flags.Error as error:
-        _stop(f"{error} (--help lists the flags)", WRONG_FLAGS)
+        rules = "; ".join(str(error).splitlines())  # absl gives one a line
+        _stop(f"{rules} (--help lists the flags)", WRONG_FLAGS)
     except SystemExit:  # absl's --help has printed, and takes it for a failure
         sys.exit(0)
     if len(rest) > 1:
