@@ -115,7 +115,7 @@ def make_trainer(info, vocabulary, output_dir):
     from tta.modeling.config import ModelConfig
     from tta.modeling.models import LanguageModel
     from tta.modeling.objectives import OBJECTIVES
-    from tta.modeling.optimization import BertAdamW, WarmupLinearDecay
+    from tta.modeling.optimization import OPTIMIZERS, WarmupLinearDecay
     from tta.modeling.trainer import Trainer, TrainerConfig
 
     keras.utils.set_random_seed(FLAGS.seed)
@@ -153,7 +153,7 @@ def make_trainer(info, vocabulary, output_dir):
         )
         if FLAGS.init_checkpoint:
             start_from(Path(FLAGS.init_checkpoint), model, vocabulary)
-        optimizer = BertAdamW(
+        optimizer = OPTIMIZERS[FLAGS.optimizer](
             WarmupLinearDecay(FLAGS.learning_rate, FLAGS.num_warmup_steps, FLAGS.num_train_steps),
             FLAGS.adam_beta_1,
             FLAGS.adam_beta_2,

@@ -46,6 +46,12 @@ def define():
     flags.DEFINE_float(
         "learning_rate", 1e-4, "The highest rate, at the end of the warm-up.", lower_bound=0.0
     )
+    flags.DEFINE_enum(
+        "optimizer",
+        "adamw",
+        ["adamw", "muon"],
+        "adamw: as BERT's; muon: Muon for the kernels and Adam for all else.",
+    )
     flags.DEFINE_float(
         "adam_beta_1",
         0.9,

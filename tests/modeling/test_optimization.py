@@ -1,4 +1,4 @@
-"""BERT's AdamW and its learning rate against their equations."""
+"""BERT's AdamW, Muon and BERT's learning rate against their equations."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import batch, randomize, tiny_model
-from tta.modeling.optimization import BertAdamW, WarmupLinearDecay
+from tta.modeling.optimization import OPTIMIZERS, BertAdamW, Muon, WarmupLinearDecay
 
 # The rate and everything else as BERT has it; weights and gradients of a usual size.
 RATE, BETA_1, BETA_2, EPSILON, DECAY = 0.01, 0.9, 0.999, 1e-6, 0.1
@@ -98,10 +98,11 @@ def test_the_first_step_is_not_bias_corrected():
     np.testing.assert_allclose(weight, [-step, step, -step], rtol=1e-3)
 
 
-def test_it_lowers_a_model_s_loss():
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_it_lowers_a_model_s_loss(name):
     model, inputs = tiny_model(), batch([7, 5, 3])
     targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
-    optimizer = BertAdamW(WarmupLinearDecay(0.02, 3, 60), weight_decay=0.0)
+    optimizer = OPTIMIZERS[name](WarmupLinearDecay(0.02, 3, 60), weight_decay=0.0)
     variables = model.trainable_variables
 
     @tf.function(autograph=False)
@@ -116,6 +117,46 @@ def test_it_lowers_a_model_s_loss():
     optimizer.build(variables)
     losses = [float(step()) for _ in range(60)]
     assert losses[-1] < 0.2 * losses[0]
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
+def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(shape):
+    rng = np.random.default_rng(2)
+    value = rng.normal(size=shape)
+    weight = keras.Variable(value.astype(np.float32), name="kernel")
+    optimizer = Muon(RATE, weight_decay=DECAY, global_clipnorm=None)
+    momentum = np.zeros(shape)
+    for _ in range(3):
+        gradient = rng.normal(size=shape)
+        optimizer.apply_gradients([(tf.constant(gradient, tf.float32), weight)])
+        momentum = 0.95 * momentum + gradient
+        update = polar_factor_by_newton_schulz(gradient + 0.95 * momentum)
+        value = value * (1 - RATE * DECAY) - RATE * 0.2 * np.sqrt(max(shape)) * update
+    # Products are in bfloat16: 8 bits. The step's own size is RATE.
+    np.testing.assert_allclose(np.asarray(weight), value, atol=3 * 0.05 * RATE)
+
+
+def polar_factor_by_newton_schulz(x):
+    """Five quintic steps on the singular values themselves, in float64."""
+    u, s, v = np.linalg.svd(x / np.linalg.norm(x), full_matrices=False)
+    for _ in range(5):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    return u * s @ v
+
+
+def test_muon_leaves_tables_biases_and_layer_norms_to_adam():
+    model = tiny_model()
+    weights = list(model.named_weights().values())
+    gradients = [np.random.default_rng(3).normal(size=v.shape).astype("float32") for v in weights]
+    before = {v.path: np.asarray(v).copy() for v in weights}
+    optimizer = Muon(RATE, weight_decay=0.0, global_clipnorm=None)
+    optimizer.apply_gradients(zip(map(tf.constant, gradients), weights, strict=True))
+    by_adam = set()
+    for weight, gradient in zip(weights, gradients, strict=True):
+        moved = before[weight.path] - np.asarray(weight)
+        if np.allclose(moved, RATE * np.sign(gradient), rtol=1e-3, atol=1e-6):
+            by_adam.add(weight.path)  # Adam's first step: the rate, with the gradient's sign.
+    assert by_adam == {path for path in before if not path.endswith("kernel")}
 
 
 @pytest.mark.parametrize(
@@ -142,5 +183,9 @@ def test_configs_round_trip():
     again = BertAdamW.from_config(optimizer.get_config())
     assert again.get_config() == optimizer.get_config()
     assert (again.beta_1, again.weight_decay, again.global_clipnorm) == (0.8, 0.02, 3.0)
+    muon = Muon(0.5, 0.8, 0.98, 0.02, 3.0, ns_steps=4)
+    again = Muon.from_config(muon.get_config())
+    assert again.get_config() == muon.get_config()
+    assert (again.adam_beta_1, again.adam_weight_decay, again.ns_steps) == (0.8, 0.02, 4)
     schedule = WarmupLinearDecay(1.0, 2, 10)
     assert vars(WarmupLinearDecay.from_config(schedule.get_config())) == vars(schedule)
