@@ -1,7 +1,8 @@
-"""Text files in and out: compression, standard streams, one-line errors, no half-written output."""
+"""Files in and out: compression, standard streams, one-line errors, no half-written output."""
 
 import contextlib
 import gzip
+import hashlib
 import lzma
 import os
 import stat
@@ -34,7 +35,7 @@ def iter_lines(path):
     shown = shown_path(path)
     number = 0
     try:
-        with _open_input(path) as stream:
+        with open_input(path) as stream:
             for number, line in enumerate(stream, 1):
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is no text
@@ -42,14 +43,6 @@ def iter_lines(path):
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", shown, number) from None
-    except _BROKEN_ARCHIVE as error:
-        raise InputError(f"broken or truncated archive: {error}", shown) from None
-    except FileNotFoundError:
-        raise InputError("no such file", shown) from None
-    except IsADirectoryError:
-        raise InputError("expected a file, got a folder", shown) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
     if number == 0:
         raise InputError("the file is empty", shown)
 
@@ -69,6 +62,42 @@ def read_text(path):
     if not text.strip():
         raise InputError("the file is empty", shown_path(path))
     return text
+
+
+@contextlib.contextmanager
+def open_input(path):
+    """Opens a file for reading bytes; what goes wrong in the `with` block is one line, too.
+
+    Args:
+        path: as in `iter_lines`.
+
+    Yields:
+        A binary stream, decompressed.
+
+    Raises:
+        InputError: the file is missing, a folder, unreadable, or a broken archive.
+    """
+    shown = shown_path(path)
+    try:
+        with _decompressed(path) as stream:
+            yield stream
+    except _BROKEN_ARCHIVE as error:
+        raise InputError(f"broken or truncated archive: {error}", shown) from None
+    except FileNotFoundError:
+        raise InputError("no such file", shown) from None
+    except IsADirectoryError:
+        raise InputError("expected a file, got a folder", shown) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
+
+
+def file_digest(path):
+    """Eight hexadecimal digits that tell a file's contents: the head of their SHA-256."""
+    digest = hashlib.sha256()
+    with open_input(path) as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()[:8]
 
 
 @contextlib.contextmanager
@@ -122,7 +151,7 @@ def open_output(path, overwrite=False):
 
 
 @contextlib.contextmanager
-def _open_input(path):
+def _decompressed(path):
     standard = str(path) == STANDARD_STREAM
     with contextlib.nullcontext(sys.stdin.buffer) if standard else open(path, "rb") as raw:
         head = raw.peek(6)
