@@ -8,13 +8,13 @@ a sentence was batched with.
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 import tta
 from tta.errors import InputError
+from tta.scoring.scorer import Scorer, TokenScores, check_pooling, check_texts
 from tta.scoring.windows import split_windows
 
 BUILT_IN = Path(tta.__file__).parent / "small"
@@ -23,16 +23,13 @@ BUILT_IN = Path(tta.__file__).parent / "small"
 BLOCK_TEXTS = 20_000
 
 
-class TokenScores(NamedTuple):
-    """One sentence's pieces and their log-probabilities.
-
-    Attributes:
-        tokens: list of T str; boundary tokens are among them where they are scored.
-        log_probabilities: [T] float64, natural log.
-    """
-
-    tokens: list
-    log_probabilities: np.ndarray
+# Representation -> the output of the encoder that it takes, and where in a sentence it takes it.
+REPRESENTATIONS = {
+    "context": ("hidden_states", {"text"}),
+    "embed": ("embedding_output", {"text"}),
+    "cls": ("hidden_states", {"begin"}),
+    "eos": ("hidden_states", {"end"}),
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class _Batch:
     text_index: list  # [B] int
 
 
-class TextModel:
+class TextModel(Scorer):
     """Scores and encodes text; `tta.load` makes one.
 
     A T-TA's score is the sentence's pseudo-log-likelihood: the sum over its pieces of the natural
@@ -127,6 +124,13 @@ class TextModel:
         return cls(model, tokenizer, directory.name, **options)
 
     @property
+    def representations(self):
+        """`REPRESENTATIONS`; without cls where the begin token sees no other token."""
+        if self.objective and not self.objective.scores_first_token:
+            return tuple(name for name in REPRESENTATIONS if name != "cls")
+        return tuple(REPRESENTATIONS)
+
+    @property
     def signature(self):
         weights = hashlib.sha256()
         for name, value in self.model.named_weights().items():
@@ -140,38 +144,23 @@ class TextModel:
             f"|log:natural|version:{tta.__version__}"
         )
 
-    def score(self, texts, reduction="sum", progress=False):
-        """Scores sentences.
-
-        Args:
-            texts: N str.
-            reduction: "sum" of the pieces' log-probabilities, or their "mean".
-            progress: whether to show a progress bar on standard error.
-
-        Returns:
-            [N] float64, natural log, higher is better. A text without a piece scores 0.
+    def score_with_counts(self, texts, progress=False):
+        """As `Scorer.score_with_counts`; tokens are word pieces.
 
         Raises:
             InputError: a sentence is too long and `long_sentences` is "refuse", or the model has
                 no vocabulary.
         """
-        if reduction not in ("sum", "mean"):
-            raise ValueError(f"reduction must be sum or mean, not {reduction!r}")
-        sums, counts = self.score_with_counts(texts, progress)
-        return sums if reduction == "sum" else sums / np.maximum(counts, 1)
-
-    def score_with_counts(self, texts, progress=False):
-        """As `score`: (sums [N] float64, natural log; scored pieces [N] int64)."""
         sums, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
-        for batch, scores in self._run("scores", texts, progress):
+        for batch, scores in self._run("scores", texts, self._scored_places(), progress):
             np.add.at(sums, batch.text_index, np.where(batch.keep, scores, 0.0).sum(axis=1))
             np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
         return sums, counts
 
     def score_tokens(self, texts, progress=False):
-        """Log-probabilities of the single pieces: a list of N `TokenScores`."""
+        """As `Scorer.score_tokens`; raises as `score_with_counts`."""
         ids, scores = [[] for _ in texts], [[] for _ in texts]
-        for batch, result in self._run("scores", texts, progress):
+        for batch, result in self._run("scores", texts, self._scored_places(), progress):
             for row, index in enumerate(batch.text_index):
                 keep = batch.keep[row]
                 ids[index].append(batch.input_ids[row, keep])
@@ -184,39 +173,46 @@ class TextModel:
             for pieces, values in zip(ids, scores, strict=True)
         ]
 
-    def encode(self, texts, representation="context", pooling="mean", progress=False):
+    def encode(self, texts, representation=None, pooling="mean", progress=False):
         """Turns sentences into vectors (paper, section 4.3).
 
         Args:
             texts: N str.
-            representation: "context", the last layer's outputs, or "embed", the embedding layer's.
-            pooling: "mean" over the sentence's pieces, without its boundary tokens.
+            representation: "context" (default), the last layer's outputs at the sentence's pieces,
+                or "embed", the embedding layer's; "cls", the last layer's output at the begin
+                token, or "eos", at the end token. A sentence read in windows has the begin token
+                of its first and the end token of its last.
+            pooling: "mean" over the pieces; cls and eos are one vector each.
             progress: whether to show a progress bar on standard error.
 
         Returns:
-            [N, D] float32; zeros for a text without a piece.
+            [N, D] float32; context and embed are zeros for a text without a piece.
 
         Raises:
-            InputError: as `score`.
+            InputError: as `score_with_counts`; the model does not have the representation.
         """
-        if representation not in ("context", "embed"):
-            raise ValueError(f"representation must be context or embed, not {representation!r}")
-        if pooling != "mean":
-            raise ValueError(f"pooling must be mean, not {pooling!r}")
+        representation = self.choose_representation(representation)
+        check_pooling(pooling)
+        places = REPRESENTATIONS[representation][1]
         sums = np.zeros((len(texts), self.model.config.hidden_size))
         counts = np.zeros(len(texts), np.int64)
-        for batch, vectors in self._run(representation, texts, progress, boundary=False):
+        for batch, vectors in self._run(representation, texts, places, progress):
             np.add.at(sums, batch.text_index, vectors)
             np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
         return (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
 
-    def _run(self, what, texts, progress, boundary=None):
-        """Yields (batch, result): "scores" [B, T] each; "context" and "embed" [B, D] summed."""
-        if isinstance(texts, (str, bytes)):
-            raise TypeError("expected a list of sentences, not one string")
+    def _scored_places(self):
+        """Which tokens of a sentence count in its score: see `_batches`."""
+        if not self.score_boundary_tokens:
+            return {"text"}
+        first = {"begin"} if self.objective and self.objective.scores_first_token else set()
+        return {"text", "end"} | first
+
+    def _run(self, what, texts, places, progress):
+        """Yields (batch, result): "scores" [B, T] each; a representation's [B, D], summed."""
+        check_texts(texts)
         if self.tokenizer is None:
             raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
-        boundary = self.score_boundary_tokens if boundary is None else boundary
         function = self._function(what)
         with tqdm(
             total=len(texts),
@@ -227,12 +223,15 @@ class TextModel:
             dynamic_ncols=True,
         ) as bar:
             for first in range(0, len(texts), BLOCK_TEXTS):
-                for batch in self._batches(texts[first : first + BLOCK_TEXTS], first, boundary):
+                for batch in self._batches(texts[first : first + BLOCK_TEXTS], first, places):
                     yield batch, function(batch.input_ids, batch.padding_mask, batch.keep).numpy()
                     bar.update(len(batch.text_index))
 
-    def _batches(self, texts, first_index, boundary):
-        """Batches of windows, longest first: if memory is short, it shows at once."""
+    def _batches(self, texts, first_index, places):
+        """Batches of windows, longest first: if memory is short, it shows at once.
+
+        `places` says what they keep of a sentence: its "text", its "begin" and "end" token.
+        """
         vocabulary = self.tokenizer.vocabulary
         size = self.model.config.max_position_embeddings - 2
         windows = []
@@ -257,9 +256,9 @@ class TextModel:
                 mask[row, : stop + 1] = True
                 keep[
                     row, window.keep_start - window.start + 1 : window.keep_stop - window.start + 1
-                ] = True
-                keep[row, 0] = boundary and window.is_first and self.objective.scores_first_token
-                keep[row, stop] |= boundary and window.is_last
+                ] = "text" in places
+                keep[row, 0] = "begin" in places and window.is_first
+                keep[row, stop] = "end" in places and window.is_last
             yield _Batch(ids, mask, keep, [index for index, _, _ in rows])
 
     def _function(self, what):
@@ -272,7 +271,7 @@ class TextModel:
                 return self.objective.token_scores(self.model, inputs)
 
             def pooled(inputs, keep):
-                key = {"context": "hidden_states", "embed": "embedding_output"}[what]
+                key = REPRESENTATIONS[what][0]
                 vectors = tf.cast(self.model.encode(inputs, training=False)[key], tf.float32)
                 return tf.reduce_sum(tf.where(keep[..., None], vectors, 0.0), axis=1)
 

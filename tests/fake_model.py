@@ -11,15 +11,21 @@ from pathlib import Path
 
 import numpy as np
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from tta.scoring.scorer import Scorer  # noqa: E402
+
 KNOWN = {"the", "a", "cat", "dog", "sat", "on", "mat", "ran", "home"}
 
 
-class FakeModel:
+class FakeModel(Scorer):
     """Scores a known word -1 and any other -5 (natural log); encodes a text by its letters."""
 
     signature = "fake|version:0"
+    representations = ("context", "embed")
 
-    def __init__(self, **options):
+    def __init__(self, name="fake", **options):
+        self.name = name
         self.options = options
         self.scored, self.encoded = [], []
 
@@ -31,7 +37,8 @@ class FakeModel:
             sums[0] = np.nan
         return np.array(sums, np.float64), np.array([len(one) for one in words], np.int64)
 
-    def encode(self, texts, representation="context", pooling="mean", progress=False):
+    def encode(self, texts, representation=None, pooling="mean", progress=False):
+        representation = self.choose_representation(representation)
         self.encoded.append((representation, list(texts)))
         shift = {"context": 0.0, "embed": 3.0}[representation]
         letters = "abcdefghijklmnopqrstuvwxyz"
@@ -40,13 +47,11 @@ class FakeModel:
 
 
 def main():
-    root = Path(__file__).resolve().parent.parent
-    sys.path.insert(0, str(root))
     import tta
 
     sys.modules.update(tensorflow=None, keras=None)
-    tta.load = lambda model=None, **options: print("loaded", file=sys.stderr) or FakeModel()
-    sys.argv = [str(root / sys.argv[1]), *sys.argv[2:]]
+    tta.load = lambda model=None, **options: print("loaded", file=sys.stderr) or FakeModel(model)
+    sys.argv = [str(ROOT / sys.argv[1]), *sys.argv[2:]]
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 

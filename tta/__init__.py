@@ -1,7 +1,7 @@
 """tta-lm: score, rerank and compare sentences with a Transformer-based Text Autoencoder (T-TA).
 
 >>> import tta
->>> lm = tta.load()                              # the built-in model, or a model directory
+>>> lm = tta.load()                              # the built-in model, or what load() takes
 >>> lm.score(["the cat sat on the mat"])         # natural log, higher is better
 """
 
@@ -22,20 +22,24 @@ if not (_HERE / "modeling").is_dir():
 
 
 def load(model=None, **options):
-    """Loads a language model ready to score, rerank and encode text.
+    """Loads a model ready to score, rerank and encode text, as far as its kind can.
 
     Args:
-        model: a model directory (`config.json`, `vocab.txt`, `model.weights.h5`), a directory of
-            the original TensorFlow 1 code (`config.json`, `model.ckpt.*`), or None for the
-            built-in model.
-        **options: see `tta.scoring.text_model.TextModel`.
+        model: None or "small" for the built-in model; a model directory (`config.json`,
+            `vocab.txt`, `model.weights.h5`), or one of the original TensorFlow 1 code
+            (`config.json`, `model.ckpt.*`); the name of a folder in the checkout's `pretrained/`;
+            or `kind:path`: `kenlm:lm.arpa`, `glove:vectors.txt`, `word2vec:vectors.bin`.
+            A directory that exists wins over a name.
+        **options: `precision`, `score_boundary_tokens`, `long_sentences`, `batch_tokens`, see
+            `tta.scoring.text_model.TextModel`; one that means nothing to a kind is ignored by it.
 
     Returns:
-        A `tta.scoring.text_model.TextModel`.
+        A `tta.scoring.scorer.Scorer`; for a directory a `tta.scoring.text_model.TextModel`.
 
     Raises:
-        tta.errors.InputError: the directory or one of its files is missing or malformed.
+        tta.errors.InputError: there is no such model, or one of its files is missing or malformed.
+        TypeError: an option is unknown.
     """
-    from tta.scoring.text_model import TextModel
+    from tta.scoring.load import load_scorer
 
-    return TextModel.from_directory(model, **options)
+    return load_scorer(model, **options)

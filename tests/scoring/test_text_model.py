@@ -74,6 +74,43 @@ def test_vectors_are_means_over_the_pieces_without_boundaries(lm):
         np.testing.assert_allclose(lm.encode(["the cat"], representation)[0], expected, atol=1e-5)
 
 
+def last_layer(lm, tokens):
+    """[T, D] the last layer's outputs for these tokens."""
+    ids = np.array([[TOKENS.index(t) for t in tokens]], np.int32)
+    encoded = lm.model.encode({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
+    return keras.ops.convert_to_numpy(encoded["hidden_states"])[0]
+
+
+def test_cls_and_eos_are_the_last_layer_at_the_boundary_tokens(lm):
+    texts = {"the cat": ["the", "cat"], "": [], "a dog sat": ["a", "dog", "sat"]}
+    states = [last_layer(lm, ["[SOS]", *pieces, "[EOS]"]) for pieces in texts.values()]
+    for representation, position in (("cls", 0), ("eos", -1)):
+        expected = [state[position] for state in states]
+        np.testing.assert_allclose(lm.encode(list(texts), representation), expected, atol=1e-5)
+
+
+def test_cls_and_eos_of_a_sentence_in_windows(lm):
+    pieces = lm.score_tokens([LONG])[0].tokens
+    size = CONFIG.max_position_embeddings - 2
+    assert len(pieces) > size
+    first = last_layer(lm, ["[SOS]", *pieces[:size], "[EOS]"])
+    last = last_layer(lm, ["[SOS]", *pieces[-size:], "[EOS]"])
+    np.testing.assert_allclose(lm.encode([LONG], "cls")[0], first[0], atol=1e-5)
+    np.testing.assert_allclose(lm.encode([LONG], "eos")[0], last[-1], atol=1e-5)
+
+
+def test_the_first_representation_is_context(lm):
+    assert lm.representations == ("context", "embed", "cls", "eos")
+    np.testing.assert_array_equal(lm.encode(["the cat"]), lm.encode(["the cat"], "context"))
+
+
+def test_a_causal_model_has_no_cls(tmp_path):
+    lm = tta.load(write_model_directory(tmp_path, CONFIG.replace(model_type="unilm")))
+    assert lm.representations == ("context", "embed", "eos")
+    with pytest.raises(InputError, match="must be context or embed or eos, not 'cls'"):
+        lm.encode(["the cat"], "cls")
+
+
 def test_nothing_in_nothing_out(lm):
     assert lm.score([]).shape == (0,)
     assert lm.encode([]).shape == (0, CONFIG.hidden_size)
@@ -141,9 +178,12 @@ def test_one_string_is_not_a_list(lm):
     ("call", "message"),
     [
         (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
-        (lambda lm: lm.encode(["a"], representation="x"), "must be context or embed, not 'x'"),
+        (
+            lambda lm: lm.encode(["a"], representation="x"),
+            "context or embed or cls or eos, not 'x'",
+        ),
         (lambda lm: lm.encode(["a"], pooling="max"), "pooling must be mean, not 'max'"),
-        (lambda lm: tta.load("x", precision="int8"), "float32 or bfloat16, not 'int8'"),
+        (lambda lm: tta.load(precision="int8"), "float32 or bfloat16, not 'int8'"),
     ],
 )
 def test_wrong_choices(lm, call, message):

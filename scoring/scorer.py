@@ -1,0 +1,124 @@
+"""What every model is to the commands: sentence scores, token scores, sentence vectors.
+
+N texts, T tokens, D vector size. A kind of model is a subclass of `Scorer` and a line in
+`tta.scoring.load.KINDS`; docs/scorers.md shows one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tta.errors import InputError
+
+
+class TokenScores(NamedTuple):
+    """One text's tokens and their log-probabilities.
+
+    Attributes:
+        tokens: list of T str; boundary tokens are among them where they are scored.
+        log_probabilities: [T] float64, natural log.
+    """
+
+    tokens: list
+    log_probabilities: np.ndarray
+
+
+class Scorer:
+    """The face of all models; what a kind of model cannot do raises `InputError`, in one line.
+
+    A subclass that scores overrides `score_tokens`, and `score_with_counts` where that is faster;
+    one that encodes overrides `encode` and names its `representations`.
+
+    Attributes:
+        name: what the model is called in signatures and errors, str.
+        signature: what its results depend on, in one line: name, kind, contents, version.
+        representations: what `encode` makes vectors of, its default first; () where it makes none.
+        no_scores, no_vectors: why it does not score or encode, for the error.
+    """
+
+    name = "model"
+    signature = ""
+    representations = ()
+    no_scores = "this kind of model gives no sentence scores"
+    no_vectors = "this kind of model has no sentence vectors"
+
+    def score(self, texts, reduction="sum", progress=False):
+        """Scores texts.
+
+        Args:
+            texts: N str.
+            reduction: "sum" of the tokens' log-probabilities, or their "mean".
+            progress: whether to show a progress bar on standard error.
+
+        Returns:
+            [N] float64, natural log, higher is better. A text without a token scores 0.
+
+        Raises:
+            InputError: the model gives no scores, or not of these texts.
+        """
+        if reduction not in ("sum", "mean"):
+            raise ValueError(f"reduction must be sum or mean, not {reduction!r}")
+        sums, counts = self.score_with_counts(texts, progress)
+        return sums if reduction == "sum" else sums / np.maximum(counts, 1)
+
+    def score_with_counts(self, texts, progress=False):
+        """As `score`: (sums [N] float64, natural log; scored tokens [N] int64)."""
+        scored = [one.log_probabilities for one in self.score_tokens(texts, progress)]
+        sums = np.array([np.sum(values) for values in scored], np.float64)
+        return sums, np.array([len(values) for values in scored], np.int64)
+
+    def score_tokens(self, texts, progress=False):
+        """Log-probabilities of the single tokens: a list of N `TokenScores`."""
+        raise InputError(self.no_scores, self.name)
+
+    def encode(self, texts, representation=None, pooling="mean", progress=False):
+        """Turns texts into vectors.
+
+        Args:
+            texts: N str.
+            representation: one of `representations`; None is the first.
+            pooling: "mean", how the tokens' vectors become the text's.
+            progress: whether to show a progress bar on standard error.
+
+        Returns:
+            [N, D] float32; zeros for a text without a token.
+
+        Raises:
+            InputError: the model has no vectors, or not this representation.
+        """
+        raise InputError(self.no_vectors, self.name)
+
+    def choose_representation(self, representation=None):
+        """The representation that `encode` gives: the first where None is asked for.
+
+        Raises:
+            InputError: the model has no vectors, or not this representation.
+        """
+        if not self.representations:
+            raise InputError(self.no_vectors, self.name)
+        if representation is None:
+            return self.representations[0]
+        if representation not in self.representations:
+            known = " or ".join(self.representations)
+            raise InputError(f"representation must be {known}, not {representation!r}", self.name)
+        return representation
+
+
+def check_texts(texts):
+    """Fails where one string is given for a list: it would be read letter by letter.
+
+    Raises:
+        TypeError: so it is.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("expected a list of sentences, not one string")
+
+
+def check_pooling(pooling):
+    """Fails where the pooling is none that there is.
+
+    Raises:
+        ValueError: so it is.
+    """
+    if pooling != "mean":
+        raise ValueError(f"pooling must be mean, not {pooling!r}")
