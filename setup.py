@@ -51,6 +51,7 @@ setup(
     extras_require={
         "test": TEST,
         "plot": ["matplotlib>=3.8"],
+        "kenlm": ["kenlm>=0.2"],  # --model=kenlm:path; built from source, which takes a compiler
     },
     entry_points={
         "console_scripts": [

@@ -1,0 +1,146 @@
+"""n-gram models: log10 to natural log, boundaries, unknown words, bad files."""
+
+import gzip
+import math
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import tta
+from tta.errors import InputError
+
+# Back-off weights and log-probabilities are log10, fractions that are exact in binary.
+ARPA = r"""
+\data\
+ngram 1=5
+ngram 2=3
+
+\1-grams:
+-1.0	<unk>
+-99	<s>	-0.5
+-0.75	</s>
+-0.5	the	-0.25
+-0.625	cat	-0.125
+
+\2-grams:
+-0.25	<s> the
+-0.375	the cat
+-0.125	cat </s>
+
+\end\
+"""
+
+
+@pytest.fixture
+def arpa(tmp_path):
+    pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
+    path = tmp_path / "tiny.arpa"
+    path.write_text(ARPA)
+    return path
+
+
+# text -> log10 of each word, then of </s>
+SCORES = {
+    "the cat": [-0.25, -0.375, -0.125],  # every bigram is there
+    "cat the": [-0.5 - 0.625, -0.125 - 0.5, -0.25 - 0.75],  # none is: back-off + unigram
+    "the dog cat": [-0.25, -0.25 - 1.0, -0.625, -0.125],  # dog is <unk>, which has no back-off
+    "The": [-0.5 - 1.0, -0.75],  # text as it stands: The is unknown, the is not
+    " the\u00a0\tcat ": [-0.25, -0.375, -0.125],  # any white space
+    "": [-0.5 - 0.75],
+}
+
+
+def test_scores_are_natural_logs_of_the_words(arpa):
+    lm = tta.load(f"kenlm:{arpa}")
+    expected = [math.log(10) * sum(values[:-1]) for values in SCORES.values()]
+    sums, counts = lm.score_with_counts(list(SCORES))
+    np.testing.assert_allclose(sums, expected, rtol=1e-12)
+    assert counts.tolist() == [2, 2, 3, 1, 2, 0]
+    assert (sums.dtype, counts.dtype) == (np.float64, np.int64)
+
+
+def test_the_end_token_counts_when_boundary_tokens_do(arpa):
+    lm = tta.load(f"kenlm:{arpa}", score_boundary_tokens=True)
+    expected = [math.log(10) * sum(values) for values in SCORES.values()]
+    sums, counts = lm.score_with_counts(list(SCORES))
+    np.testing.assert_allclose(sums, expected, rtol=1e-12)
+    assert counts.tolist() == [3, 3, 4, 2, 3, 1]
+    assert "boundary_tokens:yes" in lm.signature
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+def test_token_scores(arpa, boundary):
+    lm = tta.load(f"kenlm:{arpa}", score_boundary_tokens=boundary)
+    (scored,) = lm.score_tokens(["the dog cat"])
+    assert scored.tokens == ["the", "dog", "cat"] + ["</s>"] * boundary
+    expected = math.log(10) * np.array(SCORES["the dog cat"][: 3 + boundary])
+    np.testing.assert_allclose(scored.log_probabilities, expected, rtol=1e-12)
+    assert lm.score_tokens([]) == []
+
+
+def test_compressed(arpa, tmp_path):
+    path = tmp_path / "tiny.arpa.gz"
+    path.write_bytes(gzip.compress(ARPA.encode()))
+    one, other = tta.load(f"kenlm:{arpa}"), tta.load(f"kenlm:{path}")
+    assert other.score(list(SCORES)).tolist() == one.score(list(SCORES)).tolist()
+
+
+def test_signature_tells_what_the_scores_depend_on(arpa, tmp_path):
+    lm = tta.load(f"kenlm:{arpa}")
+    assert re.fullmatch(
+        r"model:tiny.arpa\|type:ngram\|order:2\|file:[0-9a-f]{8}\|boundary_tokens:no"
+        rf"\|log:natural\|version:{re.escape(tta.__version__)}",
+        lm.signature,
+    )
+    other = tmp_path / "other" / "tiny.arpa"
+    other.parent.mkdir()
+    other.write_text(ARPA.replace("-0.375", "-0.5"))
+    assert tta.load(f"kenlm:{other}").signature != lm.signature
+
+
+def test_it_has_no_vectors(arpa):
+    lm = tta.load(f"kenlm:{arpa}")
+    message = r"^tiny\.arpa: an n-gram model has no sentence vectors$"
+    with pytest.raises(InputError, match=message):
+        lm.encode(["the cat"])
+    with pytest.raises(InputError, match=message):
+        lm.choose_representation()
+
+
+def test_one_string_is_not_a_list(arpa):
+    with pytest.raises(TypeError, match="a list of sentences, not one string"):
+        tta.load(f"kenlm:{arpa}").score("the cat")
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (b"hello\n", r'KenLM cannot read it: first non-empty line was "hello" not \data\. Byte: 6'),
+        (b"", "KenLM cannot read it: End of file Byte: 0"),
+        (ARPA[:89].encode(), "KenLM cannot read it: End of file in the 1-gram at byte"),
+        (
+            ARPA.replace("-0.625", "x").encode(),
+            'KenLM cannot read it: Could not parse "x" into a float in the 1-gram at byte',
+        ),
+        (b"\x94\x83\xb4\n" * 40, "KenLM cannot read it: it is neither an ARPA file nor a binary"),
+    ],
+)
+def test_a_bad_file_is_one_line(arpa, content, rule):
+    arpa.write_bytes(content)
+    with pytest.raises(InputError, match=f"^{re.escape(f'{arpa}: {rule}')}") as raised:
+        tta.load(f"kenlm:{arpa}")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_file(arpa):
+    with pytest.raises(InputError, match=r"missing\.arpa: no such file$"):
+        tta.load("kenlm:missing.arpa")
+
+
+def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    message = "tiny.arpa: an n-gram model needs the package kenlm: pip install tta-lm[kenlm]"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        tta.load("kenlm:tiny.arpa")
