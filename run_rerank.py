@@ -18,9 +18,10 @@ def main():
     config = RerankConfig(
         **{field.name: FLAGS[field.name].value for field in dataclasses.fields(RerankConfig)}
     )
+    # Several models are not reranked with yet: absl's rule for a flag given twice, the last counts.
     report = rerank_files(
         config,
-        FLAGS.model,
+        scoring_flags.models(FLAGS)[-1],
         score_boundary_tokens=FLAGS.score_boundary_tokens,
         **scoring_flags.load_options(FLAGS),
     )

@@ -4,12 +4,14 @@ from absl import flags
 
 
 def define_model():
-    """--model: which model scores."""
-    flags.DEFINE_string(
+    """--model: which model scores, or several."""
+    flags.DEFINE_multi_string(
         "model",
         None,
         "Model directory (config.json, vocab.txt, model.weights.h5), or a directory of the "
-        "original TensorFlow 1 code. Default: the built-in model.",
+        "original TensorFlow 1 code; a name: small, the built-in model, or a folder of pretrained/ "
+        "in a checkout; or kind:path, as in kenlm:lm.arpa, glove:vectors.txt, "
+        "word2vec:vectors.bin. May be given several times. Default: the built-in model.",
     )
 
 

@@ -27,9 +27,18 @@ def define():
         "float32",
         ["float32", "bfloat16"],
         "Precision of the model's products; bfloat16 is faster where the hardware has it, and "
-        "rounds scores.",
+        "rounds scores. It means nothing to models without matrix products, such as n-grams.",
     )
     flags.adopt_module_key_flags(common)
+
+
+def models(values):
+    """What each --model says, for `tta.load`: a list, None for the built-in model.
+
+    Args:
+        values: the parsed `flags.FLAGS`.
+    """
+    return [model or None for model in values.model or [None]]
 
 
 def load_options(values):

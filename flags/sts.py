@@ -4,8 +4,6 @@ from absl import flags
 
 from tta.flags import common, scoring
 
-REPRESENTATIONS = ("context", "embed")
-
 
 def define():
     """Defines the flags of run_sts.py."""
@@ -18,9 +16,11 @@ def define():
     )
     flags.DEFINE_list(
         "representation",
-        ["context"],
-        "What a sentence's vector is the mean of: context (the last layer's outputs), embed (the "
-        "embedding layer's), or both, comma-separated.",
+        None,
+        "What a sentence's vector is, comma-separated: context (mean of the last layer's outputs), "
+        "embed (mean of the embedding layer's outputs, or of word vectors), cls and eos (the last "
+        "layer's output at the begin or the end token). Default: the first that the model has, "
+        "which is context for language models and embed for word vectors.",
     )
     flags.DEFINE_string(
         "output_file",
@@ -34,6 +34,6 @@ def define():
     flags.adopt_module_key_flags(scoring)
     flags.register_validator(
         "representation",
-        lambda values: sorted(set(values) & set(REPRESENTATIONS)) == sorted(values) != [],
-        "must be context, embed or context,embed",
+        lambda values: values is None or (len(set(values)) == len(values) > 0 and all(values)),
+        "must name at least one, and none twice",
     )

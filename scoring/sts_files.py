@@ -11,6 +11,8 @@ from tta.data.files import open_output, shown_path
 from tta.data.sts import read_sts
 from tta.data.text import expand_globs
 from tta.errors import InputError
+from tta.scoring.load import BUILT_IN_NAME
+from tta.scoring.scorer import Scorer
 from tta.scoring.similarity import Correlation, correlate, cosine
 
 
@@ -19,28 +21,28 @@ class StsConfig:
     """What to compare and where it goes: run_sts.py's flags, see `flags/sts.py`."""
 
     sts_file: list
-    representation: list
+    representation: list | None = None
     output_file: str | None = None
     overwrite: bool = False
 
 
-def compare_files(config, model=None, **load_options):
-    """Correlates the model's similarities with the gold scores of each file.
+def compare_files(config, models=(None,), **load_options):
+    """Correlates each model's similarities with the gold scores of each file.
 
-    Files and outputs are checked before the model is loaded, and the output appears only when it
-    is complete.
+    Files and outputs are checked before the models are loaded, their representations before
+    anything is encoded, and the output appears only when it is complete.
 
     Args:
-        config: an `StsConfig`.
-        model: a model directory, or None for the built-in one.
+        config: an `StsConfig`; without representations, each model's first.
+        models: what `tta.load` takes, of each model.
         **load_options: what else `tta.load` takes.
 
     Returns:
         The report, as text.
 
     Raises:
-        InputError: a file is missing, malformed or exists already, or a correlation is not
-            defined.
+        InputError: a file is missing, malformed or exists already, a model does not have a
+            representation, or a correlation is not defined.
     """
     parts = [_Part(shown_path(path), read_sts(path)) for path in expand_globs(config.sts_file)]
     for part in parts:
@@ -50,15 +52,16 @@ def compare_files(config, model=None, **load_options):
         output = None
         if config.output_file is not None:
             output = stack.enter_context(open_output(config.output_file, config.overwrite))
-        lm = tta.load(model, **load_options)
+        encoders = [_Encoder.load(m, config.representation, load_options) for m in models]
         results = [
             result
-            for representation in config.representation
-            for result in _compare(lm, parts, representation)
+            for encoder in encoders
+            for representation in encoder.representations
+            for result in _compare(encoder, parts, representation)
         ]
         if output:
             _write(output, results)
-    return _report(lm, results)
+    return _report(encoders, results)
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,35 @@ class _Part:
 
 
 @dataclass(frozen=True)
+class _Encoder:
+    """A model, what the command line calls it, and the representations to take of it."""
+
+    name: str
+    lm: Scorer
+    representations: list
+
+    @classmethod
+    def load(cls, model, representations, options):
+        lm = tta.load(model, **options)
+        chosen = [lm.choose_representation(name) for name in representations or [None]]
+        return cls(str(BUILT_IN_NAME if model is None else model), lm, chosen)
+
+
+@dataclass(frozen=True)
 class _Result:
+    model: str
     part: _Part
     representation: str
     similarities: np.ndarray
     correlation: Correlation
 
 
-def _compare(lm, parts, representation):
+def _compare(encoder, parts, representation):
     """Yields a `_Result` of each part; every distinct sentence of all of them is encoded once."""
     sentences = [s for part in parts for pair in part.pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
     progress = sys.stderr.isatty()
-    vectors = lm.encode(list(row), representation=representation, progress=progress)
+    vectors = encoder.lm.encode(list(row), representation=representation, progress=progress)
     for part in parts:
         with part.named():
             similarities = cosine(
@@ -100,26 +119,40 @@ def _compare(lm, parts, representation):
                 vectors[[row[pair.second] for pair in part.pairs]],
             )
             correlation = correlate(similarities, part.gold)
-        yield _Result(part, representation, similarities, correlation)
+        yield _Result(encoder.name, part, representation, similarities, correlation)
 
 
-def _report(lm, results):
-    width = max(len(result.part.path) for result in results)
-    lines = [f"{'x 100':{width}}  {'pairs':>7}  {'vectors':>7}  {'Pearson':>8}  {'Spearman':>8}"]
-    lines += [
-        f"{r.part.path:{width}}  {len(r.part.pairs):>7,}  {r.representation:>7}  "
-        f"{r.correlation.pearson:>8.2f}  {r.correlation.spearman:>8.2f}"
+def _report(encoders, results):
+    rows = [("x 100", "pairs", "model", "vectors", "Pearson", "Spearman")]
+    rows += [
+        (
+            r.part.path,
+            f"{len(r.part.pairs):,}",
+            r.model,
+            r.representation,
+            f"{r.correlation.pearson:.2f}",
+            f"{r.correlation.spearman:.2f}",
+        )
         for r in results
     ]
-    return "\n".join([*lines, f"{lm.signature}|cosine of mean vectors"])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            f"{cell:{align}{width}}"
+            for cell, align, width in zip(row, "<><<>>", widths, strict=True)
+        )
+        for row in rows
+    ]
+    signatures = dict.fromkeys(f"{encoder.lm.signature}|similarity:cosine" for encoder in encoders)
+    return "\n".join([*lines, *signatures])
 
 
 def _write(stream, results):
-    stream.write("file\tpair\tvectors\tcosine\tgold\tfirst\tsecond\n")
+    stream.write("file\tpair\tmodel\tvectors\tcosine\tgold\tfirst\tsecond\n")
     for result in results:
         for number, pair in enumerate(result.part.pairs, 1):
             # White space in a sentence may be a tab; none of it means anything to the model.
             first, second = " ".join(pair.first.split()), " ".join(pair.second.split())
-            cells = [result.part.path, number, result.representation]
+            cells = [result.part.path, number, result.model, result.representation]
             cells += [f"{result.similarities[number - 1]:.6f}", f"{pair.gold:g}", first, second]
             stream.write("\t".join(map(str, cells)) + "\n")

@@ -61,14 +61,14 @@ def test_prints_both_correlations_of_both_representations(sts):
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n"
     heading, *rows, signature = done.stdout.splitlines()
-    assert heading.split() == ["x", "100", "pairs", "vectors", "Pearson", "Spearman"]
+    assert heading.split() == ["x", "100", "pairs", "model", "vectors", "Pearson", "Spearman"]
     gold = [pair[2] for pair in PAIRS]
     for row, representation in zip(rows, ("context", "embed"), strict=True):
         cosines = loop_cosines(representation)
         pearson, spearman = stats.pearsonr(cosines, gold)[0], stats.spearmanr(cosines, gold)[0]
         numbers = [f"{100 * pearson:.2f}", f"{100 * spearman:.2f}"]
-        assert row.split() == [str(sts), "4", representation, *numbers]
-    assert signature == "fake|version:0|cosine of mean vectors"
+        assert row.split() == [str(sts), "4", "small", representation, *numbers]
+    assert signature == "fake|version:0|similarity:cosine"
 
 
 def test_every_distinct_sentence_of_all_files_is_encoded_once(sts, tmp_path, model):
@@ -80,22 +80,59 @@ def test_every_distinct_sentence_of_all_files_is_encoded_once(sts, tmp_path, mod
     assert [line.split()[0] for line in report.splitlines()[1:-1]] == [str(sts), str(other)] * 2
 
 
+class WordCounts(FakeModel):
+    """A model that has one representation only, and a signature of its own."""
+
+    signature = "counts|version:0"
+    representations = ("embed",)
+
+
+def test_several_models_a_row_each_and_a_signature_each(sts, tmp_path, monkeypatch):
+    models = {"one": FakeModel(), "counts:two": WordCounts()}
+    monkeypatch.setattr(tta, "load", lambda name, **options: models[name])
+    output = tmp_path / "cosines.tsv"
+    report = compare_files(StsConfig([str(sts)], None, str(output)), list(models))
+    _, *rows, first, second = report.splitlines()
+    # Without --representation, each model's first.
+    assert [row.split()[2:4] for row in rows] == [["one", "context"], ["counts:two", "embed"]]
+    assert (first.split("|")[0], second.split("|")[0]) == ("fake", "counts")
+    with open(output) as stream:
+        lines = list(csv.DictReader(stream, delimiter="\t"))
+    for name, representation in (("one", "context"), ("counts:two", "embed")):
+        cosines = [float(line["cosine"]) for line in lines if line["model"] == name]
+        np.testing.assert_allclose(cosines, loop_cosines(representation), atol=1e-6)
+
+
+def test_a_representation_that_a_model_lacks_is_told_before_any_model_encodes(sts, monkeypatch):
+    models = {"one": FakeModel(), "two": WordCounts("two")}
+    monkeypatch.setattr(tta, "load", lambda name, **options: models[name])
+    with pytest.raises(InputError, match=r"^two: representation must be embed, not 'context'$"):
+        compare_files(StsConfig([str(sts)], ["embed", "context"]), list(models))
+    assert models["one"].encoded == []
+
+
+def test_the_command_takes_several_models(sts):
+    done = command(f"--sts_file={sts}", "--model=one", "--model=", "--representation=embed")
+    assert done.returncode == 0, done.stderr
+    assert [row.split()[2] for row in done.stdout.splitlines()[1:3]] == ["one", "small"]
+
+
 def test_writes_the_cosine_of_every_pair(sts, tmp_path, model):
     write(sts, [*PAIRS[:3], ("A\tred  door, open", "Blue", 0.0)])
     output = tmp_path / "cosines.tsv"
-    compare_files(StsConfig([str(sts)], ["embed"], str(output)))
+    compare_files(StsConfig([str(sts)], ["embed"], str(output)), ["runs/mine"])
     heading, *lines = output.read_text().splitlines()
     rows = [dict(zip(heading.split("\t"), line.split("\t"), strict=True)) for line in lines]
     assert rows[3]["first"] == "A red door, open"
     assert [float(row["gold"]) for row in rows] == [pair[2] for pair in PAIRS]
     assert [row["pair"] for row in rows] == ["1", "2", "3", "4"]
-    assert {row["vectors"] for row in rows} == {"embed"}
+    assert {(row["model"], row["vectors"]) for row in rows} == {("runs/mine", "embed")}
     np.testing.assert_allclose([float(r["cosine"]) for r in rows], loop_cosines("embed"), atol=1e-6)
 
 
 def test_output_to_standard_output(sts):
     done = command(f"--sts_file={sts}", "--output_file=-")
-    assert done.stdout.startswith("file\tpair\tvectors\tcosine\t")
+    assert done.stdout.startswith("file\tpair\tmodel\tvectors\tcosine\t")
     assert len(done.stdout.splitlines()) == 5
     assert "Pearson" in done.stderr
 
@@ -113,9 +150,8 @@ def test_help_shows_every_flag():
     ("flags", "message"),
     [
         ([], "sts_file"),
-        (["--sts_file=x", "--representation=words"], "must be context, embed or context,embed"),
-        (["--sts_file=x", "--representation="], "must be context, embed or context,embed"),
-        (["--sts_file=x", "--representation=embed,embed"], "must be context, embed"),
+        (["--sts_file=x", "--representation="], "must name at least one, and none twice"),
+        (["--sts_file=x", "--representation=embed,embed"], "must name at least one, and none"),
         (["--sts_file=x", "--long_sentences=cut"], "long_sentences=cut"),
         (["--sts_file=x", "--batch_tokens=0"], "batch_tokens=0"),
     ],
