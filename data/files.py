@@ -91,6 +91,16 @@ def open_input(path):
         raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
 
 
+def check_rereadable(path):
+    """Fails where a file gives its contents only once.
+
+    Raises:
+        InputError: it is standard input or a pipe.
+    """
+    if str(path) == STANDARD_STREAM or Path(path).is_fifo():
+        raise InputError("it is read more than once: expected a file, not a pipe", shown_path(path))
+
+
 def file_digest(path):
     """Eight hexadecimal digits that tell a file's contents: the head of their SHA-256."""
     digest = hashlib.sha256()

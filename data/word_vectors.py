@@ -9,7 +9,7 @@ import codecs
 import numpy as np
 from tqdm import tqdm
 
-from tta.data.files import open_input, shown_path
+from tta.data.files import check_rereadable, open_input
 from tta.errors import InputError
 
 MAX_SIZE = 100_000  # numbers in a vector; a header with more is none
@@ -31,14 +31,15 @@ class WordVectorFile:
         size: numbers in a vector.
 
     Raises:
-        InputError: the file is missing, empty or a broken archive, or does not begin with a
-            word vector.
+        InputError: the file is missing, a pipe, empty or a broken archive, or does not begin with
+            a word vector.
     """
 
     def __init__(self, path):
         self.path = path
         self._count = None  # words, where a header says it
         self._is_binary = False
+        check_rereadable(path)
         with open_input(path) as stream:
             first = stream.readline(_BLOCK_BYTES)
             if not first:
@@ -161,7 +162,7 @@ class WordVectorFile:
         return vector
 
     def _error(self, rule, line=None):
-        return InputError(rule, shown_path(self.path), line)
+        return InputError(rule, self.path, line)
 
 
 def _is_binary(head, size):

@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tta
-from tta.data.files import file_digest, open_input
+from tta.data.files import check_rereadable, file_digest, open_input
 from tta.errors import InputError
 from tta.scoring.scorer import Scorer, TokenScores, check_texts
 
@@ -67,6 +67,7 @@ def _read(path):
         raise InputError(
             "an n-gram model needs the package kenlm: pip install tta-lm[kenlm]", path
         ) from None
+    check_rereadable(path)
     with open_input(path):  # says in one line that it is missing, a folder, or unreadable
         pass
     config = kenlm.Config()

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 import re
 import struct
 
@@ -127,6 +128,14 @@ def test_a_malformed_file_is_one_line_with_its_place(tmp_path, content, message)
     colon = ":" if message[0].isdigit() else ": "
     with pytest.raises(InputError, match=f"^{re.escape(f'{path}{colon}{message}')}$"):
         WordVectorFile(path).read(["a", "b", "c"])
+
+
+def test_a_pipe_gives_its_contents_only_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, shown in (("-", "<stdin>"), (tmp_path / "pipe", tmp_path / "pipe")):
+        message = f"{shown}: it is read more than once: expected a file, not a pipe"
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            WordVectorFile(path)
 
 
 def test_a_broken_archive(tmp_path):

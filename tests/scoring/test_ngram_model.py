@@ -134,9 +134,11 @@ def test_a_bad_file_is_one_line(arpa, content, rule):
     assert "\n" not in str(raised.value)
 
 
-def test_a_missing_file(arpa):
+def test_a_missing_file_and_standard_input(arpa):
     with pytest.raises(InputError, match=r"missing\.arpa: no such file$"):
         tta.load("kenlm:missing.arpa")
+    with pytest.raises(InputError, match=r"^<stdin>: it is read more than once"):
+        tta.load("kenlm:-")
 
 
 def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
