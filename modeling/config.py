@@ -115,20 +115,7 @@ class ModelConfig:
         Raises:
             InputError: the file is missing, is no JSON object, or breaks a rule.
         """
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"no readable config: {error.strerror}", path) from None
-        except UnicodeDecodeError:
-            raise InputError("not UTF-8 text", path) from None
-        except json.JSONDecodeError as error:
-            raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
-        except RecursionError:
-            raise InputError("JSON nested too deeply", path) from None
-        except ValueError as error:  # An integer of thousands of digits.
-            raise InputError(f"not JSON: {error}", path) from None
-        if not isinstance(values, dict):
-            raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
+        values = read_json_object(path)
         values = {key: value for key, value in values.items() if key not in IGNORED_KEYS}
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
@@ -150,6 +137,29 @@ class ModelConfig:
     def replace(self, **changes):
         """A copy with some values changed; checked like any other."""
         return dataclasses.replace(self, **changes)
+
+
+def read_json_object(path):
+    """The JSON object in a file, as a dict.
+
+    Raises:
+        InputError: the file is missing, or is no JSON object.
+    """
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"no readable config: {error.strerror}", path) from None
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8 text", path) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
+    except RecursionError:
+        raise InputError("JSON nested too deeply", path) from None
+    except ValueError as error:  # An integer of thousands of digits.
+        raise InputError(f"not JSON: {error}", path) from None
+    if not isinstance(values, dict):
+        raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
+    return values
 
 
 def _require(condition, rule, value):
