@@ -8,8 +8,9 @@ def define_model():
     flags.DEFINE_string(
         "model",
         None,
-        "Model directory (config.json, vocab.txt, model.weights.h5), or a directory of the "
-        "original TensorFlow 1 code. Default: the built-in model.",
+        "Model directory (config.json, vocab.txt, model.weights.h5), a directory of the original "
+        "TensorFlow 1 code, or a BERT of Google's (bert_model.ckpt.*) or Hugging Face's "
+        "(model.safetensors). Default: the built-in model.",
     )
 
 

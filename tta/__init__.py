@@ -26,7 +26,9 @@ def load(model=None, **options):
 
     Args:
         model: a model directory (`config.json`, `vocab.txt`, `model.weights.h5`), a directory of
-            the original TensorFlow 1 code (`config.json`, `model.ckpt.*`), or None for the
+            the original TensorFlow 1 code (`config.json`, `model.ckpt.*`), a BERT with its
+            masked-LM head of Google's (`bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`) or
+            Hugging Face's (`config.json`, `vocab.txt`, `model.safetensors`), or None for the
             built-in model.
         **options: see `tta.scoring.text_model.TextModel`.
 
