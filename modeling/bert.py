@@ -55,7 +55,16 @@ _MUST_BE = {
     "add_cross_attention": (False, None),
     "tie_word_embeddings": (True, None),
 }
-_ACTIVATIONS = {"gelu": "gelu", "gelu_python": "gelu", "relu": "relu"}
+# Their names of activations -> ours. Google's code means the approximation when it says gelu.
+GOOGLE_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
+HUGGINGFACE_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu": "relu",
+}
 _MAY_BE = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
@@ -149,7 +158,7 @@ def fold_segments(values, source):
     return {n: v for n, v in values.items() if n != _SEGMENTS} | {_POSITIONS: folded}
 
 
-def bert_config(path):
+def bert_config(path, activations):
     """The biLM's `ModelConfig` of a BERT's config, as Google or Hugging Face writes it.
 
     Whether text is lower-cased is the tokenizer's matter there; it is looked up beside the file,
@@ -157,6 +166,7 @@ def bert_config(path):
 
     Args:
         path: `bert_config.json` or `config.json`.
+        activations: `GOOGLE_ACTIVATIONS` or `HUGGINGFACE_ACTIVATIONS`.
 
     Raises:
         InputError: the file is missing or malformed, or asks for what a biLM does not compute.
@@ -165,15 +175,15 @@ def bert_config(path):
     _check_values(values, _MUST_BE, path)
     if missing := [name for name in (*COUNTS, "hidden_act") if name not in values]:
         raise InputError(f"{missing[0]} is missing", path)
-    if values["hidden_act"] not in list(_ACTIVATIONS):
+    if values["hidden_act"] not in list(activations):
         raise InputError(
-            f"hidden_act must be gelu (the exact one) or relu, not {values['hidden_act']!r}", path
+            f"hidden_act must be {' or '.join(activations)}, not {values['hidden_act']!r}", path
         )
     known = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
     try:
         return ModelConfig(
             **known,
-            hidden_act=_ACTIVATIONS[values["hidden_act"]],
+            hidden_act=activations[values["hidden_act"]],
             model_type="bilm",
             do_lower_case=is_lower_cased(Path(path).parent),
         )

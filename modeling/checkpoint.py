@@ -6,7 +6,14 @@ from pathlib import Path
 import tensorflow as tf
 
 from tta.errors import InputError
-from tta.modeling.bert import SEGMENT_NAME, bert_config, check_names, fold_segments, original_names
+from tta.modeling.bert import (
+    GOOGLE_ACTIVATIONS,
+    SEGMENT_NAME,
+    bert_config,
+    check_names,
+    fold_segments,
+    original_names,
+)
 from tta.modeling.config import ModelConfig, read_json_object
 from tta.modeling.models import LanguageModel
 from tta.modeling.weights import assign_weights
@@ -56,7 +63,7 @@ def load_original(directory, dtype="float32"):
     is_bert = config_path.exists() or SEGMENT_NAME in shapes
     if not config_path.exists():
         config_path = directory / "config.json"
-    config = bert_config(config_path) if is_bert else _tta_config(config_path)
+    config = bert_config(config_path, GOOGLE_ACTIVATIONS) if is_bert else _tta_config(config_path)
     size = sum(math.prod(shape) for shape in shapes.values())
     if 2 * size < config.num_parameters:  # Before they are allocated.
         raise InputError(

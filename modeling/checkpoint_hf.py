@@ -7,7 +7,13 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from tta.errors import InputError
-from tta.modeling.bert import bert_config, check_names, fold_segments, original_names
+from tta.modeling.bert import (
+    HUGGINGFACE_ACTIVATIONS,
+    bert_config,
+    check_names,
+    fold_segments,
+    original_names,
+)
 from tta.modeling.models import LanguageModel
 from tta.modeling.weights import assign_weights
 
@@ -38,7 +44,7 @@ def load_huggingface(directory, dtype="float32"):
             compute, or a tensor is missing, unknown, or of another shape or type.
     """
     config_path, path = Path(directory) / "config.json", Path(directory) / "model.safetensors"
-    config = bert_config(config_path)
+    config = bert_config(config_path, HUGGINGFACE_ACTIVATIONS)
     try:
         with safe_open(path, framework="np") as file:
             values = _read(file, config, path)

@@ -36,7 +36,8 @@ class ModelConfig:
         num_hidden_layers: layers of the encoder, at least 1.
         num_attention_heads: N.
         intermediate_size: width of the feed-forward layer.
-        hidden_act: activation of the feed-forward layer and the head; "gelu" is the exact one.
+        hidden_act: activation of the feed-forward layer and the head: "gelu" is the exact one,
+            "gelu_tanh" the approximation that Google's BERT code computes, or "relu".
         hidden_dropout_prob: dropout of embeddings and of each sub-layer's output.
         attention_probs_dropout_prob: dropout of attention weights.
         max_position_embeddings: the longest sequence, boundary tokens counted in.
@@ -83,8 +84,8 @@ class ModelConfig:
             f"{self.hidden_size} and {self.num_attention_heads}",
         )
         _require(
-            self.hidden_act in ("gelu", "relu"),
-            "hidden_act must be gelu or relu",
+            self.hidden_act in ("gelu", "gelu_tanh", "relu"),
+            "hidden_act must be gelu, gelu_tanh or relu",
             repr(self.hidden_act),
         )
         token = self.first_query_token_id
