@@ -11,6 +11,9 @@ ROOMS = ("data", "flags", "modeling", "scoring")
 COMMANDS = ("run_pretraining", "run_rerank", "run_sts")
 
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
+# Hugging Face's BERT, which ours is compared with; without it those tests skip. (The registry's
+# torch brings CUDA along: install a CPU build before it where there is one.)
+TEST_BERT = ["torch>=2.4", "transformers>=5"]
 TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12"]
 
 
@@ -43,6 +46,7 @@ setup(
         "absl-py>=2.1",
         "scipy>=1.11",
         "h5py>=3.11",
+        "safetensors>=0.4",
         "tokenizers>=0.20",
         "tqdm>=4.66",
         "tensorboard>=2.19",  # tf.summary, what training logs with
@@ -50,6 +54,7 @@ setup(
     ],
     extras_require={
         "test": TEST,
+        "test-bert": TEST_BERT,
         "plot": ["matplotlib>=3.8"],
         "kenlm": ["kenlm>=0.2"],  # --model=kenlm:path; built from source, which takes a compiler
     },

@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from tta.data.files import iter_lines, open_output
 from tta.errors import InputError
 
@@ -106,6 +108,11 @@ class Vocabulary:
                 return tuple(self.ids[name] for name in names)
         lacks = "; ".join(f"as {family}'s it lacks {' '.join(m)}" for family, m in missing.items())
         raise InputError(f"special tokens are missing: {lacks}", self.path)
+
+    @cached_property
+    def continues_word(self):
+        """[len] bool array: whether a piece goes on with the word of the one before it."""
+        return np.array([token.startswith("##") for token in self.tokens])
 
     pad_id = property(lambda self: self._special_ids[0])
     unk_id = property(lambda self: self._special_ids[1])

@@ -8,10 +8,11 @@ def define_model():
     flags.DEFINE_multi_string(
         "model",
         None,
-        "Model directory (config.json, vocab.txt, model.weights.h5), or a directory of the "
-        "original TensorFlow 1 code; a name: small, the built-in model, or a folder of pretrained/ "
-        "in a checkout; or kind:path, as in kenlm:lm.arpa, glove:vectors.txt, "
-        "word2vec:vectors.bin. May be given several times. Default: the built-in model.",
+        "Model directory (config.json, vocab.txt, model.weights.h5), a directory of the original "
+        "TensorFlow 1 code, or a BERT of Google's (bert_model.ckpt.*) or Hugging Face's "
+        "(model.safetensors); a name: small, the built-in model, or a folder of pretrained/ in a "
+        "checkout; or kind:path, as in kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin. May "
+        "be given several times. Default: the built-in model.",
     )
 
 

@@ -16,6 +16,7 @@ def define():
     _define_weights()
     _define_report_and_outputs()
     scoring.define()
+    scoring.define_pll_variant()
     common.define_boundary_tokens()
     flags.adopt_module_key_flags(common)
     flags.adopt_module_key_flags(scoring)

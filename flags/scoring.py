@@ -4,6 +4,8 @@ from absl import flags
 
 from tta.flags import common
 
+PLL_VARIANTS = ["original", "within_word_l2r", "maskless"]
+
 
 def define():
     """Defines --model and how text is fed to it."""
@@ -41,6 +43,18 @@ def models(values):
     return [model or None for model in values.model or [None]]
 
 
+def define_pll_variant():
+    """--pll_variant, for the commands that print or use scores."""
+    flags.DEFINE_enum(
+        "pll_variant",
+        "original",
+        PLL_VARIANTS,
+        "What a piece's score is computed from (docs/scoring.md): original, all other pieces, or "
+        "those before it for a uniLM; within_word_l2r, the same without the later pieces of its "
+        "own word; maskless (biLM and BERT only), one pass in which it sees itself.",
+    )
+
+
 def load_options(values):
     """The flags above as options of `tta.load`; what was not given is left to its defaults.
 
@@ -48,6 +62,8 @@ def load_options(values):
         values: the parsed `flags.FLAGS`.
     """
     options = {"long_sentences": values.long_sentences, "precision": values.precision}
+    if "pll_variant" in values:
+        options["pll_variant"] = values.pll_variant
     if values.batch_tokens is not None:
         options["batch_tokens"] = values.batch_tokens
     return options

@@ -124,7 +124,8 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     """DMSA: attention in which no position sees itself (paper, section 3.2).
 
     Arguments and shapes as `MaskedAttention`, but it is called with `padding_mask` [B, T] bool
-    and makes the mask itself; queries and keys are the positions of one sentence (S = T).
+    and makes the mask itself; queries and keys are the positions of one sentence (S = T). In its
+    place [B, T, T] may forbid more pairs than padding does; the diagonal is forbidden either way.
     """
 
     def build(self, query_shape, key_value_shape=None, padding_mask_shape=None):

@@ -89,7 +89,8 @@ class SelfMaskedSelfAttentionBlock(_Block):
 
     Only the query moves; K and V come from the same fixed key/value stream in every layer. Were
     they to move with the query, a token would come back to its own position through its neighbours
-    in the second layer. Arguments as in `_Block`; `mask` is the padding mask [B, T] bool.
+    in the second layer. Arguments as in `_Block`; `mask` is the padding mask [B, T] bool, or pairs
+    [B, T, T] bool, as `DiagonalMaskedSelfAttention` takes it.
     """
 
     attention_class = DiagonalMaskedSelfAttention

@@ -1,61 +1,30 @@
-"""Reads checkpoints of the original TensorFlow 1 code, by its variable names."""
+"""Reads TensorFlow 1 checkpoints: of the original T-TA's code, and of Google's BERT."""
 
-import json
 import math
 from pathlib import Path
 
 import tensorflow as tf
 
 from tta.errors import InputError
-from tta.modeling.config import ModelConfig
+from tta.modeling.bert import (
+    GOOGLE_ACTIVATIONS,
+    SEGMENT_NAME,
+    bert_config,
+    check_names,
+    fold_segments,
+    original_names,
+)
+from tta.modeling.config import ModelConfig, read_json_object
 from tta.modeling.models import LanguageModel
 from tta.modeling.weights import assign_weights
 
 # The original T-TA code's special tokens: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
 ORIGINAL_MASK_ID = 4
 
+BERT_CONFIG = "bert_config.json"
+
 # What TensorFlow raises of a file that is missing or damaged; IndexError of one cut short.
 READ_ERRORS = (tf.errors.OpError, IndexError, RuntimeError, ValueError)
-
-# In a layer: our name -> the original's. Every name ends in what the variable is.
-_LAYER = {
-    "attention/query/kernel": "attention/self/query/kernel",
-    "attention/query/bias": "attention/self/query/bias",
-    "attention/key/kernel": "attention/self/key/kernel",
-    "attention/key/bias": "attention/self/key/bias",
-    "attention/value/kernel": "attention/self/value/kernel",
-    "attention/value/bias": "attention/self/value/bias",
-    "attention/output/kernel": "attention/output/dense/kernel",
-    "attention/output/bias": "attention/output/dense/bias",
-    "attention_norm/norm/gamma": "attention/output/LayerNorm/gamma",
-    "attention_norm/norm/beta": "attention/output/LayerNorm/beta",
-    "feed_forward/intermediate/kernel": "intermediate/dense/kernel",
-    "feed_forward/intermediate/bias": "intermediate/dense/bias",
-    "feed_forward/output/kernel": "output/dense/kernel",
-    "feed_forward/output/bias": "output/dense/bias",
-    "feed_forward_norm/norm/gamma": "output/LayerNorm/gamma",
-    "feed_forward_norm/norm/beta": "output/LayerNorm/beta",
-}
-_AROUND = {
-    "encoder/embeddings/token_table": "bert/embeddings/word_embeddings",
-    "encoder/embeddings/position_table": "bert/embeddings/position_embeddings",
-    "encoder/embeddings/norm/gamma": "bert/embeddings/LayerNorm/gamma",
-    "encoder/embeddings/norm/beta": "bert/embeddings/LayerNorm/beta",
-    "head/transform/kernel": "cls/predictions/transform/dense/kernel",
-    "head/transform/bias": "cls/predictions/transform/dense/bias",
-    "head/transform_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
-    "head/transform_norm/beta": "cls/predictions/transform/LayerNorm/beta",
-    "head/bias": "cls/predictions/output_bias",
-}
-
-
-def original_names(num_hidden_layers):
-    """{our weight's name: the original code's variable name} for a T-TA of that depth."""
-    names = dict(_AROUND)
-    for i in range(num_hidden_layers):
-        for ours, theirs in _LAYER.items():
-            names[f"encoder/layer_{i}/{ours}"] = f"bert/encoder/layer_{i}/{theirs}"
-    return names
 
 
 def is_original(directory):
@@ -64,10 +33,12 @@ def is_original(directory):
 
 
 def load_original(directory, dtype="float32"):
-    """Builds the model of a directory of the original code (`config.json`, `model.ckpt.*`).
+    """Builds the model of a directory of the original T-TA's code, or of BERT's.
 
-    The original's first query is its [MASK] token's embedding + position; its unused pooler and
-    the optimizer's variables are left aside.
+    T-TA's has `config.json` and `model.ckpt.*`; its first query is its [MASK] token's embedding +
+    position. BERT's has `bert_config.json` (or `config.json`) and `bert_model.ckpt.*`; it becomes a
+    biLM, see `tta.modeling.bert`. Poolers, next-sentence heads and the optimizer's variables are
+    left aside.
 
     Args:
         directory: path of the directory.
@@ -80,10 +51,6 @@ def load_original(directory, dtype="float32"):
         InputError: a file or variable is missing or unreadable, or a shape does not fit the config.
     """
     directory = Path(directory)
-    config_path = directory / "config.json"
-    config = ModelConfig.from_json(config_path)
-    if "first_query_token_id" not in json.loads(config_path.read_text(encoding="utf-8")):
-        config = config.replace(first_query_token_id=ORIGINAL_MASK_ID)
     prefix = _checkpoint_prefix(directory)
     try:
         reader = tf.train.load_checkpoint(str(prefix))
@@ -92,29 +59,39 @@ def load_original(directory, dtype="float32"):
         raise InputError(
             f"not a readable TensorFlow checkpoint: {_first_line(error)}", prefix
         ) from None
-    if any("token_type_embeddings" in name for name in shapes):
-        raise InputError("a checkpoint of BERT (it has token_type_embeddings), not of T-TA", prefix)
+    config_path = directory / BERT_CONFIG
+    is_bert = config_path.exists() or SEGMENT_NAME in shapes
+    if not config_path.exists():
+        config_path = directory / "config.json"
+    config = bert_config(config_path, GOOGLE_ACTIVATIONS) if is_bert else _tta_config(config_path)
     size = sum(math.prod(shape) for shape in shapes.values())
     if 2 * size < config.num_parameters:  # Before they are allocated.
         raise InputError(
             f"{size:,} values are too small for the {config.num_parameters:,} parameters that "
-            "config.json asks for",
+            f"{config_path.name} asks for",
             prefix,
         )
-    names = original_names(config.num_hidden_layers)
-    model = LanguageModel(config, dtype=dtype)
+    names = original_names(config.num_hidden_layers, with_segments=is_bert)
+    check_names(shapes, names.values(), prefix)
     values = {}
     for ours, theirs in names.items():
-        if theirs not in shapes:
-            raise InputError(f"variable {theirs} is missing", prefix)
         try:
             values[ours] = reader.get_tensor(theirs)
         except READ_ERRORS as error:
             raise InputError(
                 f"variable {theirs} cannot be read: {_first_line(error)}", prefix
             ) from None
-    assign_weights(model, values, prefix)
+    model = LanguageModel(config, dtype=dtype)
+    assign_weights(model, fold_segments(values, prefix) if is_bert else values, prefix)
     return model
+
+
+def _tta_config(path):
+    """The original T-TA's config, whose first query is a token's unless it says otherwise."""
+    config = ModelConfig.from_json(path)
+    if "first_query_token_id" in read_json_object(path):
+        return config
+    return config.replace(first_query_token_id=ORIGINAL_MASK_ID)
 
 
 def _checkpoint_prefix(directory):

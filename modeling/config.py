@@ -36,7 +36,8 @@ class ModelConfig:
         num_hidden_layers: layers of the encoder, at least 1.
         num_attention_heads: N.
         intermediate_size: width of the feed-forward layer.
-        hidden_act: activation of the feed-forward layer and the head; "gelu" is the exact one.
+        hidden_act: activation of the feed-forward layer and the head: "gelu" is the exact one,
+            "gelu_tanh" the approximation that Google's BERT code computes, or "relu".
         hidden_dropout_prob: dropout of embeddings and of each sub-layer's output.
         attention_probs_dropout_prob: dropout of attention weights.
         max_position_embeddings: the longest sequence, boundary tokens counted in.
@@ -83,8 +84,8 @@ class ModelConfig:
             f"{self.hidden_size} and {self.num_attention_heads}",
         )
         _require(
-            self.hidden_act in ("gelu", "relu"),
-            "hidden_act must be gelu or relu",
+            self.hidden_act in ("gelu", "gelu_tanh", "relu"),
+            "hidden_act must be gelu, gelu_tanh or relu",
             repr(self.hidden_act),
         )
         token = self.first_query_token_id
@@ -115,20 +116,7 @@ class ModelConfig:
         Raises:
             InputError: the file is missing, is no JSON object, or breaks a rule.
         """
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"no readable config: {error.strerror}", path) from None
-        except UnicodeDecodeError:
-            raise InputError("not UTF-8 text", path) from None
-        except json.JSONDecodeError as error:
-            raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
-        except RecursionError:
-            raise InputError("JSON nested too deeply", path) from None
-        except ValueError as error:  # An integer of thousands of digits.
-            raise InputError(f"not JSON: {error}", path) from None
-        if not isinstance(values, dict):
-            raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
+        values = read_json_object(path)
         values = {key: value for key, value in values.items() if key not in IGNORED_KEYS}
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
@@ -150,6 +138,29 @@ class ModelConfig:
     def replace(self, **changes):
         """A copy with some values changed; checked like any other."""
         return dataclasses.replace(self, **changes)
+
+
+def read_json_object(path):
+    """The JSON object in a file, as a dict.
+
+    Raises:
+        InputError: the file is missing, or is no JSON object.
+    """
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"no readable config: {error.strerror}", path) from None
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8 text", path) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
+    except RecursionError:
+        raise InputError("JSON nested too deeply", path) from None
+    except ValueError as error:  # An integer of thousands of digits.
+        raise InputError(f"not JSON: {error}", path) from None
+    if not isinstance(values, dict):
+        raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
+    return values
 
 
 def _require(condition, rule, value):

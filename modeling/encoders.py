@@ -7,7 +7,7 @@ import keras
 from tta.modeling.blocks import SelfMaskedSelfAttentionBlock, TransformerBlock
 from tta.modeling.config import ModelConfig
 from tta.modeling.embeddings import Embeddings
-from tta.modeling.masks import causal_mask, full_mask
+from tta.modeling.masks import causal_mask, full_mask, within_word_mask
 
 
 class _Encoder(keras.layers.Layer):
@@ -78,18 +78,24 @@ class TTAEncoder(_Encoder):
     """T-TA's encoder: every position encoded from all the others in one pass (paper, section 3).
 
     Arguments and shapes as in `_Encoder`. Row i of the hidden states is the same, bit for bit,
-    whatever token i is.
+    whatever token i is; and, where `word_ids` are given, whatever the later pieces of its word are.
+    Key and value are fixed, so that nothing hidden in one layer comes back in the next.
+
+    Call:
+        word_ids: None, or [B, T] int32, the same at all pieces of a word and at no other real
+            token: within-word left-to-right (Kauf and Ivanova 2023).
     """
 
     block_class = SelfMaskedSelfAttentionBlock
 
-    def call(self, input_ids, padding_mask, training=None):
+    def call(self, input_ids, padding_mask, word_ids=None, training=None):
+        mask = padding_mask if word_ids is None else within_word_mask(padding_mask, word_ids)
         key_value = self.embeddings(input_ids, training=training)
         query = self.embeddings.first_query(
             input_ids, self.config.first_query_token_id, training=training
         )  # [1, T, D]
         for block in self.blocks:
-            query = block(query, key_value, padding_mask, training=training)
+            query = block(query, key_value, mask, training=training)
         return {"hidden_states": query, "embedding_output": key_value}
 
 

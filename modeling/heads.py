@@ -16,7 +16,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
 
     Args:
         vocab_size: V.
-        hidden_act: "gelu" or "relu".
+        hidden_act: "gelu", "gelu_tanh" or "relu".
         initializer_range: standard deviation of the kernel at the start.
         layer_norm_eps: epsilon of the LayerNorm.
 

@@ -15,7 +15,11 @@ def dense(units, initializer_range, **kwargs):
 
 def activation(name):
     """`config.hidden_act` as a function; "gelu" is the exact one, by the error function."""
-    return {"gelu": lambda x: ops.gelu(x, approximate=False), "relu": ops.relu}[name]
+    return {
+        "gelu": lambda x: ops.gelu(x, approximate=False),
+        "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
+        "relu": ops.relu,
+    }[name]
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -24,7 +28,7 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         intermediate_size: width between the two.
-        hidden_act: "gelu" or "relu".
+        hidden_act: "gelu", "gelu_tanh" or "relu".
         initializer_range: standard deviation of the kernels at the start.
 
     Call:

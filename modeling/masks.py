@@ -3,18 +3,37 @@
 from keras import ops
 
 
-def diagonal_mask(padding_mask):
+def diagonal_mask(mask):
     """Every real token but the one that asks: T-TA's mask (paper, section 3.2).
 
     Args:
+        mask: [B, T] bool, True at real tokens; or [B, T (query), T (key)], pairs of which those of
+            a token with itself are taken away.
+
+    Returns:
+        [B, T (query), T (key)] bool.
+    """
+    pairs = mask[:, None, :] if len(mask.shape) == 2 else mask
+    positions = ops.arange(ops.shape(pairs)[2])
+    off_diagonal = positions[:, None] != positions[None, :]  # [T, T]
+    return ops.logical_and(off_diagonal[None], pairs)
+
+
+def within_word_mask(padding_mask, word_ids):
+    """Every real token but the later pieces of one's own word (Kauf and Ivanova 2023).
+
+    Args:
         padding_mask: [B, T] bool, True at real tokens.
+        word_ids: [B, T] int32, the same at all pieces of a word and at no other real token.
 
     Returns:
         [B, T (query), T (key)] bool.
     """
     positions = ops.arange(ops.shape(padding_mask)[1])
-    off_diagonal = positions[:, None] != positions[None, :]  # [T, T]
-    return ops.logical_and(off_diagonal[None], padding_mask[:, None, :])
+    is_later = positions[:, None] < positions[None, :]  # [T, T]
+    same_word = word_ids[:, :, None] == word_ids[:, None, :]  # [B, T, T]
+    hidden = ops.logical_and(is_later[None], same_word)
+    return ops.logical_and(ops.logical_not(hidden), padding_mask[:, None, :])
 
 
 def full_mask(padding_mask):

@@ -8,10 +8,14 @@ from tta.modeling.models import LanguageModel
 from tta.modeling.weights import load_weights, save_weights
 
 CONFIG, VOCABULARY, WEIGHTS, README = "config.json", "vocab.txt", "model.weights.h5", "README.md"
+SAFETENSORS = "model.safetensors"
 
 
 def load_model(directory, dtype="float32"):
-    """Builds the model of a model directory, or of a directory of the original TF 1 code.
+    """Builds the model of a directory, ours or another's.
+
+    Ours has `model.weights.h5`; a BERT of Hugging Face's, `model.safetensors`; a T-TA or BERT of
+    their TensorFlow 1 code, `*.ckpt.*`. The first of these that is there is read.
 
     Args:
         directory: path.
@@ -27,10 +31,20 @@ def load_model(directory, dtype="float32"):
     if not directory.is_dir():
         raise InputError("no such model directory", directory)
     if not (directory / WEIGHTS).exists():
+        if (directory / SAFETENSORS).exists():
+            from tta.modeling.checkpoint_hf import load_huggingface
+
+            return load_huggingface(directory, dtype)
         from tta.modeling.checkpoint import is_original, load_original
 
         if is_original(directory):
             return load_original(directory, dtype)
+        if pickles := sorted(directory.glob("*.bin")):
+            raise InputError(
+                "a pickle, which can run code when it is read; convert it to safetensors where "
+                "you trust it: BertForMaskedLM.from_pretrained(...).save_pretrained(...)",
+                pickles[0],
+            )
         if not (directory / CONFIG).exists():
             raise InputError(f"not a model directory: it has no {CONFIG}", directory)
         raise InputError(f"it has no {WEIGHTS}: its training has not finished", directory)

@@ -21,7 +21,8 @@ class LanguageModel(keras.Model):
         dtype: float32, or "mixed_bfloat16" (weights and sums in float32, products in bfloat16).
 
     Call:
-        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}.
+        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}; for
+            a T-TA also, if wanted, "word_ids" [B, T] int32, see `TTAEncoder`.
 
     Returns:
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
@@ -65,7 +66,9 @@ class LanguageModel(keras.Model):
 
     def encode(self, inputs, training=None):
         """The encoder's outputs alone: {"hidden_states", "embedding_output"}, each [B, T, D]."""
-        return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training)
+        # An encoder that has no use for them must not be handed them in silence.
+        words = {"word_ids": inputs["word_ids"]} if "word_ids" in inputs else {}
+        return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training, **words)
 
     def log_probabilities(self, inputs, targets, training=None):
         """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32."""

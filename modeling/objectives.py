@@ -1,13 +1,15 @@
 """Objectives: what a model is asked to predict, in training and when it scores a sentence.
 
 An objective goes with the encoders that cannot see what they predict; `model_type` names them.
-B batch, T tokens.
+What a token's score is computed from is its `pll_variant` (docs/scoring.md). B batch, T tokens.
 """
 
 import keras
 from keras import ops
 
 from tta.errors import InputError
+
+PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
 
 
 class Objective:
@@ -17,11 +19,13 @@ class Objective:
         name: what `--objective` calls it.
         model_type: the type of model that it trains, see `tta.modeling.encoders.ENCODERS`.
         scores_first_token: whether the begin token has a score.
+        pll_variants: those of `PLL_VARIANTS` that such a model can score by.
         variables: state of the training task, kept in checkpoints.
     """
 
     name = model_type = None
     scores_first_token = True
+    pll_variants = ("original", "within_word_l2r")
     variables = ()
 
     def __init__(self, vocabulary=None):
@@ -39,9 +43,31 @@ class Objective:
         """
         raise NotImplementedError
 
-    def token_scores(self, model, inputs):
-        """Natural log-probability of every token of a sentence: [B, T] float32."""
+    def token_scores(self, model, inputs, pll_variant="original"):
+        """Natural log-probability of every token of a sentence.
+
+        Args:
+            model: `LanguageModel` of this `model_type`.
+            inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}; for "within_word_l2r"
+                also "word_ids" [B, T] int32, the same at all pieces of a word and at no other
+                real token.
+            pll_variant: one of `pll_variants`.
+
+        Returns:
+            [B, T] float32.
+
+        Raises:
+            InputError: such a model has no such scores.
+        """
         raise NotImplementedError
+
+    def check_variant(self, pll_variant):
+        """Raises InputError where such a model cannot score by `pll_variant`."""
+        if pll_variant not in self.pll_variants:
+            raise InputError(
+                f"pll_variant must be {' or '.join(self.pll_variants)} for a model of type "
+                f"{self.model_type}, not {pll_variant!r}"
+            )
 
     def counted(self, padding_mask, boundary_tokens):
         """1 at the tokens that count in a sentence's score: [B, T] float32."""
@@ -65,8 +91,13 @@ class LanguageAutoencoding(Objective):
         """As `Objective.__call__`."""
         return batch, batch["input_ids"], ops.cast(batch["padding_mask"], "float32")
 
-    def token_scores(self, model, inputs):
-        """As `Objective.token_scores`, in one pass."""
+    def token_scores(self, model, inputs, pll_variant="original"):
+        """As `Objective.token_scores`, each variant in one pass."""
+        self.check_variant(pll_variant)
+        names = ["input_ids", "padding_mask"]
+        if pll_variant == "within_word_l2r":
+            names.append("word_ids")  # By these alone the encoder knows.
+        inputs = {name: inputs[name] for name in names}
         return model.log_probabilities(inputs, inputs["input_ids"], training=False)
 
 
@@ -74,7 +105,9 @@ class MaskedLanguageModeling(Objective):
     """MLM: 15% of the tokens, from all the others that are left (biLM; Devlin et al. 2019).
 
     Of those, 80% are replaced by [MASK], 10% by any token, 10% stay. Boundary tokens are never
-    chosen. A sentence is scored by masking each of its tokens in turn: T passes.
+    chosen. A sentence is scored by masking each of its tokens in turn: T passes. For
+    "within_word_l2r" the later pieces of its word are masked with it; "maskless" takes one pass
+    over the sentence as it is, in which each token sees itself.
 
     Args:
         vocabulary: has `mask_id` and a length.
@@ -82,6 +115,7 @@ class MaskedLanguageModeling(Objective):
     """
 
     name, model_type = "mlm", "bilm"
+    pll_variants = PLL_VARIANTS
     RATE, MASKED, RANDOM = 0.15, 0.8, 0.1
 
     def __init__(self, vocabulary, seed=0):
@@ -106,17 +140,28 @@ class MaskedLanguageModeling(Objective):
         inputs = batch | {"input_ids": ops.where(weights > 0, replaced, ids)}
         return inputs, ids, weights
 
-    def token_scores(self, model, inputs):
+    def token_scores(self, model, inputs, pll_variant="original"):
         """As `Objective.token_scores`, a position at a time: memory as for one pass."""
-        ids = inputs["input_ids"]
+        self.check_variant(pll_variant)
+        ids, padding_mask = inputs["input_ids"], inputs["padding_mask"]
+        if pll_variant == "maskless":
+            plain = {"input_ids": ids, "padding_mask": padding_mask}
+            return model.log_probabilities(plain, ids, training=False)
         positions = ops.arange(ops.shape(ids)[1])
 
         def score_position(t, scores):
-            here = positions == t  # [T]
-            masked = inputs | {"input_ids": ops.where(here, self.mask_id, ids)}
-            hidden = model.encode(masked, training=False)["hidden_states"]
-            hidden, target = (ops.take(x, ops.reshape(t, (1,)), axis=1) for x in (hidden, ids))
-            score = model.head.log_probabilities(hidden, model.token_table, target)  # [B, 1]
+            def at_t(x):  # [B, T, ...] -> [B, 1, ...]
+                return ops.take(x, ops.reshape(t, (1,)), axis=1)
+
+            hidden = here = positions == t  # [T]
+            if pll_variant == "within_word_l2r":
+                is_same_word = ops.equal(inputs["word_ids"], at_t(inputs["word_ids"]))
+                hidden = ops.logical_and(is_same_word, positions >= t)  # [B, T]
+            masked = {"input_ids": ops.where(hidden, self.mask_id, ids)}
+            encoded = model.encode(masked | {"padding_mask": padding_mask}, training=False)
+            score = model.head.log_probabilities(
+                at_t(encoded["hidden_states"]), model.token_table, at_t(ids)
+            )  # [B, 1]
             return scores + ops.where(here, score, 0.0)
 
         zeros = ops.zeros(ops.shape(ids), "float32")
@@ -124,7 +169,10 @@ class MaskedLanguageModeling(Objective):
 
 
 class CausalLanguageModeling(Objective):
-    """CLM: every token from those before it (uniLM). The begin token is never a target."""
+    """CLM: every token from those before it (uniLM). The begin token is never a target.
+
+    It is left to right within words, too: "within_word_l2r" is its "original".
+    """
 
     name, model_type = "clm", "unilm"
     scores_first_token = False
@@ -135,8 +183,10 @@ class CausalLanguageModeling(Objective):
         targets, is_target = (value[:, 1:] for value in (batch["input_ids"], batch["padding_mask"]))
         return inputs, targets, ops.cast(is_target, "float32")
 
-    def token_scores(self, model, inputs):
+    def token_scores(self, model, inputs, pll_variant="original"):
         """As `Objective.token_scores`; the begin token's is 0."""
+        self.check_variant(pll_variant)
+        inputs = {name: inputs[name] for name in ("input_ids", "padding_mask")}
         before, targets, _ = self(inputs)
         scores = model.log_probabilities(before, targets, training=False)
         return ops.pad(scores, [[0, 0], [1, 0]])

@@ -18,7 +18,13 @@ KINDS = {
 
 # What any model may be loaded with. A kind for which one of them means nothing does not take it,
 # and is loaded without it: so models of several kinds can share a command line.
-OPTIONS = ("precision", "score_boundary_tokens", "long_sentences", "batch_tokens")
+OPTIONS = (
+    "precision",
+    "score_boundary_tokens",
+    "long_sentences",
+    "batch_tokens",
+    "pll_variant",
+)
 
 BUILT_IN_NAME = "small"
 PRETRAINED = Path(tta.__file__).resolve().parent.parent / "pretrained"  # in a checkout

@@ -59,6 +59,9 @@ class TextModel(Scorer):
         long_sentences: "window", sentences with more pieces than the model takes are read in
             overlapping windows; "refuse", they are an error. They are never cut.
         batch_tokens: tokens in a batch, padding included.
+        pll_variant: what a piece's score is computed from: "original"; "within_word_l2r", without
+            the later pieces of its word; "maskless" (biLM, BERT), with the piece itself in sight.
+            See docs/scoring.md.
 
     Attributes:
         model: the Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
@@ -74,6 +77,7 @@ class TextModel(Scorer):
         score_boundary_tokens=False,
         long_sentences="window",
         batch_tokens=4096,
+        pll_variant="original",
     ):
         if long_sentences not in ("window", "refuse"):
             raise ValueError(f"long_sentences must be window or refuse, not {long_sentences!r}")
@@ -85,7 +89,10 @@ class TextModel(Scorer):
         self.score_boundary_tokens = score_boundary_tokens
         self.long_sentences = long_sentences
         self.batch_tokens = batch_tokens
+        self.pll_variant = pll_variant
         self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
+        if self.objective:
+            self.objective.check_variant(pll_variant)
         self._compiled = {}
 
     @classmethod
@@ -140,8 +147,8 @@ class TextModel(Scorer):
         return (
             f"model:{self.name}|type:{self.model.config.model_type}"
             f"|weights:{weights.hexdigest()[:8]}|vocab:{self.model.config.vocab_size}"
-            f"|boundary_tokens:{boundary}|long:{self.long_sentences}|precision:{precision}"
-            f"|log:natural|version:{tta.__version__}"
+            f"|pll:{self.pll_variant}|boundary_tokens:{boundary}|long:{self.long_sentences}"
+            f"|precision:{precision}|log:natural|version:{tta.__version__}"
         )
 
     def score_with_counts(self, texts, progress=False):
@@ -268,7 +275,9 @@ class TextModel(Scorer):
 
             def scores(inputs, keep):
                 del keep
-                return self.objective.token_scores(self.model, inputs)
+                if self.pll_variant == "within_word_l2r":
+                    inputs["word_ids"] = self._word_ids(inputs["input_ids"])
+                return self.objective.token_scores(self.model, inputs, self.pll_variant)
 
             def pooled(inputs, keep):
                 key = REPRESENTATIONS[what][0]
@@ -287,3 +296,14 @@ class TextModel(Scorer):
                 autograph=False,
             )
         return self._compiled[what]
+
+    def _word_ids(self, input_ids):
+        """[B, T] int32, the same at all pieces of a word: a piece of "##" goes on with a word.
+
+        (Where a window begins inside a word, that part of it counts as the begin token's, whose
+        score is not taken from such a window.)
+        """
+        import tensorflow as tf
+
+        continues = tf.gather(self.tokenizer.vocabulary.continues_word, input_ids)
+        return tf.cumsum(tf.cast(~continues, tf.int32), axis=1)

@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from absl import flags
 
 import tta
 from tta.data.nbest import FORMATS, read_nbest
 from tta.errors import InputError
 from tta.flags import rerank as rerank_flags
+from tta.flags import scoring as scoring_flags
 from tta.scoring import bleu
 from tta.scoring.rerank_files import RerankConfig, rerank_files
 
@@ -270,7 +272,7 @@ def test_help_shows_every_flag():
     names = "nbest_file dev_nbest_file reference_file dev_reference_file format score_file "
     names += "dev_score_file beam_size model lm_weight length_bonus reduction metric bleu_tokenize "
     names += "score_boundary_tokens long_sentences batch_tokens precision output_file scores_file "
-    names += "overwrite"
+    names += "overwrite pll_variant"
     for name in names.split():
         assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
 
@@ -362,3 +364,19 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
 def test_flags_name_what_the_rooms_know():
     assert set(rerank_flags.FORMATS) == set(FORMATS)
     assert tuple(rerank_flags.BLEU_TOKENIZERS) == bleu.TOKENIZERS
+    from tta.modeling.objectives import PLL_VARIANTS
+
+    assert tuple(scoring_flags.PLL_VARIANTS) == PLL_VARIANTS
+
+
+def test_the_pll_variant_reaches_the_model(nbest):
+    values = flags.FlagValues()
+    flags.DEFINE_enum("pll_variant", "original", scoring_flags.PLL_VARIANTS, "", values)
+    flags.DEFINE_string("long_sentences", "window", "", values)
+    flags.DEFINE_string("precision", "float32", "", values)
+    flags.DEFINE_integer("batch_tokens", None, "", flag_values=values)
+    values(["run_rerank.py", "--pll_variant=maskless"])
+    assert scoring_flags.load_options(values)["pll_variant"] == "maskless"
+    wrong = command(f"--nbest_file={nbest}", "--pll_variant=masked")
+    assert wrong.returncode == 2
+    assert "--pll_variant=masked: value should be one of" in wrong.stderr

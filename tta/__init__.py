@@ -26,12 +26,15 @@ def load(model=None, **options):
 
     Args:
         model: None or "small" for the built-in model; a model directory (`config.json`,
-            `vocab.txt`, `model.weights.h5`), or one of the original TensorFlow 1 code
-            (`config.json`, `model.ckpt.*`); the name of a folder in the checkout's `pretrained/`;
-            or `kind:path`: `kenlm:lm.arpa`, `glove:vectors.txt`, `word2vec:vectors.bin`.
-            A directory that exists wins over a name.
-        **options: `precision`, `score_boundary_tokens`, `long_sentences`, `batch_tokens`, see
-            `tta.scoring.text_model.TextModel`; one that means nothing to a kind is ignored by it.
+            `vocab.txt`, `model.weights.h5`), one of the original TensorFlow 1 code
+            (`config.json`, `model.ckpt.*`), or a BERT with its masked-LM head of Google's
+            (`bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`) or Hugging Face's
+            (`config.json`, `vocab.txt`, `model.safetensors`); the name of a folder in the
+            checkout's `pretrained/`; or `kind:path`: `kenlm:lm.arpa`, `glove:vectors.txt`,
+            `word2vec:vectors.bin`. A directory that exists wins over a name.
+        **options: `precision`, `score_boundary_tokens`, `long_sentences`, `batch_tokens`,
+            `pll_variant`, see `tta.scoring.text_model.TextModel`; one that means nothing to a
+            kind is ignored by it.
 
     Returns:
         A `tta.scoring.scorer.Scorer`; for a directory a `tta.scoring.text_model.TextModel`.

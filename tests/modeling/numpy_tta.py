@@ -58,13 +58,18 @@ def feed_forward(x, weights, activation=gelu):
     return inner @ weights["output/kernel"] + weights["output/bias"]
 
 
-def block(query, key_value, weights, num_heads):
+def earlier_in_word(word_ids):
+    """The positions that T-TA's position i sees without the later pieces of its word."""
+    return lambda i, length: [j for j in others(i, length) if word_ids[i] != word_ids[j] or j < i]
+
+
+def block(query, key_value, weights, num_heads, visible=others):
     """One self-masked self-attention layer (equations 5 to 7)."""
 
     def add_norm(x, name):
         return layer_norm(x, weights[f"{name}/norm/gamma"], weights[f"{name}/norm/beta"])
 
-    attended = attention(query, key_value, below(weights, "attention"), num_heads)
+    attended = attention(query, key_value, below(weights, "attention"), num_heads, visible)
     hidden = add_norm(query + attended, "attention_norm")
     return add_norm(
         hidden + feed_forward(hidden, below(weights, "feed_forward")), "feed_forward_norm"
@@ -78,7 +83,7 @@ def below(weights, prefix):
     }
 
 
-def encode(weights, config, ids):
+def encode(weights, config, ids, visible=others):
     """One sentence of T real tokens: its hidden states and embedding output, each [T, D]."""
     table = weights["encoder/embeddings/token_table"]
     positions = weights["encoder/embeddings/position_table"][: len(ids)]
@@ -88,7 +93,7 @@ def encode(weights, config, ids):
     query = layer_norm(positions if first is None else positions + table[first], *norm)
     for i in range(config.num_hidden_layers):
         layer = below(weights, f"encoder/layer_{i}")
-        query = block(query, key_value, layer, config.num_attention_heads)
+        query = block(query, key_value, layer, config.num_attention_heads, visible)
     return query, key_value
 
 

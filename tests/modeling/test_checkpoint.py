@@ -1,4 +1,4 @@
-"""Checkpoints of the original TensorFlow 1 code, by its variable names."""
+"""Checkpoints of the original TensorFlow 1 code, by its variable names; BERT's: test_bert.py."""
 
 import json
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import batch, tiny_config
 from tta.errors import InputError
-from tta.modeling.checkpoint import original_names
+from tta.modeling.bert import original_names
 from tta.modeling.model_directory import load_model
 
 # The original's config.json: BERT's keys, and none of those that T-TA adds.
@@ -152,8 +152,12 @@ BAD_VARIABLES = [
         "layer_1/attention/query/kernel is of type int32, not a float",
     ),
     (
-        original_variables() | {"bert/embeddings/token_type_embeddings": np.zeros((2, 15))},
-        "a checkpoint of BERT (it has token_type_embeddings), not of T-TA",
+        original_variables() | {"bert/encoder/layer_2/output/dense/bias": np.zeros(15, "float32")},
+        "variable bert/encoder/layer_2/output/dense/bias is not one that the config asks for",
+    ),
+    (
+        {k: v for k, v in original_variables().items() if not k.startswith("cls/predictions")},
+        "it has no output head (cls/predictions)",
     ),
 ]
 

@@ -35,19 +35,19 @@ def graph(request):
 def outputs_of(model):
     """(ids, mask) -> hidden states and logits, side by side: [B, T, D + V] float32."""
 
-    def outputs(ids, mask):
-        found = model({"input_ids": ids, "padding_mask": mask})
+    def outputs(ids, mask, *words):
+        inputs = {"input_ids": ids, "padding_mask": mask}
+        found = model(inputs | ({"word_ids": words[0]} if words else {}))
         return tf.concat([tf.cast(found["hidden_states"], tf.float32), found["logits"]], axis=-1)
 
     return outputs
 
 
-def graph_of(model):
-    """The same as a graph of unknown shape."""
-    shape = [None, None]
+def graph_of(model, *more):
+    """The same as a graph of unknown shape; `more`: types of inputs after ids and mask."""
     return tf.function(
         outputs_of(model),
-        input_signature=[tf.TensorSpec(shape, tf.int32), tf.TensorSpec(shape, tf.bool)],
+        input_signature=[tf.TensorSpec([None, None], t) for t in (tf.int32, tf.bool, *more)],
         autograph=False,
     )
 
@@ -62,18 +62,21 @@ def with_each_token_replaced(length, width, seed):
     return before, after, np.broadcast_to(i < length, (width, width))
 
 
-def check(outputs, length, width):
-    """Replaces each token, looks at each position."""
+def check(outputs, length, width, word_ids=None):
+    """Replaces each token, looks at each position; `word_ids` [width] hide later pieces, too."""
     before, after, mask = with_each_token_replaced(length, width, seed=width)
-    first, second = outputs(before, mask).numpy(), outputs(after, mask).numpy()
+    words = () if word_ids is None else (np.tile(word_ids, (width, 1)),)
+    first, second = (outputs(ids, mask, *words).numpy() for ids in (before, after))
     assert np.isfinite(first).all()
     same = first == second  # [replaced, at, D + V]
     for replaced, at in itertools.product(range(width), range(length)):
-        where = f"length {length}, token {replaced} replaced, looked at {at}"
+        where = f"length {length}, words {word_ids}, token {replaced} replaced, looked at {at}"
         if replaced == at:
             assert same[replaced, at].all(), f"self-unknown broken: {where}"
         elif replaced >= length:
             assert same[replaced, at].all(), f"padding matters: {where}"
+        elif word_ids is not None and word_ids[replaced] == word_ids[at] and replaced > at:
+            assert same[replaced, at].all(), f"later piece of the word seen: {where}"
         else:
             assert not same[replaced, at, :HIDDEN_SIZE].all(), f"does not matter: {where}"
 
@@ -88,6 +91,46 @@ def test_every_token_is_hidden_from_itself_and_seen_by_all_others(graph, padding
 @pytest.mark.parametrize(("length", "width"), [(1, 1), (1, 3), (5, 7), (17, 17)])
 def test_the_same_without_a_graph(dtype, length, width):
     check(outputs_of(tiny_model(dtype, num_hidden_layers=3)), length, width)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layers", [1, 3])
+def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(dtype, layers):
+    outputs = graph_of(tiny_model(dtype, num_hidden_layers=layers), tf.int32)
+    rng = np.random.default_rng(0)
+    for length, padding in itertools.product([1, 2, 3, 7, 13, 17], [0, 2]):
+        starts = rng.random(length + padding) < 0.4
+        check(outputs, length, length + padding, starts.cumsum().astype(np.int32))
+    check(outputs, 7, 7, np.zeros(7, np.int32))  # one word: left to right
+
+
+def test_word_ids_of_single_piece_words_change_nothing():
+    inputs = batch([7, 3])
+    words = np.tile(np.arange(7, dtype=np.int32), (2, 1))
+    model = tiny_model()
+    for found, expected in zip(
+        model(inputs | {"word_ids": words}).values(), model(inputs).values(), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("model_type", ["bilm", "unilm"])
+def test_encoders_that_have_no_use_for_word_ids_do_not_take_them(model_type):
+    with pytest.raises(TypeError, match="word_ids"):
+        tiny_model(model_type=model_type)(batch([3]) | {"word_ids": np.zeros((1, 3), np.int32)})
+
+
+def test_encoder_with_word_ids_equals_the_plain_equations():
+    model, lengths = tiny_model(num_hidden_layers=3), [17, 7, 2, 1]
+    inputs = batch(lengths)
+    words = (np.random.default_rng(1).random((4, 17)) < 0.4).cumsum(axis=1).astype(np.int32)
+    found = model.encode(inputs | {"word_ids": words})["hidden_states"]
+    for b, n in enumerate(lengths):
+        visible = numpy_tta.earlier_in_word(words[b])
+        expected, _ = numpy_tta.encode(
+            arrays(model), model.config, inputs["input_ids"][b, :n], visible
+        )
+        np.testing.assert_allclose(found[b, :n], expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("length", [1, 6])

@@ -16,7 +16,12 @@ def weights_of(layer):
 
 
 @pytest.mark.parametrize(
-    ("name", "function"), [("gelu", numpy_tta.gelu), ("relu", lambda x: np.maximum(x, 0.0))]
+    ("name", "function"),
+    [
+        ("gelu", numpy_tta.gelu),
+        ("gelu_tanh", lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2),
+        ("relu", lambda x: np.maximum(x, 0.0)),
+    ],
 )
 def test_feed_forward_equals_its_equation(name, function):
     layer = FeedForward(F, name)

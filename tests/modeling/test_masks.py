@@ -1,4 +1,4 @@
-"""The three masks, pair by pair, against their definition in words."""
+"""The masks, pair by pair, against their definition in words."""
 
 import numpy as np
 import pytest
@@ -30,3 +30,19 @@ def test_mask_follows_its_rule(mask, rule, length):
 def test_padding_between_real_tokens_is_hidden_too():
     found = np.asarray(masks.diagonal_mask(np.array([[True, False, True]])))
     assert found.tolist() == [[[False, False, True], [True, False, True], [True, False, False]]]
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_within_a_word_no_later_piece_is_seen(length):
+    words = np.random.default_rng(length).integers(0, 2, (3, length)).cumsum(axis=1)
+    real = np.array([length, length // 2, 0])
+    padding_mask = np.arange(length) < real[:, None]
+    found = np.asarray(masks.within_word_mask(padding_mask, words.astype(np.int32)))
+    without_self = np.asarray(masks.diagonal_mask(found))
+    assert found.shape == without_self.shape == (3, length, length)
+    for b, n in enumerate(real):
+        for i in range(length):
+            for j in range(length):
+                allowed = j < n and not (words[b, i] == words[b, j] and j > i)
+                assert found[b, i, j] == allowed, (n, i, j)
+                assert without_self[b, i, j] == (allowed and j != i), (n, i, j)

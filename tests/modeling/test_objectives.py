@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, batch, tiny_model
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_model
 from tta.errors import InputError
 from tta.modeling.objectives import OBJECTIVES, inner_weights, objective_of
 
@@ -132,6 +133,115 @@ def test_unilm_scores_see_only_what_stands_before():
     changed[:, -1] = MASK_ID + 1 + (ids[:, -1] - MASK_ID) % (VOCAB_SIZE - MASK_ID - 1)
     after = objective.token_scores(model, {"input_ids": changed, "padding_mask": mask})
     np.testing.assert_array_equal(np.array(after)[:, :-1], scores[:, :-1])
+
+
+def random_words(ids, seed=0):
+    """[B, T] int32 word ids, a new word at each third piece or so."""
+    starts = np.random.default_rng(seed).random(np.shape(ids)) < 0.35
+    return starts.cumsum(axis=1).astype(np.int32)
+
+
+def test_bilm_within_word_l2r_masks_the_later_pieces_of_the_word_too():
+    model, objective = model_and_objective("bilm")
+    task = batch(LENGTHS)
+    ids, mask = as_arrays(task)
+    words = random_words(ids)
+    scores = np.array(objective.token_scores(model, task | {"word_ids": words}, "within_word_l2r"))
+    num_hidden = 0
+    for b, n in enumerate(LENGTHS):
+        for t in range(n):
+            masked = ids[b : b + 1].copy()
+            for later in range(t, n):
+                if words[b, later] == words[b, t]:
+                    masked[0, later] = MASK_ID
+                    num_hidden += later > t
+            expected = pick(log_softmax(model, masked, mask[b : b + 1]), ids[b : b + 1])[0, t]
+            assert scores[b, t] == pytest.approx(expected, abs=1e-5), (b, t)
+    assert num_hidden > 5
+
+
+def test_bilm_maskless_scores_are_those_of_one_pass_over_the_sentence_as_it_is():
+    model, objective = model_and_objective("bilm")
+    task = batch(LENGTHS)
+    ids, mask = as_arrays(task)
+    expected = pick(log_softmax(model, ids, mask), ids)
+    scores = np.array(objective.token_scores(model, task, "maskless"))
+    np.testing.assert_allclose(scores[mask], expected[mask], atol=1e-5)
+
+
+def test_tta_within_word_l2r_takes_one_pass_without_the_later_pieces_of_the_word():
+    model, objective = model_and_objective("tta")
+    task = batch(LENGTHS)
+    ids, mask = as_arrays(task)
+    words, weights = random_words(ids), arrays(model)
+    passes = []
+    model.encode = lambda *a, encode=model.encode, **k: passes.append(a) or encode(*a, **k)
+    scores = np.array(objective.token_scores(model, task | {"word_ids": words}, "within_word_l2r"))
+    assert len(passes) == 1
+    for b, n in enumerate(LENGTHS):
+        visible = numpy_tta.earlier_in_word(words[b])
+        hidden, _ = numpy_tta.encode(weights, model.config, ids[b, :n], visible)
+        expected = numpy_tta.log_softmax(numpy_tta.logits(weights, hidden))
+        np.testing.assert_allclose(scores[b, :n], pick(expected, ids[b, :n]), atol=1e-5)
+    original = np.array(objective.token_scores(model, task | {"word_ids": words}))
+    np.testing.assert_array_equal(original, np.array(objective.token_scores(model, task)))
+    assert np.abs(original - scores)[mask].max() > 0.01
+    with pytest.raises(KeyError, match="word_ids"):
+        objective.token_scores(model, task, "within_word_l2r")
+
+
+def test_unilm_is_left_to_right_within_words_as_it_is():
+    model, objective = model_and_objective("unilm")
+    task = batch(LENGTHS)
+    words = random_words(task["input_ids"])
+    np.testing.assert_array_equal(
+        np.array(objective.token_scores(model, task | {"word_ids": words}, "within_word_l2r")),
+        np.array(objective.token_scores(model, task)),
+    )
+
+
+@pytest.mark.parametrize("model_type", ["tta", "unilm"])
+def test_maskless_means_nothing_where_no_token_sees_itself(model_type):
+    model, objective = model_and_objective(model_type)
+    rule = f"must be original or within_word_l2r for a model of type {model_type}, not 'maskless'"
+    with pytest.raises(InputError, match=rule):
+        objective.token_scores(model, batch(LENGTHS), "maskless")
+
+
+def largest_tensor(function):
+    """The most elements of any tensor in a function's graph and in those it calls, loops' too."""
+    shape = (5, 13)
+    graph = tf.function(function, autograph=False).get_concrete_function(
+        tf.TensorSpec(shape, tf.int32),
+        tf.TensorSpec(shape, tf.bool),
+        tf.TensorSpec(shape, tf.int32),
+    )
+    definition = graph.graph.as_graph_def(add_shapes=True)
+    nodes = [*definition.node]
+    for called in definition.library.function:
+        nodes += called.node_def
+    sizes = []
+    for node in nodes:
+        for output in node.attr["_output_shapes"].list.shape:
+            sizes.append(np.prod([dim.size for dim in output.dim], dtype=int))
+            assert sizes[-1] >= 0, f"unknown shape of {node.name}"
+    assert len(sizes) > 100
+    return max(sizes)
+
+
+@pytest.mark.parametrize("variant", ["original", "within_word_l2r"])
+def test_bilm_never_holds_more_than_one_masked_copy_of_the_batch(variant):
+    model, objective = model_and_objective("bilm")
+
+    def inputs(ids, mask, words):
+        return {"input_ids": ids, "padding_mask": mask, "word_ids": words}
+
+    one_pass = largest_tensor(
+        lambda *args: model.encode({k: v for k, v in inputs(*args).items() if k != "word_ids"})
+    )
+    all_passes = largest_tensor(lambda *args: objective.token_scores(model, inputs(*args), variant))
+    assert one_pass == 5 * 3 * 13 * 13  # attention weights
+    assert all_passes == one_pass
 
 
 def test_baselines_have_exactly_the_weights_of_a_tta():

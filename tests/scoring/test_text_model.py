@@ -183,6 +183,10 @@ def test_one_string_is_not_a_list(lm):
             "context or embed or cls or eos, not 'x'",
         ),
         (lambda lm: lm.encode(["a"], pooling="max"), "pooling must be mean, not 'max'"),
+        (
+            lambda lm: type(lm)(lm.model, lm.tokenizer, pll_variant="masked"),
+            "pll_variant must be original or within_word_l2r for a model of type tta, not 'masked'",
+        ),
         (lambda lm: tta.load(precision="int8"), "float32 or bfloat16, not 'int8'"),
     ],
 )
@@ -228,3 +232,67 @@ def test_baselines_score_text_by_their_own_objective(tmp_path):
             expected = plain_scores(lm, ids[:-1], ids[1:]).sum()
         assert sums[0] == pytest.approx(expected, abs=1e-5)
         assert counts[0] == (4 if model_type == "bilm" else 3)
+
+
+def words_of(ids):
+    """Word ids, one loop: "##s" goes on with a word, but not with the begin token."""
+    words = []
+    for place, number in enumerate(ids):
+        goes_on = TOKENS[number].startswith("##") and place > 1
+        words.append(words[-1] + (not goes_on) if words else 0)
+    return words
+
+
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+def test_within_word_l2r_scores_words_as_their_pieces_say(tmp_path, model_type):
+    write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
+    lm = tta.load(tmp_path, pll_variant="within_word_l2r")
+    assert "|pll:within_word_l2r|" in lm.signature
+    # Of 12 pieces, in windows of 9; the second begins inside a word: [SOS] ##s ...
+    for text in ("the cats sat", "a the cats sat on a mats ran the dog"):
+        tokens, found = lm.score_tokens([text])[0]
+        ids = [TOKENS.index(t) for t in tokens]
+        assert "##s" in tokens
+        for start, stop, keep in windows(len(ids)):
+            window = [TOKENS.index("[SOS]"), *ids[start:stop], TOKENS.index("[EOS]")]
+            expected = within_word_scores(lm, model_type, window)
+            np.testing.assert_allclose(
+                found[keep], expected[1:-1][keep.start - start : keep.stop - start], atol=1e-5
+            )
+
+
+def windows(num_pieces):
+    """(start, stop, slice of pieces that it answers for) of one window, or of two."""
+    size = CONFIG.max_position_embeddings - 2
+    if num_pieces <= size:
+        return [(0, num_pieces, slice(0, num_pieces))]
+    start = num_pieces - size
+    middle = (start + size) // 2
+    return [(0, size, slice(0, middle)), (start, num_pieces, slice(middle, num_pieces))]
+
+
+def within_word_scores(lm, model_type, ids):
+    """[T] by full softmax, a piece at a time."""
+    if model_type == "unilm":
+        return np.concatenate([[0.0], plain_scores(lm, ids[:-1], ids[1:])])
+    words, result = words_of(ids), []
+    for t in range(len(ids)):
+        if model_type == "bilm":
+            hidden = [k == t or (k > t and words[k] == words[t]) for k in range(len(ids))]
+            masked = [TOKENS.index("[MASK]") if h else i for h, i in zip(hidden, ids, strict=True)]
+            result.append(plain_scores(lm, masked, ids)[t])
+        else:
+            inputs = {"input_ids": np.array([ids]), "padding_mask": np.ones((1, len(ids)), bool)}
+            out = lm.model(inputs | {"word_ids": np.array([words], np.int32)})["logits"]
+            result.append(keras.ops.convert_to_numpy(keras.ops.log_softmax(out))[0, t, ids[t]])
+    return np.array(result)
+
+
+def test_maskless_is_for_models_that_see_their_own_tokens(tmp_path, directory):
+    with pytest.raises(InputError, match="original or within_word_l2r for a model of type tta, no"):
+        tta.load(directory, pll_variant="maskless")
+    write_model_directory(tmp_path, CONFIG.replace(model_type="bilm"))
+    lm = tta.load(tmp_path, pll_variant="maskless", score_boundary_tokens=True)
+    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "##s", "[EOS]"]]
+    assert lm.score(["the cats"])[0] == pytest.approx(plain_scores(lm, ids).sum(), abs=1e-5)
+    assert "|pll:maskless|" in lm.signature
