@@ -20,11 +20,12 @@ def main():
     )
     report = rerank_files(
         config,
-        FLAGS.model,
+        scoring_flags.models(FLAGS),
         score_boundary_tokens=FLAGS.score_boundary_tokens,
         **scoring_flags.load_options(FLAGS),
     )
-    print(report, file=sys.stderr if "-" in (FLAGS.output_file, FLAGS.scores_file) else None)
+    outputs = FLAGS.output_file, FLAGS.scores_file, FLAGS.report
+    print(report, file=sys.stderr if "-" in outputs else None)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ def main():
     config = StsConfig(
         **{field.name: FLAGS[field.name].value for field in dataclasses.fields(StsConfig)}
     )
-    report = compare_files(config, FLAGS.model, **scoring_flags.load_options(FLAGS))
+    report = compare_files(
+        config, *scoring_flags.models(FLAGS), **scoring_flags.load_options(FLAGS)
+    )
     print(report, file=sys.stderr if FLAGS.output_file == "-" else None)
 
 

@@ -11,7 +11,8 @@ ROOMS = ("data", "flags", "modeling", "scoring")
 COMMANDS = ("run_pretraining", "run_rerank", "run_sts")
 
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
-TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12"]
+REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12", *REPORT]
 
 
 class BuildPyWithCommands(build_py):
@@ -33,7 +34,7 @@ setup(
     python_requires=">=3.10,<3.14",
     packages=["tta", *(f"tta.{room}" for room in ROOMS)],
     package_dir={"tta": "tta", **{f"tta.{room}": room for room in ROOMS}},
-    package_data={"tta": ["small/*"]},
+    package_data={"tta": ["small/*"], "tta.scoring": ["templates/*"]},
     cmdclass={"build_py": BuildPyWithCommands},
     install_requires=[
         "tensorflow==2.21.*",
@@ -41,7 +42,7 @@ setup(
         "keras>=3.15,<4",
         "numpy>=1.26",
         "absl-py>=2.1",
-        "scipy>=1.11",
+        "scipy>=1.15",
         "h5py>=3.11",
         "tokenizers>=0.20",
         "tqdm>=4.66",
@@ -50,6 +51,7 @@ setup(
     ],
     extras_require={
         "test": TEST,
+        "report": REPORT,
         "plot": ["matplotlib>=3.8"],
     },
     entry_points={

@@ -4,12 +4,13 @@ from absl import flags
 
 
 def define_model():
-    """--model: which model scores."""
-    flags.DEFINE_string(
+    """--model: which model scores, or several."""
+    flags.DEFINE_multi_string(
         "model",
         None,
         "Model directory (config.json, vocab.txt, model.weights.h5), or a directory of the "
-        "original TensorFlow 1 code. Default: the built-in model.",
+        "original TensorFlow 1 code; what else tta.load takes. Default: the built-in model. "
+        "run_rerank.py takes the flag several times; `--model=` is the built-in model there.",
     )
 
 

@@ -32,6 +32,15 @@ def define():
     flags.adopt_module_key_flags(common)
 
 
+def models(values):
+    """What each --model says, for `tta.load`: a list, None for the built-in model.
+
+    Args:
+        values: the parsed `flags.FLAGS`.
+    """
+    return [model or None for model in values.model or [None]]
+
+
 def load_options(values):
     """The flags above as options of `tta.load`; what was not given is left to its defaults.
 

@@ -37,3 +37,6 @@ def define():
         lambda values: sorted(set(values) & set(REPRESENTATIONS)) == sorted(values) != [],
         "must be context, embed or context,embed",
     )
+    flags.register_validator(
+        "model", lambda models: models is None or len(models) == 1, "is given once"
+    )
