@@ -1,5 +1,6 @@
 """A hypothesis word by word: what is wrong with it, and how probable its tokens are."""
 
+import itertools
 import unicodedata
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from rapidfuzz.distance import Levenshtein
 
 @dataclass(frozen=True)
 class Token:
-    """A model's token of a text, and its log-probability (natural log)."""
+    """A model's token of a text, spelt as the text does, and its natural log-probability."""
 
     text: str
     log_probability: float
@@ -64,7 +65,7 @@ def mark(text, reference, scores):
     for i in range(len(words) + 1):
         marked += [Word(word, "deleted") for word in deleted.get(i, ())]
         if i < len(words):
-            marked.append(Word(words[i], *errors[i], tuple(groups[i])))
+            marked.append(Word(words[i], *errors[i], _spelt(words[i], groups[i])))
     return marked, loose
 
 
@@ -90,6 +91,18 @@ def _group(words, tokens):
     if not all(_is_special(token) for token in rest):
         return [[] for _ in words], tokens
     return groups, loose + rest
+
+
+def _spelt(word, tokens):
+    """A word's tokens as the word itself spells them, where that can be told."""
+    texts = [token.text.removeprefix("##") for token in tokens]
+    if len(tokens) == 1:
+        texts = [word]
+    elif sum(map(len, texts)) == len(word):
+        ends = list(itertools.accumulate(map(len, texts)))
+        texts = [word[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    pairs = zip(texts, tokens, strict=True)
+    return tuple(Token(text, token.log_probability) for text, token in pairs)
 
 
 def _letters(text):

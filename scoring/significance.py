@@ -5,6 +5,8 @@ ICASSP 2004: the test set is drawn again with replacement, list by list, the sam
 system; the middle 95 % of what the systems' difference then is, is its interval.
 """
 
+import warnings
+
 import numpy as np
 
 from tta.errors import InputError
@@ -52,7 +54,8 @@ def paired_bootstrap(picked, metric, quantities, resamples=RESAMPLES, seed=SEED)
     if lists < 2:
         return undefined
     try:
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with warnings.catch_warnings():  # of numbers without an interval: they are NaN
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
             interval = stats.bootstrap(
                 (np.arange(lists),),
                 on_resamples,

@@ -7,10 +7,15 @@ import numpy as np
 from tta.scoring.reranking import FIRST_PASS, mix, select, total
 from tta.scoring.tuning import LM_WEIGHTS
 
-# Okabe and Ito's colours that stand out on white and on black, told apart by the colour-blind; the
-# dashes tell them apart without colour.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#B58900")
+# Of middle lightness, at least 3 to 1 against white and against the dark page; the hues stay apart
+# for the colour-blind, and the dashes tell the lines apart without colour.
+_COLOURS = ("#2B83D3", "#D0601A", "#1B9E6B", "#B565C9")
 _DASHES = ("-", "--", "-.", ":")
+
+# The scores may differ in scale by orders of magnitude, either way: on an even axis the whole curve
+# may hide in the last hundredth. So the axis is even where the tuning's grid is.
+_TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0)
+_END = 3.5
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,13 @@ def _settings(values):
     return matplotlib.rc_context({"text.parse_math": False, **values})
 
 
+def _place(weight):
+    """Where a weight stands on the axis: log10 of w / (1 - w), with 0 and 1 at the ends."""
+    if not 0 < weight < 1:
+        return -_END if weight <= 0 else _END
+    return float(np.clip(np.log10(weight / (1 - weight)), -_END, _END))
+
+
 def _draw(lines, metric, first_pass):
     from matplotlib.figure import Figure
 
@@ -106,13 +118,13 @@ def _draw(lines, metric, first_pass):
             colour = _COLOURS[i % len(_COLOURS)]
             dashes = _DASHES[i % len(_DASHES)]
             # matplotlib leaves names that start with "_" out of the legend; the space prevents it.
-            axes.plot(line.lm_weights, line.values, dashes, color=colour, label=f" {line.name}")
-            axes.plot(*line.tuned, "o", color=colour)
-        axes.set_xlabel("lm_weight (dots: tuned)")
-        axes.set_ylabel(
-            f"{metric.name} on dev, %" if metric.name == "WER" else f"{metric.name} on dev"
-        )
-        axes.set_xlim(0, 1)
+            places = [_place(weight) for weight in line.lm_weights]
+            axes.plot(places, line.values, dashes, color=colour, label=f" {line.name}")
+            axes.plot(_place(line.tuned[0]), line.tuned[1], "o", color=colour, clip_on=False)
+        axes.set_xticks([_place(weight) for weight in _TICKS], [f"{w:g}" for w in _TICKS])
+        axes.set_xlim(_place(0.0), _place(1.0))
+        axes.set_xlabel("lm_weight, even in the log of w / (1 - w) (dots: tuned)")
+        axes.set_ylabel(f"{metric.name} on dev")
         axes.grid(alpha=0.3)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
