@@ -402,7 +402,9 @@ def test_several_models_are_tuned_together_and_each_is_reported(nbest, tmp_path)
         "together",
         "oracle",
     ]
-    values = {name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:9])}
+    values = {
+        name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:9], strict=True)
+    }
     assert values["together"] <= min(v for name, v in values.items() if name != "oracle")
     pairs = [line.partition(":")[0] for line in lines[9:12]]
     assert pairs == [
