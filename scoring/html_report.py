@@ -107,9 +107,8 @@ def write_report(stream, page, colours):
         lstrip_blocks=True,
     )
     part = page.part
-    changes = find_changes(
-        part.nbest.lists, part.models, page.mixture, page.metric, part.statistics
-    )
+    metric = page.metric if part.evaluation else None  # the dev lists alone may have references
+    changes = find_changes(part.nbest.lists, part.models, page.mixture, metric, part.statistics)
     values = {
         "path": part.path,
         "num_lists": len(part.nbest.lists),

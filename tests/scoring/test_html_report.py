@@ -54,11 +54,10 @@ def part(*lists, measured=True):
     return one
 
 
-def render(part, curve=b"", colours=None, **values):
+def render(part, curve=b"", colours=None):
     pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
-    metric = WER if part.evaluation else None
     stream = io.StringIO()
-    page = Page(part, LM, metric, ["a note"], ["a|signature"], curve)
+    page = Page(part, LM, WER, ["a note"], ["a|signature"], curve)
     write_report(stream, page, colours or Colours())
     return stream.getvalue()
 
