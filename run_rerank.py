@@ -18,14 +18,14 @@ def main():
     config = RerankConfig(
         **{field.name: FLAGS[field.name].value for field in dataclasses.fields(RerankConfig)}
     )
-    # Several models are not reranked with yet: absl's rule for a flag given twice, the last counts.
     report = rerank_files(
         config,
-        scoring_flags.models(FLAGS)[-1],
+        scoring_flags.models(FLAGS),
         score_boundary_tokens=FLAGS.score_boundary_tokens,
         **scoring_flags.load_options(FLAGS),
     )
-    print(report, file=sys.stderr if "-" in (FLAGS.output_file, FLAGS.scores_file) else None)
+    outputs = FLAGS.output_file, FLAGS.scores_file, FLAGS.report
+    print(report, file=sys.stderr if "-" in outputs else None)
 
 
 if __name__ == "__main__":

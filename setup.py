@@ -11,10 +11,11 @@ ROOMS = ("data", "flags", "modeling", "scoring")
 COMMANDS = ("run_pretraining", "run_rerank", "run_sts")
 
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
+REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12", *REPORT]
 # Hugging Face's BERT, which ours is compared with; without it those tests skip. (The registry's
 # torch brings CUDA along: install a CPU build before it where there is one.)
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
-TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12"]
 
 
 class BuildPyWithCommands(build_py):
@@ -36,7 +37,7 @@ setup(
     python_requires=">=3.10,<3.14",
     packages=["tta", *(f"tta.{room}" for room in ROOMS)],
     package_dir={"tta": "tta", **{f"tta.{room}": room for room in ROOMS}},
-    package_data={"tta": ["small/*"]},
+    package_data={"tta": ["small/*"], "tta.scoring": ["templates/*"]},
     cmdclass={"build_py": BuildPyWithCommands},
     install_requires=[
         "tensorflow==2.21.*",
@@ -44,7 +45,7 @@ setup(
         "keras>=3.15,<4",
         "numpy>=1.26",
         "absl-py>=2.1",
-        "scipy>=1.11",
+        "scipy>=1.15",
         "h5py>=3.11",
         "safetensors>=0.4",
         "tokenizers>=0.20",
@@ -55,6 +56,7 @@ setup(
     extras_require={
         "test": TEST,
         "test-bert": TEST_BERT,
+        "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "kenlm": ["kenlm>=0.2"],  # --model=kenlm:path; built from source, which takes a compiler
     },

@@ -111,7 +111,7 @@ def file_digest(path):
 
 
 @contextlib.contextmanager
-def open_output(path, overwrite=False):
+def open_output(path, overwrite=False, binary=False):
     """Opens a UTF-8 text file for writing that appears under its name only when complete.
 
     It is written under a temporary name beside the target and renamed when the `with` block ends
@@ -121,23 +121,25 @@ def open_output(path, overwrite=False):
         path: the file; compressed where it ends in `.gz` or `.xz`. `-` is standard output. A
             device or pipe (`/dev/null`) is written directly.
         overwrite: whether the target may exist.
+        binary: whether bytes are written, as they are, in place of text; a picture.
 
     Yields:
-        A text stream.
+        A text stream, or a binary one.
 
     Raises:
         InputError: the target exists, is a folder, or its folder is missing or not writable.
     """
     if str(path) == STANDARD_STREAM:
-        yield sys.stdout
+        yield sys.stdout.buffer if binary else sys.stdout
         sys.stdout.flush()
         return
 
+    how = {"mode": "wb"} if binary else {"mode": "wt", "encoding": "utf-8"}
     mode = _file_mode(path)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
     if mode and not stat.S_ISREG(mode):
-        with open(path, "w", encoding="utf-8") as stream:
+        with open(path, **how) as stream:
             yield stream
         return
     if mode and not overwrite:
@@ -147,9 +149,9 @@ def open_output(path, overwrite=False):
         raise InputError(f"no such folder: {target.parent}", path)
 
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    opener = _SUFFIXES.get(Path(path).suffix, open)
+    opener = open if binary else _SUFFIXES.get(Path(path).suffix, open)
     try:
-        stream = opener(temporary, "wt", encoding="utf-8", newline="\n")
+        stream = opener(temporary, **how, newline=None if binary else "\n")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", path) from None
     try:

@@ -8,14 +8,16 @@ from tta.flags import common, scoring
 
 FORMATS = ["dict", "jsonl", "moses", "kaldi", "hyporadise", "tsv", "espnet1"]
 BLEU_TOKENIZERS = ["13a", "none", "intl", "char", "zh"]
+CURVE_FORMATS = [".png", ".svg", ".tsv"]
 
 
 def define():
     """Defines the flags of run_rerank.py and the rules between them."""
+    scoring.define()
     _define_inputs()
     _define_weights()
-    _define_report_and_outputs()
-    scoring.define()
+    _define_metric()
+    _define_outputs()
     scoring.define_pll_variant()
     common.define_boundary_tokens()
     flags.adopt_module_key_flags(common)
@@ -61,14 +63,15 @@ def _define_inputs():
 
 
 def _define_weights():
-    flags.DEFINE_float(
+    flags.DEFINE(
+        _NumbersParser(),
         "lm_weight",
         None,
-        "Weight w of the language model, 0 to 1: (1 - w) * first pass + w * language model. "
-        "Default of all three weights: tuned on --dev_nbest_file; without it, guessed from the "
-        "scale of the scores, and the output says so.",
-        lower_bound=0.0,
-        upper_bound=1.0,
+        "Weight w of the language model, 0 to 1: (1 - w) * first pass + w * language model. With "
+        "several models one weight each, comma-separated, their sum at most 1. Default of all "
+        "weights: tuned together on --dev_nbest_file; without it, guessed from the scale of the "
+        "scores, and the output says so.",
+        serializer=flags.CsvListSerializer(","),
     )
     flags.DEFINE_float(
         "length_bonus",
@@ -82,13 +85,33 @@ def _define_weights():
         ["sum", "mean"],
         "The language model's score is the sum or the mean of its token scores.",
     )
-    for name in ("lm_weight", "length_bonus"):
-        flags.register_validator(
-            name, lambda value: value is None or math.isfinite(value), "must be a finite number"
-        )
+    flags.register_validator(
+        "lm_weight",
+        lambda values: values is None or all(map(math.isfinite, values)),
+        "must be a finite number, or one a model, comma-separated",
+    )
+    flags.register_validator(
+        "lm_weight",
+        # Printed weights have six digits: their sum may be above 1 by what rounding does.
+        lambda values: values is None or (min(values) >= 0 and sum(values) <= 1 + 1e-5),
+        "must be between 0 and 1, and so must the sum",
+    )
+    flags.register_multi_flags_validator(
+        ["lm_weight", "model"],
+        lambda values: (
+            values["lm_weight"] is None
+            or len(values["lm_weight"]) == len(values["model"] or [None])
+        ),
+        "--lm_weight takes one number a --model, comma-separated",
+    )
+    flags.register_validator(
+        "length_bonus",
+        lambda value: value is None or math.isfinite(value),
+        "must be a finite number",
+    )
 
 
-def _define_report_and_outputs():
+def _define_metric():
     flags.DEFINE_enum(
         "metric",
         "auto",
@@ -103,6 +126,14 @@ def _define_report_and_outputs():
         BLEU_TOKENIZERS,
         "sacrebleu's tokenizer; none is right for text that is tokenised already.",
     )
+    flags.register_multi_flags_validator(
+        ["metric", "dev_nbest_file"],
+        lambda values: values["metric"] != "none" or values["dev_nbest_file"] is None,
+        "--metric=none leaves nothing to tune on --dev_nbest_file by",
+    )
+
+
+def _define_outputs():
     flags.DEFINE_string(
         "output_file",
         None,
@@ -114,14 +145,47 @@ def _define_report_and_outputs():
         "scores_file",
         None,
         "Where the scores go, JSON lines: id, text, first_pass_score, lm_score, num_tokens, "
-        "combined; natural log, higher is better.",
+        "combined; natural log, higher is better. With several models lm_score is their mixture's, "
+        "and `models` has each one's lm_score and num_tokens.",
+    )
+    flags.DEFINE_string(
+        "curve_file",
+        None,
+        "Where the curve of the error on --dev_nbest_file against lm_weight goes, one line a "
+        "model, the other weights as tuned: .png or .svg (needs matplotlib), or .tsv.",
+    )
+    flags.DEFINE_string(
+        "report",
+        None,
+        "Where the report as a page goes, one self-contained .html: the table, the curve, and the "
+        "utterances whose pick changed, every token coloured by its log-probability (needs jinja2 "
+        "and matplotlib); - is standard output.",
     )
     common.define_overwrite()
-    flags.register_multi_flags_validator(
-        ["metric", "dev_nbest_file"],
-        lambda values: values["metric"] != "none" or values["dev_nbest_file"] is None,
-        "--metric=none leaves nothing to tune on --dev_nbest_file by",
+    _needs_dev("curve_file")
+    flags.register_validator(
+        "curve_file",
+        lambda path: path is None or path.endswith(tuple(CURVE_FORMATS)),
+        f"must end in {', '.join(CURVE_FORMATS)}",
     )
+
+
+class _NumbersParser(flags.ListParser):
+    """Comma-separated numbers: a list of float."""
+
+    def parse(self, argument):
+        """The numbers of a text; a list stays as it is.
+
+        Raises:
+            ValueError: one of them is no number, or there is none.
+        """
+        numbers = [float(part) for part in super().parse(argument)]
+        if not numbers:
+            raise ValueError("expected a number")
+        return numbers
+
+    def flag_type(self):
+        return "comma separated list of numbers"
 
 
 def _needs_dev(name):

@@ -1,28 +1,34 @@
 """Reranks a file of N-best lists: read, score every text once, tune, report, write."""
 
 import contextlib
-import functools
-import json
-import os
+import gc
+import io
+import itertools
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 import tta
-from tta.data.files import STANDARD_STREAM, open_output, shown_path
-from tta.data.nbest import FORMATS, NBestFile, read_nbest, write_nbest
+from tta.data.files import shown_path
+from tta.data.nbest import NBestFile, read_nbest
 from tta.errors import InputError
-from tta.scoring import rerank_report
+from tta.scoring import html_report, rerank_report, significance, weight_curve
 from tta.scoring.bleu import Bleu
 from tta.scoring.error_rate import WordErrorRate
-from tta.scoring.reranking import ScoredLists, combine, count_statistics
-from tta.scoring.tuning import guess, tune
+from tta.scoring.mixture import split_lm_weights
+from tta.scoring.rerank_outputs import check_outputs, open_outputs, write_lists, write_scores
+from tta.scoring.rerank_systems import choose_systems
+from tta.scoring.reranking import ScoredLists, count_statistics
 
 
 @dataclass(frozen=True)
 class RerankConfig:
-    """What to rerank, by what, and where it goes: run_rerank.py's flags, see `flags/rerank.py`."""
+    """What to rerank, by what, and where it goes: run_rerank.py's flags, see `flags/rerank.py`.
+
+    `lm_weight` is one number a model, or None.
+    """
 
     nbest_file: str
     dev_nbest_file: str | None = None
@@ -32,25 +38,27 @@ class RerankConfig:
     score_file: str | None = None
     dev_score_file: str | None = None
     beam_size: int | None = None
-    lm_weight: float | None = None
+    lm_weight: list | None = None
     length_bonus: float | None = None
     reduction: str | None = None
     metric: str = "auto"
     bleu_tokenize: str = "13a"
     output_file: str | None = None
     scores_file: str | None = None
+    curve_file: str | None = None
+    report: str | None = None
     overwrite: bool = False
 
 
-def rerank_files(config, model=None, **load_options):
+def rerank_files(config, models=(None,), **load_options):
     """Reranks a file of N-best lists and writes what the config asks for.
 
-    Everything that can be wrong with the files is found before the model is loaded, and outputs
-    appear only when all of them are complete.
+    Everything that can be wrong with the files is found before a model is loaded, and outputs
+    appear only when all of them are complete. Models are loaded, used and released one by one.
 
     Args:
         config: a `RerankConfig`.
-        model: a model directory, or None for the built-in one.
+        models: what `tta.load` takes of each model; None is the built-in one.
         **load_options: what else `tta.load` takes.
 
     Returns:
@@ -58,35 +66,59 @@ def rerank_files(config, model=None, **load_options):
 
     Raises:
         InputError: a file is missing, malformed or exists already, references are missing where
-            they are needed, or the language model gave a score that is not finite.
+            they are needed, a value or a package is wrong or missing, or a language model gave a
+            score that is not finite.
     """
+    split_lm_weights(config.lm_weight, len(models))
+    check_outputs(config)
     test = _Part.read(config, config.nbest_file, config.reference_file, config.score_file)
     dev = None
     if config.dev_nbest_file is not None:
         files = config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
         dev = _Part.read(config, *files)
+    if config.curve_file is not None and not test.has_scores:
+        raise InputError("has no first-pass scores to weigh: there is no curve", test.path)
     parts = [part for part in (dev, test) if part is not None]
     metric = _choose_metric(config, dev, test)
     for part in parts:
         part.measure(metric)
 
     with contextlib.ExitStack() as stack:
-        outputs = _open_outputs(stack, config, test.nbest.format)
-        lm = tta.load(model, **load_options)
-        token_scores = _score_once(lm, parts)
+        outputs = open_outputs(stack, config, test.nbest.format)
+        first, names, model_signatures = _score_by_each(models, load_options, parts)
+        tuned = test if dev is None else dev
+        alone, reranked = choose_systems(
+            names,
+            tuned.models,
+            None if dev is None else dev.statistics,
+            metric,
+            config.lm_weight,
+            config.length_bonus,
+            config.reduction,
+        )
+        *_, final = reranked.values()
         for part in parts:
-            part.lists = ScoredLists.build(part.nbest.lists, token_scores)
-        weights, lm_alone = _choose_weights(config, metric, dev, test)
-        if "nbest" in outputs:
-            _write_nbest(outputs, test, weights)
-        if "scores" in outputs:
-            _write_scores(outputs["scores"], test, weights)
+            part.evaluate(metric, alone, reranked)
+        notes = list(_notes(config, dev, test, final.weights))
+        signatures = [significance.SIGNATURE, metric.signature] if metric else []
+        signatures += rerank_report.signatures(model_signatures, final)
 
-    report = [text for part in parts for text in part.report(metric, weights, lm_alone)]
-    report += [f"note: {note}" for note in _notes(config, dev, test, weights)]
-    report += [metric.signature] if metric else []
-    report += [rerank_report.signature(lm, weights)]
-    return "\n".join(report)
+        if "nbest" in outputs:
+            write_lists(outputs, test.nbest, test.models, final)
+        if "scores" in outputs:
+            write_scores(outputs["scores"], test.nbest, names, test.models, final)
+        if "curve" in outputs:
+            _write_curves(outputs["curve"], Path(config.curve_file).suffix, dev, metric, reranked)
+        if "report" in outputs:
+            curve = io.BytesIO()
+            if dev is not None and dev.has_scores:
+                _write_curves(curve, ".svg", dev, metric, reranked)
+            page = html_report.Page(test, final, metric, notes, signatures, curve.getvalue())
+            html_report.write_report(outputs["report"], page, colours=first)
+
+    report = [text for part in parts for text in part.report(metric)]
+    report += [f"note: {note}" for note in notes]
+    return "\n".join([*report, *signatures])
 
 
 @dataclass
@@ -96,7 +128,8 @@ class _Part:
     path: str
     nbest: NBestFile
     statistics: np.ndarray | None = None
-    lists: ScoredLists | None = None
+    models: list = field(default_factory=list)  # `ScoredLists`, one a model
+    evaluation: rerank_report.Evaluation | None = None
 
     @classmethod
     def read(cls, config, path, reference_file, score_file):
@@ -124,15 +157,24 @@ class _Part:
         except InputError as error:
             raise InputError(error.rule, self.path) from None
 
-    def report(self, metric, weights, lm_alone):
+    def evaluate(self, metric, alone, reranked):
+        if self.statistics is not None:
+            compared = reranked if len(self.models) > 1 else ()
+            self.evaluation = rerank_report.evaluate(
+                self.models, self.statistics, metric, alone | reranked, compared
+            )
+
+    def report(self, metric):
         texts = self.texts
         yield (
             f"{self.path}: {len(self.nbest.lists):,} lists, {len(texts):,} hypotheses, "
             f"{len(set(texts)):,} distinct"
         )
-        if self.statistics is not None:
-            rows = rerank_report.evaluate(self.lists, self.statistics, metric, weights, lm_alone)
-            yield rerank_report.format_table(rows, metric) + "\n"
+        if self.evaluation is not None:
+            yield rerank_report.format_table(self.evaluation.rows, metric)
+            for difference in self.evaluation.differences:
+                yield rerank_report.format_difference(difference, metric)
+            yield ""
 
 
 def _choose_metric(config, dev, test):
@@ -157,43 +199,44 @@ def _choose_metric(config, dev, test):
     return WordErrorRate()
 
 
-def _open_outputs(stack, config, format):
-    """Opens every output now, so that a long scoring does not end at a file that exists."""
-    paths = {}
-    if config.output_file is not None:
-        paths["nbest"] = config.output_file
-        if "score_file" in FORMATS[format].takes and config.output_file != STANDARD_STREAM:
-            paths["costs"] = f"{config.output_file}.scores"
-    if config.scores_file is not None:
-        paths["scores"] = config.scores_file
-    real = [os.path.realpath(path) for path in paths.values()]
-    if len(set(real)) < len(real):
-        raise InputError("two outputs have one name", config.scores_file)
-    return {
-        name: stack.enter_context(open_output(path, config.overwrite))
-        for name, path in paths.items()
-    }
+def _score_by_each(models, load_options, parts):
+    """Scores every distinct text of all parts with one model after the other.
 
+    A model is released before the next is loaded. The first one is loaded last, so that it is at
+    hand for the colours of --report.
 
-def _score_once(lm, parts):
-    """Scores every distinct text of all parts: {text: (sum, number of tokens)}."""
+    Returns:
+        (the first model, the models' names, their signatures); the parts have their `ScoredLists`.
+    """
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
-    sums, counts = lm.score_with_counts(texts, progress=sys.stderr.isatty())
-    return dict(zip(texts, zip(sums.tolist(), counts.tolist(), strict=True), strict=True))
+    lm, names, signatures = None, [], []
+    for model in reversed(models):
+        lm = None
+        gc.collect()  # a compiled function and its model refer to each other
+        lm = tta.load(model, **load_options)
+        sums, counts = lm.score_with_counts(texts, progress=sys.stderr.isatty())
+        pairs = zip(sums.tolist(), counts.tolist(), strict=True)
+        scores = dict(zip(texts, pairs, strict=True))
+        for part in parts:
+            part.models.insert(0, ScoredLists.build(part.nbest.lists, scores))
+        names.insert(0, lm.name)
+        signatures.insert(0, lm.signature)
+    return lm, _distinct(names), signatures
 
 
-def _choose_weights(config, metric, dev, test):
-    """The weights to rerank with, and those of the language model alone."""
-    given = {"length_bonus": config.length_bonus, "reduction": config.reduction}
-    if dev is None:
-        choose = functools.partial(guess, test.lists)
-    else:
-        choose = functools.partial(tune, dev.lists, dev.statistics, metric)
-    # Weight 1 has another scale of scores, so a bonus given for the interpolation is not for it.
-    return (
-        choose(lm_weight=config.lm_weight, **given),
-        choose(lm_weight=1.0, reduction=config.reduction),
-    )
+def _distinct(names):
+    """Names in which none occurs twice: the second `lm` is `lm (2)`."""
+    distinct = []
+    for name in names:
+        tries = (name if i == 1 else f"{name} ({i})" for i in itertools.count(1))
+        distinct.append(next(one for one in tries if one not in distinct))
+    return distinct
+
+
+def _write_curves(stream, format, dev, metric, systems):
+    lines = weight_curve.curves(dev.models, dev.statistics, metric, systems)
+    first_pass = weight_curve.first_pass_value(dev.models, dev.statistics, metric)
+    weight_curve.write_curves(stream, format, lines, metric, first_pass)
 
 
 def _notes(config, dev, test, weights):
@@ -208,48 +251,15 @@ def _notes(config, dev, test, weights):
     ]
     if dev is None and free:
         yield f"{', '.join(free)} not tuned but guessed from the scores' scale (--dev_nbest_file)"
+        if len(test.models) > 1 and "lm_weight" in free:
+            yield "the models' scores got equal shares after scaling: each varies as widely"
     elif "lm_weight" in free and weights.lm_weight == 0 == weights.length_bonus:
         yield "no weights did better than the first pass on the dev lists: its order is kept"
     if not test.has_references:
         yield "no references: nothing measured"
-    unscored = int((test.lists.present & (test.lists.num_tokens == 0)).sum())
-    if unscored:
+    unscored = np.any([lists.present & (lists.num_tokens == 0) for lists in test.models], axis=0)
+    if unscored.any():
         yield (
-            f"hypotheses without a token to score, such as empty ones: {unscored:,}; "
+            f"hypotheses without a token to score, such as empty ones: {unscored.sum():,}; "
             "each got the lowest language model score of its list"
         )
-
-
-def _best_first(test, weights):
-    """Yields each list with its arrays' row, the order of its hypotheses and combined scores."""
-    combined = combine(test.lists, weights)
-    for i, one in enumerate(test.nbest.lists):
-        scores = combined[i, : len(one.hypotheses)]
-        yield i, one, np.argsort(-scores, kind="stable"), scores
-
-
-def _write_nbest(outputs, test, weights):
-    reranked = [
-        replace(
-            one, hypotheses=tuple(replace(one.hypotheses[j], score=float(scores[j])) for j in order)
-        )
-        for _, one, order, scores in _best_first(test, weights)
-    ]
-    write_nbest(outputs["nbest"], reranked, test.nbest.format)
-    if "costs" in outputs:
-        FORMATS[test.nbest.format].write_scores(reranked, outputs["costs"])
-
-
-def _write_scores(stream, test, weights):
-    lm_scores = test.lists.lm[weights.reduction]
-    for i, one, order, scores in _best_first(test, weights):
-        for j in order:
-            row = {
-                "id": one.utterance_id,
-                "text": one.hypotheses[j].text,
-                "first_pass_score": one.hypotheses[j].score,
-                "lm_score": float(lm_scores[i, j]),
-                "num_tokens": int(test.lists.num_tokens[i, j]),
-                "combined": float(scores[j]),
-            }
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,10 +1,13 @@
-"""What reranking did, as a table: first pass, language model alone, reranked, oracle."""
+"""What reranking did, as a table: first pass, language models alone, reranked, oracle."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
-from tta.scoring.reranking import FIRST_PASS, RerankWeights, oracle, select, total
+from tta.scoring.mixture import MixtureWeights
+from tta.scoring.reranking import FIRST_PASS, mix, oracle, select, total
+from tta.scoring.significance import LEVEL, paired_bootstrap, relative_gain
 
 
 @dataclass(frozen=True)
@@ -12,66 +15,104 @@ class Row:
     """One way of picking a hypothesis from every list, and how good its picks are.
 
     Attributes:
-        name: `first pass`, `LM alone`, `reranked` or `oracle`.
+        name: `first pass`, `oracle`, or what the weights are called.
         value: the metric over all picks, in its own unit (percent).
         details: what the metric prints beside it: {heading: number}.
         gain: relative to the first pass, in percent, positive is better; NaN where that is 0.
-        weights: what the picks were made with; None for first pass and oracle.
+        interval: (low, high), the gain's confidence interval; NaN where there is none.
+        weights: `MixtureWeights` that the picks were made with; None for first pass and oracle.
     """
 
     name: str
     value: float
     details: dict
     gain: float
-    weights: RerankWeights | None = None
+    interval: tuple = (np.nan, np.nan)
+    weights: MixtureWeights | None = None
 
 
-def evaluate(lists, statistics, metric, weights, lm_alone):
-    """Measures the four ways of picking a hypothesis.
+@dataclass(frozen=True)
+class Difference:
+    """The metric of one row minus that of another, in the metric's unit.
+
+    Attributes:
+        first, second: the rows' names.
+        value: first minus second.
+        interval: (low, high), its confidence interval; NaN where there is none.
+    """
+
+    first: str
+    second: str
+    value: float
+    interval: tuple
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured on one file of lists: rows, and differences between some of them."""
+
+    rows: list
+    differences: list
+
+
+def evaluate(models, statistics, metric, systems, compared=()):
+    """Measures ways of picking a hypothesis, and how sure their gains are.
 
     Args:
-        lists: `ScoredLists`.
-        statistics: [L, N, K] int64, see `reranking.count_statistics`.
+        models: K `ScoredLists` of the same lists.
+        statistics: [L, N, S] int64, see `reranking.count_statistics`.
         metric: `WordErrorRate` or `Bleu`.
-        weights: `RerankWeights` of the reranked row.
-        lm_alone: `RerankWeights` of the language model's row, its lm_weight 1.
+        systems: {name: `MixtureWeights`}.
+        compared: names of systems; every two of them are compared with each other.
 
     Returns:
-        Four `Row`s: first pass (without scores: the lists' own order), LM alone, reranked, oracle.
+        An `Evaluation`. Its rows: first pass (without scores: the lists' own order), the systems,
+        oracle.
     """
-    used = {"LM alone": lm_alone, "reranked": weights}
-    picks = {"first pass": select(lists, FIRST_PASS)}
-    picks |= {name: select(lists, one) for name, one in used.items()}
-    picks["oracle"] = oracle(lists, statistics, metric)
+    picks = {"first pass": select(models[0], FIRST_PASS)}
+    for name, one in systems.items():
+        picks[name] = select(mix(models, one.shares), one.weights)
+    picks["oracle"] = oracle(models[0], statistics, metric)
     totals = {name: total(statistics, selection) for name, selection in picks.items()}
     values = {name: float(metric.corpus(one)) for name, one in totals.items()}
 
-    base = values["first pass"]
-    sign = 1 if metric.higher_is_better else -1
-    gains = {n: sign * 100 * (v - base) / base if base else np.nan for n, v in values.items()}
-    return [
-        Row(name, values[name], metric.details(totals[name]), gains[name], used.get(name))
+    pairs = list(itertools.combinations(compared, 2))
+    gains, differences = _intervals(statistics, metric, picks, systems, pairs)
+    rows = [
+        Row(
+            name,
+            values[name],
+            metric.details(totals[name]),
+            float(relative_gain(values[name], values["first pass"], metric)),
+            gains.get(name, Row.interval),
+            systems.get(name),
+        )
         for name in picks
     ]
+    return Evaluation(
+        rows, [Difference(a, b, values[a] - values[b], differences[a, b]) for a, b in pairs]
+    )
+
+
+def _intervals(statistics, metric, picks, systems, pairs):
+    """Intervals of the systems' gains and of the pairs' differences: two dicts of (low, high)."""
+    number = {name: i for i, name in enumerate(picks)}
+    picked = np.stack([statistics[np.arange(len(one)), one] for one in picks.values()])
+
+    def quantities(values):
+        gains = [relative_gain(values[number[name]], values[0], metric) for name in systems]
+        return np.stack(gains + [values[number[a]] - values[number[b]] for a, b in pairs])
+
+    bounds = [(low, high) for low, high in paired_bootstrap(picked, metric, quantities).tolist()]
+    return (
+        dict(zip(systems, bounds[: len(systems)], strict=True)),
+        dict(zip(pairs, bounds[len(systems) :], strict=True)),
+    )
 
 
 def format_table(rows, metric):
     """Lays rows out as text, one line each under a line of headings, aligned."""
-    headings = [
-        "",
-        metric.name,
-        *rows[0].details,
-        "gain %",
-        "lm_weight",
-        "length_bonus",
-        "reduction",
-    ]
-    cells = [headings]
-    for row in rows:
-        gain = "" if row is rows[0] or np.isnan(row.gain) else f"{row.gain:+.1f}"
-        weights = ["", "", ""] if row.weights is None else format_weights(row.weights)
-        numbers = [f"{number:.2f}" for number in (row.value, *row.details.values())]
-        cells.append([row.name, *numbers, gain, *weights])
+    cells = [headings(rows, metric), *(format_row(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for name, *others in cells:
@@ -80,12 +121,45 @@ def format_table(rows, metric):
     return "\n".join(lines)
 
 
-def format_weights(weights):
-    """The three weights as text, with as many digits as it takes to use them again."""
-    return [f"{weights.lm_weight:.6g}", f"{weights.length_bonus:.6g}", weights.reduction]
+def headings(rows, metric):
+    """The headings over `format_row`'s cells; the first is empty."""
+    measured = [metric.name, *rows[0].details, "gain %", f"{LEVEL:.0%} interval"]
+    return ["", *measured, "lm_weight", "length_bonus", "reduction"]
 
 
-def signature(lm, weights):
-    """One line that says what a combined score is made of."""
-    lm_weight, length_bonus, reduction = format_weights(weights)
-    return f"{lm.signature}|reduction:{reduction}|lm_weight:{lm_weight}|length_bonus:{length_bonus}"
+def format_row(row):
+    """A row's cells, as text: empty where there is nothing to say."""
+    numbers = [f"{number:.2f}" for number in (row.value, *row.details.values())]
+    gain = "" if row.name == "first pass" or np.isnan(row.gain) else f"{row.gain:+.1f}"
+    weights = ["", "", ""] if row.weights is None else format_weights(row.weights)
+    return [row.name, *numbers, gain, format_interval(row.interval, ".1f"), *weights]
+
+
+def format_interval(interval, digits):
+    """(low, high) as text with signs, or nothing where there is no interval."""
+    low, high = interval
+    return "" if np.isnan(low) else f"[{low:+{digits}}, {high:+{digits}}]"
+
+
+def format_difference(difference, metric):
+    """A `Difference` as text: `a - b: -0.31 WER [-0.60, -0.02]`."""
+    interval = format_interval(difference.interval, ".2f")
+    return (
+        f"{difference.first} - {difference.second}: {difference.value:+.2f} {metric.name} "
+        f"{interval}".rstrip()
+    )
+
+
+def format_weights(mixture):
+    """The weights as text, with as many digits as it takes to use them again as flags."""
+    lm_weights = ",".join(f"{weight:.6g}" for weight in mixture.lm_weights)
+    return [lm_weights, f"{mixture.weights.length_bonus:.6g}", mixture.weights.reduction]
+
+
+def signatures(models, mixture):
+    """What a combined score is made of: one line a model, from the models' own signatures."""
+    _, length_bonus, reduction = format_weights(mixture)
+    return [
+        f"{model}|reduction:{reduction}|lm_weight:{weight:.6g}|length_bonus:{length_bonus}"
+        for model, weight in zip(models, mixture.lm_weights, strict=True)
+    ]

@@ -7,7 +7,7 @@ padded; an absent hypothesis scores -inf and is never selected. All scores are n
 is better; between equals the list's own order decides, so every selection is repeatable.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,8 @@ class ScoredLists:
         present: [L, N] bool, False where a list is shorter than N.
         first_pass: [L, N] float64, all 0 where there are no first-pass scores: the order decides.
         lm: reduction -> [L, N] float64.
-        num_tokens: [L, N] int64, tokens that the language model scored.
+        num_tokens: [L, N] int64, tokens that the language model scored; of a mixture, their sum
+            over the models.
         num_words: [L, N] int64, words between white space.
         has_scores: whether there are first-pass scores.
     """
@@ -113,6 +114,24 @@ def _lowest_where_not(judged, scores):
     """Gives what was not judged the lowest score of its list, or 0 where nothing in it was."""
     lowest = np.where(judged, scores, np.inf).min(axis=1, keepdims=True)
     return np.where(judged, scores, np.where(np.isinf(lowest), 0.0, lowest))
+
+
+def mix(models, shares):
+    """Several language models as one: their scores added up, each times its share.
+
+    Args:
+        models: K `ScoredLists` of the same lists, each with another model's scores.
+        shares: [K] float64, not negative, their sum 1.
+
+    Returns:
+        `ScoredLists`; with the share 1 it is the model's own, bit for bit.
+    """
+    present = [(model, share) for model, share in zip(models, shares, strict=True) if share]
+    lm = {
+        reduction: sum(share * model.lm[reduction] for model, share in present)
+        for reduction in REDUCTIONS
+    }
+    return replace(models[0], lm=lm, num_tokens=sum(model.num_tokens for model in models))
 
 
 def combine(lists, weights):

@@ -1,6 +1,6 @@
 """Choosing the weights of reranking: on lists with references, or from the scores' scale alone."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -53,6 +53,56 @@ def tune(lists, statistics, metric, lm_weight=None, length_bonus=None, reduction
     Returns:
         `RerankWeights`.
     """
+    surface = survey(lists, statistics, metric, lm_weight, length_bonus, reduction)
+    if lm_weight is not None or length_bonus is not None:
+        return surface.lowest().weights
+    first_pass = error_of(lists, statistics, metric, FIRST_PASS)
+    best = surface.lowest(surface.error < first_pass)
+    if best is None:
+        return replace(FIRST_PASS, reduction=surface.points.flat[0].reduction)
+    return best.weights
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The error at every point of a grid of weights: R reductions, W lm_weights, B bonuses.
+
+    Attributes:
+        points: [R, W, B] `RerankWeights`.
+        error: [R, W, B] float64, the metric's value; BLEU with its sign changed: lower is better.
+        smooth: [R, W, B] float64, the error of a point together with its surroundings.
+    """
+
+    points: np.ndarray
+    error: np.ndarray
+    smooth: np.ndarray
+
+    def lowest(self, allowed=None):
+        """The `Point` of the lowest smoothed error.
+
+        Args:
+            allowed: [R, W, B] bool, the points to choose from; None is all of them.
+
+        Returns:
+            A `Point`, the first of equals; None where no point is allowed.
+        """
+        smooth = self.smooth if allowed is None else np.where(allowed, self.smooth, np.inf)
+        index = np.unravel_index(smooth.argmin(), smooth.shape)
+        if np.isinf(smooth[index]):
+            return None
+        return Point(self.points[index], float(smooth[index]))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a `Surface`: its weights and its smoothed error."""
+
+    weights: RerankWeights
+    smooth: float
+
+
+def survey(lists, statistics, metric, lm_weight=None, length_bonus=None, reduction=None):
+    """Measures the grid that `tune` chooses from, with the same arguments: a `Surface`."""
     reductions = REDUCTIONS if reduction is None else (reduction,)
     lm_weights = LM_WEIGHTS if lists.has_scores else [1.0]
     if lm_weight is not None:
@@ -73,13 +123,12 @@ def tune(lists, statistics, metric, lm_weight=None, length_bonus=None, reduction
 
     error = _error(metric, totals)
     smooth = np.stack([gaussian_filter(plane, _SMOOTHING, mode="nearest") for plane in error])
-    smooth = smooth.round(9)  # so that rounding errors break no ties
-    if lm_weight is None and length_bonus is None:
-        better = error < _error(metric, total(statistics, select(lists, FIRST_PASS)))
-        if not better.any():
-            return replace(FIRST_PASS, reduction=reductions[0])
-        smooth = np.where(better, smooth, np.inf)
-    return points[np.unravel_index(smooth.argmin(), smooth.shape)]
+    return Surface(points, error, smooth.round(9))  # so that rounding errors break no ties
+
+
+def error_of(lists, statistics, metric, weights):
+    """The metric's value of the picks under `weights`, as a `Surface` has it: lower is better."""
+    return _error(metric, total(statistics, select(lists, weights)))
 
 
 def guess(lists, lm_weight=None, length_bonus=None, reduction=None):
@@ -103,7 +152,7 @@ def guess(lists, lm_weight=None, length_bonus=None, reduction=None):
     if reduction is None:
         reduction = "mean" if lm_weight == 1 else "sum"
     if lm_weight is None:
-        first, lm = _spread(lists, lists.first_pass), _spread(lists, lists.lm[reduction])
+        first, lm = spread(lists, lists.first_pass), spread(lists, lists.lm[reduction])
         share = _GUESSED_SPREAD * first / lm if lm else 0.0
         lm_weight = share / (1 + share)
     if length_bonus is None:
@@ -118,7 +167,7 @@ def cost_of_a_word(lists, scores):
     return abs(scores[lists.present].sum()) / max(words, 1)
 
 
-def _spread(lists, scores):
+def spread(lists, scores):
     """The standard deviation of the scores within a list, averaged over the lists."""
     scores = np.ma.array(scores, mask=~lists.present)
     return float(scores.std(axis=1).mean())

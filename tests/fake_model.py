@@ -13,26 +13,40 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from tta.scoring.scorer import Scorer  # noqa: E402
+from tta.scoring.scorer import Scorer, TokenScores  # noqa: E402
 
 KNOWN = {"the", "a", "cat", "dog", "sat", "on", "mat", "ran", "home"}
 
 
 class FakeModel(Scorer):
-    """Scores a known word -1 and any other -5 (natural log); encodes a text by its letters."""
+    """Scores a known word -1 and any other -5 (natural log); encodes a text by its letters.
 
-    signature = "fake|version:0"
+    The model called "length" scores every word by its length.
+    """
+
     representations = ("context", "embed")
 
-    def __init__(self, name="fake", **options):
-        self.name = name
+    def __init__(self, name=None, **options):
+        self.name = name or "fake"
+        self.signature = f"{self.name}|version:0"
         self.options = options
         self.scored, self.encoded = [], []
+
+    def score_word(self, word):
+        if self.name == "length":
+            return -float(len(word))
+        return -1.0 if word in KNOWN else -5.0
+
+    def score_tokens(self, texts, progress=False):
+        return [
+            TokenScores(text.split(), np.array([self.score_word(word) for word in text.split()]))
+            for text in texts
+        ]
 
     def score_with_counts(self, texts, progress=False):
         self.scored += texts
         words = [text.split() for text in texts]
-        sums = [sum(-1.0 if word in KNOWN else -5.0 for word in one) for one in words]
+        sums = [sum(map(self.score_word, one)) for one in words]
         if any("nan" in one for one in words):
             sums[0] = np.nan
         return np.array(sums, np.float64), np.array([len(one) for one in words], np.int64)

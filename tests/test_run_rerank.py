@@ -6,7 +6,10 @@ import re
 import runpy
 import subprocess
 import sys
+import weakref
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from absl import flags
@@ -18,6 +21,7 @@ from tta.flags import rerank as rerank_flags
 from tta.flags import scoring as scoring_flags
 from tta.scoring import bleu
 from tta.scoring.rerank_files import RerankConfig, rerank_files
+from tta.scoring.rerank_outputs import CURVE_FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
 FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
@@ -37,6 +41,9 @@ LISTS = {
         "ref": "a dog ran home",
     },
 }
+
+
+DEV = {"dev_nbest_file": "lists.json"}
 
 
 def without(lists, *keys):
@@ -89,7 +96,8 @@ def test_tunes_on_dev_and_prints_four_rows(nbest):
     assert rows["first pass"] == ["14.29", "14.29", "0.00", "0.00"]  # 1 of 7 words
     assert rows["reranked"][:5] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
     assert rows["oracle"] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
-    *_, metric, signature = done.stdout.splitlines()
+    *_, bootstrap, metric, signature = done.stdout.splitlines()
+    assert bootstrap == "bootstrap|paired:lists|interval:95% percentile|resamples:10000|seed:0"
     assert metric == "WER|words:whitespace|case:as is"
     assert signature.startswith("fake|version:0|reduction:")
 
@@ -118,7 +126,7 @@ def test_printed_weights_give_the_same_picks_again(nbest, tmp_path):
 def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
     config = RerankConfig(
         str(nbest),
-        lm_weight=0.25,
+        lm_weight=[0.25],
         length_bonus=0.5,
         reduction="sum",
         output_file=str(tmp_path / "out.json"),
@@ -163,7 +171,7 @@ def test_options_reach_the_model(nbest, monkeypatch):
     monkeypatch.setattr(
         tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
     )
-    rerank_files(RerankConfig(str(nbest)), "some/model", score_boundary_tokens=True)
+    rerank_files(RerankConfig(str(nbest)), ["some/model"], score_boundary_tokens=True)
     assert seen == {"path": "some/model", "score_boundary_tokens": True}
 
 
@@ -172,7 +180,7 @@ def test_without_dev_or_weights_it_guesses_and_says_so(nbest, model):
     assert table(report, str(nbest))["reranked"][0] == "0.00"
     assert "note: lm_weight, length_bonus, reduction not tuned but guessed" in report
     assert "hypotheses without a token to score, such as empty ones: 1;" in report
-    report = rerank_files(RerankConfig(str(nbest), lm_weight=0.5, reduction="mean"))
+    report = rerank_files(RerankConfig(str(nbest), lm_weight=[0.5], reduction="mean"))
     assert "note: length_bonus not tuned but guessed" in report
 
 
@@ -180,7 +188,7 @@ def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path,
     nbest.write_text(json.dumps(without(LISTS, "ref")))
     config = RerankConfig(
         str(nbest),
-        lm_weight=0.5,
+        lm_weight=[0.5],
         length_bonus=0.0,
         reduction="sum",
         output_file=str(tmp_path / "o"),
@@ -222,7 +230,7 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
         "reference_file": str(tmp_path / "ref"),
         "output_file": str(tmp_path / "out"),
     }
-    files |= {"lm_weight": 0.5, "length_bonus": 0.0, "reduction": "sum"}
+    files |= {"lm_weight": [0.5], "length_bonus": 0.0, "reduction": "sum"}
     report = rerank_files(RerankConfig(**files, bleu_tokenize="none"))
     rows = table(report, str(tmp_path / "nbest"))
     assert rows[""][:3] == ["BLEU", "brevity", "length"]
@@ -241,7 +249,7 @@ def test_kaldi_costs_go_beside_the_words(tmp_path, model):
         str(tmp_path / "text"),
         score_file=str(tmp_path / "cost"),
         output_file=str(tmp_path / "out"),
-        lm_weight=0.5,
+        lm_weight=[0.5],
         length_bonus=0.0,
         reduction="sum",
     )
@@ -272,7 +280,7 @@ def test_help_shows_every_flag():
     names = "nbest_file dev_nbest_file reference_file dev_reference_file format score_file "
     names += "dev_score_file beam_size model lm_weight length_bonus reduction metric bleu_tokenize "
     names += "score_boundary_tokens long_sentences batch_tokens precision output_file scores_file "
-    names += "overwrite pll_variant"
+    names += "overwrite pll_variant curve_file report"
     for name in names.split():
         assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
 
@@ -281,8 +289,16 @@ def test_help_shows_every_flag():
     ("flags", "message"),
     [
         ([], "nbest_file"),
-        (["--nbest_file=x", "--lm_weight=1.5"], "lm_weight=1.5"),
-        (["--nbest_file=x", "--lm_weight=nan"], "lm_weight=nan: must be a finite number"),
+        (["--nbest_file=x", "--lm_weight=1.5"], "lm_weight=[1.5]: must be between 0 and 1"),
+        (["--nbest_file=x", "--lm_weight=-0.5"], "lm_weight=[-0.5]: must be between 0 and 1"),
+        (["--nbest_file=x", "--lm_weight=nan"], "lm_weight=[nan]: must be a finite number"),
+        (["--nbest_file=x", "--lm_weight=much"], "lm_weight=much: could not convert"),
+        (["--nbest_file=x", "--lm_weight="], "lm_weight=: expected a number"),
+        (["--nbest_file=x", "--lm_weight=.1,.2"], "--lm_weight takes one number a --model"),
+        (["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.1"], "one number a --model"),
+        (["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.7,.4"], "so must the sum"),
+        (["--nbest_file=x", "--curve_file=c.png"], "--curve_file needs --dev_nbest_file"),
+        (["--nbest_file=x", "--dev_nbest_file=y", "--curve_file=c.pdf"], "must end in .png, .svg"),
         (["--nbest_file=x", "--length_bonus=inf"], "length_bonus=inf: must be a finite number"),
         (["--nbest_file=x", "--reduction=max"], "reduction=max"),
         (["--nbest_file=x", "--format=xml"], "format=xml"),
@@ -317,6 +333,15 @@ def test_wrong_flags_exit_with_2(flags, message):
         (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have one name"),
         (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have one name"),
         (LISTS, {"dev_nbest_file": "lists.json", "metric": "none"}, "that needs a metric"),
+        (LISTS, {"report": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"report": "missing/page.html"}, "missing/page.html: no such folder"),
+        (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have one name"),
+        (LISTS, {"curve_file": "c.tsv"}, "measured on dev lists, and there are none"),
+        (LISTS, {"curve_file": "c.gif", **DEV}, "c.gif: expected a name that ends in .png, .svg"),
+        (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),
+        (without(LISTS, "score"), {"curve_file": "c.tsv", **DEV}, "no first-pass scores to weigh"),
+        (LISTS, {"lm_weight": [0.5, 0.1]}, "one number a model, comma-separated: got 2"),
+        (LISTS, {"lm_weight": [1.5]}, "between 0 and 1, and so does their sum, got 1.5"),
     ],
 )
 def test_bad_input_is_told_before_the_model_is_loaded(
@@ -361,7 +386,146 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
     assert list(tmp_path.iterdir()) == [nbest]
 
 
+def test_several_models_are_tuned_together_and_each_is_reported(nbest, tmp_path):
+    done = command(
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", "--model=", "--model=length",
+        f"--scores_file={tmp_path}/scores",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n" * 2
+    lines = done.stdout.splitlines()
+    names = [line[:16].strip() for line in lines[2:9]]
+    assert names == [
+        "first pass",
+        "fake alone",
+        "length alone",
+        "fake reranked",
+        "length reranked",
+        "together",
+        "oracle",
+    ]
+    values = {
+        name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:9], strict=True)
+    }
+    assert values["together"] <= min(v for name, v in values.items() if name != "oracle")
+    pairs = [line.partition(":")[0] for line in lines[9:12]]
+    assert pairs == [
+        "fake reranked - length reranked",
+        "fake reranked - together",
+        "length reranked - together",
+    ]
+    assert lines[-2].startswith("fake|version:0|reduction:")
+    assert lines[-1].startswith("length|version:0|reduction:")
+
+    rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
+    assert set(rows[0]["models"]) == {"fake", "length"}
+    assert rows[0]["models"]["length"]["num_tokens"] == 3
+    assert "num_tokens" not in rows[0]
+
+
+def test_given_weights_are_the_formula_s_of_all_models(nbest, tmp_path, monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
+    config = RerankConfig(
+        str(nbest),
+        lm_weight=[0.25, 0.5],
+        length_bonus=0.5,
+        reduction="sum",
+        output_file=str(tmp_path / "out.json"),
+    )
+    rerank_files(config, [None, "length"])
+    reranked = json.loads((tmp_path / "out.json").read_text())
+    # .25 * -1.0625 + .25 * -3 + .5 * -9 + .5 * 3
+    assert reranked["u1"]["hyp_1"] == {"score": pytest.approx(-4.015625), "text": "the cat sat"}
+
+
+def test_several_models_without_dev_get_equal_shares_and_it_says_so(nbest, monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
+    report = rerank_files(RerankConfig(str(nbest)), [None, "length", "length"])
+    assert "note: the models' scores got equal shares after scaling" in report
+    assert "length (2) alone" in report
+
+
+def test_a_model_is_released_before_the_next_is_loaded(nbest, tmp_path, monkeypatch):
+    loaded, alive = [], weakref.WeakSet()
+
+    def load(path, **options):
+        assert not alive, f"{list(alive)} still alive when {path} is loaded"
+        model = FakeModel(path)
+        model.cycle = model  # as a compiled function makes one
+        loaded.append(path)
+        alive.add(model)
+        return model
+
+    monkeypatch.setattr(tta, "load", load)
+    config = RerankConfig(str(nbest), dev_nbest_file=str(nbest), report=str(tmp_path / "r.html"))
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
+    rerank_files(config, ["length", "b", "c"])
+    assert loaded == ["c", "b", "length"]  # the first one last: its colours are in the page
+    assert "natural log, length" in (tmp_path / "r.html").read_text()
+
+
+def test_curve_and_report_are_written_with_everything_else(nbest, tmp_path):
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
+    flags = [
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv",
+        f"--report={tmp_path}/r.html",
+    ]  # fmt: skip
+    done = command(*flags)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n"
+    assert (tmp_path / "c.tsv").read_text().startswith("model\tlm_weight\tWER\nreranked\t0\t")
+    page = (tmp_path / "r.html").read_text()
+    for part in ("<svg", "kat</span>", "1 of 2: 1 better", "95% interval"):
+        assert part in page
+    again = command(*flags)
+    assert again.returncode == 1
+    assert "c.tsv: exists; pass --overwrite" in again.stderr
+    assert command(*flags, "--overwrite").returncode == 0
+
+
+def test_a_failure_leaves_neither_curve_nor_report(nbest, tmp_path):
+    nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
+    done = command(
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv",
+        f"--report={tmp_path}/r.html",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert list(tmp_path.iterdir()) == [nbest]
+
+
+@pytest.mark.parametrize(
+    ("missing", "values", "message"),
+    [
+        ("jinja2", {"report": "r.html"}, "--report needs jinja2: pip install 'tta-lm[report]'"),
+        ("matplotlib", {"report": "r.html"}, "--report needs matplotlib: pip install"),
+        ("matplotlib", {"curve_file": "c.svg"}, "--curve_file=c.svg needs matplotlib: pip install"),
+    ],
+)
+def test_a_missing_package_is_told_before_the_model_is_loaded(
+    nbest, tmp_path, monkeypatch, missing, values, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    for name in ("jinja2", "matplotlib"):
+        monkeypatch.setitem(sys.modules, name, None if name == missing else ModuleType(name))
+        if name != missing:
+            sys.modules[name].__spec__ = ModuleSpec(name, None)
+    with pytest.raises(InputError, match=re.escape(message)):
+        rerank_files(RerankConfig("lists.json", dev_nbest_file="lists.json", **values))
+    assert list(tmp_path.iterdir()) == [nbest]
+
+
+def test_a_curve_as_text_needs_no_package(nbest, tmp_path, monkeypatch, model):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "c.tsv"
+    rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest), curve_file=str(path)))
+    assert path.exists()
+
+
 def test_flags_name_what_the_rooms_know():
+    assert tuple(rerank_flags.CURVE_FORMATS) == tuple(CURVE_FORMATS)
     assert set(rerank_flags.FORMATS) == set(FORMATS)
     assert tuple(rerank_flags.BLEU_TOKENIZERS) == bleu.TOKENIZERS
     from tta.modeling.objectives import PLL_VARIANTS

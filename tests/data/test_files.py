@@ -146,3 +146,13 @@ def test_output_to_standard_output_and_devices(capsys):
         stream.write("gone")
     assert os.path.exists(os.devnull)
     assert not os.path.isfile(os.devnull)
+
+
+def test_binary_output_is_written_as_it_is_and_appears_when_complete(tmp_path):
+    path = tmp_path / "a.gz"
+    with open_output(path, binary=True) as stream:
+        stream.write(b"\x89PNG\r\n")
+        assert not path.exists()
+    assert path.read_bytes() == b"\x89PNG\r\n"
+    with pytest.raises(InputError, match="exists"), open_output(path, binary=True):
+        pass

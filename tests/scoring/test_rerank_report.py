@@ -4,19 +4,27 @@ import pytest
 from tta.data.nbest import Hypothesis, NBestList
 from tta.scoring.bleu import Bleu
 from tta.scoring.error_rate import WordErrorRate
-from tta.scoring.rerank_report import evaluate, format_table, format_weights
+from tta.scoring.mixture import MixtureWeights
+from tta.scoring.rerank_report import (
+    evaluate,
+    format_difference,
+    format_table,
+    format_weights,
+    signatures,
+)
 from tta.scoring.reranking import RerankWeights, ScoredLists, count_statistics
 
-ALONE = RerankWeights(1.0)
+ALONE = MixtureWeights((1.0,), RerankWeights(1.0))
 
 
-def rows_of(metric, *texts, reference="a b c d e", weights=ALONE):
+def rows_of(metric, *texts, reference="a b c d e"):
     """Rows for one list whose first pass likes the first text best, the language model the last."""
     hypotheses = tuple(Hypothesis(text, -float(i)) for i, text in enumerate(texts))
     lists = [NBestList("u1", hypotheses, reference)]
     scores = {text: (-100.0 / (i + 1), 1) for i, text in enumerate(texts)}
     arrays = ScoredLists.build(lists, scores)
-    return evaluate(arrays, count_statistics(lists, metric), metric, weights, ALONE)
+    systems = {"LM alone": ALONE, "reranked": ALONE}
+    return evaluate([arrays], count_statistics(lists, metric), metric, systems).rows
 
 
 @pytest.mark.parametrize("metric", [WordErrorRate(), Bleu()], ids=lambda metric: metric.name)
@@ -56,4 +64,62 @@ def test_without_errors_there_is_no_gain_to_print():
     ],
 )
 def test_weights_are_printed_with_six_digits(weights, text):
-    assert format_weights(weights) == text
+    assert format_weights(MixtureWeights((1.0,), weights)) == text
+
+
+def test_several_models_have_a_weight_each():
+    mixture = MixtureWeights((0.25, 0.0, 0.75), RerankWeights(0.5, 1.0, "mean"))
+    assert format_weights(mixture) == ["0.125,0,0.375", "1", "mean"]
+    assert signatures(["a|x:1", "b|x:2", "c|x:3"], mixture) == [
+        "a|x:1|reduction:mean|lm_weight:0.125|length_bonus:1",
+        "b|x:2|reduction:mean|lm_weight:0|length_bonus:1",
+        "c|x:3|reduction:mean|lm_weight:0.375|length_bonus:1",
+    ]
+
+
+def many(count=41):
+    """Lists that the language model gets right, most of them, and the first pass never."""
+    lists, scores = [], {}
+    for i in range(count):
+        right, wrong = f"a b c d {i}", f"a b c x {i}"
+        hypotheses = (Hypothesis(wrong, -1.0), Hypothesis(right, -2.0))
+        lists.append(NBestList(f"u{i}", hypotheses, right))
+        scores |= {wrong: (-5.0, 5), right: (-1.0 if i % 5 else -9.0, 5)}
+    arrays = ScoredLists.build(lists, scores)
+    return arrays, count_statistics(lists, WordErrorRate())
+
+
+def test_rows_have_intervals_around_their_gains_and_the_first_pass_has_none():
+    arrays, statistics = many()
+    evaluation = evaluate(
+        [arrays], statistics, WordErrorRate(), {"LM alone": ALONE, "reranked": ALONE}
+    )
+    first, lm, reranked, oracle = evaluation.rows
+    low, high = lm.interval
+    assert 50 < low < lm.gain < high < 100
+    assert reranked.interval == lm.interval  # the same picks on the same resamples
+    assert np.isnan([*first.interval, *oracle.interval]).all()
+    assert evaluation.differences == []
+    lines = format_table(evaluation.rows, WordErrorRate()).splitlines()
+    assert "95% interval" in lines[0]
+    assert f"[{low:+.1f}, {high:+.1f}]" in lines[2]
+    assert "[" not in lines[1] + lines[4]
+
+
+def test_every_two_of_the_compared_are_compared():
+    arrays, statistics = many()
+    other = MixtureWeights((1.0,), RerankWeights(0.0))
+    systems = {"a": ALONE, "b": other, "c": ALONE}
+    evaluation = evaluate([arrays], statistics, WordErrorRate(), systems, compared=["a", "b", "c"])
+    pairs = [(one.first, one.second) for one in evaluation.differences]
+    assert pairs == [("a", "b"), ("a", "c"), ("b", "c")]
+    a_b, a_c, b_c = evaluation.differences
+    values = {row.name: row.value for row in evaluation.rows}
+    assert a_b.value == values["a"] - values["b"] < 0
+    assert a_b.interval[0] < a_b.value < a_b.interval[1] < 0
+    assert (a_c.value, a_c.interval) == (0.0, (0.0, 0.0))
+    assert b_c.interval == (-a_b.interval[1], -a_b.interval[0])
+    low, high = a_b.interval
+    assert format_difference(a_b, WordErrorRate()) == (
+        f"a - b: {a_b.value:+.2f} WER [{low:+.2f}, {high:+.2f}]"
+    )
