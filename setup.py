@@ -42,6 +42,7 @@ setup(
     install_requires=[
         "tensorflow==2.21.*",
         "tensorflow-text==2.21.*",
+        "tensorflow-serving-api==2.21.*",  # its messages, 30 kB: the requests of tta-export
         "keras>=3.15,<4",
         "numpy>=1.26",
         "absl-py>=2.1",
@@ -64,6 +65,7 @@ setup(
         "console_scripts": [
             "tta-create-vocab = tta.cli:create_vocab",
             "tta-create-tfrecords = tta.cli:create_tfrecords",
+            "tta-export = tta.cli:export",
             "tta-pretrain = tta.cli:pretraining",
             "tta-rerank = tta.cli:rerank",
             "tta-sts = tta.cli:sts",

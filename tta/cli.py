@@ -68,5 +68,6 @@ def _script(module):
 pretraining = _script("tta.run_pretraining")
 rerank = _script("tta.run_rerank")
 sts = _script("tta.run_sts")
+export = _script("tta.scoring.run_export")
 create_vocab = _script("tta.data.run_create_vocab")
 create_tfrecords = _script("tta.data.run_create_tfrecords")
