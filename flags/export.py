@@ -21,6 +21,10 @@ def define():
         "What the signature rerank takes of a hypothesis's token scores.",
     )
     scoring.define()
+    scoring.define_pll_variant()
     common.define_boundary_tokens()
     flags.adopt_module_key_flags(scoring)
     flags.adopt_module_key_flags(common)
+    flags.register_validator(
+        "model", lambda models: models is None or len(models) == 1, "is given once"
+    )

@@ -14,8 +14,9 @@ FLAGS = flags.FLAGS
 def main():
     # First: a name that cannot be taken is told before the work and not after it.
     check_output_dir(FLAGS.output_dir)
+    (model,) = scoring_flags.models(FLAGS)
     lm = tta.load(
-        FLAGS.model,
+        model,
         score_boundary_tokens=FLAGS.score_boundary_tokens,
         **scoring_flags.load_options(FLAGS),
     )

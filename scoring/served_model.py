@@ -218,10 +218,10 @@ class ServedModel(tf.Module):
 
     def _token_scores(self, sentences):
         """The log-probability of every position: RaggedTensor [N, n + 2] float32."""
-        objective, model, first = self.lm.objective, self.lm.model, sentences.row_starts()
+        first = sentences.row_starts()
 
         def fill(scores, batch):
-            values = objective.token_scores(model, batch.inputs)
+            values = self.lm.token_scores(batch.inputs)
             slots = tf.gather(first, batch.text_index)[:, None] + batch.position  # [B, T]
             return tf.tensor_scatter_nd_update(
                 scores, slots[batch.answers][:, None], values[batch.answers]

@@ -275,9 +275,7 @@ class TextModel(Scorer):
 
             def scores(inputs, keep):
                 del keep
-                if self.pll_variant == "within_word_l2r":
-                    inputs["word_ids"] = self._word_ids(inputs["input_ids"])
-                return self.objective.token_scores(self.model, inputs, self.pll_variant)
+                return self.token_scores(inputs)
 
             def pooled(inputs, keep):
                 key = REPRESENTATIONS[what][0]
@@ -296,6 +294,19 @@ class TextModel(Scorer):
                 autograph=False,
             )
         return self._compiled[what]
+
+    def token_scores(self, inputs):
+        """The model's own part of scoring, in a graph or out of one.
+
+        Args:
+            inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}.
+
+        Returns:
+            [B, T] float32, natural log-probability of every token, by `pll_variant`.
+        """
+        if self.pll_variant == "within_word_l2r":
+            inputs = inputs | {"word_ids": self._word_ids(inputs["input_ids"])}
+        return self.objective.token_scores(self.model, inputs, self.pll_variant)
 
     def _word_ids(self, input_ids):
         """[B, T] int32, the same at all pieces of a word: a piece of "##" goes on with a word.

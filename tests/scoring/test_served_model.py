@@ -97,6 +97,18 @@ def test_bfloat16_rounds_and_does_no_more(directories):
     np.testing.assert_allclose(got, lm.score(TEXTS), rtol=0.01, atol=0.1)
 
 
+@pytest.mark.parametrize(
+    ("model_type", "variant"),
+    [("tta", "within_word_l2r"), ("bilm", "within_word_l2r"), ("bilm", "maskless")],
+)
+def test_pll_variants_are_served(directories, model_type, variant):
+    lm = tta.load(directories[model_type], pll_variant=variant)
+    got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))["scores"]
+    np.testing.assert_allclose(got, lm.score(TEXTS), atol=1e-4)
+    original = tta.load(directories[model_type]).score(TEXTS)
+    assert np.abs(got - original).max() > 1e-3
+
+
 def test_an_empty_batch_gives_empty_outputs(lm):
     served, none = ServedModel(lm), tf.constant([], tf.string)
     shapes = {
