@@ -44,7 +44,7 @@ def models(values):
 
 
 def define_pll_variant():
-    """--pll_variant, for the commands that print or use scores."""
+    """--pll_variant: what a token's score, and its state, are computed from."""
     flags.DEFINE_enum(
         "pll_variant",
         "original",

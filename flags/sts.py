@@ -30,6 +30,7 @@ def define():
     )
     common.define_overwrite()
     scoring.define()
+    scoring.define_pll_variant()
     flags.adopt_module_key_flags(common)
     flags.adopt_module_key_flags(scoring)
     flags.register_validator(

@@ -61,6 +61,21 @@ class Objective:
         """
         raise NotImplementedError
 
+    def token_states(self, model, inputs, pll_variant="original"):
+        """The last layer's output at every token, made as its score is: from what it may see.
+
+        Arguments and errors as `token_scores`.
+
+        Returns:
+            [B, T, D].
+        """
+        self.check_variant(pll_variant)
+        return model.encode(self.seen(inputs, pll_variant), training=False)["hidden_states"]
+
+    def seen(self, inputs, pll_variant="original"):
+        """Those of the `inputs` of `token_scores` that the encoder takes."""
+        return {name: inputs[name] for name in ("input_ids", "padding_mask")}
+
     def check_variant(self, pll_variant):
         """Raises InputError where such a model cannot score by `pll_variant`."""
         if pll_variant not in self.pll_variants:
@@ -94,11 +109,13 @@ class LanguageAutoencoding(Objective):
     def token_scores(self, model, inputs, pll_variant="original"):
         """As `Objective.token_scores`, each variant in one pass."""
         self.check_variant(pll_variant)
-        names = ["input_ids", "padding_mask"]
-        if pll_variant == "within_word_l2r":
-            names.append("word_ids")  # By these alone the encoder knows.
-        inputs = {name: inputs[name] for name in names}
+        inputs = self.seen(inputs, pll_variant)
         return model.log_probabilities(inputs, inputs["input_ids"], training=False)
+
+    def seen(self, inputs, pll_variant="original"):
+        """As `Objective.seen`; "word_ids", too, where by these the encoder knows the variant."""
+        words = {"word_ids": inputs["word_ids"]} if pll_variant == "within_word_l2r" else {}
+        return super().seen(inputs) | words
 
 
 class MaskedLanguageModeling(Objective):
@@ -143,29 +160,42 @@ class MaskedLanguageModeling(Objective):
     def token_scores(self, model, inputs, pll_variant="original"):
         """As `Objective.token_scores`, a position at a time: memory as for one pass."""
         self.check_variant(pll_variant)
-        ids, padding_mask = inputs["input_ids"], inputs["padding_mask"]
+        ids = inputs["input_ids"]
         if pll_variant == "maskless":
-            plain = {"input_ids": ids, "padding_mask": padding_mask}
-            return model.log_probabilities(plain, ids, training=False)
-        positions = ops.arange(ops.shape(ids)[1])
+            return model.log_probabilities(self.seen(inputs), ids, training=False)
 
         def score_position(t, scores):
-            def at_t(x):  # [B, T, ...] -> [B, 1, ...]
-                return ops.take(x, ops.reshape(t, (1,)), axis=1)
-
-            hidden = here = positions == t  # [T]
-            if pll_variant == "within_word_l2r":
-                is_same_word = ops.equal(inputs["word_ids"], at_t(inputs["word_ids"]))
-                hidden = ops.logical_and(is_same_word, positions >= t)  # [B, T]
-            masked = {"input_ids": ops.where(hidden, self.mask_id, ids)}
-            encoded = model.encode(masked | {"padding_mask": padding_mask}, training=False)
-            score = model.head.log_probabilities(
-                at_t(encoded["hidden_states"]), model.token_table, at_t(ids)
-            )  # [B, 1]
-            return scores + ops.where(here, score, 0.0)
+            state = self._masked_state(model, inputs, pll_variant, t)
+            score = model.head.log_probabilities(state, model.token_table, _at(t, ids))  # [B, 1]
+            return ops.where(ops.arange(ops.shape(ids)[1]) == t, score, scores)
 
         zeros = ops.zeros(ops.shape(ids), "float32")
         return ops.fori_loop(0, ops.shape(ids)[1], score_position, zeros)
+
+    def token_states(self, model, inputs, pll_variant="original"):
+        """As `Objective.token_states`; each where its token is masked, a position at a time."""
+        if pll_variant == "maskless":
+            return super().token_states(model, inputs, pll_variant)
+        self.check_variant(pll_variant)
+        shape = ops.shape(inputs["input_ids"])
+
+        def keep_position(t, states):
+            state = self._masked_state(model, inputs, pll_variant, t)  # [B, 1, D]
+            return ops.where((ops.arange(shape[1]) == t)[:, None], state, states)
+
+        zeros = ops.zeros((*shape, model.config.hidden_size), model.compute_dtype)
+        return ops.fori_loop(0, shape[1], keep_position, zeros)
+
+    def _masked_state(self, model, inputs, pll_variant, t):
+        """The last layer's output at position t, where it is masked: [B, 1, D]."""
+        ids = inputs["input_ids"]
+        positions = ops.arange(ops.shape(ids)[1])
+        hidden = positions == t  # [T]
+        if pll_variant == "within_word_l2r":
+            is_same_word = ops.equal(inputs["word_ids"], _at(t, inputs["word_ids"]))
+            hidden = ops.logical_and(is_same_word, positions >= t)  # [B, T]
+        masked = self.seen(inputs) | {"input_ids": ops.where(hidden, self.mask_id, ids)}
+        return _at(t, model.encode(masked, training=False)["hidden_states"])
 
 
 class CausalLanguageModeling(Objective):
@@ -186,10 +216,14 @@ class CausalLanguageModeling(Objective):
     def token_scores(self, model, inputs, pll_variant="original"):
         """As `Objective.token_scores`; the begin token's is 0."""
         self.check_variant(pll_variant)
-        inputs = {name: inputs[name] for name in ("input_ids", "padding_mask")}
-        before, targets, _ = self(inputs)
+        before, targets, _ = self(self.seen(inputs))
         scores = model.log_probabilities(before, targets, training=False)
         return ops.pad(scores, [[0, 0], [1, 0]])
+
+
+def _at(t, x):
+    """[B, T, ...] -> [B, 1, ...]: what x is at position t."""
+    return ops.take(x, ops.reshape(t, (1,)), axis=1)
 
 
 def inner_weights(padding_mask):

@@ -137,10 +137,9 @@ class ServedModel(tf.Module):
         """
         sentences = self._tokenize(texts)
         lengths = sentences.row_lengths() - 2
-        model = self.lm.model
 
         def add(sums, batch):
-            hidden = model.encode(batch.inputs, training=False)["hidden_states"]
+            hidden = self.lm.token_states(batch.inputs)
             last = tf.gather(lengths, batch.text_index)[:, None]
             keep = batch.answers & (batch.position > 0) & (batch.position <= last)
             vectors = tf.where(keep[..., None], tf.cast(hidden, tf.float32), 0.0)  # [B, T, D]
@@ -148,7 +147,7 @@ class ServedModel(tf.Module):
                 sums, batch.text_index[:, None], tf.reduce_sum(vectors, axis=1)
             )
 
-        zeros = tf.zeros([tf.size(lengths), model.config.hidden_size])
+        zeros = tf.zeros([tf.size(lengths), self.lm.model.config.hidden_size])
         sums = self._for_each_batch(sentences, add, zeros)
         return {"vectors": sums / tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None]}
 

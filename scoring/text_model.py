@@ -23,9 +23,9 @@ BUILT_IN = Path(tta.__file__).parent / "small"
 BLOCK_TEXTS = 20_000
 
 
-# Representation -> the output of the encoder that it takes, and where in a sentence it takes it.
+# Representation -> the output that it takes, and where in a sentence it takes it.
 REPRESENTATIONS = {
-    "context": ("hidden_states", {"text"}),
+    "context": ("token_states", {"text"}),
     "embed": ("embedding_output", {"text"}),
     "cls": ("hidden_states", {"begin"}),
     "eos": ("hidden_states", {"end"}),
@@ -186,9 +186,10 @@ class TextModel(Scorer):
         Args:
             texts: N str.
             representation: "context" (default), the last layer's outputs at the sentence's pieces,
-                or "embed", the embedding layer's; "cls", the last layer's output at the begin
-                token, or "eos", at the end token. A sentence read in windows has the begin token
-                of its first and the end token of its last.
+                each made as its score is (a biLM's where it is masked, unless maskless), or
+                "embed", the embedding layer's; "cls", the last layer's output at the begin token,
+                or "eos", at the end token. A sentence read in windows has the begin token of its
+                first and the end token of its last.
             pooling: "mean" over the pieces; cls and eos are one vector each.
             progress: whether to show a progress bar on standard error.
 
@@ -279,7 +280,11 @@ class TextModel(Scorer):
 
             def pooled(inputs, keep):
                 key = REPRESENTATIONS[what][0]
-                vectors = tf.cast(self.model.encode(inputs, training=False)[key], tf.float32)
+                if key == "token_states":
+                    vectors = self.token_states(inputs)
+                else:
+                    vectors = self.model.encode(inputs, training=False)[key]
+                vectors = tf.cast(vectors, tf.float32)
                 return tf.reduce_sum(tf.where(keep[..., None], vectors, 0.0), axis=1)
 
             work = scores if what == "scores" else pooled
@@ -304,9 +309,16 @@ class TextModel(Scorer):
         Returns:
             [B, T] float32, natural log-probability of every token, by `pll_variant`.
         """
-        if self.pll_variant == "within_word_l2r":
-            inputs = inputs | {"word_ids": self._word_ids(inputs["input_ids"])}
-        return self.objective.token_scores(self.model, inputs, self.pll_variant)
+        return self.objective.token_scores(self.model, self._with_words(inputs), self.pll_variant)
+
+    def token_states(self, inputs):
+        """As `token_scores`, the last layer's outputs that the scores are made of: [B, T, D]."""
+        return self.objective.token_states(self.model, self._with_words(inputs), self.pll_variant)
+
+    def _with_words(self, inputs):
+        if self.pll_variant != "within_word_l2r":
+            return inputs
+        return inputs | {"word_ids": self._word_ids(inputs["input_ids"])}
 
     def _word_ids(self, input_ids):
         """[B, T] int32, the same at all pieces of a word: a piece of "##" goes on with a word.

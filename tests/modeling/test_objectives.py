@@ -200,6 +200,39 @@ def test_unilm_is_left_to_right_within_words_as_it_is():
     )
 
 
+@pytest.mark.parametrize(
+    ("model_type", "variant"),
+    [
+        ("tta", "original"),
+        ("tta", "within_word_l2r"),
+        ("bilm", "original"),
+        ("bilm", "within_word_l2r"),
+        ("bilm", "maskless"),
+    ],
+)
+def test_token_states_are_what_the_scores_are_made_of(model_type, variant):
+    model, objective = model_and_objective(model_type)
+    task = batch(LENGTHS)
+    inputs = task | {"word_ids": random_words(task["input_ids"])}
+    states = objective.token_states(model, inputs, variant)
+    found = np.array(model.head.log_probabilities(states, model.token_table, task["input_ids"]))
+    scores = np.array(objective.token_scores(model, inputs, variant))
+    real = as_arrays(task)[1]
+    np.testing.assert_allclose(found[real], scores[real], atol=1e-5)
+
+
+def test_unilm_states_are_the_last_layer_whatever_the_words():
+    model, objective = model_and_objective("unilm")
+    task = batch(LENGTHS)
+    inputs = task | {"word_ids": random_words(task["input_ids"])}
+    expected = np.array(model.encode(task)["hidden_states"])
+    for variant in objective.pll_variants:
+        states = np.array(objective.token_states(model, inputs, variant))
+        np.testing.assert_array_equal(states, expected)
+    with pytest.raises(InputError, match="not 'maskless'"):
+        objective.token_states(model, task, "maskless")
+
+
 @pytest.mark.parametrize("model_type", ["tta", "unilm"])
 def test_maskless_means_nothing_where_no_token_sees_itself(model_type):
     model, objective = model_and_objective(model_type)
@@ -230,7 +263,8 @@ def largest_tensor(function):
 
 
 @pytest.mark.parametrize("variant", ["original", "within_word_l2r"])
-def test_bilm_never_holds_more_than_one_masked_copy_of_the_batch(variant):
+@pytest.mark.parametrize("what", ["token_scores", "token_states"])
+def test_bilm_never_holds_more_than_one_masked_copy_of_the_batch(what, variant):
     model, objective = model_and_objective("bilm")
 
     def inputs(ids, mask, words):
@@ -239,7 +273,8 @@ def test_bilm_never_holds_more_than_one_masked_copy_of_the_batch(variant):
     one_pass = largest_tensor(
         lambda *args: model.encode({k: v for k, v in inputs(*args).items() if k != "word_ids"})
     )
-    all_passes = largest_tensor(lambda *args: objective.token_scores(model, inputs(*args), variant))
+    function = getattr(objective, what)
+    all_passes = largest_tensor(lambda *args: function(model, inputs(*args), variant))
     assert one_pass == 5 * 3 * 13 * 13  # attention weights
     assert all_passes == one_pass
 
