@@ -199,6 +199,7 @@ class ServedModel(tf.Module):
 
     def _tokenize(self, texts):
         """[N] string -> RaggedTensor [N, n + 2] int32 of ids, boundary tokens included."""
+        # A server does not look at shapes, and a scalar ends the tokenizer's process (SIGSEGV).
         texts = tf.ensure_shape(texts, [None])
         good = tf.strings.regex_full_match(texts, UTF8)
         _require(tf.reduce_all(good), "not valid UTF-8, texts (from 0):", tf.where(~good)[:, 0])
