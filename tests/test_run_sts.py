@@ -81,14 +81,13 @@ def test_every_distinct_sentence_of_all_files_is_encoded_once(sts, tmp_path, mod
 
 
 class WordCounts(FakeModel):
-    """A model that has one representation only, and a signature of its own."""
+    """A model that has one representation only."""
 
-    signature = "counts|version:0"
     representations = ("embed",)
 
 
 def test_several_models_a_row_each_and_a_signature_each(sts, tmp_path, monkeypatch):
-    models = {"one": FakeModel(), "counts:two": WordCounts()}
+    models = {"one": FakeModel(), "counts:two": WordCounts("counts")}
     monkeypatch.setattr(tta, "load", lambda name, **options: models[name])
     output = tmp_path / "cosines.tsv"
     report = compare_files(StsConfig([str(sts)], None, str(output)), list(models))
