@@ -249,7 +249,7 @@ def refusals(folder):
         "good": flags(),
         "again": flags(weights_dtype="float16", log_steps=7, eval_steps=9),
         "other rate": flags(learning_rate=0.5),
-        "other steps": flags(num_train_steps=3),
+        "longer": flags(weights_dtype="float16", num_train_steps=3),
         "other config": flags(config="dropout.json"),
         "not flags": flags(output_dir=folder / "not_flags"),
         "objective": flags(output_dir=folder / "mlm", objective="mlm"),
@@ -290,7 +290,7 @@ def refusals(folder):
         ("good", "done"),
         ("again", "done"),
         ("other rate", "run.json: this run began with --learning_rate=0.0001, not 0.5; choose"),
-        ("other steps", "run.json: this run began with --num_train_steps=2, not 3; choose"),
+        ("longer", "done"),
         ("other config", "config.json: this run began with another config than "),
         ("not flags", "run.json: not the flags of a run"),
         ("init", "done"),
@@ -305,6 +305,11 @@ def test_what_does_not_fit_is_refused_in_one_line(refusals, case, rule):
 def test_flags_that_may_change_take_effect(refusals, folder):
     found = weights(folder / "refused" / "model.weights.h5")
     assert {str(array.dtype) for array in found.values()} == {"float16"}
+
+
+def test_a_run_may_be_made_longer(refusals, folder):
+    assert checkpoint(folder, "refused") == 3
+    assert json.loads((folder / "refused" / "run.json").read_text())["num_train_steps"] == 3
 
 
 def test_a_run_may_start_from_a_trained_model(refusals, folder):
