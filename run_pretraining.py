@@ -16,8 +16,8 @@ from tta.flags import pretraining as command_flags
 FLAGS = flags.FLAGS
 
 # Flags that may change when a run goes on: they say how often it looks up, not what it computes,
-# or where files lie whose content is compared. And its end: a run may turn out too short or too long;
-# from there on, the rate falls to 0 at the new one.
+# or where files lie whose content is compared. And its end, for a run may turn out too short or too
+# long: from there on, the rate falls to 0 at the new one.
 FREE_TO_CHANGE = {
     "num_train_steps",
     "output_dir",

@@ -1,0 +1,121 @@
+"""How fast T-TA scores, beside what it replaces and beside what the machine could do.
+
+    python benchmarks/speed.py --quick
+    python benchmarks/speed.py --json=speed.json --figure=speed.png
+
+Everything is timed in one process and interleaved, round after round, so that what else the machine
+does falls on all of it alike: trust the ratios, not the seconds. Models have the paper's size (3
+layers of 512, vocabulary 29,530) and random weights, on which speed does not depend.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from absl import app, flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+FLAGS = flags.FLAGS
+flags.DEFINE_bool("quick", False, "Within a minute or so: few rounds, no peers, no growth.")
+flags.DEFINE_integer("rounds", 15, "Rounds of the fast cases; slow ones get fewer.", lower_bound=3)
+flags.DEFINE_string("json", None, "Where the numbers go, as JSON.")
+flags.DEFINE_string("figure", None, "Where the picture of growth with length goes (.png, .svg).")
+
+LIST, WORDS = 50, 20  # the paper's (section 4.4)
+LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
+PRECISIONS = ("float32", "bfloat16")
+QUICK_ROUNDS = 4
+
+
+def main(_):
+    import tta  # noqa: F401  (first: it quiets TensorFlow)
+    from benchmarks import speed_cases
+    from benchmarks.timing import interleave
+
+    cases = speed_cases.ceilings() + speed_cases.engine(LIST, WORDS)
+    if not FLAGS.quick:
+        cases += speed_cases.growth(LIST, LENGTHS) + speed_cases.peers(LIST, WORDS)
+    times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
+    results = ratios(times)
+    print(format_times(times), format_ratios(results), sep="\n\n")
+    if FLAGS.json:
+        results["seconds"] = {name: one.median for name, one in times.items()}
+        Path(FLAGS.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    if FLAGS.figure and not FLAGS.quick:
+        draw_growth(times, FLAGS.figure)
+
+
+def ratios(times):
+    """{key: number, or None where something it is made of was not timed}."""
+
+    def faster(slow, fast):
+        """How many times faster; each in the precision that is the fastest for it."""
+        slow, fast = (
+            [times[n] for n in (name, *(f"{name} {p}" for p in PRECISIONS)) if n in times]
+            for name in (slow, fast)
+        )
+        if not slow or not fast:
+            return None
+        return min(t.median for t in slow) / min(t.median for t in fast)
+
+    results = {}
+    for what in ("encode", "rerank"):
+        for precision in PRECISIONS:
+            fraction = times[f"list {what} tta {precision}"].rate
+            fraction /= times[f"ceiling {precision}"].rate
+            results[f"list_{what}_ceiling_fraction_{precision}"] = fraction
+        fastest = min(PRECISIONS, key=lambda p, what=what: times[f"list {what} tta {p}"].median)
+        key = f"list_{what}_ceiling_fraction"
+        results[key] = results[f"{key}_{fastest}"]
+        for size in ("sentence", "list"):
+            for other in ("bilm", "unilm"):
+                results[f"{size}_{what}_ratio_{other}"] = faster(
+                    f"{size} {what} {other}", f"{size} {what} tta"
+                )
+    results["learned_normalizer_speedup"] = faster("list rerank tta", "list learned tta")
+    for peer in ("bert_base", "gpt2_small", "kenlm"):
+        results[f"{peer}_ratio"] = faster(f"list rerank {peer}", "list rerank tta")
+    grown = faster(f"growth tta {LENGTHS[-1]}", f"growth tta {WORDS}")
+    results["growth_over_tokens"] = grown and grown / ((LENGTHS[-1] + 2) / (WORDS + 2))
+    return results
+
+
+def format_times(times):
+    """Every case as a line: median, quartiles, and the rate where operations were counted."""
+    lines = [f"{'':32}{'median, ms':>12}{'quartiles':>20}{'GFLOP/s':>10}"]
+    for name, one in times.items():
+        low, high = one.quartiles
+        spread = f"{1e3 * low:.2f} - {1e3 * high:.2f}"
+        rate = f"{one.rate / 1e9:.0f}" if one.flops else ""
+        lines.append(f"{name:32}{1e3 * one.median:12.2f}{spread:>20}{rate:>10}")
+    return "\n".join(lines)
+
+
+def format_ratios(results):
+    """Every ratio as a line."""
+    return "\n".join(
+        f"{key:40}{'not measured' if value is None else f'{value:.3f}':>12}"
+        for key, value in results.items()
+    )
+
+
+def draw_growth(times, path):
+    """Time of a list against the words in a sentence, both axes logarithmic (paper, figure 6)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for model in ("tta", "bilm", "unilm"):
+        milliseconds = [1e3 * times[f"growth {model} {n}"].median for n in LENGTHS]
+        axes.plot(LENGTHS, milliseconds, marker="o", label=model)
+    axes.set(xscale="log", yscale="log", xlabel="words", ylabel=f"ms for {LIST} sentences")
+    axes.set_xticks(LENGTHS, [str(n) for n in LENGTHS])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,174 @@
+"""What benchmarks/speed.py times: the machine's ceiling, our models, and what else people use."""
+
+import importlib.util
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks.timing import Case
+from tta.data.tokenizer import Tokenizer
+from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
+from tta.modeling.config import ModelConfig
+from tta.modeling.models import LanguageModel
+from tta.scoring.text_model import TextModel
+
+VOCAB_SIZE = 29_530  # the paper's; its other sizes are ModelConfig's defaults
+PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+MODELS = ("tta", "bilm", "unilm")
+CEILING = 2048  # rows and columns of the products that show what the machine can do
+SLOW_ROUNDS = 3
+
+
+def ceilings():
+    """A large matrix product in each precision."""
+
+    def case(precision):
+        rng = np.random.default_rng(0)
+        a, b = (tf.cast(rng.normal(size=(CEILING, CEILING)), precision) for _ in range(2))
+        product = tf.function(tf.matmul, autograph=False)
+        return Case(f"ceiling {precision}", lambda: product(a, b).numpy(), 2.0 * CEILING**3)
+
+    return [case(precision) for precision in PRECISIONS]
+
+
+def sentences(count, words, seed=0):
+    """Sentences of so many words, each word one piece of the vocabulary."""
+    ids = np.random.default_rng(seed).integers(len(TTA_SPECIALS), VOCAB_SIZE, (count, words))
+    return [" ".join(f"w{i}" for i in row) for row in ids]
+
+
+def text_model(model_type, precision):
+    """A model of the paper's size behind our engine, its weights random."""
+    tokens = (*TTA_SPECIALS, *(f"w{i}" for i in range(len(TTA_SPECIALS), VOCAB_SIZE)))
+    config = ModelConfig(vocab_size=VOCAB_SIZE, model_type=model_type)
+    model = LanguageModel(config, dtype=PRECISIONS[precision])
+    return TextModel(model, Tokenizer(Vocabulary(tokens)), name=model_type)
+
+
+def flops_of(config, num_sentences, length, softmax):
+    """Floating-point operations of the products of one pass, as the architecture has them.
+
+    Projections, attention and feed-forward of all positions in all layers, and with `softmax` the
+    head's. What an implementation saves (the first query is the same for all sentences) is not
+    taken off, what it adds is not added.
+    """
+    m, d, f = num_sentences * length, config.hidden_size, config.intermediate_size
+    layer = 2 * m * (4 * d * d + 2 * d * f) + 4 * m * length * d
+    head = 2 * m * d * (d + config.vocab_size) if softmax else 0
+    return float(config.num_hidden_layers * layer + head)
+
+
+def engine(list_size, words):
+    """T-TA, biLM and uniLM through our engine: one sentence and a list, hidden states and scores.
+
+    Names: `list rerank tta bfloat16`.
+    """
+    cases = []
+    for model_type in MODELS:
+        for precision in PRECISIONS:
+            lm = text_model(model_type, precision)
+            for size, count in (("sentence", 1), ("list", list_size)):
+                texts = sentences(count, words)
+                for what, call in (("encode", lm.encode), ("rerank", lm.score)):
+                    passes = words if model_type == "bilm" else 1
+                    flops = flops_of(lm.model.config, count, words + 2, what == "rerank")
+                    cases.append(
+                        Case(
+                            f"{size} {what} {model_type} {precision}",
+                            lambda call=call, texts=texts: call(texts),
+                            flops if passes == 1 else 0.0,
+                            rounds=SLOW_ROUNDS if passes * count > 200 else None,
+                            repeat=max(1, 20 // (passes * count)),
+                        )
+                    )
+    return cases
+
+
+def growth(list_size, lengths):
+    """Scores of lists of ever longer sentences. Names: `growth unilm 120`."""
+    cases = []
+    for model_type in MODELS:
+        lm = text_model(model_type, "float32")
+        for words in lengths:
+            texts = sentences(list_size, words)
+            slow = model_type == "bilm"
+            cases.append(
+                Case(
+                    f"growth {model_type} {words}",
+                    lambda lm=lm, texts=texts: lm.score(texts),
+                    rounds=1 if slow else None,
+                    warm_up=(lambda lm=lm, texts=texts: lm.score(texts[:1])) if slow else None,
+                )
+            )
+    return cases
+
+
+def peers(list_size, words):
+    """What people score a list with otherwise, each where its package is installed."""
+    cases = []
+    if importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"):
+        cases += [_bert_base(list_size, words), _gpt2_small(list_size, words)]
+    if importlib.util.find_spec("kenlm"):
+        cases.append(_kenlm(list_size, words))
+    return cases
+
+
+def _bert_base(list_size, words):
+    """Mask-and-predict with a BERT-base: a batch of masked copies a sentence, as tools do it."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+
+    model = BertForMaskedLM(BertConfig()).eval()
+    ids = torch.randint(1000, 30_000, (list_size, words + 2))
+    inner = torch.arange(1, words + 1)
+
+    def score(ids):
+        total = 0.0
+        with torch.inference_mode():
+            for sentence in ids:
+                copies = sentence.repeat(words, 1)
+                copies[torch.arange(words), inner] = 103  # [MASK]
+                logits = model(copies).logits[torch.arange(words), inner]
+                total += logits.log_softmax(-1)[torch.arange(words), sentence[inner]].sum().item()
+        return total
+
+    return Case(
+        "list rerank bert_base", lambda: score(ids), rounds=2, warm_up=lambda: score(ids[:1])
+    )
+
+
+def _gpt2_small(list_size, words):
+    """Left-to-right log-probabilities with a GPT-2 small: the list as one batch."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config()).eval()
+    ids = torch.randint(0, 50_000, (list_size, words + 2))
+
+    def score():
+        with torch.inference_mode():
+            scores = model(ids).logits[:, :-1].log_softmax(-1)
+            return scores.gather(-1, ids[:, 1:, None]).sum((1, 2)).tolist()
+
+    return Case("list rerank gpt2_small", score, rounds=SLOW_ROUNDS)
+
+
+def _kenlm(list_size, words):
+    """A bigram model over the same words, its probabilities made up: lookups are what is timed."""
+    from tta.scoring.ngram_model import NgramModel
+
+    pairs = np.random.default_rng(0).integers(len(TTA_SPECIALS), VOCAB_SIZE, (200_000, 2))
+    pairs = sorted({(int(a), int(b)) for a, b in pairs})
+    unigrams = [f"w{i}" for i in range(len(TTA_SPECIALS), VOCAB_SIZE)]
+    lines = ["\\data\\", f"ngram 1={len(unigrams) + 3}", f"ngram 2={len(pairs)}", ""]
+    lines += ["\\1-grams:", "-5\t<unk>\t0", "0\t<s>\t-0.3", "-2\t</s>\t0"]
+    lines += [f"-4\t{word}\t-0.3" for word in unigrams]
+    lines += ["", "\\2-grams:", *(f"-1\tw{a} w{b}" for a, b in pairs), "", "\\end\\", ""]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bigrams.arpa"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        lm = NgramModel(path)
+    texts = sentences(list_size, words)
+    return Case("list rerank kenlm", lambda: lm.score(texts), repeat=10)
