@@ -66,6 +66,7 @@ setup(
             "tta-create-vocab = tta.cli:create_vocab",
             "tta-create-tfrecords = tta.cli:create_tfrecords",
             "tta-export = tta.cli:export",
+            "tta-fit-pooling = tta.cli:fit_pooling",
             "tta-pretrain = tta.cli:pretraining",
             "tta-rerank = tta.cli:rerank",
             "tta-sts = tta.cli:sts",

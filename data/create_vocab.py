@@ -1,13 +1,11 @@
 """Trains a WordPiece vocabulary on a uniform sample of the lines of raw text."""
 
-import random
 import unicodedata
 from collections import Counter
 
 from tokenizers import BertWordPieceTokenizer
-from tqdm import tqdm
 
-from tta.data.text import TextReader
+from tta.data.text import TextReader, sample_lines
 from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
@@ -78,23 +76,3 @@ def _is_punctuation(character):
     """Whether BERT's tokenizers split a character off, so that it is never inside a word."""
     ascii_sign = character.isascii() and not character.isalnum()
     return ascii_sign or unicodedata.category(character).startswith("P")
-
-
-def sample_lines(reader, size, seed):
-    """Draws `size` lines uniformly from a `TextReader` (all, if it has fewer), by seed.
-
-    Returns:
-        A list of str. Memory is bounded by `size` lines (reservoir sampling, Vitter's algorithm R).
-    """
-    rng = random.Random(seed)
-    sample = []
-    with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="reading") as bar:
-        for index, line in enumerate(reader):
-            if index < size:
-                sample.append(line)
-            elif (slot := int(rng.random() * (index + 1))) < size:
-                sample[slot] = line
-            if index % 10_000 == 0:
-                bar.update(reader.bytes_read - bar.n)
-        bar.update(reader.bytes_read - bar.n)
-    return sample

@@ -4,10 +4,13 @@ import glob
 import gzip
 import lzma
 import os
+import random
 import re
 import sys
 import unicodedata
 import zlib
+
+from tqdm import tqdm
 
 from tta.data.files import STANDARD_STREAM
 from tta.errors import InputError
@@ -90,6 +93,26 @@ class TextReader:
 def read_lines(paths):
     """Iterates over the lines (str) of text files, blank ones left out; see `TextReader`."""
     return iter(TextReader(paths))
+
+
+def sample_lines(reader, size, seed):
+    """Draws `size` lines uniformly from a `TextReader` (all, if it has fewer), by seed.
+
+    Returns:
+        A list of str. Memory is bounded by `size` lines (reservoir sampling, Vitter's algorithm R).
+    """
+    rng = random.Random(seed)
+    sample = []
+    with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="reading") as bar:
+        for index, line in enumerate(reader):
+            if index < size:
+                sample.append(line)
+            elif (slot := int(rng.random() * (index + 1))) < size:
+                sample[slot] = line
+            if index % 10_000 == 0:
+                bar.update(reader.bytes_read - bar.n)
+        bar.update(reader.bytes_read - bar.n)
+    return sample
 
 
 def spoken_form(line):

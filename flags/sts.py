@@ -4,6 +4,8 @@ from absl import flags
 
 from tta.flags import common, scoring
 
+POOLINGS = ("mean", "sif", "whitened")
+
 
 def define():
     """Defines the flags of run_sts.py."""
@@ -18,9 +20,17 @@ def define():
         "representation",
         None,
         "What a sentence's vector is, comma-separated: context (mean of the last layer's outputs), "
-        "embed (mean of the embedding layer's outputs, or of word vectors), cls and eos (the last "
+        "embed (mean of the embedding layer's outputs, or of word vectors), token (mean of the "
+        "pieces' rows of the token table), cls and eos (the last "
         "layer's output at the begin or the end token). Default: the first that the model has, "
         "which is context for language models and embed for word vectors.",
+    )
+    flags.DEFINE_list(
+        "pooling",
+        ["mean"],
+        "How pieces' vectors become a sentence's, comma-separated: mean (the paper's); sif, rare "
+        "pieces count more; whitened, sif with all directions scaled to vary alike. The last two "
+        "need the model directory's pooling.npz, see tta-fit-pooling.",
     )
     flags.DEFINE_string(
         "output_file",
@@ -37,4 +47,9 @@ def define():
         "representation",
         lambda values: values is None or (len(set(values)) == len(values) > 0 and all(values)),
         "must name at least one, and none twice",
+    )
+    flags.register_validator(
+        "pooling",
+        lambda values: len(set(values)) == len(values) > 0 and set(values) <= set(POOLINGS),
+        f"must be of {', '.join(POOLINGS)}, at least one, and none twice",
     )

@@ -77,14 +77,14 @@ class Scorer:
         Args:
             texts: N str.
             representation: one of `representations`; None is the first.
-            pooling: "mean", how the tokens' vectors become the text's.
+            pooling: how the tokens' vectors become the text's, "mean" or what the kind offers.
             progress: whether to show a progress bar on standard error.
 
         Returns:
             [N, D] float32; zeros for a text without a token.
 
         Raises:
-            InputError: the model has no vectors, or not this representation.
+            InputError: the model has no vectors, or not this representation or pooling.
         """
         raise InputError(self.no_vectors, self.name)
 
@@ -114,11 +114,11 @@ def check_texts(texts):
         raise TypeError("expected a list of sentences, not one string")
 
 
-def check_pooling(pooling):
-    """Fails where the pooling is none that there is.
+def check_pooling(pooling, name):
+    """Fails where a model that only averages is asked for another pooling.
 
     Raises:
-        ValueError: so it is.
+        InputError: so it is.
     """
     if pooling != "mean":
-        raise ValueError(f"pooling must be mean, not {pooling!r}")
+        raise InputError(f"pooling must be mean, not {pooling!r}", name)

@@ -53,7 +53,7 @@ class StaticVectors(Scorer):
         """
         check_texts(texts)
         self.choose_representation(representation)
-        check_pooling(pooling)
+        check_pooling(pooling, self.name)
         words = [split_words(text) for text in texts]
         self._look_up({form for text in words for word in text for form in _forms(word)}, progress)
         means = np.zeros((len(texts), self._file.size), np.float32)

@@ -24,6 +24,7 @@ class StsConfig:
     representation: list | None = None
     output_file: str | None = None
     overwrite: bool = False
+    pooling: list | tuple = ("mean",)
 
 
 def compare_files(config, models=(None,), **load_options):
@@ -57,7 +58,8 @@ def compare_files(config, models=(None,), **load_options):
             result
             for encoder in encoders
             for representation in encoder.representations
-            for result in _compare(encoder, parts, representation)
+            for pooling in config.pooling
+            for result in _compare(encoder, parts, representation, pooling)
         ]
         if output:
             _write(output, results)
@@ -101,17 +103,18 @@ class _Encoder:
 class _Result:
     model: str
     part: _Part
-    representation: str
+    vectors: str  # the representation and, if it is not the mean, the pooling
     similarities: np.ndarray
     correlation: Correlation
 
 
-def _compare(encoder, parts, representation):
+def _compare(encoder, parts, representation, pooling):
     """Yields a `_Result` of each part; every distinct sentence of all of them is encoded once."""
     sentences = [s for part in parts for pair in part.pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
     progress = sys.stderr.isatty()
-    vectors = encoder.lm.encode(list(row), representation=representation, progress=progress)
+    vectors = encoder.lm.encode(list(row), representation, pooling, progress)
+    name = representation if pooling == "mean" else f"{representation}/{pooling}"
     for part in parts:
         with part.named():
             similarities = cosine(
@@ -119,7 +122,7 @@ def _compare(encoder, parts, representation):
                 vectors[[row[pair.second] for pair in part.pairs]],
             )
             correlation = correlate(similarities, part.gold)
-        yield _Result(encoder.name, part, representation, similarities, correlation)
+        yield _Result(encoder.name, part, name, similarities, correlation)
 
 
 def _report(encoders, results):
@@ -129,7 +132,7 @@ def _report(encoders, results):
             r.part.path,
             f"{len(r.part.pairs):,}",
             r.model,
-            r.representation,
+            r.vectors,
             f"{r.correlation.pearson:.2f}",
             f"{r.correlation.spearman:.2f}",
         )
@@ -153,6 +156,6 @@ def _write(stream, results):
         for number, pair in enumerate(result.part.pairs, 1):
             # White space in a sentence may be a tab; none of it means anything to the model.
             first, second = " ".join(pair.first.split()), " ".join(pair.second.split())
-            cells = [result.part.path, number, result.model, result.representation]
+            cells = [result.part.path, number, result.model, result.vectors]
             cells += [f"{result.similarities[number - 1]:.6f}", f"{pair.gold:g}", first, second]
             stream.write("\t".join(map(str, cells)) + "\n")

@@ -7,6 +7,7 @@ a sentence was batched with.
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from tqdm import tqdm
 
 import tta
 from tta.errors import InputError
-from tta.scoring.scorer import Scorer, TokenScores, check_pooling, check_texts
+from tta.scoring.pooling import POOLINGS, STATISTICS, PoolingStatistics
+from tta.scoring.scorer import Scorer, TokenScores, check_texts
 from tta.scoring.windows import split_windows
 
 BUILT_IN = Path(tta.__file__).parent / "small"
@@ -27,6 +29,7 @@ BLOCK_TEXTS = 20_000
 REPRESENTATIONS = {
     "context": ("token_states", {"text"}),
     "embed": ("embedding_output", {"text"}),
+    "token": ("token_embeddings", {"text"}),
     "cls": ("hidden_states", {"begin"}),
     "eos": ("hidden_states", {"end"}),
 }
@@ -40,6 +43,11 @@ class _Batch:
     padding_mask: np.ndarray  # [B, T] bool
     keep: np.ndarray  # [B, T] bool
     text_index: list  # [B] int
+
+    def weights(self, piece_weights=None):
+        """[B, T] float32: 0 or, where results are kept, 1 or what the piece counts."""
+        keep = self.keep.astype(np.float32)
+        return keep if piece_weights is None else keep * piece_weights[self.input_ids]
 
 
 class TextModel(Scorer):
@@ -93,6 +101,7 @@ class TextModel(Scorer):
         self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
         if self.objective:
             self.objective.check_variant(pll_variant)
+        self.directory = None
         self._compiled = {}
 
     @classmethod
@@ -128,7 +137,9 @@ class TextModel(Scorer):
         from tta.data.tokenizer import Tokenizer
 
         tokenizer = Tokenizer(vocabulary, model.config.do_lower_case)
-        return cls(model, tokenizer, directory.name, **options)
+        lm = cls(model, tokenizer, directory.name, **options)
+        lm.directory = directory
+        return lm
 
     @property
     def representations(self):
@@ -136,6 +147,24 @@ class TextModel(Scorer):
         if self.objective and not self.objective.scores_first_token:
             return tuple(name for name in REPRESENTATIONS if name != "cls")
         return tuple(REPRESENTATIONS)
+
+    @property
+    def pooled_representations(self):
+        """Those of `REPRESENTATIONS` that pool the pieces of a text."""
+        return tuple(name for name, (_, places) in REPRESENTATIONS.items() if places == {"text"})
+
+    @cached_property
+    def pooling_statistics(self):
+        """`PoolingStatistics` of the model directory.
+
+        Raises:
+            InputError: it has none, or they are damaged or another model's.
+        """
+        if self.directory is None:
+            raise InputError(f"{self.name} is no directory with {STATISTICS}")
+        config = self.model.config
+        path = self.directory / STATISTICS
+        return PoolingStatistics.load(path, config.vocab_size, config.hidden_size)
 
     @property
     def signature(self):
@@ -187,27 +216,47 @@ class TextModel(Scorer):
             texts: N str.
             representation: "context" (default), the last layer's outputs at the sentence's pieces,
                 each made as its score is (a biLM's where it is masked, unless maskless), or
-                "embed", the embedding layer's; "cls", the last layer's output at the begin token,
-                or "eos", at the end token. A sentence read in windows has the begin token of its
-                first and the end token of its last.
-            pooling: "mean" over the pieces; cls and eos are one vector each.
+                "embed", the embedding layer's; "token", the pieces' rows of the token table,
+                wherever they stand; "cls", the last layer's output at the begin token, or "eos", at
+                the end token. A sentence read in windows has the begin token of its first and the
+                end token of its last.
+            pooling: "mean" over the pieces, "sif" or "whitened", see `tta.scoring.pooling`; cls and
+                eos are one vector each, and have the first alone.
             progress: whether to show a progress bar on standard error.
 
         Returns:
-            [N, D] float32; context and embed are zeros for a text without a piece.
+            [N, D] float32; zeros for a text without a piece, but for cls and eos.
 
         Raises:
-            InputError: as `score_with_counts`; the model does not have the representation.
+            InputError: as `score_with_counts`; the model does not have the representation, or no
+                statistics for the pooling.
         """
         representation = self.choose_representation(representation)
-        check_pooling(pooling)
+        self._check_pooling(representation, pooling)
         places = REPRESENTATIONS[representation][1]
+        piece_weights = np.ones(self.model.config.vocab_size, np.float32)
+        if pooling != "mean":
+            piece_weights = self.pooling_statistics.piece_weights()
         sums = np.zeros((len(texts), self.model.config.hidden_size))
-        counts = np.zeros(len(texts), np.int64)
-        for batch, vectors in self._run(representation, texts, places, progress):
+        totals = np.zeros(len(texts))
+        for batch, vectors in self._run(representation, texts, places, progress, piece_weights):
             np.add.at(sums, batch.text_index, vectors)
-            np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
-        return (sums / np.maximum(counts, 1)[:, None]).astype(np.float32)
+            np.add.at(totals, batch.text_index, batch.weights(piece_weights).sum(axis=1))
+        vectors = sums / np.where(totals > 0, totals, 1.0)[:, None]
+        if pooling == "whitened":
+            whiten = self.pooling_statistics.whitenings[representation]
+            vectors = np.where(totals[:, None] > 0, whiten(vectors), 0.0)
+        return vectors.astype(np.float32)
+
+    def _check_pooling(self, representation, pooling):
+        poolings = POOLINGS if representation in self.pooled_representations else POOLINGS[:1]
+        if pooling not in poolings:
+            raise InputError(
+                f"pooling must be {' or '.join(poolings)} for {representation}, not {pooling!r}",
+                self.name,
+            )
+        if pooling == "whitened" and representation not in self.pooling_statistics.whitenings:
+            raise InputError(f"{STATISTICS} has no whitening of {representation}", self.name)
 
     def _scored_places(self):
         """Which tokens of a sentence count in its score: see `_batches`."""
@@ -216,8 +265,11 @@ class TextModel(Scorer):
         first = {"begin"} if self.objective and self.objective.scores_first_token else set()
         return {"text", "end"} | first
 
-    def _run(self, what, texts, places, progress):
-        """Yields (batch, result): "scores" [B, T] each; a representation's [B, D], summed."""
+    def _run(self, what, texts, places, progress, piece_weights=None):
+        """Yields (batch, result): "scores" [B, T] each; a representation's [B, D], summed.
+
+        `piece_weights`, [V] float32, say how much each piece counts in the sum.
+        """
         check_texts(texts)
         if self.tokenizer is None:
             raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
@@ -232,7 +284,8 @@ class TextModel(Scorer):
         ) as bar:
             for first in range(0, len(texts), BLOCK_TEXTS):
                 for batch in self._batches(texts[first : first + BLOCK_TEXTS], first, places):
-                    yield batch, function(batch.input_ids, batch.padding_mask, batch.keep).numpy()
+                    weights = batch.weights(piece_weights)
+                    yield batch, function(batch.input_ids, batch.padding_mask, weights).numpy()
                     bar.update(len(batch.text_index))
 
     def _batches(self, texts, first_index, places):
@@ -274,27 +327,29 @@ class TextModel(Scorer):
         if what not in self._compiled:
             import tensorflow as tf
 
-            def scores(inputs, keep):
-                del keep
+            def scores(inputs, weights):
+                del weights
                 return self.token_scores(inputs)
 
-            def pooled(inputs, keep):
+            def pooled(inputs, weights):
                 key = REPRESENTATIONS[what][0]
                 if key == "token_states":
                     vectors = self.token_states(inputs)
+                elif key == "token_embeddings":
+                    vectors = tf.gather(self.model.token_table.value, inputs["input_ids"])
                 else:
                     vectors = self.model.encode(inputs, training=False)[key]
-                vectors = tf.cast(vectors, tf.float32)
-                return tf.reduce_sum(tf.where(keep[..., None], vectors, 0.0), axis=1)
+                weighted = tf.cast(vectors, tf.float32) * weights[..., None]
+                return tf.reduce_sum(weighted, axis=1)
 
             work = scores if what == "scores" else pooled
             shape = [None, None]
             self._compiled[what] = tf.function(
-                lambda ids, mask, keep: work({"input_ids": ids, "padding_mask": mask}, keep),
+                lambda ids, mask, weights: work({"input_ids": ids, "padding_mask": mask}, weights),
                 input_signature=[
                     tf.TensorSpec(shape, tf.int32),
                     tf.TensorSpec(shape, tf.bool),
-                    tf.TensorSpec(shape, tf.bool),
+                    tf.TensorSpec(shape, tf.float32),
                 ],
                 autograph=False,
             )

@@ -200,3 +200,30 @@ def test_a_correlation_that_is_not_defined_leaves_no_output(tmp_path, pairs, mes
     assert done.stderr.splitlines()[1:] == [f"error: {tmp_path}/{message}"]
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_flags_name_the_poolings_that_there_are():
+    from tta.flags import sts
+    from tta.scoring.pooling import POOLINGS
+
+    assert sts.POOLINGS == POOLINGS
+
+
+def test_a_row_for_each_pooling(sts, monkeypatch):
+    class Pooled(FakeModel):
+        def encode(self, texts, representation=None, pooling="mean", progress=False):
+            vectors = super().encode(texts, representation)
+            return vectors if pooling == "mean" else vectors**2
+
+    monkeypatch.setattr(tta, "load", lambda name, **options: Pooled())
+    report = compare_files(StsConfig([str(sts)], ["embed"], pooling=["mean", "sif"]))
+    rows = [row.split() for row in report.splitlines()[1:3]]
+    assert [row[3] for row in rows] == ["embed", "embed/sif"]
+    assert rows[0][4:] != rows[1][4:]
+
+
+@pytest.mark.parametrize("value", ["max", "", "sif,sif"])
+def test_wrong_poolings_are_refused_by_the_flags(sts, value):
+    done = command(f"--sts_file={sts}", f"--pooling={value}")
+    assert done.returncode == 2
+    assert "must be of mean, sif, whitened" in done.stderr

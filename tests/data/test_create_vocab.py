@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tta.data.create_vocab import alphabet, create_vocab, sample_lines
-from tta.data.text import TextReader
+from tta.data.create_vocab import alphabet, create_vocab
+from tta.data.text import TextReader, sample_lines
 from tta.data.vocabulary import TTA_SPECIALS
 from tta.errors import InputError
 

@@ -96,7 +96,7 @@ def test_wrong_arguments(path):
     lm = tta.load(f"glove:{path}")
     with pytest.raises(TypeError, match="a list of sentences, not one string"):
         lm.encode("the cat")
-    with pytest.raises(ValueError, match="pooling must be mean, not 'max'"):
+    with pytest.raises(InputError, match="pooling must be mean, not 'max'"):
         lm.encode(["the cat"], pooling="max")
 
 

@@ -100,13 +100,13 @@ def test_cls_and_eos_of_a_sentence_in_windows(lm):
 
 
 def test_the_first_representation_is_context(lm):
-    assert lm.representations == ("context", "embed", "cls", "eos")
+    assert lm.representations == ("context", "embed", "token", "cls", "eos")
     np.testing.assert_array_equal(lm.encode(["the cat"]), lm.encode(["the cat"], "context"))
 
 
 def test_a_causal_model_has_no_cls(tmp_path):
     lm = tta.load(write_model_directory(tmp_path, CONFIG.replace(model_type="unilm")))
-    assert lm.representations == ("context", "embed", "eos")
+    assert lm.representations == ("context", "embed", "token", "eos")
     with pytest.raises(InputError, match="must be context or embed or eos, not 'cls'"):
         lm.encode(["the cat"], "cls")
 
@@ -180,9 +180,12 @@ def test_one_string_is_not_a_list(lm):
         (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
         (
             lambda lm: lm.encode(["a"], representation="x"),
-            "context or embed or cls or eos, not 'x'",
+            "context or embed or token or cls or eos, not 'x'",
         ),
-        (lambda lm: lm.encode(["a"], pooling="max"), "pooling must be mean, not 'max'"),
+        (
+            lambda lm: lm.encode(["a"], pooling="max"),
+            "pooling must be mean or sif or whitened for context, not 'max'",
+        ),
         (
             lambda lm: type(lm)(lm.model, lm.tokenizer, pll_variant="masked"),
             "pll_variant must be original or within_word_l2r for a model of type tta, not 'masked'",

@@ -1,0 +1,176 @@
+"""From the vectors of a sentence's pieces to one vector: the mean, and two better ways.
+
+Neither needs labels; what they need to know of text in general is in the model directory, in
+`pooling.npz`, which tta-fit-pooling writes.
+
+- `mean`: every piece counts alike (the paper's protocol).
+- `sif`: a piece counts a / (a + p), with p its share of all pieces in text, so that "the" hardly
+  does (Arora et al., 2017, "A simple but tough-to-beat baseline for sentence embeddings").
+- `whitened`: sif; then the mean of many sentences' vectors is taken off, and all directions are
+  scaled to vary alike, so that no few of them decide every cosine (Su et al., 2021,
+  arXiv:2103.15316).
+
+V vocabulary, D vector size, N sentences.
+"""
+
+import io
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tta.errors import InputError
+
+POOLINGS = ("mean", "sif", "whitened")
+STATISTICS = "pooling.npz"
+
+SIF_A = 1e-3  # Arora et al.'s
+# A direction that hardly varies is not blown up further than one of this share of the variance.
+_LEAST_VARIANCE = 1e-6
+
+# What NumPy and zipfile raise of damaged files, and of other files.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    EOFError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """vectors -> (vectors - mean) matrix, whose covariance is the identity.
+
+    Attributes:
+        mean: [D] float32.
+        matrix: [D, D] float32.
+    """
+
+    mean: np.ndarray
+    matrix: np.ndarray
+
+    @classmethod
+    def fit(cls, vectors):
+        """From [N, D] vectors of many sentences; more than D of them."""
+        vectors = np.asarray(vectors, np.float64)
+        variances, directions = np.linalg.eigh(np.cov(vectors.T))
+        variances = np.maximum(variances, _LEAST_VARIANCE * variances.max())
+        return cls(
+            vectors.mean(axis=0).astype(np.float32),
+            (directions / np.sqrt(variances)).astype(np.float32),
+        )
+
+    def __call__(self, vectors):
+        """[N, D] -> [N, D]."""
+        return (vectors - self.mean) @ self.matrix
+
+
+@dataclass(frozen=True)
+class PoolingStatistics:
+    """What poolings know of text in general.
+
+    Attributes:
+        piece_probabilities: [V] float32, each piece's share of all pieces; above 0.
+        whitenings: {representation: `Whitening`}.
+    """
+
+    piece_probabilities: np.ndarray
+    whitenings: dict
+
+    def piece_weights(self):
+        """How much each piece counts in `sif`: [V] float32, 0 to 1."""
+        return (SIF_A / (SIF_A + self.piece_probabilities)).astype(np.float32)
+
+    def save(self, path):
+        """Writes `pooling.npz`, complete or not at all; one that exists is replaced."""
+        arrays = {"piece_probabilities": self.piece_probabilities}
+        for name, whitening in self.whitenings.items():
+            arrays |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        path = Path(path)
+        partial = path.with_name(path.name + ".tmp")
+        try:
+            partial.write_bytes(buffer.getvalue())
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path, vocab_size, hidden_size):
+        """Reads `pooling.npz`; a zip file, whose checksums tell damage.
+
+        Raises:
+            InputError: the file is missing or damaged, or does not fit a model of these sizes.
+        """
+        try:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+        except FileNotFoundError:
+            raise InputError("no such file; tta-fit-pooling makes it", path) from None
+        except _UNREADABLE as error:
+            rule = str(error).partition("\n")[0]
+            raise InputError(f"not readable pooling statistics: {rule}", path) from None
+        probabilities = arrays.pop("piece_probabilities", None)
+        names = {name.partition(".")[0] for name in arrays}
+        expected = {f"{n}.mean": (hidden_size,) for n in names}
+        expected |= {f"{n}.matrix": (hidden_size, hidden_size) for n in names}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        if probabilities is None or probabilities.shape != (vocab_size,) or shapes != expected:
+            raise InputError("not the pooling statistics of this model: other arrays", path)
+        every = [probabilities, *arrays.values()]
+        if any(a.dtype != np.float32 or not np.isfinite(a).all() for a in every):
+            raise InputError("pooling statistics must be finite float32 numbers", path)
+        if not (probabilities > 0).all():
+            raise InputError("a piece's probability must be above 0", path)
+        whitenings = {n: Whitening(arrays[f"{n}.mean"], arrays[f"{n}.matrix"]) for n in names}
+        return cls(probabilities, whitenings)
+
+
+def piece_probabilities(ids, vocab_size):
+    """Each piece's share of all pieces, half a piece added to each count.
+
+    Args:
+        ids: a list of int arrays, the pieces of many sentences.
+        vocab_size: V.
+
+    Returns:
+        [V] float32, above 0, their sum 1.
+    """
+    counts = np.bincount(np.concatenate([np.zeros(0, np.int64), *ids]), minlength=vocab_size) + 0.5
+    return (counts / counts.sum()).astype(np.float32)
+
+
+def fit_pooling(lm, texts, num_whitening, progress=False):
+    """Fits the statistics of a model on text.
+
+    Args:
+        lm: `tta.scoring.text_model.TextModel` with a tokenizer; its own statistics are replaced.
+        texts: str, many sentences in random order.
+        num_whitening: how many of them, from the first, the whitenings are fitted on.
+        progress: whether to show progress bars.
+
+    Returns:
+        `PoolingStatistics`.
+
+    Raises:
+        InputError: too few sentences for the model's vectors.
+    """
+    size, few = lm.model.config.hidden_size, texts[:num_whitening]
+    if len(few) <= size:
+        raise InputError(
+            f"whitening vectors of {size} numbers takes more than {size} sentences, not {len(few)}"
+        )
+    probabilities = piece_probabilities(lm.tokenizer.encode(texts), lm.model.config.vocab_size)
+    lm.pooling_statistics = PoolingStatistics(probabilities, {})
+    whitenings = {
+        name: Whitening.fit(lm.encode(few, name, "sif", progress=progress))
+        for name in lm.pooled_representations
+    }
+    return PoolingStatistics(probabilities, whitenings)

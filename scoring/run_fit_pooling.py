@@ -1,0 +1,46 @@
+"""Fits what `--pooling=sif|whitened` know of text: tta-fit-pooling --help."""
+
+import sys
+from pathlib import Path
+
+from absl import flags
+
+import tta
+from tta import cli
+from tta.data.text import TextReader, expand_globs, sample_lines
+from tta.errors import InputError
+from tta.flags import fit_pooling as command_flags
+from tta.flags import scoring as scoring_flags
+from tta.scoring.pooling import STATISTICS, fit_pooling
+
+FLAGS = flags.FLAGS
+
+
+def main():
+    (model,) = FLAGS.model
+    path = Path(model) / STATISTICS
+    if not Path(model).is_dir():
+        raise InputError("no such model directory", model)
+    if path.exists() and not FLAGS.overwrite:
+        raise InputError("exists; pass --overwrite to replace it", path)
+    reader = TextReader(expand_globs(FLAGS.input_file))
+    lm = tta.load(model, **scoring_flags.load_options(FLAGS))
+    texts = sample_lines(reader, max(FLAGS.num_counted, FLAGS.num_whitening), FLAGS.seed)
+    # The sample keeps the order of the text in part.
+    texts = shuffled(texts, FLAGS.seed)
+    statistics = fit_pooling(lm, texts, FLAGS.num_whitening, progress=sys.stderr.isatty())
+    statistics.save(path)
+    print(path)
+
+
+def shuffled(texts, seed):
+    """The texts in an order that the seed decides."""
+    import numpy as np
+
+    return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))]
+
+
+if __name__ == "__main__":
+    command_flags.define()
+    flags.adopt_module_key_flags(command_flags)
+    cli.run(main)
