@@ -58,6 +58,13 @@ def _define_inputs():
         "Hypotheses per list in a tsv file of text<TAB>score, which does not say it.",
         lower_bound=1,
     )
+    flags.DEFINE_bool(
+        "rank_scores",
+        False,
+        "For lists without first-pass scores, the likeliest hypothesis first: take -ln(rank) as "
+        "the score, so that the order has a say. Without it they are reranked by the language "
+        "model alone.",
+    )
     _needs_dev("dev_reference_file")
     _needs_dev("dev_score_file")
 

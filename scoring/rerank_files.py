@@ -5,7 +5,7 @@ import gc
 import io
 import itertools
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from tta.scoring.error_rate import WordErrorRate
 from tta.scoring.mixture import split_lm_weights
 from tta.scoring.rerank_outputs import check_outputs, open_outputs, write_lists, write_scores
 from tta.scoring.rerank_systems import choose_systems
-from tta.scoring.reranking import ScoredLists, count_statistics
+from tta.scoring.reranking import ScoredLists, count_statistics, score_by_rank
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class RerankConfig:
     score_file: str | None = None
     dev_score_file: str | None = None
     beam_size: int | None = None
+    rank_scores: bool = False
     lm_weight: list | None = None
     length_bonus: float | None = None
     reduction: str | None = None
@@ -134,7 +135,12 @@ class _Part:
     @classmethod
     def read(cls, config, path, reference_file, score_file):
         nbest = read_nbest(path, config.format, reference_file, score_file, config.beam_size)
-        return cls(shown_path(path), nbest)
+        part = cls(shown_path(path), nbest)
+        if config.rank_scores:
+            if part.has_scores:
+                raise InputError("has scores: rank_scores is for lists without", part.path)
+            part.nbest = replace(nbest, lists=[score_by_rank(one) for one in nbest.lists])
+        return part
 
     @property
     def has_references(self):
@@ -241,6 +247,8 @@ def _write_curves(stream, format, dev, metric, systems):
 
 def _notes(config, dev, test, weights):
     """What a reader of the numbers has to know."""
+    if config.rank_scores:
+        yield "first-pass scores are -ln(rank), from the lists' own order"
     if not test.has_scores:
         yield (
             "no first-pass scores: reranked by the language model alone; "

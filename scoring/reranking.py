@@ -7,6 +7,7 @@ padded; an absent hypothesis scores -inf and is never selected. All scores are n
 is better; between equals the list's own order decides, so every selection is repeatable.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,6 +100,23 @@ class ScoredLists:
         if has_scores:
             first_pass = pad([np.array([h.score for h in hs], float) for hs in hypotheses])
         return cls(present, first_pass, lm, counts, words, has_scores)
+
+
+def score_by_rank(one):
+    """A list without scores -> the same with -ln(rank), from 1: the r-th hypothesis is taken to be
+    right 1/r as often as the first.
+
+    Args:
+        one: `NBestList`, the likeliest hypothesis first.
+
+    Returns:
+        `NBestList`.
+    """
+    scored = [
+        replace(hypothesis, score=-math.log(rank))
+        for rank, hypothesis in enumerate(one.hypotheses, start=1)
+    ]
+    return replace(one, hypotheses=tuple(scored))
 
 
 def pad(rows):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import re
 import runpy
 import subprocess
@@ -184,6 +185,35 @@ def test_without_dev_or_weights_it_guesses_and_says_so(nbest, model):
     assert "note: length_bonus not tuned but guessed" in report
 
 
+def test_rank_scores_give_the_order_a_say(nbest, tmp_path, model):
+    nbest.write_text(json.dumps(without(LISTS, "score")))
+    config = RerankConfig(
+        str(nbest),
+        rank_scores=True,
+        lm_weight=[0.25],
+        length_bonus=0.0,
+        reduction="sum",
+        output_file=str(tmp_path / "o"),
+    )
+    report = rerank_files(config)
+    assert "note: first-pass scores are -ln(rank), from the lists' own order" in report
+    assert "by the language model alone" not in report
+    one = json.loads((tmp_path / "o").read_text())["u1"]
+    # .75 * -ln(rank) + .25 * (-1 a known word, -5 an unknown one)
+    assert one["hyp_1"] == {
+        "score": pytest.approx(-0.75 * math.log(2) - 0.75),
+        "text": "the cat sat",
+    }
+    assert one["hyp_2"] == {"score": pytest.approx(-1.75), "text": "the kat sat"}
+
+
+def test_rank_scores_are_for_lists_without(nbest, model):
+    with pytest.raises(
+        InputError, match=r"lists\.json: has scores: rank_scores is for lists without"
+    ):
+        rerank_files(RerankConfig(str(nbest), rank_scores=True))
+
+
 def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "ref")))
     config = RerankConfig(
@@ -280,7 +310,7 @@ def test_help_shows_every_flag():
     names = "nbest_file dev_nbest_file reference_file dev_reference_file format score_file "
     names += "dev_score_file beam_size model lm_weight length_bonus reduction metric bleu_tokenize "
     names += "score_boundary_tokens long_sentences batch_tokens precision output_file scores_file "
-    names += "overwrite pll_variant curve_file report"
+    names += "overwrite pll_variant curve_file report rank_scores"
     for name in names.split():
         assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
 
