@@ -143,7 +143,9 @@ def make_trainer(info, vocabulary, output_dir):
             f"data has sentences of up to {info['max_seq_length']} tokens",
             FLAGS.config_file,
         )
-    config = config.replace(do_lower_case=info["lower_case"])
+    config = config.replace(
+        do_lower_case=info["lower_case"], log_normalizer_weight=FLAGS.log_normalizer_weight
+    )
     if FLAGS.dropout is not None:
         config = config.replace(
             hidden_dropout_prob=FLAGS.dropout, attention_probs_dropout_prob=FLAGS.dropout

@@ -24,7 +24,13 @@ mt=$nbest/mt_iwslt14_deen
 run run_rerank.py --bleu_tokenize=none \
   --nbest_file="$mt/test.nbest" --reference_file="$mt/test.ref" \
   --dev_nbest_file="$mt/dev.nbest" --dev_reference_file="$mt/dev.ref"
+hyporadise=$nbest/asr_hyporadise
+run run_rerank.py --rank_scores --nbest_file="$hyporadise/test_ls_clean.json" \
+  --dev_nbest_file="$hyporadise/test_ls_other.json"
+run run_rerank.py --rank_scores --nbest_file="$hyporadise/test_ls_other.json" \
+  --dev_nbest_file="$hyporadise/test_ls_clean.json"
 run run_rerank.py --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
 for pairs in stsb-en-dev.csv stsb-en-test.csv SICK_test_annotated.txt; do
   run run_sts.py --representation=context,embed --sts_file="$data/sts/$pairs"
+  run run_sts.py --representation=token --pooling=whitened --sts_file="$data/sts/$pairs"
 done

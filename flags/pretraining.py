@@ -77,6 +77,14 @@ def define():
         lower_bound=0.0,
         upper_bound=0.999,
     )
+    flags.DEFINE_float(
+        "log_normalizer_weight",
+        0.0,
+        "Weight in the loss of the squared log-normalizer, which keeps it near 0: then "
+        "--normalizer=learned scores without the sum over the vocabulary. 0.1 is usual; 0: exact "
+        "scores alone.",
+        lower_bound=0.0,
+    )
     flags.DEFINE_enum(
         "mixed_precision",
         "float32",

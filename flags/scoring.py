@@ -31,6 +31,13 @@ def define():
         "Precision of the model's products; bfloat16 is faster where the hardware has it, and "
         "rounds scores. It means nothing to models without matrix products, such as n-grams.",
     )
+    flags.DEFINE_enum(
+        "normalizer",
+        "exact",
+        ["exact", "learned"],
+        "exact: token scores are log-probabilities. learned: without the sum over the vocabulary, "
+        "faster, for models trained with --log_normalizer_weight, whose sum is near 1.",
+    )
     flags.adopt_module_key_flags(common)
 
 
@@ -61,7 +68,9 @@ def load_options(values):
     Args:
         values: the parsed `flags.FLAGS`.
     """
-    options = {"long_sentences": values.long_sentences, "precision": values.precision}
+    options = {
+        name: getattr(values, name) for name in ("long_sentences", "precision", "normalizer")
+    }
     if "pll_variant" in values:
         options["pll_variant"] = values.pll_variant
     if values.batch_tokens is not None:

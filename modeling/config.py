@@ -46,6 +46,8 @@ class ModelConfig:
         first_query_token_id: None, the first query is the position embedding alone (the paper);
             or a token's id, its embedding + position ([MASK] = 4 in the original code).
         model_type: which encoder; see `tta.modeling.encoders.ENCODERS`.
+        log_normalizer_weight: how much training kept the log-normalizer at 0; where it is above 0,
+            scores need no sum over the vocabulary.
         do_lower_case: whether the tokenizer lower-cases and strips accents.
 
     Raises:
@@ -65,6 +67,7 @@ class ModelConfig:
     layer_norm_eps: float = 1e-12
     first_query_token_id: int | None = None
     model_type: str = "tta"
+    log_normalizer_weight: float = 0.0
     do_lower_case: bool = True
 
     def __post_init__(self):
@@ -78,6 +81,8 @@ class ModelConfig:
         for name in ("initializer_range", "layer_norm_eps"):
             value = getattr(self, name)
             _require(0.0 < value < float("inf"), f"{name} must be positive", value)
+        value = self.log_normalizer_weight
+        _require(0.0 <= value < float("inf"), "log_normalizer_weight must be 0 or more", value)
         _require(
             self.hidden_size % self.num_attention_heads == 0,
             "hidden_size must be a multiple of num_attention_heads",

@@ -4,7 +4,11 @@ import keras
 from keras import ops
 
 from tta.modeling.layers import activation, dense
-from tta.modeling.losses import tied_cross_entropy, tied_log_probabilities
+from tta.modeling.losses import tied_cross_entropy, tied_log_probabilities, tied_logits
+
+# How a score is normalized: by the sum over the vocabulary, or not at all, by a model that learned
+# to keep the logarithm of that sum at 0.
+NORMALIZERS = {"exact": tied_log_probabilities, "learned": tied_logits}
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -59,24 +63,25 @@ class TiedSoftmaxHead(keras.layers.Layer):
         logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
         return ops.cast(logits, "float32") + self.bias
 
-    def log_probabilities(self, hidden_states, table, targets):
+    def log_probabilities(self, hidden_states, table, targets, normalizer="exact"):
         """Natural log-probability of one token a position, without all logits in memory.
 
         Args:
             hidden_states: [B, T, D].
             table: [V, D].
             targets: [B, T] int32.
+            normalizer: one of `NORMALIZERS`.
 
         Returns:
             [B, T] float32.
         """
         features = self._rows(hidden_states)
-        result = tied_log_probabilities(
+        result = NORMALIZERS[normalizer](
             features, table, ops.convert_to_tensor(self.bias), ops.reshape(targets, (-1,))
         )
         return ops.reshape(result, ops.shape(targets))
 
-    def cross_entropy(self, hidden_states, table, targets, weights):
+    def cross_entropy(self, hidden_states, table, targets, weights, log_normalizer_weight=0.0):
         """-sum(weights * log-probabilities of the targets), made for training.
 
         Args:
@@ -84,6 +89,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
             table: [V, D].
             targets: [B, T] int32.
             weights: [B, T] float32; 0 leaves a position out.
+            log_normalizer_weight: see `tied_cross_entropy`.
 
         Returns:
             [] float32, natural log.
@@ -94,6 +100,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
             self.bias,
             ops.reshape(targets, (-1,)),
             ops.reshape(weights, (-1,)),
+            log_normalizer_weight,
         )
 
     def _rows(self, hidden_states):

@@ -34,8 +34,24 @@ def tied_log_probabilities(features, table, bias, targets):
     return ops.concatenate(scores)
 
 
-def tied_cross_entropy(features, table, bias, targets, weights):
+def tied_logits(features, table, bias, targets):
+    """features table^T + bias at the targets alone: a dot product a token instead of V.
+
+    They are log-probabilities where the log-normalizer, log sum exp over the vocabulary, is 0: a
+    model learns to keep it there by `tied_cross_entropy`'s `log_normalizer_weight`.
+
+    Arguments and result as `tied_log_probabilities`.
+    """
+    rows = ops.take(table, targets, axis=0)  # [M, D]
+    products = ops.cast(features, "float32") * ops.cast(rows, "float32")
+    return ops.sum(products, axis=-1) + ops.take(bias, targets, axis=0)
+
+
+def tied_cross_entropy(features, table, bias, targets, weights, log_normalizer_weight=0.0):
     """-sum(weights * log softmax(features table^T + bias) at the targets), made for training.
+
+    With a `log_normalizer_weight`, that times sum(weights * log_normalizer^2) is added, which keeps
+    the log-normalizer near 0 (Devlin et al., 2014, "Fast and robust neural network joint models").
 
     The gradients are computed along with the loss, one part of the rows at a time, so
     that the logits are neither kept for the backward pass nor computed twice.
@@ -46,6 +62,7 @@ def tied_cross_entropy(features, table, bias, targets, weights):
         bias: [V] float32.
         targets: [M] int32.
         weights: [M] float32; takes no gradient.
+        log_normalizer_weight: float, 0 or more.
 
     Returns:
         [] float32, natural log.
@@ -63,9 +80,14 @@ def tied_cross_entropy(features, table, bias, targets, weights):
             exponentials = ops.exp(logits - highest)
             normalizer = ops.sum(exponentials, axis=-1, keepdims=True)
             log_normalizer = (highest + ops.log(normalizer))[:, 0]
-            total += ops.sum(weight * (log_normalizer - _pick(logits, targets[part])))
+            loss_of_rows = log_normalizer - _pick(logits, targets[part])
             # d loss / d logits = weight * softmax here; minus weight * onehot(target) below.
-            softmax = ops.cast(exponentials * (weight[:, None] / normalizer), x.dtype)
+            slope = weight
+            if log_normalizer_weight:
+                loss_of_rows += log_normalizer_weight * ops.square(log_normalizer)
+                slope = weight * (1.0 + 2.0 * log_normalizer_weight * log_normalizer)
+            total += ops.sum(weight * loss_of_rows)
+            softmax = ops.cast(exponentials * (slope[:, None] / normalizer), x.dtype)
             of_features.append(ops.matmul(softmax, compute_table))
             of_table += ops.cast(ops.matmul(ops.transpose(softmax), x), "float32")
             of_bias += ops.sum(ops.cast(softmax, "float32"), axis=0)

@@ -7,7 +7,7 @@ import keras
 from tta.errors import InputError
 from tta.modeling.config import ModelConfig
 from tta.modeling.encoders import ENCODERS
-from tta.modeling.heads import TiedSoftmaxHead
+from tta.modeling.heads import NORMALIZERS, TiedSoftmaxHead
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -48,6 +48,7 @@ class LanguageModel(keras.Model):
             name="head",
             dtype=dtype,
         )
+        self.normalizer = "exact"
         self.encoder.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
@@ -73,12 +74,41 @@ class LanguageModel(keras.Model):
     def log_probabilities(self, inputs, targets, training=None):
         """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32."""
         hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        return self.head.log_probabilities(hidden_states, self.token_table, targets)
+        return self.log_probabilities_at(hidden_states, targets)
+
+    def log_probabilities_at(self, hidden_states, targets):
+        """As `log_probabilities`, from the last layer's output [B, T, D]."""
+        return self.head.log_probabilities(
+            hidden_states, self.token_table, targets, self.normalizer
+        )
 
     def cross_entropy(self, inputs, targets, weights, training=None):
-        """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: []."""
+        """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: [].
+
+        The config's `log_normalizer_weight` adds what keeps the log-normalizer near 0.
+        """
         hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        return self.head.cross_entropy(hidden_states, self.token_table, targets, weights)
+        return self.head.cross_entropy(
+            hidden_states, self.token_table, targets, weights, self.config.log_normalizer_weight
+        )
+
+    def normalize_by(self, normalizer):
+        """Sets `normalizer`.
+
+        Args:
+            normalizer: "exact", or "learned" for a dot product a token instead of V.
+
+        Raises:
+            InputError: "learned", but the model was not trained for it.
+        """
+        if normalizer not in NORMALIZERS:
+            raise ValueError(f"normalizer must be exact or learned, not {normalizer!r}")
+        if normalizer == "learned" and not self.config.log_normalizer_weight:
+            raise InputError(
+                "the model has no learned normalizer: its config's log_normalizer_weight is 0, see "
+                "run_pretraining.py --log_normalizer_weight"
+            )
+        self.normalizer = normalizer
 
     def named_weights(self):
         """{"encoder/embeddings/token_table": Variable, ...}: every trained weight by its path."""

@@ -166,7 +166,7 @@ class MaskedLanguageModeling(Objective):
 
         def score_position(t, scores):
             state = self._masked_state(model, inputs, pll_variant, t)
-            score = model.head.log_probabilities(state, model.token_table, _at(t, ids))  # [B, 1]
+            score = model.log_probabilities_at(state, _at(t, ids))  # [B, 1]
             return ops.where(ops.arange(ops.shape(ids)[1]) == t, score, scores)
 
         zeros = ops.zeros(ops.shape(ids), "float32")

@@ -24,6 +24,7 @@ OPTIONS = (
     "long_sentences",
     "batch_tokens",
     "pll_variant",
+    "normalizer",
 )
 
 BUILT_IN_NAME = "small"

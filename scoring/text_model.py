@@ -70,6 +70,8 @@ class TextModel(Scorer):
         pll_variant: what a piece's score is computed from: "original"; "within_word_l2r", without
             the later pieces of its word; "maskless" (biLM, BERT), with the piece itself in sight.
             See docs/scoring.md.
+        normalizer: "exact"; or "learned", without the sum over the vocabulary, for models that were
+            trained with a `log_normalizer_weight`.
 
     Attributes:
         model: the Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
@@ -86,6 +88,7 @@ class TextModel(Scorer):
         long_sentences="window",
         batch_tokens=4096,
         pll_variant="original",
+        normalizer="exact",
     ):
         if long_sentences not in ("window", "refuse"):
             raise ValueError(f"long_sentences must be window or refuse, not {long_sentences!r}")
@@ -98,6 +101,7 @@ class TextModel(Scorer):
         self.long_sentences = long_sentences
         self.batch_tokens = batch_tokens
         self.pll_variant = pll_variant
+        model.normalize_by(normalizer)
         self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
         if self.objective:
             self.objective.check_variant(pll_variant)
@@ -176,7 +180,8 @@ class TextModel(Scorer):
         return (
             f"model:{self.name}|type:{self.model.config.model_type}"
             f"|weights:{weights.hexdigest()[:8]}|vocab:{self.model.config.vocab_size}"
-            f"|pll:{self.pll_variant}|boundary_tokens:{boundary}|long:{self.long_sentences}"
+            f"|pll:{self.pll_variant}|normalizer:{self.model.normalizer}"
+            f"|boundary_tokens:{boundary}|long:{self.long_sentences}"
             f"|precision:{precision}|log:natural|version:{tta.__version__}"
         )
 

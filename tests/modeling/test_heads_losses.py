@@ -7,7 +7,12 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import randomize
 from tta.modeling.heads import TiedSoftmaxHead
-from tta.modeling.losses import NUM_PARTS, tied_cross_entropy, tied_log_probabilities
+from tta.modeling.losses import (
+    NUM_PARTS,
+    tied_cross_entropy,
+    tied_log_probabilities,
+    tied_logits,
+)
 
 D, V = 5, 13
 # Rows: fewer than the parts, as many, one more, and not a multiple of them.
@@ -64,6 +69,37 @@ def test_cross_entropy_and_its_gradients_equal_the_plain_formula(rows):
     _, plain = value_and_gradients(plain_loss, features, table, bias, targets, weights)
     for found, wanted in zip(gradients, plain, strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_log_normalizer_weight_adds_its_square_and_gradients(rows):
+    def penalized(features, table, bias, targets, weights):
+        return tied_cross_entropy(features, table, bias, targets, weights, 0.7)
+
+    def plain(features, table, bias, targets, weights):
+        logits = features @ tf.transpose(table) + bias
+        square = tf.reduce_logsumexp(logits, axis=-1) ** 2
+        return plain_loss(features, table, bias, targets, weights) + 0.7 * tf.reduce_sum(
+            weights * square
+        )
+
+    arguments = case(rows)
+    value, gradients = value_and_gradients(penalized, *arguments)
+    expected, wanted = value_and_gradients(plain, *arguments)
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for one, other in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_logits_at_the_targets_equal_numpy():
+    features, table, bias, targets, _ = case(37)
+    logits = features.numpy() @ table.numpy().T + bias.numpy()
+    expected = np.take_along_axis(logits, targets.numpy()[:, None], 1)[:, 0]
+    found = tied_logits(features, table, bias, targets)
+    assert found.dtype == tf.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    rounded = tied_logits(tf.cast(features, tf.bfloat16), table, bias, targets)
+    np.testing.assert_allclose(rounded, expected, atol=0.1)
 
 
 def test_gradients_in_bfloat16_are_near_those_in_float32():

@@ -119,6 +119,37 @@ def test_it_lowers_a_model_s_loss(name):
     assert losses[-1] < 0.2 * losses[0]
 
 
+@pytest.mark.parametrize("weight", [0.0, 3.0])
+def test_a_log_normalizer_weight_keeps_the_log_normalizer_at_zero(weight):
+    model, inputs = tiny_model(log_normalizer_weight=weight), batch([7, 5, 3])
+    targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
+    optimizer, variables = (
+        BertAdamW(WarmupLinearDecay(0.02, 3, 150), weight_decay=0.0),
+        model.trainable_variables,
+    )
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = model.cross_entropy(inputs, targets, weights, training=True)
+        gradients = tape.gradient(loss, [v.value for v in variables])
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+
+    optimizer.build(variables)
+    for _ in range(150):
+        step()
+    logits = np.asarray(model(inputs)["logits"], np.float64)
+    log_normalizers = np.log(np.exp(logits).sum(axis=-1))[inputs["padding_mask"]]
+    assert (np.abs(log_normalizers).max() < 0.3) == bool(weight), log_normalizers
+    if weight:
+        model.normalize_by("learned")
+        learned = np.array(model.log_probabilities(inputs, targets))
+        model.normalize_by("exact")
+        exact = np.array(model.log_probabilities(inputs, targets))
+        real = inputs["padding_mask"]
+        np.testing.assert_allclose(learned[real], exact[real] + log_normalizers, atol=1e-4)
+
+
 @pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
 def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(shape):
     rng = np.random.default_rng(2)

@@ -107,7 +107,7 @@ def test_the_first_representation_is_context(lm):
 def test_a_causal_model_has_no_cls(tmp_path):
     lm = tta.load(write_model_directory(tmp_path, CONFIG.replace(model_type="unilm")))
     assert lm.representations == ("context", "embed", "token", "eos")
-    with pytest.raises(InputError, match="must be context or embed or eos, not 'cls'"):
+    with pytest.raises(InputError, match="must be context or embed or token or eos, not 'cls'"):
         lm.encode(["the cat"], "cls")
 
 
@@ -299,3 +299,21 @@ def test_maskless_is_for_models_that_see_their_own_tokens(tmp_path, directory):
     ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "##s", "[EOS]"]]
     assert lm.score(["the cats"])[0] == pytest.approx(plain_scores(lm, ids).sum(), abs=1e-5)
     assert "|pll:maskless|" in lm.signature
+
+
+def test_a_learned_normalizer_is_for_models_that_learned_it(tmp_path):
+    plain = write_model_directory(tmp_path / "plain")
+    with pytest.raises(InputError, match="the model has no learned normalizer: its config's"):
+        tta.load(plain, normalizer="learned")
+    with pytest.raises(ValueError, match="exact or learned, not 'none'"):
+        tta.load(plain, normalizer="none")
+    learned = write_model_directory(tmp_path / "learned", CONFIG.replace(log_normalizer_weight=0.1))
+    texts = ["the cat sat .", "dogs"]
+    lm = tta.load(learned, normalizer="learned")
+    assert "|normalizer:learned|" in lm.signature
+    for text, scores in zip(texts, lm.score_tokens(texts), strict=True):
+        (ids,) = lm.tokenizer.encode_with_specials([text])
+        inputs = {"input_ids": ids[None], "padding_mask": np.ones((1, len(ids)), bool)}
+        logits = np.asarray(lm.model(inputs)["logits"])[0]
+        expected = logits[np.arange(len(ids)), ids][1:-1]
+        np.testing.assert_allclose(scores.log_probabilities, expected, atol=1e-4)
