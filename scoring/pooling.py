@@ -13,15 +13,13 @@ Neither needs labels; what they need to know of text in general is in the model 
 V vocabulary, D vector size, N sentences.
 """
 
-import io
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from tta.data.files import open_output
 from tta.errors import InputError
 
 POOLINGS = ("mean", "sif", "whitened")
@@ -87,20 +85,21 @@ class PoolingStatistics:
         """How much each piece counts in `sif`: [V] float32, 0 to 1."""
         return (SIF_A / (SIF_A + self.piece_probabilities)).astype(np.float32)
 
-    def save(self, path):
-        """Writes `pooling.npz`, complete or not at all; one that exists is replaced."""
+    def save(self, path, overwrite=False):
+        """Writes `pooling.npz`, complete or not at all.
+
+        Raises:
+            InputError: the file exists and `overwrite` is false, or it cannot be written.
+        """
+        with open_output(path, overwrite, binary=True) as file:
+            self.write(file)
+
+    def write(self, file):
+        """Writes the statistics to an open binary file."""
         arrays = {"piece_probabilities": self.piece_probabilities}
         for name, whitening in self.whitenings.items():
             arrays |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
-        path = Path(path)
-        partial = path.with_name(path.name + ".tmp")
-        try:
-            partial.write_bytes(buffer.getvalue())
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
+        np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, path, vocab_size, hidden_size):

@@ -7,6 +7,7 @@ from absl import flags
 
 import tta
 from tta import cli
+from tta.data.files import open_output
 from tta.data.text import TextReader, expand_globs, sample_lines
 from tta.errors import InputError
 from tta.flags import fit_pooling as command_flags
@@ -18,18 +19,16 @@ FLAGS = flags.FLAGS
 
 def main():
     (model,) = FLAGS.model
-    path = Path(model) / STATISTICS
     if not Path(model).is_dir():
         raise InputError("no such model directory", model)
-    if path.exists() and not FLAGS.overwrite:
-        raise InputError("exists; pass --overwrite to replace it", path)
     reader = TextReader(expand_globs(FLAGS.input_file))
-    lm = tta.load(model, **scoring_flags.load_options(FLAGS))
-    texts = sample_lines(reader, max(FLAGS.num_counted, FLAGS.num_whitening), FLAGS.seed)
-    # The sample keeps the order of the text in part.
-    texts = shuffled(texts, FLAGS.seed)
-    statistics = fit_pooling(lm, texts, FLAGS.num_whitening, progress=sys.stderr.isatty())
-    statistics.save(path)
+    path = Path(model) / STATISTICS
+    # Opened first: a name that cannot be written is told before the work and not after it.
+    with open_output(path, FLAGS.overwrite, binary=True) as file:
+        lm = tta.load(model, **scoring_flags.load_options(FLAGS))
+        texts = sample_lines(reader, max(FLAGS.num_counted, FLAGS.num_whitening), FLAGS.seed)
+        texts = shuffled(texts, FLAGS.seed)  # the sample keeps the order of the text in part
+        fit_pooling(lm, texts, FLAGS.num_whitening, sys.stderr.isatty()).write(file)
     print(path)
 
 
