@@ -108,6 +108,7 @@ def define():
     )
     common.define_boundary_tokens()
     common.define_seed()
+    flags.adopt_module_key_flags(common)
     flags.register_multi_flags_validator(
         ["num_warmup_steps", "num_train_steps"],
         lambda f: f["num_warmup_steps"] < f["num_train_steps"],
