@@ -31,6 +31,9 @@ FREE_TO_CHANGE = {
     "score_boundary_tokens",
 }
 
+# Batches over which the finished model's outputs are standardized.
+STANDARDIZING_BATCHES = 100
+
 
 def main():
     """Flags -> a trainer -> a model directory."""
@@ -50,7 +53,12 @@ def main():
         print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
         return
     from tta.modeling.model_directory import save_model
+    from tta.modeling.trainer import output_statistics
 
+    batches = trainer.epoch_batches(0)
+    trainer.model.standardize_outputs(
+        *output_statistics(trainer.model, batches, STANDARDIZING_BATCHES)
+    )
     vocabulary.save(output_dir / "vocab.txt", overwrite=True)
     save_model(trainer.model, output_dir, readme(info, trainer), FLAGS.weights_dtype)
     print(output_dir)
@@ -84,10 +92,10 @@ def check_flags(path):
     except (TypeError, ValueError):
         raise InputError("not the flags of a run", path) from None
     for name, value in flags_now().items():
-        if name not in FREE_TO_CHANGE and before.get(name) != value:
+        then = before.get(name, FLAGS[name].default)  # It may be younger than the run.
+        if name not in FREE_TO_CHANGE and then != value:
             raise InputError(
-                f"this run began with --{name}={before.get(name)}, not {value}; "
-                "choose another --output_dir",
+                f"this run began with --{name}={then}, not {value}; choose another --output_dir",
                 path,
             )
 

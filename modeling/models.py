@@ -3,6 +3,7 @@
 import dataclasses
 
 import keras
+import numpy as np
 
 from tta.errors import InputError
 from tta.modeling.config import ModelConfig
@@ -109,6 +110,23 @@ class LanguageModel(keras.Model):
                 "run_pretraining.py --log_normalizer_weight"
             )
         self.normalizer = normalizer
+
+    def standardize_outputs(self, mean, deviation):
+        """Gives the last layer's outputs mean 0 and deviation 1 in every dimension; scores stay.
+
+        What the last LayerNorm's scale and shift do to the outputs, the head's first product can
+        undo, so training leaves them anywhere: most often with a large common part, which makes all
+        cosines near 1. Here they are chosen, and the head is changed to match.
+
+        Args:
+            mean, deviation: [D], of the outputs as they are, over many tokens.
+        """
+        norm, dense = self.encoder.blocks[-1].feed_forward_norm.norm, self.head.transform_dense
+        kernel = np.asarray(dense.kernel, np.float64)  # [D, D]
+        dense.bias.assign(np.asarray(dense.bias) + mean @ kernel)
+        dense.kernel.assign(deviation[:, None] * kernel)
+        norm.gamma.assign(np.asarray(norm.gamma) / deviation)
+        norm.beta.assign((np.asarray(norm.beta) - mean) / deviation)
 
     def named_weights(self):
         """{"encoder/embeddings/token_table": Variable, ...}: every trained weight by its path."""

@@ -1,5 +1,6 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, and going on from them."""
 
+import itertools
 import re
 import signal
 import time
@@ -11,6 +12,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from tta.errors import InputError
+from tta.modeling.objectives import inner_weights
 
 # What `tta.data.pipeline` makes.
 BATCH = {
@@ -124,6 +126,36 @@ def _read(batches, name):
     except tf.errors.OpError as error:
         rule = error.message.splitlines()[0]
         raise InputError(f"a {name} shard is truncated or damaged: {rule}") from None
+
+
+def output_statistics(model, batches, max_batches):
+    """Mean and standard deviation of the last layer's outputs over the tokens of some batches.
+
+    Args:
+        model: `LanguageModel`.
+        batches: iterable of batches, as `tta.data.pipeline` makes.
+        max_batches: read no more than these.
+
+    Returns:
+        ([D], [D]) float64; boundary tokens are left out.
+    """
+
+    @tf.function(input_signature=[BATCH], autograph=False)
+    def sums(batch):
+        outputs = tf.cast(model.encode(batch, training=False)["hidden_states"], tf.float32)
+        weights = inner_weights(batch["padding_mask"])[..., None]
+        return (
+            tf.reduce_sum(weights),
+            tf.reduce_sum(weights * outputs, [0, 1]),
+            tf.reduce_sum(weights * outputs**2, [0, 1]),
+        )
+
+    count, total, squares = 0.0, 0.0, 0.0
+    for batch in itertools.islice(_read(batches, "training"), max_batches):
+        n, first, second = (np.float64(value) for value in sums(batch))
+        count, total, squares = count + n, total + first, squares + second
+    mean = total / count
+    return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
 
 
 @dataclass(eq=False)

@@ -316,8 +316,13 @@ def test_a_run_may_start_from_a_trained_model(refusals, folder):
     before, after = (
         weights(folder / name / "model.weights.h5") for name in ("refused", "from_model")
     )
+    # The last outputs are standardized anew, from weights that were rounded to float16.
+    standardized = ("layer_0/feed_forward_norm/norm/", "head/transform/")
     for name in before:
-        np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+        if any(part in name for part in standardized):
+            np.testing.assert_allclose(after[name], before[name], atol=0.01, err_msg=name)
+        else:
+            np.testing.assert_array_equal(after[name], before[name], err_msg=name)
 
 
 def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):

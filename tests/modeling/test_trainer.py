@@ -16,7 +16,7 @@ from tta.errors import InputError
 from tta.modeling.models import LanguageModel
 from tta.modeling.objectives import LanguageAutoencoding
 from tta.modeling.optimization import BertAdamW, WarmupLinearDecay
-from tta.modeling.trainer import Trainer, TrainerConfig, evaluate
+from tta.modeling.trainer import Trainer, TrainerConfig, evaluate, output_statistics
 
 NUM_STEPS = 23
 SENTENCES = sentences(60)  # An epoch is 9 batches of at most 100 tokens.
@@ -296,3 +296,21 @@ def test_tensorboard_gets_loss_rate_and_evaluation(shard, tmp_path):
         "heldout/pseudo_perplexity_mean",
         "heldout/pseudo_perplexity_median",
     }
+
+
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+def test_standardized_outputs_have_mean_zero_and_deviation_one_and_scores_stay(model_type):
+    model = tiny_model(num_hidden_layers=2, model_type=model_type)
+    batches = [batch([7, 11, 3], seed=i) for i in range(9)]
+    before = [np.asarray(model(one)["logits"]) for one in batches]
+    model.standardize_outputs(*output_statistics(model, batches, 8))
+    inner = [
+        np.asarray(model(one)["hidden_states"])[row, 1 : length - 1]
+        for one in batches[:8]
+        for row, length in enumerate([7, 11, 3])
+    ]
+    outputs = np.concatenate(inner)
+    np.testing.assert_allclose(outputs.mean(axis=0), 0.0, atol=1e-4)
+    np.testing.assert_allclose(outputs.std(axis=0), 1.0, atol=1e-4)
+    for one, logits in zip(batches, before, strict=True):
+        np.testing.assert_allclose(np.asarray(model(one)["logits"]), logits, atol=2e-4)
