@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import tta
 from tests.scoring.model_server import ModelServer
-from tests.tiny import CONFIG, write_model_directory
+from tests.tiny import CONFIG, make_model, write_model_directory
 from tta.errors import InputError
 from tta.scoring import export as export_module
 from tta.scoring.export import export
@@ -357,5 +357,5 @@ def test_other_models_are_refused(tmp_path):
 
 def test_a_model_without_a_vocabulary_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"has no vocab.txt"):
-        export(TextModel(None, None), tmp_path / "1")
+        export(TextModel(make_model(), None), tmp_path / "1")
     assert list(tmp_path.iterdir()) == []
