@@ -31,8 +31,11 @@ FREE_TO_CHANGE = {
     "score_boundary_tokens",
 }
 
-# Batches over which the finished model's outputs are standardized.
+# Batches over which the finished model's outputs are standardized, pieces are counted to see which
+# are frequent, and the log-normalizer of a model to start from is averaged.
 STANDARDIZING_BATCHES = 100
+COUNTING_BATCHES = 300
+CENTERING_BATCHES = 5
 
 
 def main():
@@ -126,7 +129,7 @@ def make_trainer(info, vocabulary, output_dir):
     from tta.modeling.models import LanguageModel
     from tta.modeling.objectives import OBJECTIVES
     from tta.modeling.optimization import OPTIMIZERS, WarmupLinearDecay
-    from tta.modeling.trainer import Trainer, TrainerConfig
+    from tta.modeling.trainer import Trainer, TrainerConfig, mean_log_normalizer
 
     keras.utils.set_random_seed(FLAGS.seed)
     if FLAGS.deterministic:
@@ -151,26 +154,12 @@ def make_trainer(info, vocabulary, output_dir):
             f"data has sentences of up to {info['max_seq_length']} tokens",
             FLAGS.config_file,
         )
-    config = config.replace(
-        do_lower_case=info["lower_case"], log_normalizer_weight=FLAGS.log_normalizer_weight
-    )
+    config = config.replace(do_lower_case=info["lower_case"])
+    if FLAGS.log_normalizer_weight is not None:
+        config = config.replace(log_normalizer_weight=FLAGS.log_normalizer_weight)
     if FLAGS.dropout is not None:
         config = config.replace(
             hidden_dropout_prob=FLAGS.dropout, attention_probs_dropout_prob=FLAGS.dropout
-        )
-    strategy = tf.distribute.get_strategy()
-    with strategy.scope():
-        model = LanguageModel(
-            config, dtype="mixed_bfloat16" if FLAGS.mixed_precision == "bfloat16" else "float32"
-        )
-        if FLAGS.init_checkpoint:
-            start_from(Path(FLAGS.init_checkpoint), model, vocabulary)
-        optimizer = OPTIMIZERS[FLAGS.optimizer](
-            WarmupLinearDecay(FLAGS.learning_rate, FLAGS.num_warmup_steps, FLAGS.num_train_steps),
-            FLAGS.adam_beta_1,
-            FLAGS.adam_beta_2,
-            weight_decay=FLAGS.weight_decay,
-            global_clipnorm=FLAGS.clip_norm,
         )
     train = shard_paths(FLAGS.input_dir, info, "train")
     heldout = shard_paths(FLAGS.input_dir, info, "heldout")
@@ -179,13 +168,35 @@ def make_trainer(info, vocabulary, output_dir):
         "max_length": info["max_seq_length"],
         "pad_id": vocabulary.pad_id,
     }
+
+    def epoch_batches(epoch):
+        return pipeline.train_batches(train, **shape, seed=FLAGS.seed, epoch=epoch)
+
+    strategy = tf.distribute.get_strategy()
+    with strategy.scope():
+        model = LanguageModel(
+            config,
+            dtype="mixed_bfloat16" if FLAGS.mixed_precision == "bfloat16" else "float32",
+            sampler=make_sampler(vocabulary, epoch_batches(0)),
+        )
+        if FLAGS.init_checkpoint:
+            start_from(Path(FLAGS.init_checkpoint), model, vocabulary)
+            if config.log_normalizer_weight:
+                # It was free until now; training would be long in moving it by small steps.
+                few = epoch_batches(0).take(CENTERING_BATCHES)
+                model.shift_log_normalizer(-mean_log_normalizer(model, few))
+        optimizer = OPTIMIZERS[FLAGS.optimizer](
+            WarmupLinearDecay(FLAGS.learning_rate, FLAGS.num_warmup_steps, FLAGS.num_train_steps),
+            FLAGS.adam_beta_1,
+            FLAGS.adam_beta_2,
+            weight_decay=FLAGS.weight_decay,
+            global_clipnorm=FLAGS.clip_norm,
+        )
     return Trainer(
         model,
         optimizer,
         objective,
-        epoch_batches=lambda epoch: pipeline.train_batches(
-            train, **shape, seed=FLAGS.seed, epoch=epoch
-        ),
+        epoch_batches,
         heldout_batches=(lambda: pipeline.eval_batches(heldout, **shape)) if heldout else None,
         output_dir=output_dir,
         config=TrainerConfig(
@@ -198,6 +209,22 @@ def make_trainer(info, vocabulary, output_dir):
         ),
         strategy=strategy,
     )
+
+
+def make_sampler(vocabulary, batches):
+    """The `PieceSampler` that --num_sampled_pieces asks for, or None."""
+    from tta.modeling.sampled_softmax import PieceSampler
+    from tta.modeling.trainer import piece_counts
+
+    size = FLAGS.num_sampled_pieces
+    if not size:
+        return None
+    if not 3 <= size < len(vocabulary):
+        raise InputError(
+            f"--num_sampled_pieces must be 3 to {len(vocabulary) - 1}, or 0 for all, not {size}"
+        )
+    counts = piece_counts(batches.take(COUNTING_BATCHES), len(vocabulary))
+    return PieceSampler(counts, size, FLAGS.seed)
 
 
 def start_from(directory, model, vocabulary):

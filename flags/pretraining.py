@@ -79,11 +79,19 @@ def define():
     )
     flags.DEFINE_float(
         "log_normalizer_weight",
-        0.0,
+        None,
         "Weight in the loss of the squared log-normalizer, which keeps it near 0: then "
         "--normalizer=learned scores without the sum over the vocabulary. 0.1 is usual; 0: exact "
-        "scores alone.",
+        "scores alone. Default: the config's.",
         lower_bound=0.0,
+    )
+    flags.DEFINE_integer(
+        "num_sampled_pieces",
+        0,
+        "Word pieces that a step's softmax is computed over: two thirds are the most frequent, one "
+        "third is drawn anew and stands for all others. Steps take half the time with a fifth of "
+        "the vocabulary. 0: all. Evaluation is always over all.",
+        lower_bound=0,
     )
     flags.DEFINE_enum(
         "mixed_precision",

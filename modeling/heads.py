@@ -5,6 +5,7 @@ from keras import ops
 
 from tta.modeling.layers import activation, dense
 from tta.modeling.losses import tied_cross_entropy, tied_log_probabilities, tied_logits
+from tta.modeling.sampled_softmax import sampled_cross_entropy
 
 # How a score is normalized: by the sum over the vocabulary, or not at all, by a model that learned
 # to keep the logarithm of that sum at 0.
@@ -23,6 +24,8 @@ class TiedSoftmaxHead(keras.layers.Layer):
         hidden_act: "gelu", "gelu_tanh" or "relu".
         initializer_range: standard deviation of the kernel at the start.
         layer_norm_eps: epsilon of the LayerNorm.
+        sampler: `PieceSampler`; training then takes the softmax over the pieces that it draws.
+            None: over all.
 
     Call:
         hidden_states: [B, T, D].
@@ -33,9 +36,16 @@ class TiedSoftmaxHead(keras.layers.Layer):
     """
 
     def __init__(
-        self, vocab_size, hidden_act="gelu", initializer_range=0.02, layer_norm_eps=1e-12, **kwargs
+        self,
+        vocab_size,
+        hidden_act="gelu",
+        initializer_range=0.02,
+        layer_norm_eps=1e-12,
+        sampler=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
+        self.sampler = sampler
         self.vocab_size = vocab_size
         self.hidden_act = hidden_act
         self.initializer_range = initializer_range
@@ -84,6 +94,8 @@ class TiedSoftmaxHead(keras.layers.Layer):
     def cross_entropy(self, hidden_states, table, targets, weights, log_normalizer_weight=0.0):
         """-sum(weights * log-probabilities of the targets), made for training.
 
+        With a `sampler`, an estimate of it.
+
         Args:
             hidden_states: [B, T, D].
             table: [V, D].
@@ -94,14 +106,16 @@ class TiedSoftmaxHead(keras.layers.Layer):
         Returns:
             [] float32, natural log.
         """
-        return tied_cross_entropy(
+        arguments = (
             self._rows(hidden_states),
             table,
             self.bias,
             ops.reshape(targets, (-1,)),
             ops.reshape(weights, (-1,)),
-            log_normalizer_weight,
         )
+        if self.sampler is None:
+            return tied_cross_entropy(*arguments, log_normalizer_weight)
+        return sampled_cross_entropy(*arguments, self.sampler, log_normalizer_weight)
 
     def _rows(self, hidden_states):
         """[B, T, D] -> transformed [B * T, D]."""

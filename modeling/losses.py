@@ -28,7 +28,7 @@ def tied_log_probabilities(features, table, bias, targets):
     """
     table = ops.cast(table, features.dtype)
     scores = []
-    for part in _parts(features):
+    for part in parts(features):
         logits = _logits(features[part], table, bias)
         scores.append(_pick(logits, targets[part]) - ops.logsumexp(logits, axis=-1))
     return ops.concatenate(scores)
@@ -72,7 +72,7 @@ def tied_cross_entropy(features, table, bias, targets, weights, log_normalizer_w
     def loss(features, table, bias):
         compute_table = ops.cast(table, features.dtype)
         total, of_features, of_table, of_bias = 0.0, [], 0.0, 0.0
-        for part in _parts(features):
+        for part in parts(features):
             x, weight = features[part], weights[part]
             logits = _logits(x, compute_table, bias)
             # (An initial value, for Keras refuses the maximum of a part without rows.)
@@ -123,7 +123,7 @@ def _pick(logits, targets):
     return ops.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
 
 
-def _parts(x):
+def parts(x):
     """NUM_PARTS slices that cover the rows of x."""
     num_rows = ops.shape(x)[0]
     bounds = [num_rows * i // NUM_PARTS for i in range(NUM_PARTS + 1)]

@@ -4,6 +4,7 @@ import dataclasses
 
 import keras
 import numpy as np
+from keras import ops
 
 from tta.errors import InputError
 from tta.modeling.config import ModelConfig
@@ -20,6 +21,7 @@ class LanguageModel(keras.Model):
     Args:
         config: `ModelConfig`; its `model_type` names the encoder.
         dtype: float32, or "mixed_bfloat16" (weights and sums in float32, products in bfloat16).
+        sampler: `PieceSampler`, for a cheaper softmax in training; None, over all pieces.
 
     Call:
         inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}; for
@@ -33,7 +35,7 @@ class LanguageModel(keras.Model):
         ValueError: T is larger than `config.max_position_embeddings`.
     """
 
-    def __init__(self, config, dtype="float32", name="language_model"):
+    def __init__(self, config, dtype="float32", sampler=None, name="language_model"):
         if config.model_type not in ENCODERS:
             raise InputError(
                 f"model_type must be {' or '.join(ENCODERS)}, not {config.model_type!r}"
@@ -46,6 +48,7 @@ class LanguageModel(keras.Model):
             config.hidden_act,
             config.initializer_range,
             config.layer_norm_eps,
+            sampler,
             name="head",
             dtype=dtype,
         )
@@ -110,6 +113,10 @@ class LanguageModel(keras.Model):
                 "run_pretraining.py --log_normalizer_weight"
             )
         self.normalizer = normalizer
+
+    def shift_log_normalizer(self, by):
+        """Adds `by` to the log-normalizer of every position; log-probabilities stay."""
+        self.head.bias.assign_add(ops.full_like(self.head.bias, by))
 
     def standardize_outputs(self, mean, deviation):
         """Gives the last layer's outputs mean 0 and deviation 1 in every dimension; scores stay.

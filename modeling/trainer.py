@@ -158,6 +158,33 @@ def output_statistics(model, batches, max_batches):
     return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
 
 
+def mean_log_normalizer(model, batches):
+    """Mean of log sum exp(logits) over the real tokens of some batches: float, natural log."""
+    total, count = 0.0, 0
+    for batch in _read(batches, "training"):
+        logits = model(batch, training=False)["logits"]
+        values = tf.boolean_mask(tf.reduce_logsumexp(logits, axis=-1), batch["padding_mask"])
+        total, count = total + float(tf.reduce_sum(values)), count + int(tf.size(values))
+    return total / count
+
+
+def piece_counts(batches, vocab_size):
+    """How often each word piece occurs in some batches, padding left out.
+
+    Args:
+        batches: iterable of batches, as `tta.data.pipeline` makes.
+        vocab_size: V.
+
+    Returns:
+        [V] int64.
+    """
+    counts = np.zeros(vocab_size, np.int64)
+    for batch in _read(batches, "training"):
+        ids = batch["input_ids"].numpy()[batch["padding_mask"].numpy()]
+        counts += np.bincount(ids, minlength=vocab_size)
+    return counts
+
+
 @dataclass(eq=False)
 class Trainer:
     """Trains a model, and goes on from the last checkpoint wherever it was stopped.
