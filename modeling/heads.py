@@ -64,7 +64,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
         self.bias = self.add_weight((self.vocab_size,), "zeros", name="bias", autocast=False)
 
     def transform(self, hidden_states):
-        """[B, T, D] -> [B, T, D], ready for the product with the table."""
+        """[..., D] -> [..., D], ready for the product with the table."""
         hidden_states = ops.cast(hidden_states, self.compute_dtype)
         return self.transform_norm(activation(self.hidden_act)(self.transform_dense(hidden_states)))
 
@@ -73,7 +73,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
         logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
         return ops.cast(logits, "float32") + self.bias
 
-    def log_probabilities(self, hidden_states, table, targets, normalizer="exact"):
+    def log_probabilities(self, hidden_states, table, targets, normalizer="exact", wanted=None):
         """Natural log-probability of one token a position, without all logits in memory.
 
         Args:
@@ -81,15 +81,22 @@ class TiedSoftmaxHead(keras.layers.Layer):
             table: [V, D].
             targets: [B, T] int32.
             normalizer: one of `NORMALIZERS`.
+            wanted: [B, T] bool, the positions to compute; None is all.
 
         Returns:
-            [B, T] float32.
+            [B, T] float32, 0 where it is not wanted.
         """
-        features = self._rows(hidden_states)
+        shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
+        rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
+        if wanted is not None:
+            places = ops.nonzero(ops.reshape(wanted, (-1,)))[0]
+            rows, targets = ops.take(rows, places, axis=0), ops.take(targets, places)
         result = NORMALIZERS[normalizer](
-            features, table, ops.convert_to_tensor(self.bias), ops.reshape(targets, (-1,))
+            self.transform(rows), table, ops.convert_to_tensor(self.bias), targets
         )
-        return ops.reshape(result, ops.shape(targets))
+        if wanted is not None:
+            result = ops.scatter(places[:, None], result, (shape[0] * shape[1],))
+        return ops.reshape(result, shape)
 
     def cross_entropy(self, hidden_states, table, targets, weights, log_normalizer_weight=0.0):
         """-sum(weights * log-probabilities of the targets), made for training.

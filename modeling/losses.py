@@ -10,7 +10,7 @@ from keras import ops
 
 # The logits are made in this many parts, to hold an eighth of them at a time: a batch of 4,096
 # tokens and 16,000 pieces would take 262 MB in float32. It costs no time
-# (benchmarks/training_step.py).
+# (benchmarks/training_step.py, docs/performance.md).
 NUM_PARTS = 8
 
 
@@ -26,12 +26,23 @@ def tied_log_probabilities(features, table, bias, targets):
     Returns:
         [M] float32, natural log.
     """
-    table = ops.cast(table, features.dtype)
-    scores = []
-    for part in parts(features):
-        logits = _logits(features[part], table, bias)
-        scores.append(_pick(logits, targets[part]) - ops.logsumexp(logits, axis=-1))
-    return ops.concatenate(scores)
+    table, bias = ops.cast(table, features.dtype), ops.cast(bias, features.dtype)
+    target_logit, log_normalizers = 0.0, []
+    # Parts of the vocabulary, not of the rows: each row of the table is read once, and few rows
+    # are as fast as many.
+    for part in parts(table):
+        # (The bias in the type of the products: TensorFlow makes one operation of the two.)
+        logits = ops.add(ops.matmul(features, ops.transpose(table[part])), bias[part])
+        # (An initial value, for Keras refuses the maximum of no rows.)
+        highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
+        highest = ops.cast(highest, "float32")
+        normalizer = ops.sum(ops.exp(ops.cast(logits, "float32") - highest), axis=-1)
+        log_normalizers.append(highest[:, 0] + ops.log(normalizer))
+        place = targets - part.start
+        is_here = ops.logical_and(place >= 0, place < part.stop - part.start)
+        here = _pick(logits, ops.where(is_here, place, 0))
+        target_logit += ops.where(is_here, ops.cast(here, "float32"), 0.0)
+    return target_logit - ops.logsumexp(ops.stack(log_normalizers, axis=-1), axis=-1)
 
 
 def tied_logits(features, table, bias, targets):

@@ -75,15 +75,18 @@ class LanguageModel(keras.Model):
         words = {"word_ids": inputs["word_ids"]} if "word_ids" in inputs else {}
         return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training, **words)
 
-    def log_probabilities(self, inputs, targets, training=None):
-        """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32."""
-        hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        return self.log_probabilities_at(hidden_states, targets)
+    def log_probabilities(self, inputs, targets, wanted=None, training=None):
+        """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32.
 
-    def log_probabilities_at(self, hidden_states, targets):
+        At positions where `wanted` [B, T] bool is False it is not computed, and 0.
+        """
+        hidden_states = self.encode(inputs, training=training)["hidden_states"]
+        return self.log_probabilities_at(hidden_states, targets, wanted)
+
+    def log_probabilities_at(self, hidden_states, targets, wanted=None):
         """As `log_probabilities`, from the last layer's output [B, T, D]."""
         return self.head.log_probabilities(
-            hidden_states, self.token_table, targets, self.normalizer
+            hidden_states, self.token_table, targets, self.normalizer, wanted
         )
 
     def cross_entropy(self, inputs, targets, weights, training=None):

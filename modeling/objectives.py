@@ -43,7 +43,7 @@ class Objective:
         """
         raise NotImplementedError
 
-    def token_scores(self, model, inputs, pll_variant="original"):
+    def token_scores(self, model, inputs, pll_variant="original", wanted=None):
         """Natural log-probability of every token of a sentence.
 
         Args:
@@ -52,6 +52,8 @@ class Objective:
                 also "word_ids" [B, T] int32, the same at all pieces of a word and at no other
                 real token.
             pll_variant: one of `pll_variants`.
+            wanted: [B, T] bool, the tokens whose scores are asked for; None is all. The others
+                may cost nothing, and are 0 or their scores.
 
         Returns:
             [B, T] float32.
@@ -61,7 +63,7 @@ class Objective:
         """
         raise NotImplementedError
 
-    def token_states(self, model, inputs, pll_variant="original"):
+    def token_states(self, model, inputs, pll_variant="original", wanted=None):
         """The last layer's output at every token, made as its score is: from what it may see.
 
         Arguments and errors as `token_scores`.
@@ -106,11 +108,11 @@ class LanguageAutoencoding(Objective):
         """As `Objective.__call__`."""
         return batch, batch["input_ids"], ops.cast(batch["padding_mask"], "float32")
 
-    def token_scores(self, model, inputs, pll_variant="original"):
+    def token_scores(self, model, inputs, pll_variant="original", wanted=None):
         """As `Objective.token_scores`, each variant in one pass."""
         self.check_variant(pll_variant)
         inputs = self.seen(inputs, pll_variant)
-        return model.log_probabilities(inputs, inputs["input_ids"], training=False)
+        return model.log_probabilities(inputs, inputs["input_ids"], wanted, training=False)
 
     def seen(self, inputs, pll_variant="original"):
         """As `Objective.seen`; "word_ids", too, where by these the encoder knows the variant."""
@@ -157,22 +159,23 @@ class MaskedLanguageModeling(Objective):
         inputs = batch | {"input_ids": ops.where(weights > 0, replaced, ids)}
         return inputs, ids, weights
 
-    def token_scores(self, model, inputs, pll_variant="original"):
+    def token_scores(self, model, inputs, pll_variant="original", wanted=None):
         """As `Objective.token_scores`, a position at a time: memory as for one pass."""
         self.check_variant(pll_variant)
         ids = inputs["input_ids"]
         if pll_variant == "maskless":
-            return model.log_probabilities(self.seen(inputs), ids, training=False)
+            return model.log_probabilities(self.seen(inputs), ids, wanted, training=False)
 
         def score_position(t, scores):
             state = self._masked_state(model, inputs, pll_variant, t)
-            score = model.log_probabilities_at(state, _at(t, ids))  # [B, 1]
+            wanted_here = None if wanted is None else _at(t, wanted)
+            score = model.log_probabilities_at(state, _at(t, ids), wanted_here)  # [B, 1]
             return ops.where(ops.arange(ops.shape(ids)[1]) == t, score, scores)
 
         zeros = ops.zeros(ops.shape(ids), "float32")
-        return ops.fori_loop(0, ops.shape(ids)[1], score_position, zeros)
+        return _for_positions(ids, wanted, score_position, zeros)
 
-    def token_states(self, model, inputs, pll_variant="original"):
+    def token_states(self, model, inputs, pll_variant="original", wanted=None):
         """As `Objective.token_states`; each where its token is masked, a position at a time."""
         if pll_variant == "maskless":
             return super().token_states(model, inputs, pll_variant)
@@ -184,7 +187,7 @@ class MaskedLanguageModeling(Objective):
             return ops.where((ops.arange(shape[1]) == t)[:, None], state, states)
 
         zeros = ops.zeros((*shape, model.config.hidden_size), model.compute_dtype)
-        return ops.fori_loop(0, shape[1], keep_position, zeros)
+        return _for_positions(inputs["input_ids"], wanted, keep_position, zeros)
 
     def _masked_state(self, model, inputs, pll_variant, t):
         """The last layer's output at position t, where it is masked: [B, 1, D]."""
@@ -213,12 +216,23 @@ class CausalLanguageModeling(Objective):
         targets, is_target = (value[:, 1:] for value in (batch["input_ids"], batch["padding_mask"]))
         return inputs, targets, ops.cast(is_target, "float32")
 
-    def token_scores(self, model, inputs, pll_variant="original"):
+    def token_scores(self, model, inputs, pll_variant="original", wanted=None):
         """As `Objective.token_scores`; the begin token's is 0."""
         self.check_variant(pll_variant)
         before, targets, _ = self(self.seen(inputs))
-        scores = model.log_probabilities(before, targets, training=False)
+        wanted = None if wanted is None else wanted[:, 1:]
+        scores = model.log_probabilities(before, targets, wanted, training=False)
         return ops.pad(scores, [[0, 0], [1, 0]])
+
+
+def _for_positions(ids, wanted, body, initial):
+    """A loop over the T positions of ids [B, T], or those at which any sentence's is wanted."""
+    if wanted is None:
+        return ops.fori_loop(0, ops.shape(ids)[1], body, initial)
+    positions = ops.nonzero(ops.any(wanted, axis=0))[0]
+    return ops.fori_loop(
+        0, ops.shape(positions)[0], lambda i, x: body(ops.take(positions, i), x), initial
+    )
 
 
 def _at(t, x):

@@ -332,14 +332,15 @@ class TextModel(Scorer):
         if what not in self._compiled:
             import tensorflow as tf
 
+            from tta.scoring.frozen import frozen
+
             def scores(inputs, weights):
-                del weights
-                return self.token_scores(inputs)
+                return self.token_scores(inputs, weights > 0)
 
             def pooled(inputs, weights):
                 key = REPRESENTATIONS[what][0]
                 if key == "token_states":
-                    vectors = self.token_states(inputs)
+                    vectors = self.token_states(inputs, weights > 0)
                 elif key == "token_embeddings":
                     vectors = tf.gather(self.model.token_table.value, inputs["input_ids"])
                 else:
@@ -349,31 +350,33 @@ class TextModel(Scorer):
 
             work = scores if what == "scores" else pooled
             shape = [None, None]
-            self._compiled[what] = tf.function(
+            self._compiled[what] = frozen(
                 lambda ids, mask, weights: work({"input_ids": ids, "padding_mask": mask}, weights),
-                input_signature=[
+                [
                     tf.TensorSpec(shape, tf.int32),
                     tf.TensorSpec(shape, tf.bool),
                     tf.TensorSpec(shape, tf.float32),
                 ],
-                autograph=False,
             )
         return self._compiled[what]
 
-    def token_scores(self, inputs):
+    def token_scores(self, inputs, wanted=None):
         """The model's own part of scoring, in a graph or out of one.
 
         Args:
             inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}.
+            wanted: [B, T] bool, the tokens whose scores are asked for; None is all.
 
         Returns:
             [B, T] float32, natural log-probability of every token, by `pll_variant`.
         """
-        return self.objective.token_scores(self.model, self._with_words(inputs), self.pll_variant)
+        inputs = self._with_words(inputs)
+        return self.objective.token_scores(self.model, inputs, self.pll_variant, wanted)
 
-    def token_states(self, inputs):
+    def token_states(self, inputs, wanted=None):
         """As `token_scores`, the last layer's outputs that the scores are made of: [B, T, D]."""
-        return self.objective.token_states(self.model, self._with_words(inputs), self.pll_variant)
+        inputs = self._with_words(inputs)
+        return self.objective.token_states(self.model, inputs, self.pll_variant, wanted)
 
     def _with_words(self, inputs):
         if self.pll_variant != "within_word_l2r":

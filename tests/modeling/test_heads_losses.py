@@ -185,3 +185,21 @@ def test_head_equals_its_equation():
     weights["encoder/embeddings/token_table"] = table
     expected = numpy_tta.logits(weights, states.astype(np.float64))
     np.testing.assert_allclose(np.asarray(head(states, table)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("normalizer", ["exact", "learned"])
+def test_what_is_not_wanted_is_not_computed(normalizer):
+    head = TiedSoftmaxHead(V)
+    head.build((None, None, D))
+    randomize({v.path: v for v in head.trainable_variables})
+    rng = np.random.default_rng(0)
+    hidden_states, table = rng.normal(size=(3, 4, D)), rng.normal(size=(V, D))
+    hidden_states, table = hidden_states.astype(np.float32), table.astype(np.float32)
+    targets = rng.integers(0, V, (3, 4), dtype=np.int32)
+    everything = head.log_probabilities(hidden_states, table, targets, normalizer)
+    wanted = rng.random((3, 4)) < 0.5
+    hidden_states[~wanted] = np.nan  # it would show
+    found = head.log_probabilities(hidden_states, table, targets, normalizer, wanted)
+    np.testing.assert_allclose(found, np.where(wanted, everything, 0.0), atol=1e-5)
+    nothing = head.log_probabilities(hidden_states, table, targets, normalizer, wanted & False)
+    np.testing.assert_array_equal(nothing, np.zeros((3, 4)))

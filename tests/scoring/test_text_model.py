@@ -260,7 +260,10 @@ def test_within_word_l2r_scores_words_as_their_pieces_say(tmp_path, model_type):
             window = [TOKENS.index("[SOS]"), *ids[start:stop], TOKENS.index("[EOS]")]
             expected = within_word_scores(lm, model_type, window)
             np.testing.assert_allclose(
-                found[keep], expected[1:-1][keep.start - start : keep.stop - start], atol=1e-5
+                found[keep],
+                expected[1:-1][keep.start - start : keep.stop - start],
+                rtol=1e-5,
+                atol=1e-5,
             )
 
 
