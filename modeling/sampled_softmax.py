@@ -112,8 +112,8 @@ def sampled_cross_entropy(
                 at_target[:, None] * ops.cast(x, "float32"),
             ]
             of_biases += [ops.sum(ops.cast(softmax, "float32"), axis=0), at_target]
-        owners = [ids for part, pieces in zip(slices, draws) for ids in (pieces, targets[part])]
-        owners = ops.concatenate(owners)
+        pairs = zip(draws, slices, strict=True)
+        owners = ops.concatenate([x for pieces, part in pairs for x in (pieces, targets[part])])
         of_features = ops.concatenate(of_features)
         of_table = ops.segment_sum(ops.concatenate(of_rows), owners, table.shape[0])
         of_bias = ops.segment_sum(ops.concatenate(of_biases), owners, table.shape[0])

@@ -1,4 +1,4 @@
-"""A function of a model with the weights in it: faster, and deaf to later changes of the weights."""
+"""A compiled function with the weights in it: faster, and deaf to later changes of them."""
 
 
 def frozen(function, signature):
