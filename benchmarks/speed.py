@@ -36,6 +36,7 @@ def main(_):
     cases = speed_cases.ceilings() + speed_cases.engine(LIST, WORDS)
     if not FLAGS.quick:
         cases += speed_cases.growth(LIST, LENGTHS) + speed_cases.peers(LIST, WORDS)
+        cases += speed_cases.startup()
     times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
     results = ratios(times)
     print(format_times(times), format_ratios(results), sep="\n\n")
@@ -74,7 +75,7 @@ def ratios(times):
                     f"{size} {what} {other}", f"{size} {what} tta"
                 )
     results["learned_normalizer_speedup"] = faster("list rerank tta", "list learned tta")
-    for peer in ("bert_base", "gpt2_small", "kenlm"):
+    for peer in ("bert_base", "minicons", "gpt2_small", "kenlm"):
         results[f"{peer}_ratio"] = faster(f"list rerank {peer}", "list rerank tta")
     grown = faster(f"growth tta {LENGTHS[-1]}", f"growth tta {WORDS}")
     results["growth_over_tokens"] = grown and grown / ((LENGTHS[-1] + 2) / (WORDS + 2))

@@ -1,6 +1,8 @@
 """What benchmarks/speed.py times: the machine's ceiling, our models, and what else people use."""
 
 import importlib.util
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -39,12 +41,14 @@ def sentences(count, words, seed=0):
     return [" ".join(f"w{i}" for i in row) for row in ids]
 
 
-def text_model(model_type, precision):
+def text_model(model_type, precision, normalizer="exact"):
     """A model of the paper's size behind our engine, its weights random."""
     tokens = (*TTA_SPECIALS, *(f"w{i}" for i in range(len(TTA_SPECIALS), VOCAB_SIZE)))
-    config = ModelConfig(vocab_size=VOCAB_SIZE, model_type=model_type)
+    # (The weight lets "learned" be chosen, and changes nothing else.)
+    config = ModelConfig(vocab_size=VOCAB_SIZE, model_type=model_type, log_normalizer_weight=0.1)
     model = LanguageModel(config, dtype=PRECISIONS[precision])
-    return TextModel(model, Tokenizer(Vocabulary(tokens)), name=model_type)
+    tokenizer = Tokenizer(Vocabulary(tokens))
+    return TextModel(model, tokenizer, name=model_type, normalizer=normalizer)
 
 
 def flops_of(config, num_sentences, length, softmax):
@@ -63,9 +67,14 @@ def flops_of(config, num_sentences, length, softmax):
 def engine(list_size, words):
     """T-TA, biLM and uniLM through our engine: one sentence and a list, hidden states and scores.
 
-    Names: `list rerank tta bfloat16`.
+    And a T-TA's scores without the sum over the vocabulary. Names: `list rerank tta bfloat16`.
     """
     cases = []
+    texts = sentences(list_size, words)
+    for precision in PRECISIONS:
+        lm = text_model("tta", precision, "learned")
+        call = lambda lm=lm: lm.score(texts)  # noqa: E731
+        cases.append(Case(f"list learned tta {precision}", call))
     for model_type in MODELS:
         for precision in PRECISIONS:
             lm = text_model(model_type, precision)
@@ -105,11 +114,31 @@ def growth(list_size, lengths):
     return cases
 
 
+def startup():
+    """From a command to its first score, in processes of their own: imports, loading, one batch."""
+    root = Path(__file__).resolve().parent.parent
+
+    def case(name, *command):
+        def call():
+            subprocess.run([sys.executable, *command], cwd=root, check=True, capture_output=True)
+
+        return Case(f"startup {name}", call, rounds=SLOW_ROUNDS)
+
+    one = "import tta; tta.load().score(['the cat sat on the mat'])"
+    return [
+        case("first score", "-c", one),
+        case("rerank examples", "run_rerank.py", "--nbest_file=examples/asr.test.json"),
+        case("help", "run_rerank.py", "--help"),
+    ]
+
+
 def peers(list_size, words):
     """What people score a list with otherwise, each where its package is installed."""
     cases = []
     if importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"):
         cases += [_bert_base(list_size, words), _gpt2_small(list_size, words)]
+        if importlib.util.find_spec("minicons"):
+            cases.append(_minicons(list_size, words))
     if importlib.util.find_spec("kenlm"):
         cases.append(_kenlm(list_size, words))
     return cases
@@ -136,6 +165,28 @@ def _bert_base(list_size, words):
 
     return Case(
         "list rerank bert_base", lambda: score(ids), rounds=2, warm_up=lambda: score(ids[:1])
+    )
+
+
+def _minicons(list_size, words):
+    """The same through minicons, which masks and predicts on its own; words are whole pieces."""
+    from minicons.scorer import MaskedLMScorer
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    with tempfile.TemporaryDirectory() as folder:
+        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        pieces += [f"w{i}" for i in range(len(pieces), VOCAB_SIZE)]
+        path = Path(folder) / "vocab.txt"
+        path.write_text("\n".join(pieces) + "\n", encoding="utf-8")
+        BertTokenizer(str(path)).save_pretrained(folder)
+        BertForMaskedLM(BertConfig(vocab_size=VOCAB_SIZE)).save_pretrained(folder)
+        scorer = MaskedLMScorer(folder, "cpu")
+    texts = sentences(list_size, words)
+    return Case(
+        "list rerank minicons",
+        lambda: [scorer.sequence_score([text]) for text in texts],
+        rounds=1,
+        warm_up=lambda: scorer.sequence_score(texts[:1]),
     )
 
 
