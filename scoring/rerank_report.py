@@ -55,6 +55,62 @@ class Evaluation:
     differences: list
 
 
+@dataclass(frozen=True)
+class PartReport:
+    """One file of lists, dev or test.
+
+    Attributes:
+        path: the file, as messages name it.
+        num_lists, num_hypotheses, num_distinct: how many lists, texts in them, different texts.
+        evaluation: an `Evaluation`; None where the lists have no references or nothing is measured.
+    """
+
+    path: str
+    num_lists: int
+    num_hypotheses: int
+    num_distinct: int
+    evaluation: Evaluation | None
+
+    def row(self, name):
+        """The `Row` of that name."""
+        return next(row for row in self.evaluation.rows if row.name == name)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What reranking did; as `str`, what run_rerank.py prints.
+
+    Attributes:
+        test: `PartReport` of the lists that were reranked.
+        dev: `PartReport` of those that the weights were tuned on, or None.
+        names: what the models are called in rows, no two alike.
+        metric: `WordErrorRate` or `Bleu`, or None where nothing is measured.
+        notes: what a reader of the numbers has to know, lines of text.
+        signatures: what the numbers depend on, lines of text.
+    """
+
+    test: PartReport
+    dev: PartReport | None
+    names: list
+    metric: object
+    notes: list
+    signatures: list
+
+    def __str__(self):
+        lines = []
+        for part in filter(None, (self.dev, self.test)):
+            lines.append(
+                f"{part.path}: {part.num_lists:,} lists, {part.num_hypotheses:,} hypotheses, "
+                f"{part.num_distinct:,} distinct"
+            )
+            if part.evaluation is not None:
+                lines.append(format_table(part.evaluation.rows, self.metric))
+                lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
+                lines.append("")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, *self.signatures])
+
+
 def evaluate(models, statistics, metric, systems, compared=()):
     """Measures ways of picking a hypothesis, and how sure their gains are.
 
