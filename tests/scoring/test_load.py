@@ -104,7 +104,5 @@ def test_the_scorer_of_the_docs_works_as_it_stands(monkeypatch):
     assert lm.score(["the xyzzy", ""]).tolist() == pytest.approx([expected, 0.0])
     with pytest.raises(InputError, match="a unigram model has no sentence vectors"):
         lm.encode(["the"])
-    report = str(
-        rerank_files(RerankConfig("examples/asr.test.json"), ["unigram:examples/train.txt"])
-    )
+    report = rerank_files(RerankConfig("examples/asr.test.json"), ["unigram:examples/train.txt"])
     assert lm.signature in str(report)
