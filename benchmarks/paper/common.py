@@ -208,15 +208,22 @@ class Table:
         lines += [""] + [f"- {line}" for line in self.conditions]
         lines += [""] + [f"- {line}" for line in self.findings] if self.findings else []
         if self.compared:
-            found = self.disagreements()
-            lines += ["", "Where the paper's order does not hold here:"]
-            lines += ["", *(f"- {line}" for line in found)] if found else ["nowhere."]
+            pairs, found = self.disagreements()
+            lines += [
+                "",
+                f"Of {pairs} pairs of rows that both have, {len(found)} are in another order here"
+                + (":" if found else "."),
+            ]
+            lines += ["", *(f"- {line}" for line in found)] if found else []
         return "\n".join(lines) + "\n"
 
     def disagreements(self):
-        """Pairs of rows that stand the other way round than in the paper, as text."""
+        """How many pairs of rows can be compared with the paper's, and those that differ, as text.
+
+        What is equal in the paper or here has no order to differ.
+        """
         sign = 1 if self.higher_is_better else -1
-        lines = []
+        pairs, lines = 0, []
         for ours, theirs in self.compared.items():
             known = [
                 name
@@ -227,13 +234,14 @@ class Table:
                 for second in known[i + 1 :]:
                     paper = sign * (self.paper[first][theirs] - self.paper[second][theirs])
                     here = sign * (self.rows[first][ours] - self.rows[second][ours])
+                    pairs += 1
                     if paper * here < 0:
                         better, worse = (first, second) if here > 0 else (second, first)
                         lines.append(
                             f"{ours}: {better} ({number(self.rows[better][ours])}) is better than "
                             f"{worse} ({number(self.rows[worse][ours])})"
                         )
-        return lines
+        return pairs, lines
 
     def save(self):
         """Writes the table for results.py, and prints it."""

@@ -1,10 +1,10 @@
 """What tables 3 and 4 have in common: correlations of sentence similarity, model by model."""
 
-from itertools import islice
+import csv
 from pathlib import Path
 
 from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say
-from tta.data.files import iter_lines
+from tta.data.sts import read_sts
 from tta.scoring.sts_files import StsConfig, compare_files
 
 # What no table of the paper has: vectors that compare better than its protocol.
@@ -57,6 +57,7 @@ def _file(name):
         return path
 
     def write(stream):
-        stream.writelines(f"{line}\n" for line in islice(iter_lines(path), FLAGS.limit + 1))
+        pairs = read_sts(path)[: FLAGS.limit]
+        csv.writer(stream).writerows((pair.first, pair.second, pair.gold) for pair in pairs)
 
-    return cached(Path(FLAGS.output_dir, f"first-{FLAGS.limit}", Path(path).name), write)
+    return cached(Path(FLAGS.output_dir, f"first-{FLAGS.limit}", f"{Path(path).stem}.csv"), write)
