@@ -78,7 +78,8 @@ def define_flags():
     flags.DEFINE_integer(
         "limit",
         None,
-        "Use the first so many lists, pairs or sentences of a file: a biLM takes a pass a token.",
+        "Use so many lists, pairs or sentences of each file, evenly spread over it: a biLM, with a "
+        "pass a token, is slow on all of them.",
         lower_bound=2,
     )
     for name, default in {
@@ -106,11 +107,17 @@ def transcripts():
     """The sentences of LibriSpeech dev-clean, lower-cased: a list of str."""
     path = data("text_eval", "librispeech_dev-clean.trans.txt")
     lines = [line.partition(" ")[2].lower() for line in read_lines(path)]
-    return lines[: FLAGS.limit]
+    return spread(lines)
+
+
+def spread(items):
+    """At most --limit of a list's items, evenly spread: speakers and topics come in runs."""
+    count = min(FLAGS.limit or len(items), len(items))
+    return [items[i * len(items) // count] for i in range(count)]
 
 
 def cached(path, write):
-    """A file of this run that is made once, for example the head of a larger one."""
+    """A file that is made of another once, for several tables."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_output(path) as stream:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.paper.common import FLAGS, SCORERS, cached, data, say
+from benchmarks.paper.common import FLAGS, SCORERS, cached, data, say, spread
 from tta.data.nbest import read_nbest, write_nbest
 from tta.scoring.load import KINDS
 from tta.scoring.rerank_files import RerankConfig, rerank_files
@@ -42,7 +42,7 @@ class Lists:
     options: dict
 
     def config(self):
-        """The `RerankConfig`, of the first --limit lists if that is given."""
+        """The `RerankConfig`, of --limit lists of each file if that is given."""
         (test, test_reference), (dev, dev_reference) = _files(self.test), _files(self.dev)
         return RerankConfig(
             nbest_file=test,
@@ -58,11 +58,11 @@ def _files(names):
     if FLAGS.limit is None:
         return nbest, reference
     name = "-".join(Path(nbest).parts[-2:])
-    path = Path(FLAGS.output_dir, f"first-{FLAGS.limit}", f"{name}.jsonl")
+    path = Path(FLAGS.output_dir, f"limit-{FLAGS.limit}", f"{name}.jsonl")
 
     def write(stream):
-        lists = read_nbest(nbest, reference_file=reference).lists[: FLAGS.limit]
-        write_nbest(stream, lists, "jsonl")
+        lists = read_nbest(nbest, reference_file=reference).lists
+        write_nbest(stream, spread(lists), "jsonl")
 
     return cached(path, write), None
 
@@ -82,9 +82,7 @@ def measure(table, sets, entries=SCORERS, beside="T-TA"):
         config = lists.config()
         say(f"{column}: {BONUS_ALONE}")
         bonus = rerank_files(replace(config, lm_weight=[0.0]), ["words:none"])
-        rows = {BONUS_ALONE: bonus.test.row("reranked")}
-        for name in ("first pass", "oracle"):
-            table.set(name, column, bonus.test.row(name).value)
+        rows = {"first pass": bonus.test.row("first pass"), BONUS_ALONE: bonus.test.row("reranked")}
         for entry in entries:
             if entry.is_here:
                 say(f"{column}: {entry.name}")
@@ -93,6 +91,7 @@ def measure(table, sets, entries=SCORERS, beside="T-TA"):
                 signatures[entry.name] = report.signatures[-1].split("|reduction:")[0]
         for name, row in rows.items():
             table.set(name, column, row.value)
+        table.set("oracle", column, bonus.test.row("oracle").value)
         if beside in rows:
             for name, row in rows.items():
                 if name != beside:

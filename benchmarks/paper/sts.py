@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say
+from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say, spread
 from tta.data.sts import read_sts
 from tta.scoring.sts_files import StsConfig, compare_files
 
@@ -57,7 +57,7 @@ def _file(name):
         return path
 
     def write(stream):
-        pairs = read_sts(path)[: FLAGS.limit]
+        pairs = spread(read_sts(path))
         csv.writer(stream).writerows((pair.first, pair.second, pair.gold) for pair in pairs)
 
-    return cached(Path(FLAGS.output_dir, f"first-{FLAGS.limit}", f"{Path(path).stem}.csv"), write)
+    return cached(Path(FLAGS.output_dir, f"limit-{FLAGS.limit}", f"{Path(path).stem}.csv"), write)
