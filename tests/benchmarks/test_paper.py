@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.common import Entry, Table
+from benchmarks.paper.results import TABLES, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 
@@ -139,6 +140,7 @@ def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
     assert "| T-TA | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
     assert "| first pass | 25.00 | 25.00 |" in table
     assert "old" not in table
+    assert "sample" not in table
     document = (tmp_path / "out.md").read_text()
     assert "## Table 1: speech recognition, WER %" in document
     assert "Not measured yet: `python benchmarks/paper/table7.py`" in document
@@ -147,6 +149,15 @@ def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
     done = command("results", *flags, fake=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert readme.read_text() == "no markers"
+
+
+def test_readme_says_what_is_of_a_sample():
+    tables = dict.fromkeys(TABLES) | {
+        "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
+        "table4": Table("table4", "", ["test"], {}, command="python table4.py --limit=3"),
+    }
+    said = "\n\nOf a sample of each file: `python table4.py --limit=3`.\n"
+    assert side_by_side(tables).endswith(said)
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
