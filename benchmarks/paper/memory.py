@@ -14,11 +14,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+from absl import flags
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli
 from tta.errors import InputError
+
+FLAGS = flags.FLAGS
 
 UTTERANCES, HYPOTHESES, WORDS = 300, 50, (5, 25)
 LIMIT = 2 << 30
@@ -44,7 +48,8 @@ def main():
         ["peak resident, MiB", "limit, MiB"],
         {},
         conditions=[
-            f"{UTTERANCES} utterances of {HYPOTHESES} hypotheses, {WORDS[0]} to {WORDS[1]} words; "
+            f"{FLAGS.limit or UTTERANCES} utterances of {HYPOTHESES} hypotheses, "
+            f"{WORDS[0]} to {WORDS[1]} words; "
             + (f"`{model}`" if BILM.is_here else "random weights, the small size")
         ],
     )
@@ -60,7 +65,7 @@ def write_lists(path):
     rng = random.Random(0)
     words = (common.ROOT / "examples" / "train.txt").read_text(encoding="utf-8").lower().split()
     with open(path, "w", encoding="utf-8") as stream:
-        for _ in range(UTTERANCES):
+        for _ in range(FLAGS.limit or UTTERANCES):
             length = rng.randint(*WORDS)
             for rank in range(HYPOTHESES):
                 text = " ".join(rng.choice(words) for _ in range(length))

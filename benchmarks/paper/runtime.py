@@ -48,7 +48,7 @@ def main():
                         rounds=SLOW_ROUNDS if slow else None,
                     )
                 )
-    times = interleave(cases, ROUNDS)
+    times = interleave(cases, FLAGS.rounds)
     seconds = {name: one.median for name, one in times.items()}
 
     columns = {f"{task}: {NAMES[model]}, ms": (task, model) for task in PAPER for model in MODELS}
@@ -60,8 +60,8 @@ def main():
         {},
         conditions=[
             f"One sentence; {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}, "
-            f"{os.cpu_count()} cores, float32; medians of {ROUNDS} rounds, {SLOW_ROUNDS} for a "
-            f"biLM from {SLOW_PASSES} words on; 3 layers of 512, vocabulary 29,530",
+            f"{os.cpu_count()} cores, float32; 3 layers of 512, vocabulary 29,530; medians of "
+            f"{FLAGS.rounds} rounds, at most {SLOW_ROUNDS} for a biLM from {SLOW_PASSES} words on",
             f"Paper, a CPU, {PAPER_WORDS} words: biLM / T-TA "
             + ", ".join(f"{ratio} ({task})" for task, ratio in PAPER.items())
             + "; uniLM as fast as T-TA",
@@ -98,5 +98,6 @@ def draw(seconds, path):
 
 if __name__ == "__main__":
     common.define_flags()
+    flags.DEFINE_integer("rounds", ROUNDS, "Rounds; long sentences of a biLM get 3 at most.")
     flags.DEFINE_string("figure", None, "Where the figure goes, .png or .svg (needs matplotlib).")
     cli.run(main)
