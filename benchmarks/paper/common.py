@@ -252,9 +252,10 @@ class Table:
 
     def save(self):
         """Writes the table for results.py, and prints it."""
-        command = [f"python {Path(sys.argv[0]).resolve().relative_to(ROOT)}"]
-        command += [f"--limit={FLAGS.limit}"] if FLAGS.limit else []
-        self.command = " ".join(command)
+        script = Path(sys.argv[0]).resolve().relative_to(ROOT)
+        # Where the data lies is the machine's; all else decides the numbers.
+        given = [a for a in sys.argv[1:] if not a.startswith(("--data_dir", "--output_dir"))]
+        self.command = " ".join(["python", str(script), *given])
         folder = Path(FLAGS.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         with open_output(folder / f"{self.name}.json", overwrite=True) as stream:

@@ -36,7 +36,7 @@ def main():
         write_lists(folder / "lists.tsv")
         command = [sys.executable, "run_rerank.py", f"--model={model}", "--format=tsv"]
         command += [f"--nbest_file={folder / 'lists.tsv'}", f"--beam_size={HYPOTHESES}"]
-        process = subprocess.Popen(command, cwd=common.ROOT)
+        process = subprocess.Popen(command, cwd=common.ROOT, stdout=sys.stderr)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
