@@ -63,7 +63,7 @@ def rerank_files(config, models=(None,), **load_options):
         **load_options: what else `tta.load` takes.
 
     Returns:
-        The report, as text.
+        A `rerank_report.Report`; as `str`, it is the report to print.
 
     Raises:
         InputError: a file is missing, malformed or exists already, references are missing where
@@ -117,9 +117,8 @@ def rerank_files(config, models=(None,), **load_options):
             page = html_report.Page(test, final, metric, notes, signatures, curve.getvalue())
             html_report.write_report(outputs["report"], page, colours=first)
 
-    report = [text for part in parts for text in part.report(metric)]
-    report += [f"note: {note}" for note in notes]
-    return "\n".join([*report, *signatures])
+    dev_report = None if dev is None else dev.report()
+    return rerank_report.Report(test.report(), dev_report, names, metric, notes, signatures)
 
 
 @dataclass
@@ -170,17 +169,11 @@ class _Part:
                 self.models, self.statistics, metric, alone | reranked, compared
             )
 
-    def report(self, metric):
+    def report(self):
         texts = self.texts
-        yield (
-            f"{self.path}: {len(self.nbest.lists):,} lists, {len(texts):,} hypotheses, "
-            f"{len(set(texts)):,} distinct"
+        return rerank_report.PartReport(
+            self.path, len(self.nbest.lists), len(texts), len(set(texts)), self.evaluation
         )
-        if self.evaluation is not None:
-            yield rerank_report.format_table(self.evaluation.rows, metric)
-            for difference in self.evaluation.differences:
-                yield rerank_report.format_difference(difference, metric)
-            yield ""
 
 
 def _choose_metric(config, dev, test):

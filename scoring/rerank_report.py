@@ -1,12 +1,12 @@
 """What reranking did, as a table: first pass, language models alone, reranked, oracle."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tta.scoring.mixture import MixtureWeights
-from tta.scoring.reranking import FIRST_PASS, mix, oracle, select, total
+from tta.scoring.reranking import FIRST_PASS, mix, oracle, select
 from tta.scoring.significance import LEVEL, paired_bootstrap, relative_gain
 
 
@@ -21,6 +21,8 @@ class Row:
         gain: relative to the first pass, in percent, positive is better; NaN where that is 0.
         interval: (low, high), the gain's confidence interval; NaN where there is none.
         weights: `MixtureWeights` that the picks were made with; None for first pass and oracle.
+        picked: [L, S] int64, the metric's statistics of the picks, list by list: rows of the same
+            lists can be compared with each other, see `significance.paired_bootstrap`.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Row:
     gain: float
     interval: tuple = (np.nan, np.nan)
     weights: MixtureWeights | None = None
+    picked: np.ndarray | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,62 @@ class Evaluation:
     differences: list
 
 
+@dataclass(frozen=True)
+class PartReport:
+    """One file of lists, dev or test.
+
+    Attributes:
+        path: the file, as messages name it.
+        num_lists, num_hypotheses, num_distinct: how many lists, texts in them, different texts.
+        evaluation: an `Evaluation`; None where the lists have no references or nothing is measured.
+    """
+
+    path: str
+    num_lists: int
+    num_hypotheses: int
+    num_distinct: int
+    evaluation: Evaluation | None
+
+    def row(self, name):
+        """The `Row` of that name."""
+        return next(row for row in self.evaluation.rows if row.name == name)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What reranking did; as `str`, what run_rerank.py prints.
+
+    Attributes:
+        test: `PartReport` of the lists that were reranked.
+        dev: `PartReport` of those that the weights were tuned on, or None.
+        names: what the models are called in rows, no two alike.
+        metric: `WordErrorRate` or `Bleu`, or None where nothing is measured.
+        notes: what a reader of the numbers has to know, lines of text.
+        signatures: what the numbers depend on, lines of text.
+    """
+
+    test: PartReport
+    dev: PartReport | None
+    names: list
+    metric: object
+    notes: list
+    signatures: list
+
+    def __str__(self):
+        lines = []
+        for part in filter(None, (self.dev, self.test)):
+            lines.append(
+                f"{part.path}: {part.num_lists:,} lists, {part.num_hypotheses:,} hypotheses, "
+                f"{part.num_distinct:,} distinct"
+            )
+            if part.evaluation is not None:
+                lines.append(format_table(part.evaluation.rows, self.metric))
+                lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
+                lines.append("")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, *self.signatures])
+
+
 def evaluate(models, statistics, metric, systems, compared=()):
     """Measures ways of picking a hypothesis, and how sure their gains are.
 
@@ -73,11 +132,12 @@ def evaluate(models, statistics, metric, systems, compared=()):
     for name, one in systems.items():
         picks[name] = select(mix(models, one.shares), one.weights)
     picks["oracle"] = oracle(models[0], statistics, metric)
-    totals = {name: total(statistics, selection) for name, selection in picks.items()}
+    picked = {name: statistics[np.arange(len(one)), one] for name, one in picks.items()}
+    totals = {name: one.sum(axis=0) for name, one in picked.items()}
     values = {name: float(metric.corpus(one)) for name, one in totals.items()}
 
     pairs = list(itertools.combinations(compared, 2))
-    gains, differences = _intervals(statistics, metric, picks, systems, pairs)
+    gains, differences = _intervals(metric, picked, systems, pairs)
     rows = [
         Row(
             name,
@@ -86,6 +146,7 @@ def evaluate(models, statistics, metric, systems, compared=()):
             float(relative_gain(values[name], values["first pass"], metric)),
             gains.get(name, Row.interval),
             systems.get(name),
+            picked[name],
         )
         for name in picks
     ]
@@ -94,20 +155,35 @@ def evaluate(models, statistics, metric, systems, compared=()):
     )
 
 
-def _intervals(statistics, metric, picks, systems, pairs):
+def _intervals(metric, picked, systems, pairs):
     """Intervals of the systems' gains and of the pairs' differences: two dicts of (low, high)."""
-    number = {name: i for i, name in enumerate(picks)}
-    picked = np.stack([statistics[np.arange(len(one)), one] for one in picks.values()])
+    number = {name: i for i, name in enumerate(picked)}
 
     def quantities(values):
         gains = [relative_gain(values[number[name]], values[0], metric) for name in systems]
         return np.stack(gains + [values[number[a]] - values[number[b]] for a, b in pairs])
 
-    bounds = [(low, high) for low, high in paired_bootstrap(picked, metric, quantities).tolist()]
+    bounds = paired_bootstrap(np.stack(list(picked.values())), metric, quantities).tolist()
+    bounds = [(low, high) for low, high in bounds]
     return (
         dict(zip(systems, bounds[: len(systems)], strict=True)),
         dict(zip(pairs, bounds[len(systems) :], strict=True)),
     )
+
+
+def compare_rows(first, second, metric):
+    """How one row differs from another of the same lists, be they of two reports.
+
+    Args:
+        first, second: `Row`s.
+        metric: `WordErrorRate` or `Bleu`, the one that both were measured by.
+
+    Returns:
+        A `Difference`.
+    """
+    picked = np.stack([first.picked, second.picked])
+    low, high = paired_bootstrap(picked, metric, lambda values: values[:1] - values[1:])[0].tolist()
+    return Difference(first.name, second.name, first.value - second.value, (low, high))
 
 
 def format_table(rows, metric):

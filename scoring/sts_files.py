@@ -27,6 +27,63 @@ class StsConfig:
     pooling: list | tuple = ("mean",)
 
 
+@dataclass(frozen=True)
+class StsResult:
+    """One model's vectors of one kind on one file.
+
+    Attributes:
+        path: the file, as messages name it.
+        pairs: its P `tta.data.sts.SentencePair`, in their order.
+        model: what the model was asked for by.
+        vectors: the representation and, if it is not the mean, the pooling: `token/whitened`.
+        similarities: [P] float64, the pairs' cosines.
+        correlation: `Correlation` of these with the gold scores.
+    """
+
+    path: str
+    pairs: list
+    model: str
+    vectors: str
+    similarities: np.ndarray
+    correlation: Correlation
+
+
+@dataclass(frozen=True)
+class StsReport:
+    """All that was compared; as `str`, what run_sts.py prints.
+
+    Attributes:
+        results: `StsResult`s, by model, then vectors, then file.
+        signatures: what they depend on, a line a model.
+    """
+
+    results: list
+    signatures: list
+
+    def __str__(self):
+        rows = [("x 100", "pairs", "model", "vectors", "Pearson", "Spearman")]
+        rows += [
+            (
+                r.path,
+                f"{len(r.pairs):,}",
+                r.model,
+                r.vectors,
+                f"{r.correlation.pearson:.2f}",
+                f"{r.correlation.spearman:.2f}",
+            )
+            for r in self.results
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                f"{cell:{align}{width}}"
+                for cell, align, width in zip(row, "<><<>>", widths, strict=True)
+            )
+            for row in rows
+        ]
+        return "\n".join([*lines, *self.signatures])
+
+
 def compare_files(config, models=(None,), **load_options):
     """Correlates each model's similarities with the gold scores of each file.
 
@@ -39,7 +96,7 @@ def compare_files(config, models=(None,), **load_options):
         **load_options: what else `tta.load` takes.
 
     Returns:
-        The report, as text.
+        A `StsReport`; as `str`, it is the report to print.
 
     Raises:
         InputError: a file is missing, malformed or exists already, a model does not have a
@@ -63,7 +120,8 @@ def compare_files(config, models=(None,), **load_options):
         ]
         if output:
             _write(output, results)
-    return _report(encoders, results)
+    signatures = dict.fromkeys(f"{encoder.lm.signature}|similarity:cosine" for encoder in encoders)
+    return StsReport(results, list(signatures))
 
 
 @dataclass(frozen=True)
@@ -99,17 +157,8 @@ class _Encoder:
         return cls(str(BUILT_IN_NAME if model is None else model), lm, chosen)
 
 
-@dataclass(frozen=True)
-class _Result:
-    model: str
-    part: _Part
-    vectors: str  # the representation and, if it is not the mean, the pooling
-    similarities: np.ndarray
-    correlation: Correlation
-
-
 def _compare(encoder, parts, representation, pooling):
-    """Yields a `_Result` of each part; every distinct sentence of all of them is encoded once."""
+    """Yields a `StsResult` of each part; every distinct sentence of all of them is encoded once."""
     sentences = [s for part in parts for pair in part.pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
     progress = sys.stderr.isatty()
@@ -122,40 +171,15 @@ def _compare(encoder, parts, representation, pooling):
                 vectors[[row[pair.second] for pair in part.pairs]],
             )
             correlation = correlate(similarities, part.gold)
-        yield _Result(encoder.name, part, name, similarities, correlation)
-
-
-def _report(encoders, results):
-    rows = [("x 100", "pairs", "model", "vectors", "Pearson", "Spearman")]
-    rows += [
-        (
-            r.part.path,
-            f"{len(r.part.pairs):,}",
-            r.model,
-            r.vectors,
-            f"{r.correlation.pearson:.2f}",
-            f"{r.correlation.spearman:.2f}",
-        )
-        for r in results
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            f"{cell:{align}{width}}"
-            for cell, align, width in zip(row, "<><<>>", widths, strict=True)
-        )
-        for row in rows
-    ]
-    signatures = dict.fromkeys(f"{encoder.lm.signature}|similarity:cosine" for encoder in encoders)
-    return "\n".join([*lines, *signatures])
+        yield StsResult(part.path, part.pairs, encoder.name, name, similarities, correlation)
 
 
 def _write(stream, results):
     stream.write("file\tpair\tmodel\tvectors\tcosine\tgold\tfirst\tsecond\n")
     for result in results:
-        for number, pair in enumerate(result.part.pairs, 1):
+        for number, pair in enumerate(result.pairs, 1):
             # White space in a sentence may be a tab; none of it means anything to the model.
             first, second = " ".join(pair.first.split()), " ".join(pair.second.split())
-            cells = [result.part.path, number, result.model, result.vectors]
+            cells = [result.path, number, result.model, result.vectors]
             cells += [f"{result.similarities[number - 1]:.6f}", f"{pair.gold:g}", first, second]
             stream.write("\t".join(map(str, cells)) + "\n")

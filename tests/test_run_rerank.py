@@ -103,6 +103,26 @@ def test_tunes_on_dev_and_prints_four_rows(nbest):
     assert signature.startswith("fake|version:0|reduction:")
 
 
+def test_the_report_has_the_numbers_that_it_prints(nbest, model):
+    report = rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest)), ["length"])
+    assert report.names == ["fake"]
+    for part in (report.dev, report.test):
+        assert (part.num_lists, part.num_hypotheses, part.num_distinct) == (2, 6, 6)
+        rows = table(str(report), str(nbest))
+        for row in part.evaluation.rows:
+            assert part.row(row.name) is row
+            assert rows[row.name][:1] == [f"{row.value:.2f}"]
+    assert report.test.row("first pass").value == pytest.approx(100 / 7)
+    assert str(report).endswith("\n".join(report.signatures))
+
+
+def test_without_references_the_report_has_no_rows(tmp_path, model):
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(without(LISTS, "ref")))
+    report = rerank_files(RerankConfig(str(path)))
+    assert report.dev is report.test.evaluation is report.metric is None
+
+
 def test_printed_weights_give_the_same_picks_again(nbest, tmp_path):
     tuned = command(
         f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--output_file={tmp_path}/1"
@@ -177,11 +197,11 @@ def test_options_reach_the_model(nbest, monkeypatch):
 
 
 def test_without_dev_or_weights_it_guesses_and_says_so(nbest, model):
-    report = rerank_files(RerankConfig(str(nbest)))
+    report = str(rerank_files(RerankConfig(str(nbest))))
     assert table(report, str(nbest))["reranked"][0] == "0.00"
     assert "note: lm_weight, length_bonus, reduction not tuned but guessed" in report
     assert "hypotheses without a token to score, such as empty ones: 1;" in report
-    report = rerank_files(RerankConfig(str(nbest), lm_weight=[0.5], reduction="mean"))
+    report = str(rerank_files(RerankConfig(str(nbest), lm_weight=[0.5], reduction="mean")))
     assert "note: length_bonus not tuned but guessed" in report
 
 
@@ -195,7 +215,7 @@ def test_rank_scores_give_the_order_a_say(nbest, tmp_path, model):
         reduction="sum",
         output_file=str(tmp_path / "o"),
     )
-    report = rerank_files(config)
+    report = str(rerank_files(config))
     assert "note: first-pass scores are -ln(rank), from the lists' own order" in report
     assert "by the language model alone" not in report
     one = json.loads((tmp_path / "o").read_text())["u1"]
@@ -223,7 +243,7 @@ def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path,
         reduction="sum",
         output_file=str(tmp_path / "o"),
     )
-    report = rerank_files(config)
+    report = str(rerank_files(config))
     assert "note: no references: nothing measured" in report
     assert "WER" not in report
     assert read_nbest(tmp_path / "o").lists[0].hypotheses[0].text == "the cat sat"
@@ -232,7 +252,7 @@ def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path,
 def test_lists_without_scores_go_by_the_language_model_alone_and_it_says_so(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "score")))
     config = RerankConfig(str(nbest), output_file=str(tmp_path / "out.json"))
-    report = rerank_files(config)
+    report = str(rerank_files(config))
     assert "no first-pass scores: reranked by the language model alone" in report
     rows = table(report, str(nbest))
     assert rows["first pass"][0] == "14.29"  # the lists' own order
@@ -243,7 +263,7 @@ def test_lists_without_scores_go_by_the_language_model_alone_and_it_says_so(nbes
 def test_dev_lists_that_nothing_improves_keep_the_first_pass(nbest, model):
     good = {"u2": {k: v for k, v in LISTS["u2"].items() if k != "hyp_3"}}
     nbest.write_text(json.dumps(good))
-    report = rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest)))
+    report = str(rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest))))
     assert "no weights did better than the first pass on the dev lists" in report
     assert "|lm_weight:0|length_bonus:0" in report
 
@@ -261,7 +281,7 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
         "output_file": str(tmp_path / "out"),
     }
     files |= {"lm_weight": [0.5], "length_bonus": 0.0, "reduction": "sum"}
-    report = rerank_files(RerankConfig(**files, bleu_tokenize="none"))
+    report = str(rerank_files(RerankConfig(**files, bleu_tokenize="none")))
     rows = table(report, str(tmp_path / "nbest"))
     assert rows[""][:3] == ["BLEU", "brevity", "length"]
     assert rows["reranked"][0] == rows["oracle"][0] == "100.00"
@@ -269,7 +289,7 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
     assert "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:" in report
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
-    assert "WER" in rerank_files(RerankConfig(**files, metric="wer", overwrite=True))
+    assert "WER" in str(rerank_files(RerankConfig(**files, metric="wer", overwrite=True)))
 
 
 def test_kaldi_costs_go_beside_the_words(tmp_path, model):
@@ -470,7 +490,7 @@ def test_given_weights_are_the_formula_s_of_all_models(nbest, tmp_path, monkeypa
 
 def test_several_models_without_dev_get_equal_shares_and_it_says_so(nbest, monkeypatch):
     monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
-    report = rerank_files(RerankConfig(str(nbest)), [None, "length", "length"])
+    report = str(rerank_files(RerankConfig(str(nbest)), [None, "length", "length"]))
     assert "note: the models' scores got equal shares after scaling" in report
     assert "length (2) alone" in report
 

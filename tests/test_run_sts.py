@@ -73,7 +73,7 @@ def test_prints_both_correlations_of_both_representations(sts):
 
 def test_every_distinct_sentence_of_all_files_is_encoded_once(sts, tmp_path, model):
     other = write(tmp_path / "other.csv", [*PAIRS[:2], ("Blue", "Some new sentence", 2.0)])
-    report = compare_files(StsConfig([str(sts), str(other)], ["context", "embed"]))
+    report = str(compare_files(StsConfig([str(sts), str(other)], ["context", "embed"])))
     assert [representation for representation, _ in model.encoded] == ["context", "embed"]
     for _, sentences in model.encoded:
         assert len(sentences) == len(set(sentences)) == 6
@@ -91,10 +91,14 @@ def test_several_models_a_row_each_and_a_signature_each(sts, tmp_path, monkeypat
     monkeypatch.setattr(tta, "load", lambda name, **options: models[name])
     output = tmp_path / "cosines.tsv"
     report = compare_files(StsConfig([str(sts)], None, str(output)), list(models))
-    _, *rows, first, second = report.splitlines()
+    _, *rows, first, second = str(report).splitlines()
     # Without --representation, each model's first.
     assert [row.split()[2:4] for row in rows] == [["one", "context"], ["counts:two", "embed"]]
     assert (first.split("|")[0], second.split("|")[0]) == ("fake", "counts")
+    for row, result in zip(rows, report.results, strict=True):
+        assert row.split()[2:5] == [
+            result.model, result.vectors, f"{result.correlation.pearson:.2f}"
+        ]  # fmt: skip
     with open(output) as stream:
         lines = list(csv.DictReader(stream, delimiter="\t"))
     for name, representation in (("one", "context"), ("counts:two", "embed")):
@@ -216,7 +220,7 @@ def test_a_row_for_each_pooling(sts, monkeypatch):
             return vectors if pooling == "mean" else vectors**2
 
     monkeypatch.setattr(tta, "load", lambda name, **options: Pooled())
-    report = compare_files(StsConfig([str(sts)], ["embed"], pooling=["mean", "sif"]))
+    report = str(compare_files(StsConfig([str(sts)], ["embed"], pooling=["mean", "sif"])))
     rows = [row.split() for row in report.splitlines()[1:3]]
     assert [row[3] for row in rows] == ["embed", "embed/sif"]
     assert rows[0][4:] != rows[1][4:]

@@ -105,4 +105,4 @@ def test_the_scorer_of_the_docs_works_as_it_stands(monkeypatch):
     with pytest.raises(InputError, match="a unigram model has no sentence vectors"):
         lm.encode(["the"])
     report = rerank_files(RerankConfig("examples/asr.test.json"), ["unigram:examples/train.txt"])
-    assert lm.signature in report
+    assert lm.signature in str(report)

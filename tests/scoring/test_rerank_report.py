@@ -6,6 +6,7 @@ from tta.scoring.bleu import Bleu
 from tta.scoring.error_rate import WordErrorRate
 from tta.scoring.mixture import MixtureWeights
 from tta.scoring.rerank_report import (
+    compare_rows,
     evaluate,
     format_difference,
     format_table,
@@ -45,6 +46,31 @@ def test_gain_is_relative_to_the_first_pass():
     assert (first.value, lm.value) == (60.0, 20.0)
     assert lm.gain == pytest.approx(100 * 2 / 3)
     assert first.details == {"sub": 40.0, "ins": 0.0, "del": 20.0}
+
+
+def test_rows_of_two_reports_differ_as_those_of_one():
+    """Six lists; one model is right in the first, the other in the rest."""
+    metric = WordErrorRate()
+    hypotheses = (Hypothesis("a b", -1.0), Hypothesis("a c", -2.0))
+    lists = [NBestList(f"u{i}", hypotheses, "a c" if i else "a b") for i in range(6)]
+    one, other = (
+        ScoredLists.build(lists, {"a b": (ab, 1), "a c": (ac, 1)})
+        for ab, ac in ((-1.0, -2.0), (-2.0, -1.0))
+    )
+    statistics = count_statistics(lists, metric)
+    together = evaluate(
+        [one, other],
+        statistics,
+        metric,
+        {"one": MixtureWeights((1.0, 0.0), RerankWeights(1.0)),
+         "other": MixtureWeights((0.0, 1.0), RerankWeights(1.0))},
+        compared=("one", "other"),
+    )  # fmt: skip
+    apart = [evaluate([m], statistics, metric, {"it": ALONE}).rows[1] for m in (one, other)]
+    found, expected = compare_rows(*apart, metric), together.differences[0]
+    assert found.value == expected.value == pytest.approx(100 * (5 - 1) / 12)
+    assert found.interval == expected.interval
+    assert found.interval[0] < found.value < found.interval[1]
 
 
 def test_without_errors_there_is_no_gain_to_print():

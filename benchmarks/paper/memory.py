@@ -1,0 +1,91 @@
+"""Peak memory of reranking 300 utterances of 50 hypotheses with a biLM.
+
+    python benchmarks/paper/memory.py
+
+Runs run_rerank.py as a user would, on lists made up here, and reads the most that the process had
+resident. Ends with status 1 where that is 2 GiB or more. Memory does not depend on the weights:
+without a trained biLM (--bilm) one of the same size with random weights is written and used.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from absl import flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.paper import common
+from tta import cli
+from tta.errors import InputError
+
+FLAGS = flags.FLAGS
+
+UTTERANCES, HYPOTHESES, WORDS = 300, 50, (5, 25)
+LIMIT = 2 << 30
+BILM = next(entry for entry in common.SCORERS if entry.flag == "bilm")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        model = BILM.model if BILM.is_here else random_bilm(folder / "bilm")
+        write_lists(folder / "lists.tsv")
+        command = [sys.executable, "run_rerank.py", f"--model={model}", "--format=tsv"]
+        command += [f"--nbest_file={folder / 'lists.tsv'}", f"--beam_size={HYPOTHESES}"]
+        process = subprocess.Popen(command, cwd=common.ROOT, stdout=sys.stderr)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise InputError(f"run_rerank.py ended with status {process.returncode}")
+    resident = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    table = common.Table(
+        "memory",
+        "Memory: reranking with a biLM",
+        ["peak resident, MiB", "limit, MiB"],
+        {},
+        conditions=[
+            f"{FLAGS.limit or UTTERANCES} utterances of {HYPOTHESES} hypotheses, "
+            f"{WORDS[0]} to {WORDS[1]} words; "
+            + (f"`{model}`" if BILM.is_here else "random weights, the small size")
+        ],
+    )
+    table.set("run_rerank.py", "peak resident, MiB", resident / 2**20)
+    table.set("run_rerank.py", "limit, MiB", LIMIT / 2**20)
+    table.save()
+    if resident >= LIMIT:
+        raise InputError(f"peak resident memory was {resident:,} bytes, the limit is {LIMIT:,}")
+
+
+def write_lists(path):
+    """Writes utterances whose hypotheses differ from each other, words drawn from a small set."""
+    rng = random.Random(0)
+    words = (common.ROOT / "examples" / "train.txt").read_text(encoding="utf-8").lower().split()
+    with open(path, "w", encoding="utf-8") as stream:
+        for _ in range(FLAGS.limit or UTTERANCES):
+            length = rng.randint(*WORDS)
+            for rank in range(HYPOTHESES):
+                text = " ".join(rng.choice(words) for _ in range(length))
+                stream.write(f"{text}\t{-rank}\n")
+
+
+def random_bilm(folder):
+    """A biLM of the built-in model's size and vocabulary, its weights random."""
+    from tta.data.vocabulary import Vocabulary
+    from tta.modeling.config import ModelConfig
+    from tta.modeling.model_directory import save_model
+    from tta.modeling.models import LanguageModel
+
+    config = ModelConfig.from_json(common.ROOT / "configs" / "small-bilm.json")
+    save_model(LanguageModel(config), folder, "Random weights.\n")
+    vocabulary = Vocabulary.from_file(common.ROOT / "tta" / "small" / "vocab.txt")
+    vocabulary.save(folder / "vocab.txt")
+    return folder
+
+
+if __name__ == "__main__":
+    common.define_flags()
+    cli.run(main)

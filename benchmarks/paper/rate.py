@@ -1,0 +1,60 @@
+"""Sentences a second of each model, scores of LibriSpeech dev-clean, interleaved in one process.
+
+python benchmarks/paper/rate.py
+"""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.paper import common
+from tta import cli
+
+SENTENCES, ROUNDS, SLOW_ROUNDS = 200, 5, 2
+SLOW = ("biLM", "BERT")  # a pass a token
+COLUMN = "sentences/s"
+
+
+def main():
+    import tta
+    from benchmarks.timing import Case, interleave
+
+    sentences = common.transcripts()[:SENTENCES]
+    here = [entry for entry in common.SCORERS if entry.is_here]
+    models = {entry.name: tta.load(entry.model, **entry.options) for entry in here}
+    times = interleave(
+        [
+            Case(
+                name,
+                lambda lm=lm: lm.score(sentences),
+                rounds=SLOW_ROUNDS if name in SLOW else None,
+                warm_up=lambda lm=lm: lm.score(sentences[:4]),
+            )
+            for name, lm in models.items()
+        ],
+        ROUNDS,
+    )
+    table = common.Table(
+        "rate",
+        "Speed: sentences scored in a second",
+        [COLUMN],
+        {},
+        rows={entry.name: {} for entry in common.SCORERS},
+        conditions=[
+            f"{len(sentences)} sentences of LibriSpeech dev-clean, "
+            f"{sum(len(s.split()) for s in sentences) / len(sentences):.1f} words each on average; "
+            f"{os.cpu_count()} CPU cores, float32, median of {ROUNDS} rounds ({SLOW_ROUNDS} where "
+            "a token takes a pass), whatever else the machine does: the ratios tell more"
+        ],
+    )
+    for name, one in times.items():
+        table.set(name, COLUMN, len(sentences) / one.median)
+    table.note_models(common.SCORERS, {name: lm.signature for name, lm in models.items()})
+    table.save()
+
+
+if __name__ == "__main__":
+    common.define_flags()
+    cli.run(main)

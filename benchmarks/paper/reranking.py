@@ -1,0 +1,111 @@
+"""What tables 1 and 2 have in common: lists reranked with one model after the other."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.paper.common import FLAGS, SCORERS, cached, data, say, spread
+from tta.data.nbest import read_nbest, write_nbest
+from tta.scoring.load import KINDS
+from tta.scoring.rerank_files import RerankConfig, rerank_files
+from tta.scoring.rerank_report import compare_rows, format_interval
+from tta.scoring.scorer import Scorer, TokenScores
+
+BONUS_ALONE = "length bonus alone"
+
+
+class NoModel(Scorer):
+    """Scores every word 0: what a length bonus does by itself."""
+
+    def __init__(self, name):
+        self.name = self.signature = name
+
+    def score_tokens(self, texts, progress=False):
+        return [TokenScores(text.split(), np.zeros(len(text.split()))) for text in texts]
+
+
+KINDS["words"] = NoModel
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Lists to rerank, and those to tune on.
+
+    Attributes:
+        test, dev: paths below --data_dir, (path,) or (path, references).
+        options: what else `RerankConfig` takes.
+    """
+
+    test: tuple
+    dev: tuple
+    options: dict
+
+    def config(self):
+        """The `RerankConfig`, of --limit lists of each file if that is given."""
+        (test, test_reference), (dev, dev_reference) = _files(self.test), _files(self.dev)
+        return RerankConfig(
+            nbest_file=test,
+            reference_file=test_reference,
+            dev_nbest_file=dev,
+            dev_reference_file=dev_reference,
+            **self.options,
+        )
+
+
+def _files(names):
+    nbest, reference = ([data(*name.split("/")) for name in names] + [None])[:2]
+    if FLAGS.limit is None:
+        return nbest, reference
+    name = "-".join(Path(nbest).parts[-2:])
+    path = Path(FLAGS.output_dir, f"limit-{FLAGS.limit}", f"{name}.jsonl")
+
+    def write(stream):
+        lists = read_nbest(nbest, reference_file=reference).lists
+        write_nbest(stream, spread(lists), "jsonl")
+
+    return cached(path, write), None
+
+
+def measure(table, sets, entries=SCORERS, beside="T-TA"):
+    """Fills a table with what each model does to each set of lists, tuned on its dev lists.
+
+    Args:
+        table: a `Table`; its columns are the sets' names.
+        sets: {name: `Lists`}.
+        entries: the models.
+        beside: the row whose difference from every other is told, with its interval.
+    """
+    table.rows = {name: {} for name in ("first pass", BONUS_ALONE, *(e.name for e in entries))}
+    signatures = {}
+    for column, lists in sets.items():
+        config = lists.config()
+        say(f"{column}: {BONUS_ALONE}")
+        bonus = rerank_files(replace(config, lm_weight=[0.0]), ["words:none"])
+        rows = {"first pass": bonus.test.row("first pass"), BONUS_ALONE: bonus.test.row("reranked")}
+        for entry in entries:
+            if entry.is_here:
+                say(f"{column}: {entry.name}")
+                report = rerank_files(config, [entry.model], **entry.options)
+                rows[entry.name] = report.test.row("reranked")
+                signatures[entry.name] = report.signatures[-1].split("|reduction:")[0]
+        for name, row in rows.items():
+            table.set(name, column, row.value)
+        table.set("oracle", column, bonus.test.row("oracle").value)
+        if beside in rows:
+            for name, row in rows.items():
+                if name != beside:
+                    difference = compare_rows(rows[beside], row, bonus.metric)
+                    table.findings.append(
+                        f"{column}, {beside} minus {name}: {difference.value:+.2f} "
+                        f"{format_interval(difference.interval, '.2f')}"
+                    )
+        table.conditions.append(
+            f"{column}: {bonus.test.num_lists:,} lists, {bonus.test.num_hypotheses:,} hypotheses; "
+            f"tuned on {bonus.dev.num_lists:,} lists"
+        )
+    table.conditions.append(
+        "lm_weight, length bonus and reduction of every model tuned on dev (the paper: the weight "
+        f"alone); `{bonus.signatures[0]}`; `{bonus.metric.signature}`"
+    )
+    table.note_models(entries, signatures)

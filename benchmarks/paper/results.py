@@ -1,0 +1,120 @@
+"""Writes docs/results.md, and the table in README.md, of what the tables' commands measured.
+
+    python benchmarks/paper/results.py
+
+benchmarks/paper/run_all.sh measures all of them, then calls this.
+"""
+
+import sys
+from pathlib import Path
+
+from absl import flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.paper import common
+from tta import cli
+from tta.data.files import open_output
+from tta.errors import InputError
+
+FLAGS = flags.FLAGS
+
+TABLES = ("table1", "table2", "table3", "table4", "table7", "runtime", "rate", "memory")
+
+INTRODUCTION = """# Results
+
+The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), its columns beside what was
+measured here. All of this file is written by one command, each table by the command above it:
+
+    benchmarks/paper/run_all.sh
+
+The paper's models have 3 layers of 512 and saw 64 million sentences or more; those here have a
+quarter of the parameters and saw a small part of that: compare rows, not columns. An interval is
+the middle 95 % of a paired bootstrap over lists; where it holds 0, the two may be equally good.
+`-` stands where there was no such model or the paper has no such number. A command with `--limit`
+measured a sample of each file.
+
+The n-gram model is a 5-gram of the same text, made by `benchmarks/paper/train_ngram.py`: in spoken
+form for tables 1 and 7, whose lists have neither case nor punctuation, tokenised for table 2.
+"""
+FIGURE = "![Runtime against the number of words](runtime.png)\n"
+
+BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
+
+# README's columns: (heading, table, column, row of a model by its name, digits)
+SIDE_BY_SIDE = (
+    ("Arctic clean, WER %", "table1", "Arctic clean", "{}", 2),
+    ("Arctic 5 dB, WER %", "table1", "Arctic snr5", "{}", 2),
+    ("LibriSpeech clean, WER %", "table1", "LibriSpeech clean", "{}", 2),
+    ("LibriSpeech other, WER %", "table1", "LibriSpeech other", "{}", 2),
+    ("IWSLT'14 de-en, BLEU", "table2", "IWSLT'14 de-en", "{}", 2),
+    ("STS-B dev, r x 100", "table3", "dev", "{}, {}", 2),
+    ("STS-B test, r x 100", "table3", "test", "{}, {}", 2),
+    ("SICK test, r x 100", "table4", "test", "{}, {}", 2),
+    ("sentences/s", "rate", "sentences/s", "{}", 0),
+)
+# (as README calls it, as the tables do, its vectors)
+MODELS = (
+    ("first pass", "first pass", ""),
+    ("T-TA", "T-TA", "context"),
+    ("biLM", "biLM", "context"),
+    ("uniLM", "uniLM", "context"),
+    ("5-gram", "n-gram", ""),
+    ("GloVe", "GloVe", "embed"),
+)
+
+
+def main():
+    tables = {name: common.Table.load(name) for name in TABLES}
+    readme = Path(FLAGS.readme).read_text(encoding="utf-8")
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise InputError(f"expected the lines {BEGIN} and {END}", FLAGS.readme)
+    with open_output(FLAGS.results, overwrite=True) as stream:
+        stream.write(results(tables))
+    with open_output(FLAGS.readme, overwrite=True) as stream:
+        stream.write(f"{before}{BEGIN}\n{side_by_side(tables)}{END}{after}")
+    print(FLAGS.results, FLAGS.readme, sep="\n")
+
+
+def results(tables):
+    """docs/results.md: {name: `Table`, or None where it was not measured} -> str."""
+    parts = [INTRODUCTION]
+    models = {}
+    for table in filter(None, tables.values()):
+        models |= table.models
+    if models:
+        parts.append("## The models\n\n" + common.models_list(models))
+    for name, table in tables.items():
+        if table is None:
+            parts.append(f"## {name}\n\nNot measured yet: `python benchmarks/paper/{name}.py`\n")
+        else:
+            parts.append(table.markdown())
+            if name == "runtime":
+                parts.append(FIGURE)
+    return "\n".join(parts)
+
+
+def side_by_side(tables):
+    """README's table, as Markdown."""
+    lines = ["| | " + " | ".join(heading for heading, *_ in SIDE_BY_SIDE) + " |"]
+    lines.append("|---|" + "---:|" * len(SIDE_BY_SIDE))
+    for shown, name, vectors in MODELS:
+        cells = []
+        for _, table, column, row, digits in SIDE_BY_SIDE:
+            rows = tables[table].rows if tables[table] else {}
+            cells.append(common.number(rows.get(row.format(name, vectors), {}).get(column), digits))
+        lines.append(f"| {shown} | " + " | ".join(cells) + " |")
+    used = {tables[name] and tables[name].command for _, name, *_ in SIDE_BY_SIDE}
+    limited = [f"`{command}`" for command in sorted(filter(None, used)) if "--limit" in command]
+    if limited:
+        lines += ["", f"Of a sample of each file: {', '.join(limited)}."]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    common.define_flags()
+    flags.DEFINE_string("results", "docs/results.md", "The file that is written.")
+    flags.DEFINE_string("readme", "README.md", "The file whose table is written.")
+    cli.run(main)

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Measures every table and writes docs/results.md and README.md's table.
+# Usage: benchmarks/paper/run_all.sh [flags of all tables: --limit=100 --bert=DIRECTORY ...]
+# The data is in $TTA_DATA; the n-gram models are train_ngram.py's, GloVe is convert_glove.py's.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+python=${PYTHON:-python}
+for table in table1 table2 table3 table4 table7 rate memory; do
+  "$python" "benchmarks/paper/$table.py" "$@"
+done
+"$python" benchmarks/paper/runtime.py --figure=docs/runtime.png "$@"
+"$python" benchmarks/paper/results.py "$@"

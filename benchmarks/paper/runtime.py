@@ -1,0 +1,103 @@
+"""Runtime against the number of words, of T-TA, biLM and uniLM (the paper's figures 4 and 5).
+
+    python benchmarks/paper/runtime.py --figure=docs/runtime.png
+
+One sentence, models of the paper's size with random weights, on which speed does not depend:
+"similarity" is the last layer's outputs, "reranking" the scores, with the softmax over the
+vocabulary. All is timed in one process, round after round: trust the ratios, not the seconds.
+Where TensorFlow finds a GPU it is used (the paper's figure 6), and the conditions say so.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from absl import flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.paper import common
+from tta import cli
+
+FLAGS = flags.FLAGS
+
+LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
+PAPER_WORDS, PAPER = 20, {"similarity": 12.7, "reranking": 6.35}  # biLM / T-TA, mean of 50, CPU
+NAMES = {"tta": "T-TA", "bilm": "biLM", "unilm": "uniLM"}
+ROUNDS, SLOW_ROUNDS = 11, 3
+SLOW_PASSES = 40  # a biLM's pass a word: longer sentences are timed less often
+
+
+def main():
+    import tensorflow as tf
+
+    from benchmarks.speed_cases import MODELS, sentences, text_model
+    from benchmarks.timing import Case, interleave
+
+    cases = []
+    for model in MODELS:
+        lm = text_model(model, "float32")
+        for words in LENGTHS:
+            texts = sentences(1, words)
+            slow = model == "bilm" and words >= SLOW_PASSES
+            for task, call in (("similarity", lm.encode), ("reranking", lm.score)):
+                cases.append(
+                    Case(
+                        f"{task} {model} {words}",
+                        lambda call=call, texts=texts: call(texts),
+                        rounds=SLOW_ROUNDS if slow else None,
+                    )
+                )
+    times = interleave(cases, FLAGS.rounds)
+    seconds = {name: one.median for name, one in times.items()}
+
+    columns = {f"{task}: {NAMES[model]}, ms": (task, model) for task in PAPER for model in MODELS}
+    ratios = {f"{task}: biLM / T-TA": task for task in PAPER}
+    table = common.Table(
+        "runtime",
+        "Figures 4 and 5: runtime against the number of words",
+        [*columns, *ratios],
+        {},
+        conditions=[
+            f"One sentence; {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}, "
+            f"{os.cpu_count()} cores, float32; 3 layers of 512, vocabulary 29,530; medians of "
+            f"{FLAGS.rounds} rounds, at most {SLOW_ROUNDS} for a biLM from {SLOW_PASSES} words on",
+            f"Paper, a CPU, {PAPER_WORDS} words: biLM / T-TA "
+            + ", ".join(f"{ratio} ({task})" for task, ratio in PAPER.items())
+            + "; uniLM as fast as T-TA",
+        ],
+    )
+    for words in LENGTHS:
+        row = f"{words} words"
+        for column, (task, model) in columns.items():
+            table.set(row, column, 1e3 * seconds[f"{task} {model} {words}"])
+        for column, task in ratios.items():
+            ratio = seconds[f"{task} bilm {words}"] / seconds[f"{task} tta {words}"]
+            table.set(row, column, ratio)
+    if FLAGS.figure:
+        draw(seconds, FLAGS.figure)
+    table.save()
+
+
+def draw(seconds, path):
+    """Writes the figure: a panel a task, both axes logarithmic."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    for axes, task in zip(figure.subplots(1, 2, sharey=True), PAPER, strict=True):
+        for (model, name), marker in zip(NAMES.items(), "os^", strict=True):
+            values = [1e3 * seconds[f"{task} {model} {n}"] for n in LENGTHS]
+            axes.plot(LENGTHS, values, marker=marker, label=name)
+        axes.set(title=task, xscale="log", yscale="log", xlabel="words", ylabel="ms a sentence")
+        axes.set_xticks(LENGTHS, [str(n) for n in LENGTHS])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    common.define_flags()
+    flags.DEFINE_integer("rounds", ROUNDS, "Rounds; long sentences of a biLM get 3 at most.")
+    flags.DEFINE_string("figure", None, "Where the figure goes, .png or .svg (needs matplotlib).")
+    cli.run(main)

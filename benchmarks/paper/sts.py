@@ -1,0 +1,63 @@
+"""What tables 3 and 4 have in common: correlations of sentence similarity, model by model."""
+
+import csv
+from pathlib import Path
+
+from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say, spread
+from tta.data.sts import read_sts
+from tta.scoring.sts_files import StsConfig, compare_files
+
+# What no table of the paper has: vectors that compare better than its protocol.
+EXTRA = {"T-TA": ("token", "whitened")}
+
+
+def measure(table, files):
+    """Fills a table with Pearson's r x 100, a row a model and kind of vectors.
+
+    Args:
+        table: a `Table`.
+        files: {column: path below --data_dir}.
+    """
+    paths = {column: _file(name) for column, name in files.items()}
+    signatures = {}
+    for entry in ENCODERS:
+        for representation in entry.representations:
+            table.rows[row_name(entry, representation)] = {}
+        if not entry.is_here:
+            continue
+        say(entry.name)
+        kinds = [(list(entry.representations), "mean")]
+        if entry.name in EXTRA:
+            representation, pooling = EXTRA[entry.name]
+            kinds.append(([representation], pooling))
+        for representations, pooling in kinds:
+            config = StsConfig(list(paths.values()), representations, pooling=[pooling])
+            report = compare_files(config, [entry.model], **entry.options)
+            for result in report.results:
+                column = next(c for c, path in paths.items() if path == str(result.path))
+                table.set(row_name(entry, result.vectors), column, result.correlation.pearson)
+                table.findings.append(
+                    f"{row_name(entry, result.vectors)}, {column}: Spearman's rho x 100 "
+                    f"{result.correlation.spearman:.2f}"
+                )
+        signatures[entry.name] = report.signatures[-1]
+    names = dict.fromkeys(table.rows)
+    table.note_models(ENCODERS, signatures)
+    table.rows = {name: table.rows[name] for name in names}  # a row a kind of vectors, no other
+
+
+def row_name(entry, vectors):
+    """The row of a model's vectors: "biLM, context"."""
+    return f"{entry.name}, {vectors}"
+
+
+def _file(name):
+    path = data(*name.split("/"))
+    if FLAGS.limit is None:
+        return path
+
+    def write(stream):
+        pairs = spread(read_sts(path))
+        csv.writer(stream).writerows((pair.first, pair.second, pair.gold) for pair in pairs)
+
+    return cached(Path(FLAGS.output_dir, f"limit-{FLAGS.limit}", f"{Path(path).stem}.csv"), write)

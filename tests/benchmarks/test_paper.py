@@ -1,0 +1,248 @@
+"""The paper's tables: what is measured reaches the document and README, what is missing is '-'.
+
+The commands run with the fake model, TensorFlow and Keras out of reach.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.paper.common import Entry, Table
+from benchmarks.paper.results import TABLES, side_by_side
+from benchmarks.paper.table7 import perplexities
+from benchmarks.paper.train_ngram import written_form
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# The fake model knows "the cat sat on", and no word of the wrong hypotheses.
+WRONG, RIGHT = "the kat sat on", "the cat sat on"
+
+
+def command(script, *flags, fake=True, **environment):
+    run = [sys.executable, *([str(ROOT / "tests/fake_model.py")] if fake else [])]
+    return subprocess.run(
+        [*run, f"benchmarks/paper/{script}.py", *map(str, flags)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+    )
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A data folder whose lists the model gets right from the fourth part on; tables go there."""
+    folder = tmp_path_factory.mktemp("data")
+    arctic = {
+        f"u{i}": {
+            "hyp_1": {"score": -1.0, "text": WRONG},
+            "hyp_2": {"score": -1.5, "text": RIGHT},
+            "ref": RIGHT,
+        }
+        for i in range(4)
+    }
+    for condition in ("clean", "snr5"):
+        for part in ("dev", "test"):
+            write_json(folder / f"nbest/asr_arctic/{part}.{condition}.json", arctic)
+    lists = [{"input": [WRONG, RIGHT], "output": RIGHT}] * 4
+    for part in ("clean", "other"):
+        write_json(folder / f"nbest/asr_hyporadise/test_ls_{part}.json", lists)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table1(folder):
+    """The folder where table 1 is, and what its command printed."""
+    output = folder / "out"
+    done = command(
+        "table1", f"--data_dir={folder}", f"--output_dir={output}", "--ngram=kenlm:none",
+        "--bilm=none", "--unilm=none",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return output, done.stdout
+
+
+def test_a_table_has_what_was_measured_beside_the_paper(table1):
+    output, printed = table1
+    table = json.loads((output / "table1.json").read_text())
+    for column in table["columns"]:
+        assert table["rows"]["first pass"][column] == 25.0  # a word of four
+        assert table["rows"]["T-TA"][column] == table["rows"]["oracle"][column] == 0.0
+        assert table["rows"]["length bonus alone"][column] == 25.0
+    lines = printed.splitlines()
+    given = "--ngram=kenlm:none --bilm=none --unilm=none"
+    assert f"    python benchmarks/paper/table1.py {given}" in lines  # no path of the machine
+    assert "| T-TA | 3.67 | 11.56 | 3.97 | 12.38 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
+    assert "| biLM | 3.73 | 11.53 | 3.97 | 12.41 | - | - | - | - |" in lines
+    assert "- biLM: not here (--bilm: no none)" in lines
+    assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 lists" in lines
+    # The lists are all alike, and so is every resample.
+    assert "- Arctic snr5, T-TA minus length bonus alone: -25.00 [-25.00, -25.00]" in lines
+    # T-TA and no other of the paper's rows but the first pass.
+    assert "Of 4 pairs of rows that both have, 0 are in another order here." in lines
+
+
+def test_a_limit_takes_so_many_lists(folder, tmp_path):
+    flags = (f"--data_dir={folder}", f"--output_dir={tmp_path}", "--ngram=kenlm:none")
+    done = command("table1", *flags, "--limit=3")
+    assert done.returncode == 0, done.stderr
+    assert "    python benchmarks/paper/table1.py --ngram=kenlm:none --limit=3\n" in done.stdout
+    assert done.stdout.count("3 lists, 6 hypotheses; tuned on 3 lists") == 4
+
+
+def test_similarities_of_vectors_beside_the_paper(tmp_path):
+    sick = tmp_path / "sts/SICK_test_annotated.txt"
+    sick.parent.mkdir()
+    rows = [("pair_ID", "sentence_A", "sentence_B", "relatedness_score")]
+    rows += [(1, "a", "a", 5), (2, "b", "b", 1), (3, "a", "b", 1), (4, "b", "b", 1)]
+    rows += [(5, "a", "a b", 3), (6, "b", "b", 1)]
+    sick.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    (tmp_path / "vectors.txt").write_text("a 1 0\nb 0 1\n")
+    flags = (f"--data_dir={tmp_path}", f"--output_dir={tmp_path}", "--tta=none", "--limit=3")
+    done = command("table4", *flags, f"--glove=glove:{tmp_path}/vectors.txt", fake=False)
+    assert done.returncode == 0, done.stderr
+    gold, cosines = [5, 1, 3], [1, 0, 0.5**0.5]  # of pairs 1, 3 and 5
+    assert f"| GloVe, embed | - | {100 * np.corrcoef(gold, cosines)[0, 1]:.2f} |\n" in done.stdout
+    assert "| T-TA, context | 69.49 | - |\n" in done.stdout
+
+
+def test_missing_data_is_one_line(tmp_path):
+    done = command("table1", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}")
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"error: {tmp_path}/nbest/asr_arctic/test.clean.json: no such file"
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
+    output, _ = table1
+    readme = tmp_path / "README.md"
+    text = "Before\n{}\nAfter\n"
+    begin, end = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
+    readme.write_text(text.format(f"{begin}\nold\n{end}"))
+    flags = [f"--output_dir={output}", f"--results={tmp_path / 'out.md'}", f"--readme={readme}"]
+    done = command("results", *flags, fake=False)
+    assert done.returncode == 0, done.stderr
+    before, _, after = readme.read_text().partition(begin)
+    table, _, after = after.partition(end)
+    assert (before, after) == ("Before\n", "\nAfter\n")
+    assert "| T-TA | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
+    assert "| first pass | 25.00 | 25.00 |" in table
+    assert "old" not in table
+    assert "sample" not in table
+    document = (tmp_path / "out.md").read_text()
+    assert "## Table 1: speech recognition, WER %" in document
+    assert "Not measured yet: `python benchmarks/paper/table7.py`" in document
+
+    readme.write_text("no markers")
+    done = command("results", *flags, fake=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert readme.read_text() == "no markers"
+
+
+def test_readme_says_what_is_of_a_sample():
+    tables = dict.fromkeys(TABLES) | {
+        "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
+        "table4": Table("table4", "", ["test"], {}, command="python table4.py --limit=3"),
+    }
+    said = "\n\nOf a sample of each file: `python table4.py --limit=3`.\n"
+    assert side_by_side(tables).endswith(said)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_orders_that_differ_from_the_paper_are_told(higher_is_better):
+    table = Table(
+        "t", "T", ["here"], {"a": {"p": 1.0}, "b": {"p": 2.0}, "c": {"p": 3.0}, "d": {"p": 9.0}},
+        {"here": "p"}, higher_is_better,
+    )  # fmt: skip
+    for row, value in (("a", 10.0), ("b", 30.0), ("c", 20.0)):  # d was not measured
+        table.set(row, "here", value)
+    better, worse = ("b (30.00)", "c (20.00)") if higher_is_better else ("c (20.00)", "b (30.00)")
+    assert table.disagreements() == (3, [f"here: {better} is better than {worse}"])
+
+
+def test_a_model_is_here_or_not(tmp_path, monkeypatch):
+    (tmp_path / "lm.arpa").touch()
+    expected = {
+        None: False,
+        "small": True,
+        "no-such-name": False,
+        str(tmp_path): True,
+        f"kenlm:{tmp_path / 'lm.arpa'}": True,
+        f"kenlm:{tmp_path / 'other'}": False,
+    }
+    for model, here in expected.items():
+        monkeypatch.setattr(Entry, "model", model)
+        assert Entry("a", "flag").is_here is here, model
+
+
+def test_perplexities_are_of_sentences():
+    # ln 2 a token, ln 4 and ln 8: the mean of the sentences' own, not of all tokens.
+    mean, median = perplexities([-0.6931471805599453, -2.772588722239781, -6.238324625039508],
+                                [1, 2, 3])  # fmt: skip
+    assert (mean, median) == (pytest.approx(14 / 3), pytest.approx(4.0))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("I don\u2019t know, do you?", "i don 't know , do you ?"),
+        ("A four-letter word (1,000 times).", "a four-letter word ( 1,000 times ) ."),
+        ("Café -- olé!", "café - - olé !"),
+    ],
+)
+def test_written_form(line, expected):
+    assert written_form(line) == expected
+
+
+LMPLZ = """#!/bin/sh
+cat > "$SEEN"
+while [ $# -gt 0 ]; do [ "$1" = --arpa ] && echo model > "$2"; shift; done
+exit ${STATUS:-0}
+"""
+
+
+def test_an_ngram_model_is_trained_on_spoken_forms(tmp_path):
+    for name in ("lmplz", "build_binary"):
+        (tmp_path / name).write_text(LMPLZ)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "text.txt").write_text("The U.S. army, they say.\n5 dogs\n\nIt's Café Rouge!\n")
+    output = tmp_path / "out" / "lm.arpa"
+    flags = [f"--input_file={tmp_path}/*.txt", f"--output_file={output}"]
+    found = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SEEN": str(tmp_path / "seen")}
+
+    done = command("train_ngram", *flags, fake=False, STATUS="1", **found)
+    assert done.returncode == 1
+    assert done.stderr.endswith("error: lmplz ended with status 1\n")
+    assert list(output.parent.iterdir()) == []  # nothing half-written
+
+    done = command("train_ngram", *flags, fake=False, **found)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "seen").read_text() == "the u s army they say\nit's cafe rouge\n"
+    assert output.read_text() == "model\n"
+    facts = json.loads(output.with_name("lm.arpa.json").read_text())
+    assert (facts["sentences"], facts["words"], facts["form"]) == (2, 9, "spoken")
+
+    done = command("train_ngram", *flags, fake=False, **found)
+    assert done.returncode == 1
+    assert "pass --overwrite" in done.stderr
+
+
+def test_without_kenlms_tools_training_is_one_line(tmp_path):
+    (tmp_path / "text.txt").write_text("text\n")
+    flags = [f"--input_file={tmp_path}/*.txt", f"--output_file={tmp_path}/lm.arpa"]
+    done = command("train_ngram", *flags, fake=False, PATH=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: lmplz of KenLM is not on the PATH")
