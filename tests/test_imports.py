@@ -14,8 +14,10 @@ COMMANDS = (
     "run_pretraining.py",
     "run_rerank.py",
     "run_sts.py",
+    "data/run_beam_create_tfrecords.py",
     "data/run_create_vocab.py",
     "data/run_create_tfrecords.py",
+    "scoring/run_beam_score.py",
     "scoring/run_export.py",
     "scoring/run_fit_pooling.py",
 )
