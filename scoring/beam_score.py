@@ -133,7 +133,7 @@ def score_files(
             )
             files = (
                 scored
-                | "Rows" >> beam.FlatMap(_rows, weights)
+                | "Rows" >> beam.Map(_rows, weights)
                 | "Write"
                 >> WriteToText(FileSystems.join(work, PREFIX), SUFFIX, num_shards=num_shards)
             )
@@ -167,11 +167,11 @@ def _read(path, format, beam_size):
 
 
 def _rows(result, weights):
-    """A list's rows as lines of JSON, best first."""
+    """A list's rows as lines of JSON, best first: one str, for they stay together in a file."""
     path, one = result.example
     models = [ScoredLists.build([one], result.inference)]
-    for row in score_rows([one], ["lm"], models, MixtureWeights.single(0, 1, weights)):
-        yield json.dumps({"file": path, **row}, ensure_ascii=False)
+    rows = score_rows([one], ["lm"], models, MixtureWeights.single(0, 1, weights))
+    return "\n".join(json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows)
 
 
 def _counts(result):
