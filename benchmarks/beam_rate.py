@@ -2,8 +2,8 @@
 
     python benchmarks/beam_rate.py [small number] [large number]
 
-Processor time of one process, not time by the clock, so that a shared machine tells nearly the same;
-of two runs of different sizes the difference, so that starting up does not count.
+Processor time of one process and not time by the clock, so that a shared machine tells nearly the
+same; of two runs of different sizes the difference, so that starting up does not count.
 """
 
 import itertools
