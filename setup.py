@@ -12,7 +12,8 @@ COMMANDS = ("run_pretraining", "run_rerank", "run_sts")
 
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
-TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12", *REPORT]
+BEAM = ["apache-beam>=2.77,<3"]  # its protobuf is below 7: pip takes TensorFlow's with it
+TEST = ["pytest>=8", "jiwer>=3.1", "ruff>=0.12", *REPORT, *BEAM]
 # Hugging Face's BERT, which ours is compared with; without it those tests skip. (The registry's
 # torch brings CUDA along: install a CPU build before it where there is one.)
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
@@ -59,10 +60,13 @@ setup(
         "test-bert": TEST_BERT,
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
+        "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
         "kenlm": ["kenlm>=0.2"],  # --model=kenlm:path; built from source, which takes a compiler
     },
     entry_points={
         "console_scripts": [
+            "tta-beam-create-tfrecords = tta.cli:beam_create_tfrecords",
+            "tta-beam-score = tta.cli:beam_score",
             "tta-create-vocab = tta.cli:create_vocab",
             "tta-create-tfrecords = tta.cli:create_tfrecords",
             "tta-export = tta.cli:export",

@@ -19,7 +19,7 @@ _SUFFIXES = {".gz": gzip.open, ".xz": lzma.open}
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
 
-def iter_lines(path):
+def iter_lines(path, opener=open):
     """Yields the lines of a UTF-8 text file one at a time, without their line ends.
 
     A line ends at `\\n` or `\\r\\n` and nowhere else: U+2028 and its like are part of the text.
@@ -27,6 +27,7 @@ def iter_lines(path):
     Args:
         path: a file, plain or compressed with gzip or xz (told by its content), or `-` for
             standard input.
+        opener: called as `open(path, "rb")`, for files that `open` does not reach.
 
     Raises:
         InputError: the file is missing, a folder, unreadable, empty, a broken archive, or not
@@ -35,7 +36,7 @@ def iter_lines(path):
     shown = shown_path(path)
     number = 0
     try:
-        with open_input(path) as stream:
+        with open_input(path, opener) as stream:
             for number, line in enumerate(stream, 1):
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is no text
@@ -65,11 +66,11 @@ def read_text(path):
 
 
 @contextlib.contextmanager
-def open_input(path):
+def open_input(path, opener=open):
     """Opens a file for reading bytes; what goes wrong in the `with` block is one line, too.
 
     Args:
-        path: as in `iter_lines`.
+        path, opener: as in `iter_lines`.
 
     Yields:
         A binary stream, decompressed.
@@ -79,7 +80,7 @@ def open_input(path):
     """
     shown = shown_path(path)
     try:
-        with _decompressed(path) as stream:
+        with _decompressed(path, opener) as stream:
             yield stream
     except _BROKEN_ARCHIVE as error:
         raise InputError(f"broken or truncated archive: {error}", shown) from None
@@ -163,15 +164,15 @@ def open_output(path, overwrite=False, binary=False):
 
 
 @contextlib.contextmanager
-def _decompressed(path):
+def _decompressed(path, opener):
     standard = str(path) == STANDARD_STREAM
-    with contextlib.nullcontext(sys.stdin.buffer) if standard else open(path, "rb") as raw:
+    with contextlib.nullcontext(sys.stdin.buffer) if standard else opener(path, "rb") as raw:
         head = raw.peek(6)
-        opener = next((o for magic, o in _MAGIC.items() if head.startswith(magic)), None)
-        if opener is None:
+        decompress = next((d for magic, d in _MAGIC.items() if head.startswith(magic)), None)
+        if decompress is None:
             yield raw
         else:
-            with opener(raw) as stream:
+            with decompress(raw) as stream:
                 yield stream
 
 

@@ -9,14 +9,22 @@ written in the format it came in:
 """
 
 import contextlib
+import itertools
 import math
 import re
 from dataclasses import dataclass, replace
 
-from tta.data.files import open_output, read_lines, shown_path
+from tta.data.files import iter_lines, open_output, read_lines, shown_path
 from tta.data.nbest_json import DictFormat, Espnet1Format, HyporadiseFormat, JsonLinesFormat
 from tta.data.nbest_lines import KaldiFormat, MosesFormat, TsvFormat
-from tta.data.nbest_list import Hypothesis, ListCollector, NBestList, Source, shown
+from tta.data.nbest_list import (
+    HEAD_ROWS,
+    Hypothesis,
+    ListCollector,
+    NBestList,
+    Source,
+    shown,
+)
 from tta.errors import InputError
 
 __all__ = [
@@ -25,6 +33,7 @@ __all__ = [
     "NBestFile",
     "NBestList",
     "detect_format",
+    "iter_nbest",
     "read_nbest",
     "write_nbest",
 ]
@@ -71,28 +80,54 @@ def read_nbest(path, format=None, reference_file=None, score_file=None, beam_siz
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
             names file, line (where there is one) and rule.
     """
-    if beam_size is not None and beam_size < 1:
-        raise InputError(f"the beam size must be at least 1, got {beam_size}")
+    _check_beam_size(beam_size)
     source = Source(read_lines(path), score_file, beam_size)
     collector = ListCollector()
-    try:
-        chosen = _find(format) if format else _detect(source)
-        for option in ("score_file", "beam_size"):
-            if getattr(source, option) is not None and option not in chosen.takes:
-                raise InputError(f"the format {chosen.name} takes no {option.replace('_', ' ')}")
+    with _in_file(path):
+        chosen = _choose(format, source)
         if source.rows:
             chosen.read(source, collector)
         if not collector.lists:
             raise InputError("the file holds no list")
-    except InputError as error:
-        if error.path is not None:
-            raise
-        raise InputError(error.rule, shown_path(path), error.line) from None
     lists = collector.lists
     if reference_file is not None:
         references = _read_references(reference_file, [nbest.utterance_id for nbest in lists])
         lists = [replace(nbest, reference=r) for nbest, r in zip(lists, references, strict=True)]
     return NBestFile(lists, chosen.name)
+
+
+def iter_nbest(path, format=None, beam_size=None, opener=open):
+    """Reads a file of N-best lists one by one, for those too large for memory.
+
+    A JSONL file is never in memory but for a list and all ids; one in another format is, whole.
+
+    Args:
+        path, format, beam_size: as in `read_nbest`.
+        opener: called as `open(path, "rb")`, for files that `open` does not reach.
+
+    Yields:
+        `NBestList`s, as `read_nbest` gives them.
+
+    Raises:
+        InputError: as `read_nbest`; while iterating.
+    """
+    _check_beam_size(beam_size)
+    collector = ListCollector()
+    with _in_file(path):
+        lines = iter_lines(path, opener)
+        head = _head(lines)
+        chosen = _choose(format, Source(head, None, beam_size))
+        lines = itertools.chain(head, lines)
+        if isinstance(chosen, JsonLinesFormat):
+            for number, line in enumerate(lines, 1):
+                if line.strip(" "):
+                    chosen.read_row(number, line, collector)
+                    yield from collector.take()
+        else:
+            chosen.read(Source(list(lines), None, beam_size), collector)
+            yield from collector.take()
+        if not collector.count:
+            raise InputError("the file holds no list")
 
 
 def write_nbest(target, lists, format, score_path=None, overwrite=False):
@@ -145,6 +180,42 @@ def detect_format(path):
         return _detect(Source(read_lines(path))).name
     except InputError as error:
         raise InputError(error.rule, error.path or shown_path(path), error.line) from None
+
+
+def _check_beam_size(beam_size):
+    if beam_size is not None and beam_size < 1:
+        raise InputError(f"the beam size must be at least 1, got {beam_size}")
+
+
+@contextlib.contextmanager
+def _in_file(path):
+    """Names the file in an `InputError` of the block that names none."""
+    try:
+        yield
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(error.rule, shown_path(path), error.line) from None
+
+
+def _head(lines):
+    """Takes as many lines from an iterator as `Source.head` looks at."""
+    head, rows = [], 0
+    for line in lines:
+        head.append(line)
+        rows += bool(line.strip(" "))
+        if rows == HEAD_ROWS:
+            break
+    return head
+
+
+def _choose(name, source):
+    """The format of that name, or the one that the source looks like; it takes what is given."""
+    chosen = _find(name) if name else _detect(source)
+    for option in ("score_file", "beam_size"):
+        if getattr(source, option) is not None and option not in chosen.takes:
+            raise InputError(f"the format {chosen.name} takes no {option.replace('_', ' ')}")
+    return chosen
 
 
 def _detect(source):

@@ -74,16 +74,20 @@ class JsonLinesFormat(Format):
 
     def read(self, source, collector):
         for number, line in source.rows:
-            item = _expect(load_json(line, number), dict, "a list", number)
-            utterance_id = item.get(_key(item, self._IDS), len(collector.lists))
-            with located(f"list {shown(utterance_id)}", number):
-                values = item.get(_key(item, self._HYPOTHESES))
-                hypotheses = [
-                    _hypothesis({"text": value} if isinstance(value, str) else value, self.name)
-                    for value in _expect(values, list, '"hypotheses"')
-                ]
-                reference = item.get(_key(item, self._REFERENCES))
-                collector.add(utterance_id, hypotheses, reference, {self.name: item})
+            self.read_row(number, line, collector)
+
+    def read_row(self, number, line, collector):
+        """Adds the list of one line to a `ListCollector`."""
+        item = _expect(load_json(line, number), dict, "a list", number)
+        utterance_id = item.get(_key(item, self._IDS), collector.count)
+        with located(f"list {shown(utterance_id)}", number):
+            values = item.get(_key(item, self._HYPOTHESES))
+            hypotheses = [
+                _hypothesis({"text": value} if isinstance(value, str) else value, self.name)
+                for value in _expect(values, list, '"hypotheses"')
+            ]
+            reference = item.get(_key(item, self._REFERENCES))
+            collector.add(utterance_id, hypotheses, reference, {self.name: item})
 
     def write(self, lists, stream):
         for nbest in lists:

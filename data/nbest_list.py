@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from tta.errors import InputError
 
+HEAD_ROWS = 20  # Rows, not blank, that tell a format.
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -65,7 +67,7 @@ class Source:
     @functools.cached_property
     def head(self):
         """The first lines that are not blank: enough to tell a format by."""
-        return [line for _, line in self.rows[:20]]
+        return [line for _, line in self.rows[:HEAD_ROWS]]
 
     @functools.cached_property
     def text(self):
@@ -107,11 +109,23 @@ class Format:
 
 
 class ListCollector:
-    """Collects the lists of one file and refuses those that break a rule every format shares."""
+    """Collects the lists of one file and refuses those that break a rule every format shares.
+
+    Attributes:
+        lists: those collected and not yet taken.
+        count: how many were collected in all.
+    """
 
     def __init__(self):
         self.lists = []
+        self.count = 0
+        self._first = None
         self._ids = set()
+
+    def take(self):
+        """Hands over the lists collected so far: only their ids stay in memory."""
+        lists, self.lists = self.lists, []
+        return lists
 
     def add(self, utterance_id, hypotheses, reference=None, extra=None):
         """Adds one list.
@@ -137,6 +151,8 @@ class ListCollector:
         self._check_agreement(hypotheses, reference)
         self._ids.add(utterance_id)
         self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, extra))
+        self.count += 1
+        self._first = self._first or self.lists[0]
 
     def _check_agreement(self, hypotheses, reference):
         scored = sum(h.score is not None for h in hypotheses)
@@ -145,9 +161,9 @@ class ListCollector:
                 f"expected a score for every hypothesis or for none, got {scored} scores "
                 f"for {len(hypotheses)} hypotheses"
             )
-        if not self.lists:
+        first = self._first
+        if first is None:
             return
-        first = self.lists[0]
         if bool(scored) != (first.hypotheses[0].score is not None):
             have, before = ("scores", "none") if scored else ("no scores", "some")
             raise InputError(f"has {have}, but the lists before it have {before}")

@@ -35,6 +35,9 @@ CHUNK_LINES, CHUNK_CHARACTERS = 8192, 1 << 20
 LONG_SENTENCES = ("truncate", "drop")
 VOCAB_FILE = "vocab.txt"
 WORK_FOLDER = ".tta-create-tfrecords.tmp"
+NO_COUNTS = dict.fromkeys(
+    ("lines", "sentences", "tokens", "spoken", "truncated", "dropped_short", "dropped_long"), 0
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def create_tfrecords(
     """
     output = Path(output_dir)
     workers = num_workers or _cores()
-    with _work_folder(output) as work:
+    with work_folder(output) as work:
         if not overwrite:
             _refuse_existing(output, vocabulary)
         tokenizer = Tokenizer(vocabulary, lower_case)
@@ -117,16 +120,7 @@ def create_tfrecords(
             if not counts["sentences"]:
                 raise InputError("no sentence is left to write", ", ".join(map(str, paths)))
             splits = _write_shards(spills, work, options, pool)
-        info = {
-            "format_version": tfrecord.FORMAT_VERSION,
-            "vocab_size": len(vocabulary),
-            "vocab_sha256": vocabulary.sha256,
-            "lower_case": lower_case,
-            **asdict(options),
-            "splits": splits,
-            "counts": dict(counts),
-            "sources": [str(path) for path in paths],
-        }
+        info = describe(vocabulary, lower_case, options, splits, counts, paths)
         (work / tfrecord.INFO_FILE).write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
         vocabulary.save(work / VOCAB_FILE)
 
@@ -135,6 +129,26 @@ def create_tfrecords(
         for name in [*shards, VOCAB_FILE, tfrecord.INFO_FILE]:
             os.replace(work / name, output / name)
     return info
+
+
+def describe(vocabulary, lower_case, options, splits, counts, paths):
+    """The description of a data set, a dict as `tfrecord.load_dataset_info` reads it.
+
+    Args:
+        vocabulary, lower_case, options, paths: as in `create_tfrecords`.
+        splits: as `splits_info` gives it.
+        counts: the sums of what `prepare_chunk` counted.
+    """
+    return {
+        "format_version": tfrecord.FORMAT_VERSION,
+        "vocab_size": len(vocabulary),
+        "vocab_sha256": vocabulary.sha256,
+        "lower_case": lower_case,
+        **asdict(options),
+        "splits": splits,
+        "counts": dict(counts),
+        "sources": [str(path) for path in paths],
+    }
 
 
 def _cores():
@@ -148,9 +162,7 @@ def _cores():
 
 def _deal_out(reader, tokenizer, spills, options, pool, workers):
     """Tokenizes the text and deals its sentences out to the spills; returns what was counted."""
-    counts = Counter(
-        lines=0, sentences=0, tokens=0, spoken=0, truncated=0, dropped_short=0, dropped_long=0
-    )
+    counts = Counter(NO_COUNTS)
     bar = tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="tokenizing")
     pending = deque()
 
@@ -163,7 +175,7 @@ def _deal_out(reader, tokenizer, spills, options, pool, workers):
         bar.set_postfix(sentences=f"{counts['sentences']:,}", refresh=False)
 
     with bar:
-        for number, lines in enumerate(_chunks(reader)):
+        for number, lines in enumerate(chunks(reader)):
             pending.append(pool.submit(prepare_chunk, number, lines, tokenizer, options))
             if len(pending) > workers:  # A bounded number in flight, collected in their order.
                 collect()
@@ -172,8 +184,8 @@ def _deal_out(reader, tokenizer, spills, options, pool, workers):
     return counts
 
 
-def _chunks(lines):
-    """Groups lines into lists that are bounded in lines and in characters."""
+def chunks(lines):
+    """Groups lines (str) into lists that are bounded in lines and in characters."""
     chunk, characters = [], 0
     for line in lines:
         chunk.append(line)
@@ -280,15 +292,20 @@ def _write_shards(spills, work, options, pool):
         rng = np.random.default_rng([options.seed, 1, index])
         return write_shard(spills[index], work / names[index], rng)
 
-    names = [
-        *(
-            tfrecord.shard_name(tfrecord.TRAIN, i, options.num_shards)
-            for i in range(len(spills) - 1)
-        ),
-        tfrecord.shard_name(tfrecord.HELDOUT, 0, 1),
-    ]
+    names = shard_names(options.num_shards)
     shards = pool.map(write, range(len(spills)))
     written = list(tqdm(shards, total=len(spills), unit=" shards", desc="writing"))
+    return splits_info(written)
+
+
+def shard_names(num_shards):
+    """The file names of all shards, in the order of `prepare_chunk`: train's, then held-out."""
+    train = [tfrecord.shard_name(tfrecord.TRAIN, i, num_shards) for i in range(num_shards)]
+    return [*train, tfrecord.shard_name(tfrecord.HELDOUT, 0, 1)]
+
+
+def splits_info(written):
+    """What each split holds, for `describe`; `written` is what `write_shard` gave of each shard."""
     return {
         tfrecord.TRAIN: _split_info(written[:-1]),
         tfrecord.HELDOUT: _split_info(written[-1:]),
@@ -333,8 +350,18 @@ def write_shard(spill, path, rng):
 
 
 @contextlib.contextmanager
-def _work_folder(output):
-    """Yields a fresh folder inside the output folder, which is locked for this process."""
+def work_folder(output):
+    """Makes a fresh folder inside the output folder, which is locked for this process.
+
+    Args:
+        output: `Path`, made if missing; what it holds stays as it is.
+
+    Yields:
+        `Path`; it is removed at the end, however that comes.
+
+    Raises:
+        InputError: another process has the output folder.
+    """
     made = not output.exists()
     output.mkdir(parents=True, exist_ok=True)
     work = output / WORK_FOLDER

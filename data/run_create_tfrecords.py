@@ -1,5 +1,6 @@
 """Turns raw text into shuffled TFRecord shards for pretraining: tta-create-tfrecords --help."""
 
+import dataclasses
 import sys
 import time
 
@@ -23,15 +24,7 @@ def main():
         paths,
         vocabulary,
         FLAGS.output_dir,
-        Options(
-            num_shards=FLAGS.num_shards,
-            max_seq_length=FLAGS.max_seq_length,
-            min_tokens=FLAGS.min_tokens,
-            long_sentences=FLAGS.long_sentences,
-            heldout_fraction=FLAGS.heldout_fraction,
-            spoken_fraction=FLAGS.spoken_fraction,
-            seed=FLAGS.seed,
-        ),
+        Options(**{field.name: FLAGS[field.name].value for field in dataclasses.fields(Options)}),
         lower_case=FLAGS.lower_case,
         num_workers=FLAGS.num_workers,
         overwrite=FLAGS.overwrite,

@@ -82,10 +82,10 @@ class TextReader:
     def __iter__(self):
         for path in self._paths:
             if path == STANDARD_STREAM:
-                yield from _decoded_lines(sys.stdin.buffer, "<stdin>")
+                yield from decoded_lines(sys.stdin.buffer, "<stdin>")
                 continue
             with open(path, "rb") as self._stored:
-                yield from _decoded_lines(self._stored, path)
+                yield from decoded_lines(self._stored, path)
                 self._finished_bytes += self._stored.tell()
                 self._stored = None
 
@@ -144,8 +144,16 @@ _NO_SPOKEN_FORM = re.compile("[^\\W_a-z]|[$£€¥¢%‰+=\\xd7÷±°@#]")
 _SPOKEN_WORD = re.compile("[a-z]+(?:'[a-z]+)*")
 
 
-def _decoded_lines(stored, name):
-    """Yields the lines of an open binary file as str, stripped, blank ones left out."""
+def decoded_lines(stored, name):
+    """Yields the lines of an open binary file as str, stripped, blank ones left out.
+
+    Args:
+        stored: a buffered binary stream (one with `peek`), plain or compressed with gzip or xz.
+        name: what errors call it.
+
+    Raises:
+        InputError: as `TextReader`.
+    """
     opener = next((o for magic, o in _MAGIC.items() if stored.peek(6).startswith(magic)), None)
     lines = opener(stored) if opener else stored
     number = 0

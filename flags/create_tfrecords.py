@@ -7,6 +7,17 @@ from tta.flags import common
 
 def define():
     """Defines the flags of tta-create-tfrecords."""
+    define_data_set()
+    flags.DEFINE_integer(
+        "num_workers",
+        None,
+        "Number of threads; the result does not depend on it. Default: one a core.",
+        lower_bound=1,
+    )
+
+
+def define_data_set():
+    """Defines what becomes of the text, wherever it is done."""
     common.define_raw_text()
     flags.DEFINE_string("vocab_file", None, "Vocabulary, one word piece a line.", required=True)
     flags.DEFINE_string(
@@ -49,12 +60,6 @@ def define():
         1,
     )
     flags.DEFINE_bool("lower_case", True, "Lower-case the text and strip its accents.")
-    flags.DEFINE_integer(
-        "num_workers",
-        None,
-        "Number of threads; the result does not depend on it. Default: one a core.",
-        lower_bound=1,
-    )
     common.define_seed()
     common.define_overwrite()
     flags.adopt_module_key_flags(common)

@@ -110,9 +110,20 @@ def write_scores(stream, nbest, names, models, mixture):
         nbest, models, mixture: as in `write_lists`.
         names: what the K models are called.
     """
+    for row in score_rows(nbest.lists, names, models, mixture):
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def score_rows(lists, names, models, mixture):
+    """Yields every hypothesis's scores (dict), a list's best first.
+
+    Args:
+        lists: `NBestList`s.
+        names, models, mixture: as in `write_scores`.
+    """
     reduction = mixture.weights.reduction
     mixed = mix(models, mixture.shares).lm[reduction]
-    for i, one, order, scores in _best_first(nbest.lists, models, mixture):
+    for i, one, order, scores in _best_first(lists, models, mixture):
         for j in order:
             row = {
                 "id": one.utterance_id,
@@ -131,7 +142,7 @@ def write_scores(stream, nbest, names, models, mixture):
                     }
                     for name, model in zip(names, models, strict=True)
                 }
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            yield row
 
 
 def _best_first(lists, models, mixture):

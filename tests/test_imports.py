@@ -14,8 +14,10 @@ COMMANDS = (
     "run_pretraining.py",
     "run_rerank.py",
     "run_sts.py",
+    "data/run_beam_create_tfrecords.py",
     "data/run_create_vocab.py",
     "data/run_create_tfrecords.py",
+    "scoring/run_beam_score.py",
     "scoring/run_export.py",
     "scoring/run_fit_pooling.py",
 )
@@ -113,6 +115,18 @@ def test_import_tta_is_light():
     ended = poisoned(code)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split(maxsplit=1)[1] == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["data/run_beam_create_tfrecords.py", "scoring/run_beam_score.py"]
+)
+def test_a_command_without_its_package_says_what_to_install(command):
+    files = [f"--{name}=x" for name in ("output_dir", "input_file", "vocab_file", "nbest_file")]
+    files = [files[0], *(files[1:3] if "create" in command else files[3:])]
+    code = f"sys.path.insert(0, ''); sys.modules['apache_beam'] = None\n{RUN}"
+    ended = poisoned(code, command, *files)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: Apache Beam is missing: pip install 'tta-lm[beam]'\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

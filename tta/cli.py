@@ -12,14 +12,21 @@ from tta.errors import InputError
 FAILED, WRONG_FLAGS, INTERRUPTED = 1, 2, 130
 
 
-def run(main):
+def run(main, passes_on=False):
     """Parses the flags, calls `main()` and exits: 0 done, 1 failed, 2 wrong flags.
 
     Args:
         main: called without arguments once the flags are parsed.
+        passes_on: whether what stands after `--` is another program's: `main` is called with it, a
+            list of str.
     """
     flags.FLAGS.set_gnu_getopt(True)
-    app.run(lambda _: _guarded(main), flags_parser=_parse)
+    others = []
+    if passes_on and "--" in sys.argv:
+        place = sys.argv.index("--")
+        sys.argv, others = sys.argv[:place], sys.argv[place + 1 :]
+    arguments = [others] if passes_on else []
+    app.run(lambda _: _guarded(lambda: main(*arguments)), flags_parser=_parse)
 
 
 def _parse(argv):
@@ -72,3 +79,5 @@ export = _script("tta.scoring.run_export")
 fit_pooling = _script("tta.scoring.run_fit_pooling")
 create_vocab = _script("tta.data.run_create_vocab")
 create_tfrecords = _script("tta.data.run_create_tfrecords")
+beam_create_tfrecords = _script("tta.data.run_beam_create_tfrecords")
+beam_score = _script("tta.scoring.run_beam_score")

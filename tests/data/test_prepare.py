@@ -188,7 +188,7 @@ def test_chunks_are_bounded(monkeypatch):
     monkeypatch.setattr(prepare, "CHUNK_LINES", 3)
     monkeypatch.setattr(prepare, "CHUNK_CHARACTERS", 10)
     lines = ["a", "b", "c", "d", "e" * 10, "f", "g" * 99]
-    assert list(prepare._chunks(lines)) == [["a", "b", "c"], ["d", "e" * 10], ["f", "g" * 99]]
+    assert list(prepare.chunks(lines)) == [["a", "b", "c"], ["d", "e" * 10], ["f", "g" * 99]]
 
 
 def test_a_bounded_number_of_chunks_is_in_flight(text, tmp_path, monkeypatch):
@@ -205,9 +205,9 @@ def test_a_bounded_number_of_chunks_is_in_flight(text, tmp_path, monkeypatch):
             assert len(given) - len(done) <= 4
             yield lines
 
-    prepare_chunk, original = prepare.prepare_chunk, prepare._chunks
+    prepare_chunk, original = prepare.prepare_chunk, prepare.chunks
     monkeypatch.setattr(prepare, "prepare_chunk", slow)
-    monkeypatch.setattr(prepare, "_chunks", chunks)
+    monkeypatch.setattr(prepare, "chunks", chunks)
     run(text, tmp_path / "out", num_workers=2)
     assert len(done) == 32
 
@@ -262,7 +262,7 @@ def test_no_sentence_left(tmp_path):
 
 def test_two_writers_in_one_folder(text, tmp_path):
     with (
-        prepare._work_folder(tmp_path / "out") as work,
+        prepare.work_folder(tmp_path / "out") as work,
         pytest.raises(InputError, match="another process is writing a data set there"),
     ):
         run(text, tmp_path / "out")

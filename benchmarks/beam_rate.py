@@ -1,0 +1,89 @@
+"""Sentences a core and second of the two Beam commands, and what 10^9 sentences take.
+
+    python benchmarks/beam_rate.py [small number] [large number]
+
+Processor time of one process and not time by the clock, so that a shared machine tells nearly the
+same; of two runs of different sizes the difference, so that starting up does not count.
+"""
+
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST_SIZE = 50
+RUNNER = ["--", "--runner=FnApiRunner"]  # one process
+
+
+def sentences(count):
+    """Sentences of the examples, each with a word more, so that no two are alike."""
+    document = json.loads((ROOT / "examples" / "asr.test.json").read_text(encoding="utf-8"))
+    texts = [
+        hypothesis["text"]
+        for entry in document.values()
+        for name, hypothesis in entry.items()
+        if name.startswith("hyp_") and hypothesis["text"]
+    ]
+    words = sorted({word for text in texts for word in text.split()})
+    pairs = itertools.product(words, words)
+    cycle = zip(itertools.cycle(texts), pairs, strict=False)
+    return [f"{text} {' '.join(pair)}" for text, pair in itertools.islice(cycle, count)]
+
+
+def processor_seconds(module, *arguments):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", module, *arguments, *RUNNER]
+    threads = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+    subprocess.run(
+        command, cwd=ROOT, check=True, capture_output=True, env={**os.environ, **threads}
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def prepare(folder, count):
+    path = folder / f"{count}.txt"
+    path.write_text("\n".join(sentences(count)), encoding="utf-8")
+    return processor_seconds(
+        "tta.data.run_beam_create_tfrecords",
+        f"--input_file={path}",
+        "--vocab_file=tta/small/vocab.txt",
+        f"--output_dir={folder / f'shards-{count}'}",
+    )
+
+
+def score(folder, count):
+    path = folder / f"{count}.jsonl"
+    texts = sentences(count)
+    with open(path, "w", encoding="utf-8") as file:
+        for start in range(0, count, LIST_SIZE):
+            hypotheses = [{"text": t, "score": -1.0} for t in texts[start : start + LIST_SIZE]]
+            file.write(json.dumps({"id": str(start), "hypotheses": hypotheses}) + "\n")
+    output = folder / f"scores-{count}"
+    seconds = processor_seconds(
+        "tta.scoring.run_beam_score", f"--nbest_file={path}", f"--output_dir={output}"
+    )
+    counts = json.loads((output / "scores.json").read_text(encoding="utf-8"))["counts"]
+    print(f"{counts['tokens'] / counts['hypotheses']:.1f} tokens a sentence")
+    return seconds
+
+
+def main():
+    small, large = map(int, sys.argv[1:] or (4_000, 12_000))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, run, factor in (("data preparation", prepare, 20), ("scoring", score, 1)):
+            few, many = (run(Path(folder), count * factor) for count in (small, large))
+            rate = factor * (large - small) / (many - few)
+            print(
+                f"{name}: {rate:,.0f} sentences a second and core, start {few:.0f} s at most; "
+                f"10^9 sentences: {1e9 / rate / 3600:,.0f} core hours"
+            )
+
+
+if __name__ == "__main__":
+    main()
