@@ -18,6 +18,7 @@ COMMANDS = (
     "data/run_create_tfrecords.py",
     "scoring/run_export.py",
     "scoring/run_fit_pooling.py",
+    "scoring/run_score.py",
 )
 
 # Room -> the parts of the package that its modules may import: arrows point down only.
