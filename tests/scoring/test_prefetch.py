@@ -48,11 +48,10 @@ def test_items_are_drawn_by_the_caller_and_results_made_by_one_thread():
 
 
 def test_an_error_comes_at_its_place_and_ends_the_thread():
-    got = []
+    results = prefetch(lambda item: 1 / item, [2, 1, 0, 1])
+    assert [next(results), next(results)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
-        for result in prefetch(lambda item: 1 / item, [2, 1, 0, 1]):
-            got.append(result)
-    assert got == [0.5, 1.0]
+        next(results)
     assert threads() == []
 
 
