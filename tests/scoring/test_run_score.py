@@ -1,5 +1,6 @@
 """tta-score as a user meets it: sentences in, JSON lines out, one line where it fails."""
 
+import contextlib
 import gzip
 import json
 import lzma
@@ -114,12 +115,20 @@ def test_one_that_watches_sees_a_bar_with_sentences_and_time_left(tmp_path):
             f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}",
             capture_output=False, stdout=subprocess.DEVNULL, stderr=terminal,
         )  # fmt: skip
-        os.close(terminal)
-        shown = os.read(watcher, 1 << 16).decode()
     finally:
-        os.close(watcher)
-    assert done.returncode == 0
+        os.close(terminal)
+        shown = read_all(watcher)
+    assert done.returncode == 0, shown
     last = [text for text in shown.split("\r") if text.startswith("scoring")][-1]
     assert last.startswith("scoring: 100%")
     assert "80.0k/80.0k [" in last
     assert "10,000 sentences]" in last
+
+
+def read_all(terminal):
+    """What was written to a terminal that nobody has open any more."""
+    written = b""
+    with contextlib.suppress(OSError), open(terminal, "rb", buffering=0) as stream:  # its end
+        while new := stream.read(4096):
+            written += new
+    return written.decode()

@@ -154,16 +154,22 @@ def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
     lm.score(TEXTS)
 
 
-def test_the_thread_ends_with_the_scoring_whatever_ends_it(directory, monkeypatch):
+def test_the_thread_ends_with_the_scoring_whatever_ends_it(lm, directory, monkeypatch):
     monkeypatch.setattr("tta.scoring.text_model.BLOCK_TEXTS", 2)
-    lm = tta.load(directory, long_sentences="refuse")
+    refusing = tta.load(directory, long_sentences="refuse")
     with pytest.raises(InputError, match=r"^sentence 6 has \d+ pieces, the model takes 9"):
-        lm.score([*TEXTS, LONG, *TEXTS])
+        refusing.score(["the"] * 5 + [LONG, "the", "the"])
+    assert prefetching() == []
     blocks = lm.score_blocks([TEXTS] * 9)
     next(blocks)
-    assert any(thread.name.startswith("prefetch") for thread in threading.enumerate())
+    assert prefetching() != []
     blocks.close()
-    assert not any(thread.name.startswith("prefetch") for thread in threading.enumerate())
+    assert prefetching() == []
+
+
+def prefetching():
+    """The names of the threads that prepare ahead."""
+    return [one.name for one in threading.enumerate() if one.name.startswith("prefetch")]
 
 
 def test_blocks_are_scored_as_lists_are(lm):
@@ -175,7 +181,7 @@ def test_blocks_are_scored_as_lists_are(lm):
         expected = lm.score_with_counts(texts)
         np.testing.assert_array_equal(sums, expected[0])
         np.testing.assert_array_equal(counts, expected[1])
-        assert sum(shares) == pytest.approx(bool(texts))
+        assert sum(shares) == pytest.approx(1.0 if texts else 0.0)
         shares.clear()
     for texts, scored in zip(blocks, lm.score_blocks(blocks, tokens=True), strict=True):
         for got, expected in zip(scored, lm.score_tokens(texts), strict=True):
