@@ -8,14 +8,17 @@ built-in vocabulary, 50 variants of each. tta-score runs in a process of its own
 to draw its bar on; its resident set is read from /proc (Linux). Arguments after -- go to tta-score.
 """
 
+import fcntl
 import json
 import os
 import pty
 import random
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from dataclasses import asdict, dataclass
@@ -40,12 +43,12 @@ class Row:
 
     Attributes:
         seconds: since the process began.
-        resident_mib: its resident set.
+        resident_mib: its resident set, MiB.
         sentences: what the bar said was scored.
         rate: sentences a second, since the row before.
         percent: what the bar said was done; None before there is a bar.
         claimed_left: seconds that the bar said were left; None where it said nothing.
-        true_left: seconds that were left until the bar was full.
+        true_left: seconds that were left until the process ended.
     """
 
     seconds: float
@@ -99,7 +102,7 @@ def watch(path, output, arguments, interval):
     process = subprocess.Popen(
         [sys.executable, ROOT / "scoring/run_score.py", *arguments, *files],
         stderr=screen.terminal,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     screen.begin()
     start, rows = time.monotonic(), []
@@ -110,6 +113,7 @@ def watch(path, output, arguments, interval):
             before = rows[-1] if rows else Row(0.0, 0.0)
             row.rate = (row.sentences - before.sentences) / (row.seconds - before.seconds)
             rows.append(row)
+        end = time.monotonic() - start
     finally:
         process.kill()
         process.wait()
@@ -117,7 +121,7 @@ def watch(path, output, arguments, interval):
     if process.returncode:
         sys.exit(f"tta-score failed:\n{screen.text()}")
     for row in rows:
-        row.true_left = max(0.0, screen.full_at - start - row.seconds)
+        row.true_left = end - row.seconds
     return rows
 
 
@@ -141,13 +145,13 @@ class Screen:
 
     Attributes:
         terminal: descriptor, the process's standard error.
-        full_at: when the bar was full first, in `time.monotonic`; 0.0 before.
     """
 
     def __init__(self):
         self._reading, self.terminal = pty.openpty()
+        size = struct.pack("4H", 24, 120, 0, 0)  # rows, columns: a bar needs room
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
         self._drawn = b""
-        self.full_at = 0.0
         self._reader = threading.Thread(target=self._read, daemon=True)
 
     def begin(self):
@@ -164,8 +168,6 @@ class Screen:
             if not new:
                 return
             self._drawn = (self._drawn + new)[-8192:]
-            if not self.full_at and b"100%" in self._drawn:
-                self.full_at = time.monotonic()
 
     def close(self):
         self._reader.join()

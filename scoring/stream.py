@@ -188,9 +188,9 @@ class _Bar:
             dynamic_ncols=True,
             disable=not shown,
         )
-        self._begin = 0  # where the block that is at work begins
-        self._sentences = 0
         self._counts_bytes = total_bytes is not None
+        self._begin = self._sentences = 0  # bytes and sentences before the block at work
+        self._share = 0.0  # of that block
 
     def __enter__(self):
         self._bar.__enter__()
@@ -201,12 +201,17 @@ class _Bar:
 
     def advance(self, share, block):
         """Moves on by a share of the block."""
+        self._share += share
+        self._count(self._sentences + int(self._share * len(block.sentences)))
         self._bar.update(share * (block.end - self._begin))
 
     def finish(self, block):
         """Moves to the end of the block."""
+        self._begin, self._share = block.end, 0.0
         self._sentences += len(block.sentences)
-        self._begin = block.end
-        if self._counts_bytes:
-            self._bar.set_postfix_str(f"{self._sentences:,} sentences", refresh=False)
+        self._count(self._sentences)
         self._bar.update(block.end - self._bar.n)
+
+    def _count(self, sentences):
+        if self._counts_bytes:  # else the bar itself counts them
+            self._bar.set_postfix_str(f"{sentences:,} sentences", refresh=False)

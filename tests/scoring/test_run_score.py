@@ -1,13 +1,16 @@
 """tta-score as a user meets it: sentences in, JSON lines out, one line where it fails."""
 
 import contextlib
+import fcntl
 import gzip
 import json
 import lzma
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -110,6 +113,7 @@ def test_what_is_wrong_is_one_line_and_nothing_half_written(
 def test_one_that_watches_sees_a_bar_with_sentences_and_time_left(tmp_path):
     (tmp_path / "in").write_bytes(b"the cat\n" * 10_000)
     watcher, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))  # rows, columns
     try:
         done = command(
             f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}",
