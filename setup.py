@@ -73,6 +73,7 @@ setup(
             "tta-fit-pooling = tta.cli:fit_pooling",
             "tta-pretrain = tta.cli:pretraining",
             "tta-rerank = tta.cli:rerank",
+            "tta-score = tta.cli:score",
             "tta-sts = tta.cli:sts",
         ]
     },

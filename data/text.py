@@ -6,6 +6,7 @@ import lzma
 import os
 import random
 import re
+import stat
 import sys
 import unicodedata
 import zlib
@@ -56,11 +57,14 @@ class TextReader:
     byte order mark are taken off.
 
     Attributes:
-        total_bytes: size of all files as stored (compressed), or None if one is standard input.
-        bytes_read: how many of them were read so far.
+        total_bytes: size of all files as stored (compressed), or None if one is standard input or
+            a pipe.
+        bytes_read: how many of them were read so far; means nothing without `total_bytes`.
 
     Args:
         paths: a list of paths (str), `-` for standard input.
+        verbatim: whether lines come as they are, blank ones and white space too; their ends,
+            `\\n` or `\\r\\n`, and the byte order mark are taken off still.
 
     Raises:
         InputError: while iterating; a line is not UTF-8 or longer than 1 MiB (names file and
@@ -68,25 +72,28 @@ class TextReader:
         OSError: a file cannot be opened.
     """
 
-    def __init__(self, paths):
+    def __init__(self, paths, verbatim=False):
         self._paths = list(paths)
-        piped = STANDARD_STREAM in self._paths
-        self.total_bytes = None if piped else sum(map(os.path.getsize, self._paths))
+        self._verbatim = verbatim
+        sizes = [_stored_size(path) for path in self._paths]
+        self.total_bytes = None if None in sizes else sum(sizes)
         self._finished_bytes = 0
         self._stored = None
 
     @property
     def bytes_read(self):
+        if self.total_bytes is None:  # a pipe cannot tell
+            return 0
         return self._finished_bytes + (self._stored.tell() if self._stored else 0)
 
     def __iter__(self):
         for path in self._paths:
             if path == STANDARD_STREAM:
-                yield from decoded_lines(sys.stdin.buffer, "<stdin>")
+                yield from decoded_lines(sys.stdin.buffer, "<stdin>", self._verbatim)
                 continue
             with open(path, "rb") as self._stored:
-                yield from decoded_lines(self._stored, path)
-                self._finished_bytes += self._stored.tell()
+                yield from decoded_lines(self._stored, path, self._verbatim)
+                self._finished_bytes = self.bytes_read
                 self._stored = None
 
 
@@ -144,12 +151,21 @@ _NO_SPOKEN_FORM = re.compile("[^\\W_a-z]|[$£€¥¢%‰+=\\xd7÷±°@#]")
 _SPOKEN_WORD = re.compile("[a-z]+(?:'[a-z]+)*")
 
 
-def decoded_lines(stored, name):
-    """Yields the lines of an open binary file as str, stripped, blank ones left out.
+def _stored_size(path):
+    """Bytes in a file; None of a pipe, which does not know. OSError where there is no such file."""
+    if path == STANDARD_STREAM:
+        return None
+    status = os.stat(path)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def decoded_lines(stored, name, verbatim=False):
+    """Yields the lines of an open binary file as str.
 
     Args:
         stored: a buffered binary stream (one with `peek`), plain or compressed with gzip or xz.
         name: what errors call it.
+        verbatim: whether lines come as they are; else stripped, and blank ones left out.
 
     Raises:
         InputError: as `TextReader`.
@@ -164,7 +180,10 @@ def decoded_lines(stored, name):
                 raise InputError(f"a line is longer than {MAX_LINE_BYTES} bytes", name, number)
             if number == 1:
                 raw = raw.removeprefix(_BYTE_ORDER_MARK)
-            if line := raw.decode("utf-8").strip():
+            line = raw.decode("utf-8")
+            if verbatim:
+                yield line.removesuffix("\n").removesuffix("\r")
+            elif line := line.strip():
                 yield line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]

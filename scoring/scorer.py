@@ -23,6 +23,20 @@ class TokenScores(NamedTuple):
     log_probabilities: np.ndarray
 
 
+class SentenceError(InputError):
+    """What is wrong with one of the sentences that a model was given.
+
+    Args:
+        rule: what was expected of the sentence and found, to be put after its name.
+        index: its place among those given, from 0.
+    """
+
+    def __init__(self, rule, index):
+        super().__init__(f"sentence {index + 1} {rule}")
+        self.sentence_rule = rule
+        self.index = index
+
+
 class Scorer:
     """The face of all models; what a kind of model cannot do raises `InputError`, in one line.
 
@@ -70,6 +84,27 @@ class Scorer:
     def score_tokens(self, texts, progress=False):
         """Log-probabilities of the single tokens: a list of N `TokenScores`."""
         raise InputError(self.no_scores, self.name)
+
+    def score_blocks(self, blocks, tokens=False, advance=None):
+        """Scores blocks of texts as they come: a stream of any length, in bounded memory.
+
+        Args:
+            blocks: an iterable of lists of str, drawn a few blocks ahead.
+            tokens: whether the tokens' scores are wanted, too.
+            advance: called with the share of a block (float) that has been scored since the last
+                call, as often as a progress bar may want; a block's shares sum to 1.
+
+        Yields:
+            Of each block what `score_with_counts` gives, or with `tokens` what `score_tokens` does.
+
+        Raises:
+            InputError: as those two; `SentenceError` has the place in the block.
+        """
+        for texts in blocks:
+            scored = self.score_tokens(texts) if tokens else self.score_with_counts(texts)
+            if advance is not None:
+                advance(1.0)
+            yield scored
 
     def encode(self, texts, representation=None, pooling="mean", progress=False):
         """Turns texts into vectors.

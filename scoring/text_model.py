@@ -16,7 +16,8 @@ from tqdm import tqdm
 import tta
 from tta.errors import InputError
 from tta.scoring.pooling import POOLINGS, STATISTICS, PoolingStatistics
-from tta.scoring.scorer import Scorer, TokenScores, check_texts
+from tta.scoring.prefetch import prefetch
+from tta.scoring.scorer import Scorer, SentenceError, TokenScores, check_texts
 from tta.scoring.windows import split_windows
 
 BUILT_IN = Path(tta.__file__).parent / "small"
@@ -192,27 +193,20 @@ class TextModel(Scorer):
             InputError: a sentence is too long and `long_sentences` is "refuse", or the model has
                 no vocabulary.
         """
-        sums, counts = np.zeros(len(texts)), np.zeros(len(texts), np.int64)
-        for batch, scores in self._run("scores", texts, self._scored_places(), progress):
-            np.add.at(sums, batch.text_index, np.where(batch.keep, scores, 0.0).sum(axis=1))
-            np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
-        return sums, counts
+        return _sum_scores(self._run("scores", texts, self._scored_places(), progress), len(texts))
 
     def score_tokens(self, texts, progress=False):
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
-        ids, scores = [[] for _ in texts], [[] for _ in texts]
-        for batch, result in self._run("scores", texts, self._scored_places(), progress):
-            for row, index in enumerate(batch.text_index):
-                keep = batch.keep[row]
-                ids[index].append(batch.input_ids[row, keep])
-                scores[index].append(result[row, keep])
-        return [
-            TokenScores(
-                self.tokenizer.pieces(np.concatenate(pieces or [[]]).astype(int)),
-                np.concatenate(values or [[]]).astype(np.float64),
-            )
-            for pieces, values in zip(ids, scores, strict=True)
-        ]
+        results = self._run("scores", texts, self._scored_places(), progress)
+        return self._collect_tokens(results, len(texts))
+
+    def score_blocks(self, blocks, tokens=False, advance=None):
+        """As `Scorer.score_blocks`: a block is tokenized while the model is at the one before."""
+        collect = self._collect_tokens if tokens else _sum_scores
+        places = self._scored_places()
+        prepared = prefetch(lambda texts: (len(texts), self._batches(texts, 0, places)), blocks)
+        for size, batches in prepared:
+            yield collect(self._results("scores", batches, advance=advance), size)
 
     def encode(self, texts, representation=None, pooling="mean", progress=False):
         """Turns sentences into vectors (paper, section 4.3).
@@ -276,9 +270,12 @@ class TextModel(Scorer):
         `piece_weights`, [V] float32, say how much each piece counts in the sum.
         """
         check_texts(texts)
-        if self.tokenizer is None:
-            raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
-        function = self._function(what)
+        starts = range(0, len(texts), BLOCK_TEXTS)
+        # One block has nothing to be prepared ahead, and a sentence should not wait for a thread.
+        prepare = prefetch if len(starts) > 1 else map
+        blocks = prepare(
+            lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, places), starts
+        )
         with tqdm(
             total=len(texts),
             unit=" sentences",
@@ -287,28 +284,41 @@ class TextModel(Scorer):
             desc="encoding" if what != "scores" else "scoring",
             dynamic_ncols=True,
         ) as bar:
-            for first in range(0, len(texts), BLOCK_TEXTS):
-                for batch in self._batches(texts[first : first + BLOCK_TEXTS], first, places):
-                    weights = batch.weights(piece_weights)
-                    yield batch, function(batch.input_ids, batch.padding_mask, weights).numpy()
+            for batches in blocks:
+                for batch, result in self._results(what, batches, piece_weights):
+                    yield batch, result
                     bar.update(len(batch.text_index))
 
+    def _results(self, what, batches, piece_weights=None, advance=None):
+        """Yields (batch, result) of a block's batches, and tells `advance` each one's share."""
+        function = self._function(what)
+        size = sum(batch.input_ids.size for batch in batches)
+        for batch in batches:
+            weights = batch.weights(piece_weights)
+            yield batch, function(batch.input_ids, batch.padding_mask, weights).numpy()
+            if advance is not None:
+                advance(batch.input_ids.size / size)
+
     def _batches(self, texts, first_index, places):
-        """Batches of windows, longest first: if memory is short, it shows at once.
+        """A list of batches of windows, longest first: if memory is short, it shows at once.
 
         `places` says what they keep of a sentence: its "text", its "begin" and "end" token.
         """
+        if self.tokenizer is None:
+            raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
         vocabulary = self.tokenizer.vocabulary
         size = self.model.config.max_position_embeddings - 2
         windows = []
         for index, pieces in enumerate(self.tokenizer.encode(list(texts)), start=first_index):
             if len(pieces) > size and self.long_sentences == "refuse":
-                raise InputError(
-                    f"sentence {index + 1} has {len(pieces)} pieces, the model takes "
-                    f"{size}; --long_sentences=window reads it in parts"
+                raise SentenceError(
+                    f"has {len(pieces)} pieces, the model takes {size}; "
+                    "--long_sentences=window reads it in parts",
+                    index,
                 )
             windows += [(index, pieces, window) for window in split_windows(len(pieces), size)]
         windows.sort(key=lambda item: item[2].start - item[2].stop)
+        batches = []
         while windows:
             length = windows[0][2].stop - windows[0][2].start + 2
             rows = windows[: max(1, self.batch_tokens // length)]
@@ -325,7 +335,24 @@ class TextModel(Scorer):
                 ] = "text" in places
                 keep[row, 0] = "begin" in places and window.is_first
                 keep[row, stop] = "end" in places and window.is_last
-            yield _Batch(ids, mask, keep, [index for index, _, _ in rows])
+            batches.append(_Batch(ids, mask, keep, [index for index, _, _ in rows]))
+        return batches
+
+    def _collect_tokens(self, results, size):
+        """From (batch, scores [B, T]) to a list of `TokenScores`, one a text."""
+        ids, scores = [[] for _ in range(size)], [[] for _ in range(size)]
+        for batch, result in results:
+            for row, index in enumerate(batch.text_index):
+                keep = batch.keep[row]
+                ids[index].append(batch.input_ids[row, keep])
+                scores[index].append(result[row, keep])
+        return [
+            TokenScores(
+                self.tokenizer.pieces(np.concatenate(pieces or [[]]).astype(int)),
+                np.concatenate(values or [[]]).astype(np.float64),
+            )
+            for pieces, values in zip(ids, scores, strict=True)
+        ]
 
     def _function(self, what):
         """The model's part of the work, compiled once for all shapes."""
@@ -393,3 +420,12 @@ class TextModel(Scorer):
 
         continues = tf.gather(self.tokenizer.vocabulary.continues_word, input_ids)
         return tf.cumsum(tf.cast(~continues, tf.int32), axis=1)
+
+
+def _sum_scores(results, size):
+    """From (batch, scores [B, T]) to (sums [N] float64, scored tokens [N] int64)."""
+    sums, counts = np.zeros(size), np.zeros(size, np.int64)
+    for batch, scores in results:
+        np.add.at(sums, batch.text_index, np.where(batch.keep, scores, 0.0).sum(axis=1))
+        np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
+    return sums, counts

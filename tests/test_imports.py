@@ -20,6 +20,7 @@ COMMANDS = (
     "scoring/run_beam_score.py",
     "scoring/run_export.py",
     "scoring/run_fit_pooling.py",
+    "scoring/run_score.py",
 )
 
 # Room -> the parts of the package that its modules may import: arrows point down only.

@@ -75,6 +75,7 @@ def _script(module):
 pretraining = _script("tta.run_pretraining")
 rerank = _script("tta.run_rerank")
 sts = _script("tta.run_sts")
+score = _script("tta.scoring.run_score")
 export = _script("tta.scoring.run_export")
 fit_pooling = _script("tta.scoring.run_fit_pooling")
 create_vocab = _script("tta.data.run_create_vocab")

@@ -4,6 +4,7 @@ import gzip
 import io
 import lzma
 import os
+import threading
 
 import pytest
 
@@ -34,6 +35,25 @@ def test_reads_lines_that_are_not_blank(tmp_path, compress):
     path = tmp_path / "a"
     path.write_bytes(compress("\ufeffone\r\n\n  \n two\u2028zwölf \nlast".encode()))
     assert list(read_lines([str(path)])) == ["one", "two\u2028zwölf", "last"]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+def test_reads_lines_as_they_are_when_asked_to(tmp_path, compress):
+    path = tmp_path / "a"
+    path.write_bytes(compress("\ufeffone\r\n\n  \n two\u2028zwölf \n\nlast \r".encode()))
+    lines = ["one", "", "  ", " two\u2028zwölf ", "", "last "]
+    assert list(TextReader([str(path)], verbatim=True)) == lines
+
+
+def test_a_pipe_cannot_tell_its_size(tmp_path):
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(b"one\ntwo\n"))
+    writer.start()
+    reader = TextReader([path])
+    assert list(reader) == ["one", "two"]
+    assert (reader.total_bytes, reader.bytes_read) == (None, 0)
+    writer.join()
 
 
 def test_progress_counts_stored_bytes(tmp_path):

@@ -27,6 +27,18 @@ def test_scores_and_counts_follow_from_token_scores():
     assert Letters().score([]).shape == (0,)
 
 
+def test_blocks_are_scored_one_by_one_as_they_come():
+    drawn, shares = [], []
+    blocks = (drawn.append(texts) or texts for texts in (["abc", ""], [], ["a"]))
+    scored = Letters().score_blocks(blocks, advance=shares.append)
+    sums, counts = next(scored)
+    assert (sums.tolist(), counts.tolist()) == ([-3.0, 0.0], [3, 0])
+    assert (len(drawn), shares) == (1, [1.0])
+    assert [counts.tolist() for _, counts in scored] == [[], [1]]
+    (tokens,) = Letters().score_blocks([["ab"]], tokens=True)
+    assert tokens[0].tokens == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     "call",
     [

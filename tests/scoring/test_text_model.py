@@ -1,5 +1,7 @@
 """The language model over text: `tta.load` and what it gives."""
 
+import threading
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
+from tta.scoring.scorer import SentenceError
 
 TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
@@ -129,6 +132,78 @@ def test_more_texts_than_a_block(lm, monkeypatch):
     expected = lm.score(TEXTS * 3)
     monkeypatch.setattr("tta.scoring.text_model.BLOCK_TEXTS", 4)
     np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
+
+
+def test_a_thread_that_prepares_ahead_changes_no_bit(lm, monkeypatch):
+    monkeypatch.setattr("tta.scoring.text_model.BLOCK_TEXTS", 4)
+    texts = [*TEXTS, LONG] * 3
+    ahead = *lm.score_with_counts(texts), lm.encode(texts)
+    tokens = lm.score_tokens(texts)
+    used = []
+    monkeypatch.setattr("tta.scoring.text_model.prefetch", lambda *a: used.append(1) or map(*a))
+    for got, expected in zip(ahead, (*lm.score_with_counts(texts), lm.encode(texts)), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    for got, expected in zip(tokens, lm.score_tokens(texts), strict=True):
+        assert got.tokens == expected.tokens
+        np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
+    assert len(used) == 3
+
+
+def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
+    monkeypatch.setattr("tta.scoring.text_model.prefetch", None)
+    lm.score(TEXTS)
+
+
+def test_the_thread_ends_with_the_scoring_whatever_ends_it(lm, directory, monkeypatch):
+    monkeypatch.setattr("tta.scoring.text_model.BLOCK_TEXTS", 2)
+    refusing = tta.load(directory, long_sentences="refuse")
+    with pytest.raises(InputError, match=r"^sentence 6 has \d+ pieces, the model takes 9"):
+        refusing.score(["the"] * 5 + [LONG, "the", "the"])
+    assert prefetching() == []
+    blocks = lm.score_blocks([TEXTS] * 9)
+    next(blocks)
+    assert prefetching() != []
+    blocks.close()
+    assert prefetching() == []
+
+
+def prefetching():
+    """The names of the threads that prepare ahead."""
+    return [one.name for one in threading.enumerate() if one.name.startswith("prefetch")]
+
+
+def test_blocks_are_scored_as_lists_are(lm):
+    blocks = [TEXTS, [], [LONG, "the"], [""]]
+    shares = []
+    for texts, (sums, counts) in zip(
+        blocks, lm.score_blocks(blocks, advance=shares.append), strict=True
+    ):
+        expected = lm.score_with_counts(texts)
+        np.testing.assert_array_equal(sums, expected[0])
+        np.testing.assert_array_equal(counts, expected[1])
+        assert sum(shares) == pytest.approx(1.0 if texts else 0.0)
+        shares.clear()
+    for texts, scored in zip(blocks, lm.score_blocks(blocks, tokens=True), strict=True):
+        for got, expected in zip(scored, lm.score_tokens(texts), strict=True):
+            assert got.tokens == expected.tokens
+            np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
+
+
+def test_shares_of_a_block_are_its_batches_tokens(directory):
+    lm = tta.load(directory, batch_tokens=1)  # a batch a sentence
+    shares = []
+    next(lm.score_blocks([["the cat", "", "a"]], advance=shares.append))
+    assert shares == pytest.approx([4 / 9, 3 / 9, 2 / 9])
+
+
+def test_a_refused_sentence_has_its_place_in_the_block(directory):
+    lm = tta.load(directory, long_sentences="refuse")
+    blocks = lm.score_blocks([["the", "a"], ["the", LONG]])
+    next(blocks)
+    with pytest.raises(SentenceError, match=r"^sentence 2 has \d+ pieces, the model") as error:
+        next(blocks)
+    assert error.value.index == 1
+    assert error.value.sentence_rule.startswith("has ")
 
 
 def test_long_sentences_are_scored_whole_in_windows(lm):

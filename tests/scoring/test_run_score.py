@@ -1,0 +1,138 @@
+"""tta-score as a user meets it: sentences in, JSON lines out, one line where it fails."""
+
+import contextlib
+import fcntl
+import gzip
+import json
+import lzma
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TEXT = b"\xef\xbb\xbfthe cat sat\r\n\n the k\xc3\xa5t \nthe cat sat"
+ROWS = [
+    {"score": -3.0, "num_tokens": 3},
+    {"score": 0.0, "num_tokens": 0},
+    {"score": -6.0, "num_tokens": 2},
+    {"score": -3.0, "num_tokens": 3},
+]
+CLOSING = """\
+4 sentences (3 scored), 8 tokens, perplexity per token 4.482
+note: without a token to score, so score 0: 1
+fake|version:0
+"""
+
+
+def command(*flags, stdin=b"", **options):
+    """Runs tta-score with the fake model, TensorFlow and Keras out of reach."""
+    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "scoring/run_score.py"]
+    options = {"capture_output": True, "input": stdin, "timeout": 60} | options
+    return subprocess.run([*run, *flags], **options)
+
+
+def rows(data):
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def test_a_line_in_is_a_line_out(tmp_path):
+    (tmp_path / "in").write_bytes(TEXT)
+    out = tmp_path / "out.jsonl"
+    done = command(f"--input_file={tmp_path / 'in'}", f"--output_file={out}")
+    assert (done.returncode, done.stderr) == (0, b"loaded\n")  # no bar where nobody watches
+    assert done.stdout.decode() == CLOSING
+    assert rows(out.read_bytes()) == ROWS
+    assert [list(row) for row in rows(out.read_bytes())] == [["score", "num_tokens"]] * 4
+
+
+def test_standard_streams_and_what_else_a_line_can_hold():
+    done = command("--input_file=-", "--text", "--tokens", stdin=gzip.compress(TEXT))
+    assert done.returncode == 0
+    assert done.stderr.decode() == "loaded\n" + CLOSING  # beside the rows it would be in the way
+    found = rows(done.stdout)
+    assert [row.pop("text") for row in found] == ["the cat sat", "", " the kåt ", "the cat sat"]
+    assert "kåt".encode() in done.stdout
+    assert found[2] == ROWS[2] | {"tokens": ["the", "kåt"], "log_probabilities": [-1.0, -5.0]}
+    assert found[1] == ROWS[1] | {"tokens": [], "log_probabilities": []}
+
+
+def test_archives_in_and_out_and_pipes(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    out = tmp_path / "out.gz"
+    writer = subprocess.Popen([sys.executable, "-c", WRITE, pipe, lzma.compress(TEXT).hex()])
+    done = command(f"--input_file={pipe}", f"--output_file={out}")
+    assert writer.wait(60) == 0
+    assert done.returncode == 0, done.stderr
+    assert rows(gzip.decompress(out.read_bytes())) == ROWS
+
+
+WRITE = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
+
+
+def test_no_sentence_is_no_line(tmp_path):
+    done = command("--input_file=-")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == b"loaded\n0 sentences (0 scored), 0 tokens\nfake|version:0\n"
+
+
+# Why it fails: (input, flags, exit status, last line on standard error, whether a model was loaded)
+FAILURES = [
+    (b"a\nb\n\xc3\n", [], 1, "in:3: expected UTF-8, got byte 0xc3", False),
+    (gzip.compress(b"a\n" * 999)[:-9], [], 1, "in: broken or truncated archive: ", False),
+    (b"x" * (1 << 20) + b"x\n", [], 1, "in:1: a line is longer than 1048576 bytes", False),
+    (None, [], 1, "in: No such file or directory", False),
+    (b"a\n", ["--output_file=in"], 1, "in: exists; pass --overwrite to replace it", False),
+    (b"a\n", ["--output_file=no/out"], 1, "no/out: no such folder: ", False),
+    (b"a\nthe nan\n", [], 1, "in:1: the model's score is nan, not a finite number", True),
+    (b"a\n", ["--model=a", "--model=b"], 2, "flag --model=['a', 'b']: is given once", False),
+]
+
+
+@pytest.mark.parametrize(("data", "flags", "status", "message", "loaded"), FAILURES)
+def test_what_is_wrong_is_one_line_and_nothing_half_written(
+    tmp_path, data, flags, status, message, loaded
+):
+    if data is not None:
+        (tmp_path / "in").write_bytes(data)
+    done = command("--input_file=in", "--output_file=out", *flags, cwd=tmp_path)
+    assert done.returncode == status
+    *before, last = done.stderr.decode().splitlines()
+    assert before == ["loaded"] * loaded
+    assert last.startswith(f"error: {message}")
+    assert os.listdir(tmp_path) == ["in"] * (data is not None)
+
+
+def test_one_that_watches_sees_a_bar_with_sentences_and_time_left(tmp_path):
+    (tmp_path / "in").write_bytes(b"the cat\n" * 10_000)
+    watcher, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))  # rows, columns
+    try:
+        done = command(
+            f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}",
+            capture_output=False, stdout=subprocess.DEVNULL, stderr=terminal,
+        )  # fmt: skip
+    finally:
+        os.close(terminal)
+        shown = read_all(watcher)
+    assert done.returncode == 0, shown
+    last = [text for text in shown.split("\r") if text.startswith("scoring")][-1]
+    assert last.startswith("scoring: 100%")
+    assert "80.0k/80.0k [" in last
+    assert "10,000 sentences]" in last
+
+
+def read_all(terminal):
+    """What was written to a terminal that nobody has open any more."""
+    written = b""
+    with contextlib.suppress(OSError), open(terminal, "rb", buffering=0) as stream:  # its end
+        while new := stream.read(4096):
+            written += new
+    return written.decode()
