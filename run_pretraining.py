@@ -242,7 +242,7 @@ def readme(info, trainer):
     """README.md of the finished model: where it comes from and what it reaches."""
     config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
-    sources = "\n".join(f"- {Path(source).name}" for source in info["sources"])
+    sources = "\n".join(f"- {Path(source).name}" for source in info.get("sources", []))
     return f"""# {Path(FLAGS.output_dir).name}
 
 A `{config.model_type}` language model of tta-lm, {config.num_parameters:,} parameters, objective

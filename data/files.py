@@ -12,6 +12,9 @@ from pathlib import Path
 
 from tta.errors import InputError
 
+# A longer line is no sentence, and reading it would need unbounded memory.
+MAX_LINE_BYTES = 1 << 20
+
 STANDARD_STREAM = "-"
 
 _MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
@@ -19,7 +22,7 @@ _SUFFIXES = {".gz": gzip.open, ".xz": lzma.open}
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
 
-def iter_lines(path):
+def iter_lines(path, max_bytes=MAX_LINE_BYTES):
     """Yields the lines of a UTF-8 text file one at a time, without their line ends.
 
     A line ends at `\\n` or `\\r\\n` and nowhere else: U+2028 and its like are part of the text.
@@ -27,16 +30,20 @@ def iter_lines(path):
     Args:
         path: a file, plain or compressed with gzip or xz (told by its content), or `-` for
             standard input.
+        max_bytes: the longest line that is read, its end included.
 
     Raises:
         InputError: the file is missing, a folder, unreadable, empty, a broken archive, or not
-            UTF-8 (with the line).
+            UTF-8 or a line longer than `max_bytes` (with the line).
     """
     shown = shown_path(path)
     number = 0
     try:
         with open_input(path) as stream:
-            for number, line in enumerate(stream, 1):
+            while line := stream.readline(max_bytes + 1):
+                number += 1
+                if len(line) > max_bytes:
+                    raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is no text
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
@@ -47,9 +54,9 @@ def iter_lines(path):
         raise InputError("the file is empty", shown)
 
 
-def read_lines(path):
+def read_lines(path, max_bytes=MAX_LINE_BYTES):
     """Reads a whole text file as a list of lines; see `iter_lines`."""
-    return list(iter_lines(path))
+    return list(iter_lines(path, max_bytes))
 
 
 def read_text(path):

@@ -13,7 +13,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from tta.data.files import open_output, read_lines, shown_path
+from tta.data.files import MAX_LINE_BYTES, open_output, read_lines, shown_path
 from tta.data.nbest_json import DictFormat, Espnet1Format, HyporadiseFormat, JsonLinesFormat
 from tta.data.nbest_lines import KaldiFormat, MosesFormat, TsvFormat
 from tta.data.nbest_list import Hypothesis, ListCollector, NBestList, Source, shown
@@ -41,6 +41,9 @@ FORMATS = {
         Espnet1Format(),
     )
 }
+
+# The longest line of a format that may have a whole list or file on one, as JSON has.
+MAX_DOCUMENT_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,15 @@ def read_nbest(path, format=None, reference_file=None, score_file=None, beam_siz
     """
     if beam_size is not None and beam_size < 1:
         raise InputError(f"the beam size must be at least 1, got {beam_size}")
-    source = Source(read_lines(path), score_file, beam_size)
+    source = Source(read_lines(path, MAX_DOCUMENT_BYTES), score_file, beam_size)
     collector = ListCollector()
     try:
         chosen = _find(format) if format else _detect(source)
         for option in ("score_file", "beam_size"):
             if getattr(source, option) is not None and option not in chosen.takes:
                 raise InputError(f"the format {chosen.name} takes no {option.replace('_', ' ')}")
+        if not chosen.has_long_lines:
+            _check_line_lengths(source)
         if source.rows:
             chosen.read(source, collector)
         if not collector.lists:
@@ -142,9 +147,15 @@ def detect_format(path):
         InputError: the file is missing or empty, or looks like no format or like several.
     """
     try:
-        return _detect(Source(read_lines(path))).name
+        return _detect(Source(read_lines(path, MAX_DOCUMENT_BYTES))).name
     except InputError as error:
         raise InputError(error.rule, error.path or shown_path(path), error.line) from None
+
+
+def _check_line_lengths(source):
+    for number, line in source.rows:
+        if len(line) > MAX_LINE_BYTES:
+            raise InputError(f"a line is longer than {MAX_LINE_BYTES:,} bytes", line=number)
 
 
 def _detect(source):

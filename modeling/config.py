@@ -12,6 +12,9 @@ IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality"})
 
 # A model larger than this is a typing error, and refused before anything is allocated.
 MAX_PARAMETERS = 10_000_000_000
+MAX_LAYERS = 1_000
+
+MAX_JSON_BYTES = 1 << 24
 
 COUNTS = (
     "vocab_size",
@@ -104,6 +107,11 @@ class ModelConfig:
             f"a model has at most {MAX_PARAMETERS:,} parameters",
             f"{self.num_parameters:,}",
         )
+        _require(
+            self.num_hidden_layers <= MAX_LAYERS,
+            f"a model has at most {MAX_LAYERS:,} layers",
+            self.num_hidden_layers,
+        )
 
     @property
     def num_parameters(self):
@@ -149,10 +157,14 @@ def read_json_object(path):
     """The JSON object in a file, as a dict.
 
     Raises:
-        InputError: the file is missing, or is no JSON object.
+        InputError: the file is missing, too large for a config, or is no JSON object.
     """
     try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            content = file.read(MAX_JSON_BYTES + 1)
+        if len(content) > MAX_JSON_BYTES:
+            raise InputError(f"longer than {MAX_JSON_BYTES:,} bytes: no config", path)
+        values = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(f"no readable config: {error.strerror}", path) from None
     except UnicodeDecodeError:
@@ -161,6 +173,8 @@ def read_json_object(path):
         raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
     except RecursionError:
         raise InputError("JSON nested too deeply", path) from None
+    except InputError:
+        raise
     except ValueError as error:  # An integer of thousands of digits.
         raise InputError(f"not JSON: {error}", path) from None
     if not isinstance(values, dict):
@@ -175,7 +189,8 @@ def _require(condition, rule, value):
 
 def _check_type(name, value, kind):
     if kind is float:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool)
+        is_int = isinstance(value, int) and not isinstance(value, bool)
+        good = isinstance(value, float) or (is_int and abs(value) <= 2**53)  # as a float holds it
     elif kind is int:
         good = isinstance(value, int) and not isinstance(value, bool)
     elif kind in (str, bool):
