@@ -3,13 +3,16 @@
 import contextlib
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import stat
 import sys
 import zlib
+from functools import partial
 from pathlib import Path
 
+from tta.atomic import whole_file
 from tta.errors import InputError
 
 # A longer line is no sentence, and reading it would need unbounded memory.
@@ -18,7 +21,10 @@ MAX_LINE_BYTES = 1 << 20
 STANDARD_STREAM = "-"
 
 _MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
-_SUFFIXES = {".gz": gzip.open, ".xz": lzma.open}
+_PACKERS = {
+    ".gz": partial(gzip.GzipFile, "", "wb", 9, mtime=0),  # the same bytes for the same text
+    ".xz": partial(lzma.LZMAFile, mode="wb"),
+}
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
 
@@ -121,8 +127,7 @@ def file_digest(path):
 def open_output(path, overwrite=False, binary=False):
     """Opens a UTF-8 text file for writing that appears under its name only when complete.
 
-    It is written under a temporary name beside the target and renamed when the `with` block ends
-    well; when the block raises, the temporary file is removed and the target stays as it was.
+    When the `with` block raises, the target stays as it was; see `tta.atomic.whole_file`.
 
     Args:
         path: the file; compressed where it ends in `.gz` or `.xz`. `-` is standard output. A
@@ -134,19 +139,21 @@ def open_output(path, overwrite=False, binary=False):
         A text stream, or a binary one.
 
     Raises:
-        InputError: the target exists, is a folder, or its folder is missing or not writable.
+        InputError: the target exists, is a folder, or its folder is missing or not writable; or
+            another process is writing it.
+        OSError: writing failed, with the path: the disk is full.
     """
     if str(path) == STANDARD_STREAM:
         yield sys.stdout.buffer if binary else sys.stdout
         sys.stdout.flush()
         return
 
-    how = {"mode": "wb"} if binary else {"mode": "wt", "encoding": "utf-8"}
     mode = _file_mode(path)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
     if mode and not stat.S_ISREG(mode):
-        with open(path, **how) as stream:
+        encoding = None if binary else "utf-8"
+        with open(path, "wb" if binary else "w", encoding=encoding) as stream:
             yield stream
         return
     if mode and not overwrite:
@@ -155,18 +162,15 @@ def open_output(path, overwrite=False, binary=False):
     if not target.parent.is_dir():
         raise InputError(f"no such folder: {target.parent}", path)
 
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    opener = open if binary else _SUFFIXES.get(Path(path).suffix, open)
-    try:
-        stream = opener(temporary, **how, newline=None if binary else "\n")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from None
-    try:
-        with stream:
-            yield stream
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        if binary:
+            yield file
+            return
+        pack = _PACKERS.get(Path(path).suffix, contextlib.nullcontext)
+        with pack(file) as packed:
+            text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True)
+            yield text
+            text.detach()
 
 
 @contextlib.contextmanager

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
+from tta.atomic import whole_file
 from tta.errors import InputError
 
 # Keys of BERT's configs that say nothing about a model without segment embeddings or a pooler.
@@ -146,7 +146,8 @@ class ModelConfig:
     def to_json(self, path):
         """Writes the config, one key a line, in the order of the attributes."""
         text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-        Path(path).write_text(text, encoding="utf-8")
+        with whole_file(path) as file:
+            file.write(text.encode())
 
     def replace(self, **changes):
         """A copy with some values changed; checked like any other."""

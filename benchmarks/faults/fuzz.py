@@ -134,9 +134,7 @@ def main(_):
             print(hostile_file(READERS[names[0]], tape))
             print(outcome(READERS[names[0]], Path(folder) / "file", tape))
             return
-        print(
-            f"{'reader':16} {'engine':10} {'inputs':>8} {'results':>8} {'refused':>8}  slowest  memory"
-        )
+        print("reader           engine       inputs  results  refused  slowest  memory")
         for name in names:
             for engine in engines:
                 arguments = [f"--readers={name}", f"--engine={engine}", "--child"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tta.atomic import LOCK_FILE
 from tta.data import prepare, spill, tfrecord
 from tta.data.prepare import Options, create_tfrecords
 from tta.data.run_create_tfrecords import summary
@@ -263,7 +264,7 @@ def test_no_sentence_left(tmp_path):
 def test_two_writers_in_one_folder(text, tmp_path):
     with (
         prepare._work_folder(tmp_path / "out") as work,
-        pytest.raises(InputError, match="another process is writing a data set there"),
+        pytest.raises(InputError, match="another process is writing there"),
     ):
         run(text, tmp_path / "out")
     assert not work.exists()
@@ -289,7 +290,7 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     endless.send_signal(signal.SIGKILL)
     endless.wait()
     endless.stdin.close()
-    assert [p.name for p in output.iterdir()] == [prepare.WORK_FOLDER]
+    assert {p.name for p in output.iterdir()} == {prepare.WORK_FOLDER, LOCK_FILE}
     assert list((output / prepare.WORK_FOLDER).iterdir())
 
     finished = subprocess.run(
@@ -297,7 +298,7 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     )
     assert finished.returncode == 0, finished.stderr
     assert len(read(output, "train")) + len(read(output, "heldout")) == 500
-    assert prepare.WORK_FOLDER not in os.listdir(output)
+    assert not {prepare.WORK_FOLDER, LOCK_FILE} & set(os.listdir(output))
     assert re.search(r"tokenizing: .*B/s", finished.stderr), "a progress bar with its rate"
     assert "train: " in finished.stderr
 
