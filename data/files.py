@@ -174,6 +174,18 @@ def open_output(path, overwrite=False, binary=False):
 
 
 @contextlib.contextmanager
+def withdrawn(path):
+    """Removes a file when the `with` block ends well, before files opened around it appear.
+
+    Of two files that belong together, the one that the other is told by is withdrawn until both
+    are new: where the process is killed in between, it is missing, and not another's.
+    """
+    yield
+    if _file_mode(path) and stat.S_ISREG(_file_mode(path)):
+        os.unlink(os.path.realpath(path))
+
+
+@contextlib.contextmanager
 def _decompressed(path):
     standard = str(path) == STANDARD_STREAM
     with contextlib.nullcontext(sys.stdin.buffer) if standard else open(path, "rb") as raw:

@@ -13,7 +13,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from tta.data.files import MAX_LINE_BYTES, open_output, read_lines, shown_path
+from tta.data.files import MAX_LINE_BYTES, open_output, read_lines, shown_path, withdrawn
 from tta.data.nbest_json import DictFormat, Espnet1Format, HyporadiseFormat, JsonLinesFormat
 from tta.data.nbest_lines import KaldiFormat, MosesFormat, TsvFormat
 from tta.data.nbest_list import Hypothesis, ListCollector, NBestList, Source, shown
@@ -134,7 +134,10 @@ def write_nbest(target, lists, format, score_path=None, overwrite=False):
         stream = target if is_stream else stack.enter_context(open_output(target, overwrite))
         chosen.write(lists, stream)
         if scores_apart and score_path is not None:
-            chosen.write_scores(lists, stack.enter_context(open_output(score_path, overwrite)))
+            costs = stack.enter_context(open_output(score_path, overwrite))
+            if not is_stream:
+                stack.enter_context(withdrawn(target))
+            chosen.write_scores(lists, costs)
 
 
 def detect_format(path):

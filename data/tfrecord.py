@@ -5,6 +5,7 @@ end included. A data set is a folder of `train-00000-of-00064.tfrecord` and the 
 `heldout-*` beside them, and `dataset.json`, written last: without it the set is not complete.
 """
 
+import collections
 import functools
 import itertools
 import json
@@ -104,6 +105,26 @@ def read_sentences(path):
         raise InputError(f"record {number} is no tf.train.Example", path) from None
     except tf.errors.DataLossError:
         raise InputError(f"record {number + 1} is truncated or damaged", path) from None
+
+
+def check_records(paths):
+    """Reads shards from end to end.
+
+    Args:
+        paths: of TFRecord files.
+
+    Raises:
+        InputError: one is missing or damaged; as `read_sentences`.
+    """
+    import tensorflow as tf
+
+    for path in paths:
+        try:
+            # Some hundred times as fast as read_sentences, which then says where the damage is.
+            tf.data.TFRecordDataset(path).map(parse_record).reduce(0, lambda count, _: count + 1)
+        except tf.errors.OpError:
+            collections.deque(read_sentences(path), maxlen=0)
+            raise InputError("a record is damaged", path) from None
 
 
 def load_dataset_info(directory):

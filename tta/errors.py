@@ -1,4 +1,4 @@
-"""The one error for bad input: what a user can mend, said in one line."""
+"""The error for bad input: what a user can mend, said in one line."""
 
 
 class InputError(ValueError):
@@ -22,6 +22,10 @@ class InputError(ValueError):
         if len(rule) > _HEAD + _TAIL:
             rule = f"{rule[:_HEAD]} ... {rule[-_TAIL:]}"
         super().__init__("".join(map(_printable, where + rule)))
+
+
+class DamagedDataError(InputError):
+    """A training or held-out shard is damaged; which one, the reader of batches does not know."""
 
 
 _HEAD, _TAIL = 700, 300  # characters of a rule that are shown
