@@ -105,7 +105,7 @@ class ModelConfig:
         _require(
             self.num_parameters <= MAX_PARAMETERS,
             f"a model has at most {MAX_PARAMETERS:,} parameters",
-            f"{self.num_parameters:,}",
+            f"{self.num_parameters:,}" if self.num_parameters < 10**20 else "far more",
         )
         _require(
             self.num_hidden_layers <= MAX_LAYERS,

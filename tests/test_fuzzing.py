@@ -5,6 +5,9 @@ import pytest
 from hypothesis import strategies
 
 from tests.fuzzing import READERS, outcome
+from tta.data import nbest
+from tta.errors import InputError
+from tta.modeling import config
 
 INPUTS = 250
 
@@ -27,3 +30,17 @@ def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
     # Both, or the files are too strange, or not strange enough, to say anything.
     expected = {"result"} if name == "marked_text" else {"result", "refused"}
     assert outcomes == expected
+
+
+# Those whose check reads the file itself, and that of a zip file, which is told by its end.
+OTHERS = {"dataset_info", "marked_text", "pooling"}
+
+
+@pytest.mark.parametrize("name", sorted(READERS.keys() - OTHERS))
+def test_an_endless_line_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(nbest, "MAX_DOCUMENT_BYTES", 1 << 20)
+    monkeypatch.setattr(config, "MAX_JSON_BYTES", 1 << 20)
+    endless = tmp_path / "endless"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="longer than"):
+        READERS[name].check(endless)

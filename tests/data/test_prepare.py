@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.faults import file_size_limit
 from tta.atomic import LOCK_FILE
 from tta.data import prepare, spill, tfrecord
 from tta.data.prepare import Options, create_tfrecords
@@ -301,6 +302,43 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     assert not {prepare.WORK_FOLDER, LOCK_FILE} & set(os.listdir(output))
     assert re.search(r"tokenizing: .*B/s", finished.stderr), "a progress bar with its rate"
     assert "train: " in finished.stderr
+
+
+def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_path, monkeypatch):
+    output = tmp_path / "out"
+    run(text, output)
+    expected = files(output)
+    output.rename(tmp_path / "whole")
+    replace, moved = os.replace, []
+
+    def killed(source, target):
+        if Path(target).parent == output:
+            moved.append(target)
+            if len(moved) == 3:
+                raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        patch.setattr(prepare.shutil, "rmtree", lambda *_, **__: None)  # Nobody clears up.
+        with pytest.raises(KeyboardInterrupt):
+            run(text, output)
+    left = [name for name in os.listdir(output) if tfrecord.is_shard_name(name)]
+    assert len(left) == 2
+    with pytest.raises(InputError, match="not a complete data set"):
+        tfrecord.load_dataset_info(output)
+    run(text, output)
+    assert files(output) == expected
+
+
+def test_a_full_disk_leaves_the_former_set(text, tmp_path):
+    output = tmp_path / "out"
+    run(text, output)
+    before = files(output)
+    with file_size_limit(3000), pytest.raises(OSError, match=r"[Ff]ile too large") as error:
+        run(text, output, overwrite=True)
+    assert str(output) in f"{error.value.filename} {error.value}"
+    assert files(output) == before
 
 
 @pytest.mark.parametrize(
