@@ -8,6 +8,7 @@ let finish. After each kill, what is there under a final name is what the undist
 the byte (checkpoints are judged by the run that goes on from them; logs are left out).
 """
 
+import contextlib
 import random
 import shutil
 import signal
@@ -39,9 +40,8 @@ def survive(name, kills, rng):
         command, output = [sys.executable, *getattr(commands, name)(folder)], folder / "out"
 
         def start():
-            return subprocess.Popen(
-                command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=open(folder / "err", "wb")
-            )
+            with open(folder / "err", "wb") as told:
+                return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=told)
 
         def finish():
             if start().wait():
@@ -60,7 +60,8 @@ def survive(name, kills, rng):
         killed = unfinished = 0
         while killed < kills:
             process = start()
-            time.sleep(rng.uniform(0, seconds))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(rng.uniform(0, seconds))
             process.kill()
             if process.wait() not in (0, -signal.SIGKILL):
                 sys.exit(f"{name} failed: {(folder / 'err').read_text()}")
