@@ -7,10 +7,11 @@ from pathlib import Path
 from absl import flags
 
 from tta import cli
+from tta.atomic import locked_folder
 from tta.data.files import open_output
-from tta.data.tfrecord import load_dataset_info, shard_paths
+from tta.data.tfrecord import check_records, load_dataset_info, shard_paths
 from tta.data.vocabulary import Vocabulary
-from tta.errors import InputError
+from tta.errors import DamagedDataError, InputError
 from tta.flags import pretraining as command_flags
 
 FLAGS = flags.FLAGS
@@ -44,6 +45,17 @@ def main():
     vocabulary = matching_vocabulary(info)
     output_dir = Path(FLAGS.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
+    with locked_folder(output_dir):
+        try:
+            pretrain(info, vocabulary, output_dir)
+        except DamagedDataError:
+            for split in info["splits"]:
+                check_records(shard_paths(FLAGS.input_dir, info, split))  # names it
+            raise
+
+
+def pretrain(info, vocabulary, output_dir):
+    """Trains in a folder that no other process writes to."""
     check_flags(output_dir / "run.json")
 
     trainer = make_trainer(info, vocabulary, output_dir)
@@ -92,7 +104,7 @@ def check_flags(path):
         return
     try:
         before = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         raise InputError("not the flags of a run", path) from None
     for name, value in flags_now().items():
         then = before.get(name, FLAGS[name].default)  # It may be younger than the run.
@@ -242,7 +254,7 @@ def readme(info, trainer):
     """README.md of the finished model: where it comes from and what it reaches."""
     config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
-    sources = "\n".join(f"- {Path(source).name}" for source in info["sources"])
+    sources = "\n".join(f"- {Path(source).name}" for source in info.get("sources", []))
     return f"""# {Path(FLAGS.output_dir).name}
 
 A `{config.model_type}` language model of tta-lm, {config.num_parameters:,} parameters, objective

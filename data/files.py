@@ -3,23 +3,32 @@
 import contextlib
 import gzip
 import hashlib
+import io
 import lzma
 import os
 import stat
 import sys
 import zlib
+from functools import partial
 from pathlib import Path
 
+from tta.atomic import whole_file
 from tta.errors import InputError
+
+# A longer line is no sentence, and reading it would need unbounded memory.
+MAX_LINE_BYTES = 1 << 20
 
 STANDARD_STREAM = "-"
 
 _MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
-_SUFFIXES = {".gz": gzip.open, ".xz": lzma.open}
+_PACKERS = {
+    ".gz": partial(gzip.GzipFile, "", "wb", 9, mtime=0),  # the same bytes for the same text
+    ".xz": partial(lzma.LZMAFile, mode="wb"),
+}
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
 
-def iter_lines(path, opener=open):
+def iter_lines(path, opener=open, max_bytes=MAX_LINE_BYTES):
     """Yields the lines of a UTF-8 text file one at a time, without their line ends.
 
     A line ends at `\\n` or `\\r\\n` and nowhere else: U+2028 and its like are part of the text.
@@ -28,16 +37,20 @@ def iter_lines(path, opener=open):
         path: a file, plain or compressed with gzip or xz (told by its content), or `-` for
             standard input.
         opener: called as `open(path, "rb")`, for files that `open` does not reach.
+        max_bytes: the longest line that is read, its end included.
 
     Raises:
         InputError: the file is missing, a folder, unreadable, empty, a broken archive, or not
-            UTF-8 (with the line).
+            UTF-8 or a line longer than `max_bytes` (with the line).
     """
     shown = shown_path(path)
     number = 0
     try:
         with open_input(path, opener) as stream:
-            for number, line in enumerate(stream, 1):
+            while line := stream.readline(max_bytes + 1):
+                number += 1
+                if len(line) > max_bytes:
+                    raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is no text
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
@@ -48,9 +61,9 @@ def iter_lines(path, opener=open):
         raise InputError("the file is empty", shown)
 
 
-def read_lines(path):
+def read_lines(path, max_bytes=MAX_LINE_BYTES):
     """Reads a whole text file as a list of lines; see `iter_lines`."""
-    return list(iter_lines(path))
+    return list(iter_lines(path, max_bytes=max_bytes))
 
 
 def read_text(path):
@@ -115,8 +128,7 @@ def file_digest(path):
 def open_output(path, overwrite=False, binary=False):
     """Opens a UTF-8 text file for writing that appears under its name only when complete.
 
-    It is written under a temporary name beside the target and renamed when the `with` block ends
-    well; when the block raises, the temporary file is removed and the target stays as it was.
+    When the `with` block raises, the target stays as it was; see `tta.atomic.whole_file`.
 
     Args:
         path: the file; compressed where it ends in `.gz` or `.xz`. `-` is standard output. A
@@ -128,19 +140,21 @@ def open_output(path, overwrite=False, binary=False):
         A text stream, or a binary one.
 
     Raises:
-        InputError: the target exists, is a folder, or its folder is missing or not writable.
+        InputError: the target exists, is a folder, or its folder is missing or not writable; or
+            another process is writing it.
+        OSError: writing failed, with the path: the disk is full.
     """
     if str(path) == STANDARD_STREAM:
         yield sys.stdout.buffer if binary else sys.stdout
         sys.stdout.flush()
         return
 
-    how = {"mode": "wb"} if binary else {"mode": "wt", "encoding": "utf-8"}
     mode = _file_mode(path)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
     if mode and not stat.S_ISREG(mode):
-        with open(path, **how) as stream:
+        encoding = None if binary else "utf-8"
+        with open(path, "wb" if binary else "w", encoding=encoding) as stream:
             yield stream
         return
     if mode and not overwrite:
@@ -149,18 +163,27 @@ def open_output(path, overwrite=False, binary=False):
     if not target.parent.is_dir():
         raise InputError(f"no such folder: {target.parent}", path)
 
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    opener = open if binary else _SUFFIXES.get(Path(path).suffix, open)
-    try:
-        stream = opener(temporary, **how, newline=None if binary else "\n")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from None
-    try:
-        with stream:
-            yield stream
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        if binary:
+            yield file
+            return
+        pack = _PACKERS.get(Path(path).suffix, contextlib.nullcontext)
+        with pack(file) as packed:
+            text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True)
+            yield text
+            text.detach()
+
+
+@contextlib.contextmanager
+def withdrawn(path):
+    """Removes a file when the `with` block ends well, before files opened around it appear.
+
+    Of two files that belong together, the one that the other is told by is withdrawn until both
+    are new: where the process is killed in between, it is missing, and not another's.
+    """
+    yield
+    if _file_mode(path) and stat.S_ISREG(_file_mode(path)):
+        os.unlink(os.path.realpath(path))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,14 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from tta.data.files import iter_lines, open_output, read_lines, shown_path
+from tta.data.files import (
+    MAX_LINE_BYTES,
+    iter_lines,
+    open_output,
+    read_lines,
+    shown_path,
+    withdrawn,
+)
 from tta.data.nbest_json import DictFormat, Espnet1Format, HyporadiseFormat, JsonLinesFormat
 from tta.data.nbest_lines import KaldiFormat, MosesFormat, TsvFormat
 from tta.data.nbest_list import (
@@ -51,6 +58,9 @@ FORMATS = {
     )
 }
 
+# The longest line of a format that may have a whole list or file on one, as JSON has.
+MAX_DOCUMENT_BYTES = 1 << 28
+
 
 @dataclass(frozen=True)
 class NBestFile:
@@ -81,10 +91,12 @@ def read_nbest(path, format=None, reference_file=None, score_file=None, beam_siz
             names file, line (where there is one) and rule.
     """
     _check_beam_size(beam_size)
-    source = Source(read_lines(path), score_file, beam_size)
+    source = Source(read_lines(path, MAX_DOCUMENT_BYTES), score_file, beam_size)
     collector = ListCollector()
     with _in_file(path):
         chosen = _choose(format, source)
+        if not chosen.has_long_lines:
+            _check_line_lengths(source)
         if source.rows:
             chosen.read(source, collector)
         if not collector.lists:
@@ -114,7 +126,7 @@ def iter_nbest(path, format=None, beam_size=None, opener=open):
     _check_beam_size(beam_size)
     collector = ListCollector()
     with _in_file(path):
-        lines = iter_lines(path, opener)
+        lines = iter_lines(path, opener, MAX_DOCUMENT_BYTES)
         head = _head(lines)
         chosen = _choose(format, Source(head, None, beam_size))
         lines = itertools.chain(head, lines)
@@ -164,7 +176,10 @@ def write_nbest(target, lists, format, score_path=None, overwrite=False):
         stream = target if is_stream else stack.enter_context(open_output(target, overwrite))
         chosen.write(lists, stream)
         if scores_apart and score_path is not None:
-            chosen.write_scores(lists, stack.enter_context(open_output(score_path, overwrite)))
+            costs = stack.enter_context(open_output(score_path, overwrite))
+            if not is_stream:
+                stack.enter_context(withdrawn(target))
+            chosen.write_scores(lists, costs)
 
 
 def detect_format(path):
@@ -177,7 +192,7 @@ def detect_format(path):
         InputError: the file is missing or empty, or looks like no format or like several.
     """
     try:
-        return _detect(Source(read_lines(path))).name
+        return _detect(Source(read_lines(path, MAX_DOCUMENT_BYTES))).name
     except InputError as error:
         raise InputError(error.rule, error.path or shown_path(path), error.line) from None
 
@@ -216,6 +231,12 @@ def _choose(name, source):
         if getattr(source, option) is not None and option not in chosen.takes:
             raise InputError(f"the format {chosen.name} takes no {option.replace('_', ' ')}")
     return chosen
+
+
+def _check_line_lengths(source):
+    for number, line in source.rows:
+        if len(line) > MAX_LINE_BYTES:
+            raise InputError(f"a line is longer than {MAX_LINE_BYTES:,} bytes", line=number)
 
 
 def _detect(source):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 
 from tta.data.nbest_list import Format, Hypothesis, located, parse_score, shown
 from tta.errors import InputError
@@ -14,11 +15,13 @@ class DictFormat(Format):
     """
 
     name = "dict"
+    has_long_lines = True
     layout = '{"utt": {"hyp_1": {"score": -1.2, "text": "..."}, ..., "ref": "..."}}'
 
     def matches(self, source):
         # The first value is an object. ESPnet 1's file has a level more, and says so.
-        return bool(_FIRST_VALUE_IS_OBJECT.match(source.text)) and not _UTTS.match(source.text)
+        start = source.start
+        return bool(_FIRST_VALUE_IS_OBJECT.match(start)) and not _UTTS.match(start)
 
     def read(self, source, collector):
         document = load_json(source.text)
@@ -63,6 +66,7 @@ class JsonLinesFormat(Format):
     """
 
     name = "jsonl"
+    has_long_lines = True
     layout = 'a line each: {"id", "hypotheses": [{"text", "score"}, ...], "reference"}'
     _IDS = ("id", "utterance_id", "utt_id")
     _HYPOTHESES = ("hypotheses", "nbest", "hyps")
@@ -109,6 +113,7 @@ class HyporadiseFormat(Format):
     """
 
     name = "hyporadise"
+    has_long_lines = True
     layout = '[{"input": ["...", ...], "output": "reference", "score": [...]}, ...]'
     _SCORES = ("score", "am_score")
 
@@ -161,10 +166,11 @@ class Espnet1Format(Format):
     """
 
     name = "espnet1"
+    has_long_lines = True
     layout = '{"utts": {"utt": {"output": [{"rec_text": "...", "score": -1.2, "text": ref}]}}}'
 
     def matches(self, source):
-        return bool(_UTTS.match(source.text))
+        return bool(_UTTS.match(source.start))
 
     def read(self, source, collector):
         document = _expect(load_json(source.text), dict, "the document")
@@ -235,9 +241,8 @@ class _DuplicateKeyError(Exception):
 def _unique_keys(pairs):
     result = dict(pairs)
     if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        duplicate = next(key for key in keys if keys.count(key) > 1)
-        raise _DuplicateKeyError(duplicate)
+        counts = Counter(key for key, _ in pairs)
+        raise _DuplicateKeyError(next(key for key, count in counts.items() if count > 1))
     return result
 
 

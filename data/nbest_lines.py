@@ -188,12 +188,13 @@ def _mostly(lines, test):
 
 
 def _is_tsv(line):
-    *fields, score = line.split("\t")
+    if line.count("\t") not in (1, 2) or "|||" in line:
+        return False
     try:
-        float(score)
+        float(line.rpartition("\t")[2])
     except ValueError:
         return False
-    return len(fields) in (1, 2) and "|||" not in line
+    return True
 
 
 def _collect_groups(rows, parse, collector):

@@ -7,6 +7,7 @@ import reprlib
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from tta.data.files import MAX_LINE_BYTES
 from tta.errors import InputError
 
 HEAD_ROWS = 20  # Rows, not blank, that tell a format.
@@ -69,6 +70,11 @@ class Source:
         """The first lines that are not blank: enough to tell a format by."""
         return [line for _, line in self.rows[:HEAD_ROWS]]
 
+    @property
+    def start(self):
+        """The first characters, from the first row on: enough for a regular expression."""
+        return "\n".join(line[:100_000] for line in self.head)[:100_000]
+
     @functools.cached_property
     def text(self):
         """The whole file."""
@@ -85,11 +91,13 @@ class Format:
         layout: one phrase that shows it, for error messages and help texts.
         takes: which of `Source`'s further fields mean something to it. One that takes a
             `score_file` keeps scores in a file of their own, and has a `write_scores`.
+        has_long_lines: whether a line may hold a whole list or file.
     """
 
     name: ClassVar[str]
     layout: ClassVar[str]
     takes: ClassVar[tuple[str, ...]] = ()
+    has_long_lines: ClassVar[bool] = False
 
     def matches(self, source):
         """Whether a file that starts with `source.head` looks like this format."""
@@ -190,9 +198,11 @@ def located(what, line=None):
 
 
 def check_text(value, what):
-    """Refuses what is not a string, or a string that UTF-8 cannot hold."""
+    """Refuses what is not a string, one that UTF-8 cannot hold, or one too long for a line."""
     if not isinstance(value, str):
         raise InputError(f"expected {what} as a string, got {shown(value)}")
+    if len(value) > MAX_LINE_BYTES:
+        raise InputError(f"{what} is longer than {MAX_LINE_BYTES:,} characters: {shown(value)}")
     try:
         value.encode()
     except UnicodeEncodeError:

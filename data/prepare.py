@@ -10,7 +10,6 @@ would cost TensorFlow's half a gigabyte again.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -24,7 +23,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from tta.atomic import locked_folder
 from tta.data import tfrecord
+from tta.data.files import open_output
 from tta.data.spill import Spill, take_runs
 from tta.data.text import TextReader, spoken_form
 from tta.data.tokenizer import Tokenizer
@@ -121,8 +122,9 @@ def create_tfrecords(
                 raise InputError("no sentence is left to write", ", ".join(map(str, paths)))
             splits = _write_shards(spills, work, options, pool)
         info = describe(vocabulary, lower_case, options, splits, counts, paths)
-        (work / tfrecord.INFO_FILE).write_text(json.dumps(info, indent=2) + "\n", encoding="utf-8")
         vocabulary.save(work / VOCAB_FILE)
+        with open_output(work / tfrecord.INFO_FILE) as file:
+            file.write(json.dumps(info, indent=2) + "\n")
 
         _remove_shards(output)
         shards = [path.name for path in _shards(work)]
@@ -342,7 +344,7 @@ def write_shard(spill, path, rng):
                 sentences += len(lengths)
                 tokens += len(ids)
     except tf.errors.OpError as error:
-        raise OSError(f"{path}: {error.message}") from error
+        raise OSError(f"{path}: {error.message.splitlines()[0]}") from None
     return sentences, tokens, path.stat().st_size
 
 
@@ -365,30 +367,23 @@ def work_folder(output):
     made = not output.exists()
     output.mkdir(parents=True, exist_ok=True)
     work = output / WORK_FOLDER
-    with _locked(output):
-        shutil.rmtree(work, ignore_errors=True)  # Left behind by a run that was killed.
-        work.mkdir()
-        try:
-            yield work
-        finally:
+    try:
+        with locked_folder(output):
+            if (work / tfrecord.INFO_FILE).exists():  # A run was killed while it put shards there.
+                _remove_shards(output)
             shutil.rmtree(work, ignore_errors=True)
-            if made:
-                with contextlib.suppress(OSError):  # It goes only if it is empty: nothing written.
-                    output.rmdir()
-
-
-@contextlib.contextmanager
-def _locked(folder):
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise InputError("another process is writing a data set there", folder) from None
-    try:
-        yield
+            work.mkdir()
+            try:
+                yield work
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        error.filename = error.filename or str(output)  # A full disk says only that it is full.
+        raise
     finally:
-        os.close(descriptor)
+        if made:
+            with contextlib.suppress(OSError):  # It goes only if it is empty: nothing written.
+                output.rmdir()
 
 
 def _refuse_existing(output, vocabulary):

@@ -13,11 +13,8 @@ import zlib
 
 from tqdm import tqdm
 
-from tta.data.files import STANDARD_STREAM
+from tta.data.files import MAX_LINE_BYTES, STANDARD_STREAM
 from tta.errors import InputError
-
-# A longer line is no sentence, and reading it would need unbounded memory.
-MAX_LINE_BYTES = 1 << 20
 
 _MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
@@ -177,7 +174,7 @@ def decoded_lines(stored, name, verbatim=False):
         while raw := lines.readline(MAX_LINE_BYTES + 1):
             number += 1
             if len(raw) > MAX_LINE_BYTES:
-                raise InputError(f"a line is longer than {MAX_LINE_BYTES} bytes", name, number)
+                raise InputError(f"a line is longer than {MAX_LINE_BYTES:,} bytes", name, number)
             if number == 1:
                 raw = raw.removeprefix(_BYTE_ORDER_MARK)
             line = raw.decode("utf-8")

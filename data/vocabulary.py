@@ -49,7 +49,7 @@ class Vocabulary:
         for line, token in enumerate(self.tokens, start=1):
             if not token:
                 raise InputError("an empty line is no token", self.path, line)
-            if " " in token or "\t" in token:
+            if any(c in token for c in " \t\r\n"):
                 raise InputError(f"a token has no white space, got {token!r}", self.path, line)
             if token in first_line:
                 raise InputError(

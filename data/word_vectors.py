@@ -15,6 +15,8 @@ from tta.errors import InputError
 MAX_SIZE = 100_000  # numbers in a vector; a header with more is none
 MAX_WORD_BYTES = 10_000
 _BLOCK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 4 << 20  # the longest word and vector, a number of 40 bytes
+_MAX_DIGITS = 18
 
 
 class WordVectorFile:
@@ -41,11 +43,15 @@ class WordVectorFile:
         self._is_binary = False
         check_rereadable(path)
         with open_input(path) as stream:
-            first = stream.readline(_BLOCK_BYTES)
+            first = self._read_line(stream, 1)
             if not first:
                 raise self._error("the file is empty")
             word, *numbers = first.rstrip(b" \r\n").split(b" ")
             if len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
+                if max(len(word), len(numbers[0])) > _MAX_DIGITS:
+                    raise self._error(
+                        f"expected numbers of words and sizes, got {_shown(first)}", 1
+                    )
                 self._count, self.size = int(word), int(numbers[0])
                 if not 1 <= self.size <= MAX_SIZE:
                     raise self._error(f"a vector has 1 to {MAX_SIZE:,} numbers, not {self.size}", 1)
@@ -92,7 +98,8 @@ class WordVectorFile:
             stream.readline()
             start = 2
         line = start - 1
-        for line, content in enumerate(stream, start):
+        lines = iter(lambda: self._read_line(stream, line + 1), b"")
+        for line, content in enumerate(lines, start):
             content = content.rstrip(b" \r\n")  # word2vec ends lines with a blank
             blanks = content.count(b" ")
             if blanks == self.size:
@@ -102,6 +109,12 @@ class WordVectorFile:
             yield line, word, numbers
         if self._count not in (None, line - 1):
             raise self._error(f"the header says {self._count:,} words, the file has {line - 1:,}")
+
+    def _read_line(self, stream, number):
+        line = stream.readline(_MAX_LINE_BYTES + 1)
+        if len(line) > _MAX_LINE_BYTES:
+            raise self._error(f"a line is longer than {_MAX_LINE_BYTES:,} bytes", number)
+        return line
 
     def _split_odd(self, content, blanks, line):
         """Word and numbers of a line with blanks in its word; else it has too few or too many."""

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
+from tta.atomic import whole_file
 from tta.errors import InputError
 
 # Keys of BERT's configs that say nothing about a model without segment embeddings or a pooler.
@@ -12,6 +12,9 @@ IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality"})
 
 # A model larger than this is a typing error, and refused before anything is allocated.
 MAX_PARAMETERS = 10_000_000_000
+MAX_LAYERS = 1_000
+
+MAX_JSON_BYTES = 1 << 24
 
 COUNTS = (
     "vocab_size",
@@ -102,7 +105,12 @@ class ModelConfig:
         _require(
             self.num_parameters <= MAX_PARAMETERS,
             f"a model has at most {MAX_PARAMETERS:,} parameters",
-            f"{self.num_parameters:,}",
+            f"{self.num_parameters:,}" if self.num_parameters < 10**20 else "far more",
+        )
+        _require(
+            self.num_hidden_layers <= MAX_LAYERS,
+            f"a model has at most {MAX_LAYERS:,} layers",
+            self.num_hidden_layers,
         )
 
     @property
@@ -138,7 +146,8 @@ class ModelConfig:
     def to_json(self, path):
         """Writes the config, one key a line, in the order of the attributes."""
         text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-        Path(path).write_text(text, encoding="utf-8")
+        with whole_file(path) as file:
+            file.write(text.encode())
 
     def replace(self, **changes):
         """A copy with some values changed; checked like any other."""
@@ -149,10 +158,14 @@ def read_json_object(path):
     """The JSON object in a file, as a dict.
 
     Raises:
-        InputError: the file is missing, or is no JSON object.
+        InputError: the file is missing, too large for a config, or is no JSON object.
     """
     try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            content = file.read(MAX_JSON_BYTES + 1)
+        if len(content) > MAX_JSON_BYTES:
+            raise InputError(f"longer than {MAX_JSON_BYTES:,} bytes: no config", path)
+        values = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(f"no readable config: {error.strerror}", path) from None
     except UnicodeDecodeError:
@@ -161,6 +174,8 @@ def read_json_object(path):
         raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
     except RecursionError:
         raise InputError("JSON nested too deeply", path) from None
+    except InputError:
+        raise
     except ValueError as error:  # An integer of thousands of digits.
         raise InputError(f"not JSON: {error}", path) from None
     if not isinstance(values, dict):
@@ -175,7 +190,8 @@ def _require(condition, rule, value):
 
 def _check_type(name, value, kind):
     if kind is float:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool)
+        is_int = isinstance(value, int) and not isinstance(value, bool)
+        good = isinstance(value, float) or (is_int and abs(value) <= 2**53)  # as a float holds it
     elif kind is int:
         good = isinstance(value, int) and not isinstance(value, bool)
     elif kind in (str, bool):

@@ -1,7 +1,9 @@
 """A model directory: `config.json`, `vocab.txt`, `model.weights.h5`, `README.md`."""
 
+import hashlib
 from pathlib import Path
 
+from tta.atomic import whole_file
 from tta.errors import InputError
 from tta.modeling.config import ModelConfig
 from tta.modeling.models import LanguageModel
@@ -60,7 +62,10 @@ def load_model(directory, dtype="float32"):
         model = LanguageModel(config, dtype=dtype)
     except InputError as error:
         raise InputError(error.rule, directory / CONFIG) from None
-    load_weights(model, directory / WEIGHTS)
+    saved_with = load_weights(model, directory / WEIGHTS)
+    for name, fingerprint in _fingerprints(directory).items():
+        if saved_with.get(name, fingerprint) != fingerprint:
+            raise InputError("damaged or changed since its weights were saved", directory / name)
     return model
 
 
@@ -69,12 +74,19 @@ def save_model(model, directory, readme, weights_dtype="float32"):
 
     Args:
         model: `LanguageModel`.
-        directory: made if needed; `vocab.txt` is the caller's.
+        directory: made if needed; `vocab.txt` is the caller's, before this.
         readme: text of README.md: what it was trained on, how long, what it scores.
         weights_dtype: "float32" or "float16".
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     model.config.to_json(directory / CONFIG)
-    (directory / README).write_text(readme, encoding="utf-8")
-    save_weights(model, directory / WEIGHTS, weights_dtype)
+    with whole_file(directory / README) as file:
+        file.write(readme.encode())
+    save_weights(model, directory / WEIGHTS, weights_dtype, _fingerprints(directory))
+
+
+def _fingerprints(directory):
+    """{name: SHA-256} of the files that weights mean nothing without, of those that are there."""
+    paths = [directory / name for name in (CONFIG, VOCABULARY)]
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.exists()}

@@ -1,7 +1,9 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, and going on from them."""
 
+import contextlib
 import itertools
 import re
+import shutil
 import signal
 import time
 from dataclasses import dataclass, field
@@ -11,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from tta.errors import InputError
+from tta.atomic import whole_file
+from tta.errors import DamagedDataError, InputError
 from tta.modeling.objectives import inner_weights
 
 # What `tta.data.pipeline` makes.
@@ -120,12 +123,25 @@ def _evaluate(sentence_sums, batches, max_batches):
 
 
 def _read(batches, name):
-    """The batches; what TensorFlow raises of their shards becomes an InputError."""
+    """The batches; what TensorFlow raises of their shards becomes a DamagedDataError."""
     try:
         yield from batches
     except tf.errors.OpError as error:
         rule = error.message.splitlines()[0]
-        raise InputError(f"a {name} shard is truncated or damaged: {rule}") from None
+        raise DamagedDataError(f"a {name} shard is truncated or damaged: {rule}") from None
+
+
+@contextlib.contextmanager
+def _writing(path):
+    """What TensorFlow raises of a full disk becomes an OSError of one line."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if str(path) not in error.message:
+            raise
+        # Between the names of the graph's node and of the operation stands what happened.
+        rule = re.sub(r"\{\{.*?\}\} | \[Op:.*", "", error.message.splitlines()[0])
+        raise OSError(f"{path}: cannot be written: {rule}") from None
 
 
 def output_statistics(model, batches, max_batches):
@@ -185,6 +201,24 @@ def piece_counts(batches, vocab_size):
     return counts
 
 
+def _list_checkpoints(folder):
+    """Clears up after a killed run, and writes TensorFlow's list of checkpoints anew.
+
+    The list is text without a checksum; the files are the truth: their index is written last.
+    """
+    for unfinished in folder.glob("ckpt-*_temp"):
+        shutil.rmtree(unfinished)
+    found = (re.fullmatch(r"ckpt-(\d{1,18})\.index", p.name) for p in folder.glob("*.index"))
+    names = [f"ckpt-{step}" for step in sorted(int(match[1]) for match in found if match)]
+    if names:
+        lines = [f'model_checkpoint_path: "{names[-1]}"']
+        lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+        with whole_file(folder / "checkpoint") as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())
+    else:
+        (folder / "checkpoint").unlink(missing_ok=True)
+
+
 @dataclass(eq=False)
 class Trainer:
     """Trains a model, and goes on from the last checkpoint wherever it was stopped.
@@ -231,9 +265,9 @@ class Trainer:
         self.checkpoint = tf.train.Checkpoint(
             **self.position, state={name.replace("/", "."): v for name, v in state.items()}
         )
-        self.manager = tf.train.CheckpointManager(
-            self.checkpoint, str(self.output_dir / "checkpoints"), max_to_keep=2
-        )
+        folder = self.output_dir / "checkpoints"
+        _list_checkpoints(folder)
+        self.manager = tf.train.CheckpointManager(self.checkpoint, str(folder), max_to_keep=2)
         self.last_evaluation = None
         self._step = None
         self._sentence_sums = _sentence_sums(
@@ -263,8 +297,13 @@ class Trainer:
         return self.step
 
     def save(self):
-        """Writes a checkpoint; the one before stays until it is complete."""
-        return self.manager.save(checkpoint_number=self.step)
+        """Writes a checkpoint; the one before stays until it is complete.
+
+        Raises:
+            OSError: it cannot be written: the disk is full. The ones before stay.
+        """
+        with _writing(self.manager.directory):
+            return self.manager.save(checkpoint_number=self.step)
 
     def train(self):
         """Trains up to `num_train_steps`, from the last checkpoint on.
@@ -277,6 +316,7 @@ class Trainer:
         Raises:
             InputError: a loss is not finite, a shard is damaged, or there is no batch at all. The
                 last good checkpoint stays.
+            OSError: a checkpoint or log cannot be written: the disk is full. So it stays, too.
         """
         config = self.config
         start = self.restore()
@@ -291,7 +331,7 @@ class Trainer:
             mininterval=1.0,
         )
         try:
-            with writer.as_default(), bar:
+            with _writing(self.output_dir / "logs"), writer.as_default(), bar:
                 self._run(bar)
                 done = self.step >= config.num_train_steps
                 if done and self.heldout_batches and self.last_evaluation is None:

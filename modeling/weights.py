@@ -1,45 +1,48 @@
 """`model.weights.h5`: a model's weights by name, each array with a checksum."""
 
-import os
-from pathlib import Path
+import io
 
 import h5py
 import numpy as np
 
+from tta.atomic import whole_file
 from tta.errors import InputError
 
 
-def save_weights(model, path, dtype="float32"):
+def save_weights(model, path, dtype="float32", fingerprints=None):
     """Writes every trained weight, whole or not at all.
 
     Args:
         model: has `named_weights()`.
         path: of the file; replaced if it exists.
         dtype: "float32" or "float16", of the arrays in the file.
+        fingerprints: {name of a file: its SHA-256} of what the weights belong to, kept with them.
 
     Raises:
         InputError: a weight is not finite, or too large for the dtype.
+        OSError: the disk is full.
     """
-    path = Path(path)
     with np.errstate(over="ignore"):
         arrays = {n: np.asarray(v).astype(dtype) for n, v in model.named_weights().items()}
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise InputError(f"weight {name} holds values that {dtype} cannot hold", path)
-    partial = path.with_name(path.name + ".tmp")
-    try:
-        # This version of the format has checksums on its own structures, too.
-        with h5py.File(partial, "w", libver=("v110", "v110")) as file:
-            for name, array in arrays.items():
-                file.create_dataset(name, data=array, fletcher32=True)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    # In memory first: on a full disk, HDF5 does not fail but leaves a broken file.
+    content = io.BytesIO()
+    # This version of the format has checksums on its own structures, too.
+    with h5py.File(content, "w", libver=("v110", "v110")) as file:
+        file.attrs.update(fingerprints or {})
+        for name, array in arrays.items():
+            file.create_dataset(name, data=array, fletcher32=True)
+    with whole_file(path) as file:
+        file.write(content.getbuffer())
 
 
 def load_weights(model, path):
     """Assigns every weight of the model from a file that `save_weights` wrote.
+
+    Returns:
+        Its `fingerprints`, a dict.
 
     Raises:
         InputError: the file is missing or damaged, or does not fit the model.
@@ -48,12 +51,15 @@ def load_weights(model, path):
 
     def collect(name, item):
         if isinstance(item, h5py.Dataset):
+            if item.external or item.is_virtual:
+                raise InputError(f"weight {name} lies in another file", path)
             values[name] = item  # Read when it is known to fit.
 
     try:
         with h5py.File(path, "r") as file:
             file.visititems(collect)
             assign_weights(model, values, path)
+            return dict(file.attrs)
     except InputError:
         raise
     except FileNotFoundError:

@@ -14,7 +14,6 @@ V vocabulary, D vector size, N sentences.
 """
 
 import zipfile
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,17 +27,6 @@ STATISTICS = "pooling.npz"
 SIF_A = 1e-3  # Arora et al.'s
 # A direction that hardly varies is not blown up further than one of this share of the variance.
 _LEAST_VARIANCE = 1e-6
-
-# What NumPy and zipfile raise of damaged files, and of other files.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    EOFError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True)
@@ -109,27 +97,52 @@ class PoolingStatistics:
             InputError: the file is missing or damaged, or does not fit a model of these sizes.
         """
         try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+                headers = {name: _read_header(archive, name) for name in archive.namelist()}
+                names = _check_headers(headers, vocab_size, hidden_size, path)
+                arrays = {}
+                for name in headers:
+                    with archive.open(name) as member:
+                        array = np.lib.format.read_array(member, allow_pickle=False)
+                        arrays[name.removesuffix(".npy")] = array
+        except InputError:
+            raise
         except FileNotFoundError:
             raise InputError("no such file; tta-fit-pooling makes it", path) from None
-        except _UNREADABLE as error:
+        except Exception as error:  # NumPy, zipfile and zlib raise all kinds of a damaged file
             rule = str(error).partition("\n")[0]
             raise InputError(f"not readable pooling statistics: {rule}", path) from None
-        probabilities = arrays.pop("piece_probabilities", None)
-        names = {name.partition(".")[0] for name in arrays}
-        expected = {f"{n}.mean": (hidden_size,) for n in names}
-        expected |= {f"{n}.matrix": (hidden_size, hidden_size) for n in names}
-        shapes = {name: array.shape for name, array in arrays.items()}
-        if probabilities is None or probabilities.shape != (vocab_size,) or shapes != expected:
-            raise InputError("not the pooling statistics of this model: other arrays", path)
-        every = [probabilities, *arrays.values()]
-        if any(a.dtype != np.float32 or not np.isfinite(a).all() for a in every):
+        if not all(np.isfinite(array).all() for array in arrays.values()):
             raise InputError("pooling statistics must be finite float32 numbers", path)
+        probabilities = arrays["piece_probabilities"]
         if not (probabilities > 0).all():
             raise InputError("a piece's probability must be above 0", path)
         whitenings = {n: Whitening(arrays[f"{n}.mean"], arrays[f"{n}.matrix"]) for n in names}
         return cls(probabilities, whitenings)
+
+
+def _read_header(archive, name):
+    """(shape, dtype) of an array in an npz file: what it says of itself, nothing allocated."""
+    with archive.open(name) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise ValueError(f"{name} is in another version of the format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+    return shape, dtype
+
+
+def _check_headers(headers, vocab_size, hidden_size, path):
+    """The representations that have a whitening in a file; fails where its arrays are others."""
+    names = {name.partition(".")[0] for name in headers} - {"piece_probabilities"}
+    expected = {"piece_probabilities.npy": (vocab_size,)}
+    expected |= {f"{name}.mean.npy": (hidden_size,) for name in names}
+    expected |= {f"{name}.matrix.npy": (hidden_size, hidden_size) for name in names}
+    if any(dtype.hasobject for _, dtype in headers.values()):
+        raise InputError("not readable pooling statistics: a pickle, which could run code", path)
+    if {name: shape for name, (shape, _) in headers.items()} != expected:
+        raise InputError("not the pooling statistics of this model: other arrays", path)
+    if any(dtype != np.float32 for _, dtype in headers.values()):
+        raise InputError("pooling statistics must be finite float32 numbers", path)
+    return names
 
 
 def piece_probabilities(ids, vocab_size):

@@ -20,7 +20,7 @@ from tta.scoring.error_rate import WordErrorRate
 from tta.scoring.mixture import split_lm_weights
 from tta.scoring.rerank_outputs import check_outputs, open_outputs, write_lists, write_scores
 from tta.scoring.rerank_systems import choose_systems
-from tta.scoring.reranking import ScoredLists, count_statistics, score_by_rank
+from tta.scoring.reranking import ScoredLists, check_widths, count_statistics, score_by_rank
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,10 @@ class _Part:
     def read(cls, config, path, reference_file, score_file):
         nbest = read_nbest(path, config.format, reference_file, score_file, config.beam_size)
         part = cls(shown_path(path), nbest)
+        try:
+            check_widths(nbest.lists)
+        except InputError as error:
+            raise InputError(error.rule, part.path) from None
         if config.rank_scores:
             if part.has_scores:
                 raise InputError("has scores: rank_scores is for lists without", part.path)

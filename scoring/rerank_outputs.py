@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tta.data.files import STANDARD_STREAM, open_output
+from tta.data.files import STANDARD_STREAM, open_output, withdrawn
 from tta.data.nbest import FORMATS, write_nbest
 from tta.errors import InputError
 from tta.scoring.reranking import combine, mix
@@ -76,10 +76,13 @@ def open_outputs(stack, config, format):
         if real in seen:
             raise InputError("two outputs have one name", path)
         seen.add(real)
-    return {
+    outputs = {
         name: stack.enter_context(open_output(path, config.overwrite, binary=name == "curve"))
         for name, path in paths.items()
     }
+    if "costs" in paths:
+        stack.enter_context(withdrawn(paths["nbest"]))
+    return outputs
 
 
 def write_lists(outputs, nbest, models, mixture):

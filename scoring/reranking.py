@@ -17,6 +17,10 @@ from tta.errors import InputError
 REDUCTIONS = ("sum", "mean")
 
 
+# Lists are laid out as wide as the longest; what that takes beyond their own hypotheses is bounded.
+MAX_PADDED = 50_000_000
+
+
 @dataclass(frozen=True)
 class RerankWeights:
     """How scores are combined: (1 - lm_weight) * first_pass + lm_weight * lm + bonus * words.
@@ -100,6 +104,25 @@ class ScoredLists:
         if has_scores:
             first_pass = pad([np.array([h.score for h in hs], float) for hs in hypotheses])
         return cls(present, first_pass, lm, counts, words, has_scores)
+
+
+def check_widths(lists):
+    """Fails where lists laid out as wide as the longest do not fit into memory.
+
+    Args:
+        lists: `NBestList`s.
+
+    Raises:
+        InputError: so it is; names the longest list.
+    """
+    widths = [len(one.hypotheses) for one in lists]
+    longest = int(np.argmax(widths))
+    padded = len(lists) * widths[longest]
+    if padded > max(MAX_PADDED, 4 * sum(widths)):
+        raise InputError(
+            f"list {lists[longest].utterance_id!r} has {widths[longest]:,} hypotheses, and "
+            f"{len(lists):,} lists as long are more than memory holds: rerank it apart"
+        )
 
 
 def score_by_rank(one):

@@ -26,11 +26,12 @@ COMMANDS = (
 # Room -> the parts of the package that its modules may import: arrows point down only.
 ARROWS = {
     "flags": {"flags"},
-    "data": {"data", "errors"},
-    "modeling": {"modeling", "errors"},
+    "data": {"data", "errors", "atomic"},
+    "modeling": {"modeling", "errors", "atomic"},
     "scoring": {"scoring", "modeling", "data", "errors", ""},  # "": tta itself, its version
     "tta": {"errors", "_quiet", "scoring"},
-    "command": {"cli", "flags", "scoring", "modeling", "data", "errors", ""},  # "": tta.load
+    # "": tta.load
+    "command": {"cli", "flags", "scoring", "modeling", "data", "errors", "atomic", ""},
 }
 # The rest of modeling/ is keras.ops alone, so that it runs on Keras's other backends.
 USE_TENSORFLOW = {"checkpoint.py", "trainer.py"}

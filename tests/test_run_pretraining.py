@@ -18,6 +18,7 @@ import pytest
 
 from tests.modeling.tiny import tiny_config
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_dataset
+from tta.atomic import locked_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 NUM_STEPS = 120
@@ -240,6 +241,7 @@ def refusals(folder):
         "no data": flags(folder / "none"),
         "cut": flags(folder / "cut"),
         "flipped": flags(folder / "flipped", output_dir=folder / "flipped_out"),
+        "busy": flags(output_dir=folder / "busy"),
         "vocabulary": flags(vocab_file=folder / "other_vocab.txt"),
         "vocabulary size": flags(config="vocab29.json"),
         "positions": flags(config="short.json"),
@@ -263,14 +265,16 @@ def refusals(folder):
         "init vocabulary": flags(output_dir=folder / "no_init", init_checkpoint=folder / "other"),
         "init nowhere": flags(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
     }
-    ended = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(ROOT)],
-        input=json.dumps(list(cases.values())),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
+    (folder / "busy").mkdir()
+    with locked_folder(folder / "busy"):
+        ended = subprocess.run(
+            [sys.executable, "-c", DRIVER, str(ROOT)],
+            input=json.dumps(list(cases.values())),
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=False,
+        )
     assert ended.returncode == 0, ended.stderr
     return dict(zip(cases, ended.stdout.splitlines(), strict=True))
 
@@ -280,7 +284,8 @@ def refusals(folder):
     [
         ("no data", "none: not a complete data set: it has no dataset.json"),
         ("cut", "train-00001-of-00003.tfrecord: the shard has "),
-        ("flipped", "a training shard is truncated or damaged: "),
+        ("flipped", "flipped/train-00000-of-00001.tfrecord: record 20 is truncated or damaged"),
+        ("busy", "busy: another process is writing there"),
         ("vocabulary", "other_vocab.txt: not the vocabulary that "),
         ("vocabulary size", "vocab29.json: vocab_size is 29, but "),
         ("positions", "max_position_embeddings is 16, but the data has sentences of up to 17"),

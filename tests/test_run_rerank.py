@@ -5,6 +5,7 @@ import json
 import math
 import re
 import runpy
+import signal
 import subprocess
 import sys
 import weakref
@@ -16,6 +17,7 @@ import pytest
 from absl import flags
 
 import tta
+from tta.atomic import whole_file
 from tta.data.nbest import FORMATS, read_nbest
 from tta.errors import InputError
 from tta.flags import rerank as rerank_flags
@@ -595,3 +597,52 @@ def test_the_pll_variant_reaches_the_model(nbest):
     wrong = command(f"--nbest_file={nbest}", "--pll_variant=masked")
     assert wrong.returncode == 2
     assert "--pll_variant=masked: value should be one of" in wrong.stderr
+
+
+# The command with the fake model, killed where it is about to give its n-th output its name.
+KILLED = """
+import os, runpy, signal, sys
+replace, left = os.replace, [int(sys.argv[1])]
+def killed(*names):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*names)
+os.replace = killed
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_pair_of_files_is_never_half_new(tmp_path, number):
+    (tmp_path / "nbest").write_text("u-1 the cat\nu-2 xyz\n")
+    (tmp_path / "costs").write_text("u-1 9\nu-2 1\n")
+    out, costs = tmp_path / "out", tmp_path / "out.scores"
+    command = [str(ROOT / "tests" / "fake_model.py"), "run_rerank.py", "--lm_weight=0.5"]
+    command += [f"--nbest_file={tmp_path / 'nbest'}", f"--score_file={tmp_path / 'costs'}"]
+    command += [f"--output_file={out}", "--overwrite"]
+
+    def run(*start):
+        return subprocess.run([sys.executable, *start, *command], capture_output=True, check=False)
+
+    assert run().returncode == 0
+    whole = out.read_text(), costs.read_text()
+    out.write_text("former list")
+    costs.write_text("former costs")
+    assert run("-c", KILLED, str(number)).returncode == -signal.SIGKILL
+    assert not out.exists()  # The costs may be of either: without the list they are nobody's.
+    assert costs.read_text() == ("former costs" if number == 1 else whole[1])
+    assert run().returncode == 0
+    assert (out.read_text(), costs.read_text()) == whole
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["costs", "nbest", "out", "out.scores"]
+
+
+def test_two_rerankings_into_one_file(tmp_path):
+    (tmp_path / "nbest").write_text('{"u": {"hyp_1": {"text": "the cat"}}}')
+    command = [sys.executable, str(ROOT / "tests" / "fake_model.py"), "run_rerank.py"]
+    command += [f"--nbest_file={tmp_path / 'nbest'}", f"--output_file={tmp_path / 'out'}"]
+    with whole_file(tmp_path / "out"):
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == f"error: {tmp_path / 'out'}: another process is writing it\n"

@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import signal
 import sys
 
 from absl import app, flags
@@ -9,11 +10,13 @@ from absl import app, flags
 from tta._quiet import silence_tensorflow
 from tta.errors import InputError
 
-FAILED, WRONG_FLAGS, INTERRUPTED = 1, 2, 130
+FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 
 def run(main, passes_on=False):
     """Parses the flags, calls `main()` and exits: 0 done, 1 failed, 2 wrong flags.
+
+    SIGTERM ends it as Ctrl-C does: what is half-written goes away.
 
     Args:
         main: called without arguments once the flags are parsed.
@@ -44,6 +47,7 @@ def _parse(argv):
 
 def _guarded(main):
     silence_tensorflow()
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         main()
         sys.stdout.flush()
@@ -53,9 +57,20 @@ def _guarded(main):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
     except OSError as error:
-        _stop(f"{error.filename}: {error.strerror}" if error.filename else error, FAILED)
+        told = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
+        _stop(" ".join(told.split()), FAILED)
     except KeyboardInterrupt:
         _stop("interrupted", INTERRUPTED)
+    except _Terminated:
+        _stop("terminated", TERMINATED)
+
+
+class _Terminated(BaseException):
+    """SIGTERM came; nothing but the end of the command catches it."""
+
+
+def _terminate(*_):
+    raise _Terminated
 
 
 def _stop(message, status):

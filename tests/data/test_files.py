@@ -1,13 +1,15 @@
 """Reading and writing text files: compression, standard streams, nothing half-written."""
 
+import contextlib
 import gzip
 import io
 import lzma
 import os
+import time
 
 import pytest
 
-from tta.data.files import iter_lines, open_output, read_lines, read_text
+from tta.data.files import iter_lines, open_output, read_lines, read_text, withdrawn
 from tta.errors import InputError
 
 
@@ -156,3 +158,41 @@ def test_binary_output_is_written_as_it_is_and_appears_when_complete(tmp_path):
     assert path.read_bytes() == b"\x89PNG\r\n"
     with pytest.raises(InputError, match="exists"), open_output(path, binary=True):
         pass
+
+
+def test_a_line_may_be_as_long_as_the_limit(tmp_path):
+    (tmp_path / "a").write_bytes(b"four\nfive5\n")
+    assert read_lines(tmp_path / "a", max_bytes=6) == ["four", "five5"]
+    with pytest.raises(InputError, match="a:2: a line is longer than 5 bytes"):
+        read_lines(tmp_path / "a", max_bytes=5)
+
+
+def test_the_same_text_is_compressed_to_the_same_bytes(tmp_path, monkeypatch):
+    packed = []
+    for name, now in (("a.gz", 1e9), ("b.gz", 2e9)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        with open_output(tmp_path / name) as file:
+            file.write("text")
+        packed.append((tmp_path / name).read_bytes())
+    assert packed[0] == packed[1]
+
+
+def test_what_is_withdrawn_is_gone_before_the_rest_appears(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("former")
+    other.write_text("former")
+    seen = []
+
+    @contextlib.contextmanager
+    def watch():
+        yield
+        seen.append((one.exists(), other.read_text()))
+
+    with open_output(one, True) as a, open_output(other, True) as b, watch(), withdrawn(one):
+        a.write("new")
+        b.write("new")
+    assert seen == [(False, "former")]
+    assert (one.read_text(), other.read_text()) == ("new", "new")
+    with pytest.raises(ValueError, match="fails"), withdrawn(one):
+        raise ValueError("fails")
+    assert one.read_text() == "new"

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.faults import file_size_limit
+from tta.atomic import LOCK_FILE
 from tta.data import prepare, spill, tfrecord
 from tta.data.prepare import Options, create_tfrecords
 from tta.data.run_create_tfrecords import summary
@@ -263,7 +265,7 @@ def test_no_sentence_left(tmp_path):
 def test_two_writers_in_one_folder(text, tmp_path):
     with (
         prepare.work_folder(tmp_path / "out") as work,
-        pytest.raises(InputError, match="another process is writing a data set there"),
+        pytest.raises(InputError, match="another process is writing there"),
     ):
         run(text, tmp_path / "out")
     assert not work.exists()
@@ -289,7 +291,7 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     endless.send_signal(signal.SIGKILL)
     endless.wait()
     endless.stdin.close()
-    assert [p.name for p in output.iterdir()] == [prepare.WORK_FOLDER]
+    assert {p.name for p in output.iterdir()} == {prepare.WORK_FOLDER, LOCK_FILE}
     assert list((output / prepare.WORK_FOLDER).iterdir())
 
     finished = subprocess.run(
@@ -297,9 +299,46 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     )
     assert finished.returncode == 0, finished.stderr
     assert len(read(output, "train")) + len(read(output, "heldout")) == 500
-    assert prepare.WORK_FOLDER not in os.listdir(output)
+    assert not {prepare.WORK_FOLDER, LOCK_FILE} & set(os.listdir(output))
     assert re.search(r"tokenizing: .*B/s", finished.stderr), "a progress bar with its rate"
     assert "train: " in finished.stderr
+
+
+def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_path, monkeypatch):
+    output = tmp_path / "out"
+    run(text, output)
+    expected = files(output)
+    output.rename(tmp_path / "whole")
+    replace, moved = os.replace, []
+
+    def killed(source, target):
+        if Path(target).parent == output:
+            moved.append(target)
+            if len(moved) == 3:
+                raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        patch.setattr(prepare.shutil, "rmtree", lambda *_, **__: None)  # Nobody clears up.
+        with pytest.raises(KeyboardInterrupt):
+            run(text, output)
+    left = [name for name in os.listdir(output) if tfrecord.is_shard_name(name)]
+    assert len(left) == 2
+    with pytest.raises(InputError, match="not a complete data set"):
+        tfrecord.load_dataset_info(output)
+    run(text, output)
+    assert files(output) == expected
+
+
+def test_a_full_disk_leaves_the_former_set(text, tmp_path):
+    output = tmp_path / "out"
+    run(text, output)
+    before = files(output)
+    with file_size_limit(3000), pytest.raises(OSError, match=r"[Ff]ile too large") as error:
+        run(text, output, overwrite=True)
+    assert str(output) in f"{error.value.filename} {error.value}"
+    assert files(output) == before
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,11 @@ def test_description(data_set):
         ({"splits": {}}, "it has no train split"),
         ({"splits": {"train": {"shards": 1}}}, "split 'train' needs shards and shard_bytes"),
         ({"splits": {"train": {"shards": 2, "shard_bytes": [1]}}}, "2 shards but 1 shard_bytes"),
+        ({"splits": {"train": {"shards": 10**12, "shard_bytes": [1]}}}, "1000000000000 shards but"),
+        ({"splits": {"train": 3}}, "split 'train' needs shards and shard_bytes"),
+        ({"splits": {"train": {}, "../x": {}}}, "'../x' is no split|split 'train' needs"),
+        ({"splits": []}, "splits must be of type dict"),
+        ({"max_seq_length": "8"}, "max_seq_length must be of type int, got '8'"),
     ],
 )
 def test_malformed_description(data_set, change, message):
@@ -141,12 +146,14 @@ def test_malformed_description(data_set, change, message):
     ("text", "message"),
     [
         ("{", "dataset.json: not JSON: "),
+        ("[" * 100_000, "dataset.json: not JSON: maximum recursion depth"),
+        ("\udcff", "dataset.json:1: expected UTF-8"),
         ("[]", "format_version must be 1, got None"),
         ('{"format_version": 1}', "the key 'vocab_size' is missing"),
     ],
 )
 def test_description_that_is_none(data_set, text, message):
-    (data_set / "dataset.json").write_text(text)
+    (data_set / "dataset.json").write_text(text, errors="surrogateescape")
     with pytest.raises(InputError, match=message):
         tfrecord.load_dataset_info(data_set)
 

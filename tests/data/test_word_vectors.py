@@ -119,6 +119,10 @@ BINARY = as_binary(ONE_WORD)
         (BINARY[:30], "truncated: the header says 3 words, it ends in word 2"),
         (BINARY[:-1] + b"\nmore 123", "the header says 3 words, more follow"),
         (b"2 3\n" + BINARY[4:18] + b"x" * 10_100, "word 2 is over 10,000 bytes long"),
+        (
+            b"9" * 5000 + b" 3\nthe 1 2 3\n",
+            f"1: expected numbers of words and sizes, got '{'9' * 40}'",
+        ),
         (as_binary({"a": [0, 1, 2], "c": [1, np.nan, 2]}), "the vector of 'c' is not finite"),
     ],
 )

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.faults import file_size_limit
 from tests.modeling.tiny import batch, tiny_model
 from tta.errors import InputError
 from tta.modeling.model_directory import load_model, save_model
@@ -59,10 +60,10 @@ def test_missing_files_are_named(directory, tmp_path):
         ({"model_type": "gpt"}, r"config\.json: model_type must be tta\b.*, not 'gpt'"),
         ({"num_attention_heads": 7}, "hidden_size must be a multiple of num_attention_heads"),
         ({"vocab_size": 10**12}, "a model has at most 10,000,000,000 parameters"),
-        # Each would be 6 to 10 GB or half a billion layers, and is refused before it is made.
+        # Each would be 6 to 10 GB or five million layers, and is refused before it is made.
         ({"vocab_size": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters that config\.json"),
         ({"max_position_embeddings": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters"),
-        ({"num_hidden_layers": 5 * 10**6}, r"too small for the \d,\d+,\d+,\d+ parameters"),
+        ({"num_hidden_layers": 5 * 10**6}, "a model has at most 1,000 layers, not 5000000"),
     ],
 )
 def test_a_config_that_does_not_fit_the_weights_is_refused(directory, changes, rule):
@@ -70,3 +71,31 @@ def test_a_config_that_does_not_fit_the_weights_is_refused(directory, changes, r
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(InputError, match=rule):
         load_model(directory)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt"])
+def test_a_flipped_bit_in_a_file_without_a_checksum_is_noticed(tmp_path, name):
+    (tmp_path / "vocab.txt").write_text("cat\n")
+    save_model(tiny_model(seed=1), tmp_path, "")
+    load_model(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    for place in range(0, len(content), 97):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        (tmp_path / name).write_bytes(flipped)
+        with pytest.raises(InputError) as error:
+            load_model(tmp_path)
+        # What it makes of a config may not fit the weights, and then that is said first.
+        assert str(error.value).startswith(str(tmp_path))
+    (tmp_path / name).write_bytes(content.replace(b"\n", b" \n"))  # No rule but the checksum
+    with pytest.raises(InputError, match=f"{name}: damaged or changed since its weights were sav"):
+        load_model(tmp_path)
+
+
+def test_a_disk_that_fills_up_leaves_the_former_model(directory):
+    before, model = {p.name: p.read_bytes() for p in directory.iterdir()}, load_model(directory)
+    with file_size_limit(1000), pytest.raises(OSError, match="File too large") as error:
+        save_model(model, directory, "short")
+    assert error.value.filename == str(directory / "model.weights.h5")
+    after = {path.name: path.read_bytes() for path in directory.iterdir()}
+    assert after == before | {"README.md": b"short"}

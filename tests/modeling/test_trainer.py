@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.faults import file_size_limit
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import arrays, batch, tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
@@ -271,6 +272,65 @@ def test_a_truncated_checkpoint_is_refused(shard, tmp_path, ending):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(InputError, match=r"ckpt-1: the checkpoint cannot be restored: "):
         make_trainer(shard, tmp_path).train()
+
+
+def save_at(shard, output_dir, *steps):
+    """A trainer with checkpoints of steps that it has not made."""
+    trainer = make_trainer(shard, output_dir)
+    for step in steps:
+        trainer.position["step"].assign(step)
+        trainer.save()
+    return trainer
+
+
+@pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
+def test_a_flipped_byte_in_a_checkpoint_is_noticed_or_harmless(shard, tmp_path, ending):
+    trainer = save_at(shard, tmp_path, 1)
+    variables = [*trainer.model.variables, *trainer.optimizer.variables]
+    values = [np.asarray(v).copy() for v in variables]
+    path = tmp_path / "checkpoints" / f"ckpt-1{ending}"
+    content = path.read_bytes()
+    refused = 0
+    for place in range(3, len(content), len(content) // 12):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        try:
+            trainer.restore()
+        except InputError as error:
+            refused += f"{tmp_path}/checkpoints/ckpt-1: the checkpoint cannot be" in str(error)
+        else:
+            assert all(map(np.array_equal, map(np.asarray, variables), values)), place
+    assert refused >= 6
+
+
+def test_what_a_killed_run_leaves_among_the_checkpoints_is_no_hindrance(shard, tmp_path):
+    save_at(shard, tmp_path, 5, 7)
+    folder = tmp_path / "checkpoints"
+    (folder / "ckpt-9_temp").mkdir()
+    (folder / "ckpt-9_temp" / "part-00000-of-00001.data-00000-of-00001").write_bytes(b"half")
+    for damaged in (b"", b"\xff" * 20, b'model_checkpoint_path: "ckpt-5"\n', b"gibberish"):
+        (folder / "checkpoint").write_bytes(damaged)
+        assert make_trainer(shard, tmp_path).restore() == 7
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "checkpoint",
+        *(f"ckpt-{n}.{part}" for n in (5, 7) for part in ("data-00000-of-00001", "index")),
+    ]
+
+
+def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):
+    def files():
+        paths = (tmp_path / "checkpoints").glob("ckpt-*")
+        return {path.name: path.read_bytes() for path in paths}
+
+    trainer = save_at(shard, tmp_path, 5)
+    before = files()
+    trainer.position["step"].assign(6)
+    with file_size_limit(20_000), pytest.raises(OSError, match="cannot be written: ") as error:
+        trainer.save()
+    assert str(tmp_path / "checkpoints") in str(error.value)
+    assert "{{" not in str(error.value)
+    assert "\n" not in str(error.value)
+    assert make_trainer(shard, tmp_path).restore() == 5
+    assert files() == before
 
 
 def test_two_checkpoints_are_kept(uninterrupted):

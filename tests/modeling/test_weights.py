@@ -68,6 +68,18 @@ def test_a_truncated_file_is_refused(path, model, share):
         load_weights(model, path)
 
 
+def test_weights_that_lie_in_other_files_are_refused(path, model, tmp_path):
+    (tmp_path / "secret").write_bytes(bytes(10_000))
+    with h5py.File(path, "a") as file:
+        shape = file[TABLE].shape
+        del file[TABLE]
+        file.create_dataset(
+            TABLE, shape, "f4", external=[(str(tmp_path / "secret"), 0, h5py.h5f.UNLIMITED)]
+        )
+    with pytest.raises(InputError, match=f"weight {TABLE} lies in another file"):
+        load_weights(model, path)
+
+
 def test_a_missing_file_is_named(model, tmp_path):
     with pytest.raises(InputError, match=r"none\.h5: no such file"):
         load_weights(model, tmp_path / "none.h5")

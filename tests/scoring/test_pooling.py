@@ -1,6 +1,7 @@
 """Poolings against plain NumPy, and their statistics on disk: whole, damaged, another model's."""
 
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -172,6 +173,19 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path, changes, rule):
         read(tmp_path / STATISTICS, **changes)
     assert str(error.value).startswith(f"{tmp_path}/{STATISTICS}: ")
     assert "\n" not in str(error.value)
+
+
+def test_an_array_is_refused_by_its_header_before_there_is_room_for_it(tmp_path):
+    path = tmp_path / STATISTICS
+    for size in (10**15, 10**9):
+        with (
+            zipfile.ZipFile(path, "w") as archive,
+            archive.open("piece_probabilities.npy", "w") as f,
+        ):
+            header = {"descr": "<f4", "fortran_order": False, "shape": (size,)}
+            np.lib.format.write_array_header_1_0(f, header)
+        with pytest.raises(InputError, match="other arrays"):
+            PoolingStatistics.load(path, len(TOKENS), SIZE)
 
 
 def test_a_damaged_file_is_refused(tmp_path, directory):

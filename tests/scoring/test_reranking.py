@@ -6,11 +6,13 @@ import pytest
 
 from tta.data.nbest import Hypothesis, NBestList
 from tta.errors import InputError
+from tta.scoring import reranking
 from tta.scoring.error_rate import WordErrorRate
 from tta.scoring.reranking import (
     FIRST_PASS,
     RerankWeights,
     ScoredLists,
+    check_widths,
     combine,
     count_statistics,
     oracle,
@@ -167,3 +169,15 @@ def test_oracle_has_the_fewest_errors():
         for one in lists
     )
     assert best == expected
+
+
+def test_lists_too_uneven_for_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(reranking, "MAX_PADDED", 100)
+
+    def lists(*widths):
+        return [NBestList(f"u{i}", (Hypothesis("a", None),) * n) for i, n in enumerate(widths)]
+
+    check_widths(lists(1, 10, *[1] * 8))
+    check_widths(lists(*[50] * 9))  # Large, but even: that is what its own hypotheses take.
+    with pytest.raises(InputError, match="list 'u1' has 12 hypotheses, and 10 lists as long"):
+        check_widths(lists(1, 12, *[1] * 8))

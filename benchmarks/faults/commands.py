@@ -1,0 +1,72 @@
+"""What the scripts beside this file disturb: commands with tiny models and data of their own.
+
+Each function takes an empty folder, writes what its command reads, and returns the command, which
+writes to `out` in that folder.
+"""
+
+import random
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+
+def prepare(folder):
+    """Text and a vocabulary -> the command that makes shards of them."""
+    from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
+
+    Vocabulary([*TTA_SPECIALS, *"0123456789", "n", "."]).save(folder / "vocab.txt")
+    lines = (f"n {' '.join(str(number))} .\n" for number in range(300_000))
+    (folder / "text.txt").write_text("".join(lines))
+    flags = [f"--input_file={folder / 'text.txt'}", f"--vocab_file={folder / 'vocab.txt'}"]
+    return ["-m", "tta.data.run_create_tfrecords", *flags, f"--output_dir={folder / 'out'}"]
+
+
+def train(folder):
+    """A data set and a config -> the command that trains on it."""
+    from tests.modeling.tiny import tiny_config
+    from tests.tiny_dataset import sentences, write_dataset
+
+    write_dataset(folder / "data", sentences(120), sentences(20, seed=1))
+    tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.2).to_json(folder / "config.json")
+    flags = [f"--input_dir={folder / 'data'}", f"--config_file={folder / 'config.json'}"]
+    flags += ["--num_train_steps=400", "--num_warmup_steps=10", "--train_batch_tokens=100"]
+    flags += ["--save_checkpoints_steps=7", "--eval_steps=100", "--deterministic"]
+    return ["run_pretraining.py", *flags, f"--output_dir={folder / 'out'}"]
+
+
+def rerank(folder):
+    """Lists and a model -> the command that reranks them; hypotheses and costs are two files."""
+    from tests.tiny import WORDS, write_model_directory
+
+    rng = random.Random(0)
+    write_model_directory(folder / "model")
+    names = [f"utt{i}-{n}" for i in range(4_000) for n in range(1, 6)]
+    texts = (" ".join(rng.choices(WORDS, k=8)) for _ in names)
+    (folder / "nbest").write_text("".join(f"{n} {t}\n" for n, t in zip(names, texts, strict=True)))
+    (folder / "costs").write_text("".join(f"{name} {rng.random()}\n" for name in names))
+    (folder / "out").mkdir()
+    flags = [f"--nbest_file={folder / 'nbest'}", f"--score_file={folder / 'costs'}"]
+    flags += [f"--model={folder / 'model'}", "--overwrite"]
+    return ["run_rerank.py", *flags, f"--output_file={folder / 'out' / 'nbest'}"]
+
+
+def final_files(folder):
+    """{name: bytes} of what stands under a final name."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        unfinished = any(part.startswith(".") for part in name.parts)
+        if path.is_file() and not unfinished and name.parts[0] not in ("checkpoints", "logs"):
+            found[str(name)] = path.read_bytes()
+    return found
+
+
+def export(folder):
+    """A model -> the command that writes it for TF Serving."""
+    from tests.tiny import write_model_directory
+
+    write_model_directory(folder / "model")
+    flags = [f"--model={folder / 'model'}", f"--output_dir={folder / 'out'}"]
+    return ["-m", "tta.scoring.run_export", *flags]

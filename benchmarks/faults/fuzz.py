@@ -1,0 +1,170 @@
+"""Fuzzes every reader: hostile files give a result or an InputError, in bounded time and memory.
+
+    python benchmarks/faults/fuzz.py --inputs=100000
+
+Two engines make the tapes of tests/fuzzing.py: Hypothesis, and Atheris (`pip install atheris`),
+which follows what of the readers' code a tape reaches. Each reader has a process of its own; a row
+says what became of its inputs, the CPU seconds of the slowest one, and the process's peak memory.
+The first input that a reader does not stand ends the run with status 1, its tape and a traceback.
+"""
+
+import collections
+import importlib.util
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from absl import app, flags
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+ENGINES = ("hypothesis", "atheris")
+MAX_TAPE_BYTES = 64
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("inputs", 100_000, "Inputs a reader, of each engine.", lower_bound=1)
+flags.DEFINE_integer("seed", 0, "Where the engines start from.", lower_bound=0)
+flags.DEFINE_list("readers", None, "Readers to fuzz; all if left out.")
+flags.DEFINE_multi_enum("engine", None, ENGINES, "Who makes the inputs; all that are installed.")
+flags.DEFINE_string("tape", None, "Reads the file of this one tape, hexadecimal, and shows it.")
+flags.DEFINE_bool("child", False, "Set by the command itself: one reader, one engine.")
+
+
+class Count:
+    """Calls a reader with tapes, and counts what becomes of them.
+
+    Args:
+        reader: a `tests.fuzzing.Reader`.
+        path: where the files are written.
+    """
+
+    def __init__(self, reader, path):
+        self.reader, self.path = reader, path
+        self.outcomes = collections.Counter()
+        self.slowest = 0.0  # CPU seconds
+
+    def __call__(self, tape):
+        from tests.fuzzing import outcome
+
+        start = time.process_time()
+        try:
+            self.outcomes[outcome(self.reader, self.path, tape)] += 1
+        except Exception:
+            print(f"--tape={tape.hex()}", file=sys.stderr)
+            traceback.print_exc()
+            os._exit(1)  # an engine would go on, or make it shorter
+        self.slowest = max(self.slowest, time.process_time() - start)
+
+    @property
+    def total(self):
+        return self.outcomes.total()
+
+    def report(self):
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(json.dumps([self.outcomes, self.slowest, memory]), flush=True)
+
+
+def by_hypothesis(name, path):
+    """Draws tapes with Hypothesis."""
+    import hypothesis
+    from hypothesis import strategies
+
+    from tests.fuzzing import READERS
+
+    count = Count(READERS[name], path)
+
+    @hypothesis.seed(FLAGS.seed)
+    @hypothesis.settings(
+        max_examples=FLAGS.inputs,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(strategies.binary(max_size=MAX_TAPE_BYTES))
+    def run(tape):
+        if count.total < FLAGS.inputs:
+            count(tape)
+
+    run()
+    count.report()
+
+
+def by_atheris(name, path):
+    """Lets Atheris look for tapes that reach new code."""
+    import atheris
+
+    with atheris.instrument_imports(include=["tta", "csv", "json", "zipfile"]):
+        from tests.fuzzing import READERS
+
+    count = Count(READERS[name], path)
+
+    def run(tape):
+        count(tape)
+        if count.total == FLAGS.inputs:
+            count.report()
+            os._exit(0)  # libFuzzer never returns
+
+    options = [
+        f"-seed={FLAGS.seed + 1}",
+        f"-max_len={MAX_TAPE_BYTES}",
+        "-timeout=600",
+        "-verbosity=0",
+    ]
+    atheris.Setup([sys.argv[0], *options], run)
+    atheris.Fuzz()
+
+
+def main(_):
+    from tests.fuzzing import READERS, hostile_file, outcome
+
+    names = FLAGS.readers or list(READERS)
+    engines = FLAGS.engine or [e for e in ENGINES if importlib.util.find_spec(e)]
+    with tempfile.TemporaryDirectory(
+        dir="/dev/shm" if os.path.isdir("/dev/shm") else None
+    ) as folder:
+        if FLAGS.tape is not None:
+            tape = bytes.fromhex(FLAGS.tape)
+            print(hostile_file(READERS[names[0]], tape))
+            print(outcome(READERS[names[0]], Path(folder) / "file", tape))
+            return
+        print("reader           engine       inputs  results  refused  slowest  memory")
+        for name in names:
+            for engine in engines:
+                arguments = [f"--readers={name}", f"--engine={engine}", "--child"]
+                arguments += [f"--inputs={FLAGS.inputs}", f"--seed={FLAGS.seed}"]
+                ended = subprocess.run(
+                    [sys.executable, __file__, *arguments],
+                    cwd=folder,
+                    capture_output=True,
+                    text=True,
+                )
+                if ended.returncode:
+                    _, found, told = ended.stderr.rpartition("--tape=")  # Atheris tells much
+                    sys.exit(
+                        f"{name}: {engine} found an input that it does not stand: {found}{told}"
+                    )
+                outcomes, slowest, memory = json.loads(ended.stdout)
+                total, results = sum(outcomes.values()), outcomes.get("result", 0)
+                print(
+                    f"{name:16} {engine:10} {total:8,} {results:8,} {total - results:8,}"
+                    f"  {slowest:6.2f}s {memory:4} MB",
+                    flush=True,
+                )
+
+
+def child(_):
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        (by_atheris if FLAGS.engine == ["atheris"] else by_hypothesis)(
+            FLAGS.readers[0], Path(folder) / "file"
+        )
+
+
+if __name__ == "__main__":
+    app.run(child if "--child" in sys.argv else main)

@@ -1,0 +1,97 @@
+"""kill -9 at random moments: the same command again gives what an uninterrupted run gives.
+
+    python benchmarks/faults/kill.py --kills=20
+
+Data preparation, training and reranking, each with a tiny model and data of its own: one run that
+nothing disturbs; then the same command, killed at a random moment, again and again, and at last
+let finish. After each kill, what is there under a final name is what the undisturbed run wrote, to
+the byte (checkpoints are judged by the run that goes on from them; logs are left out).
+"""
+
+import contextlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from absl import app, flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import commands
+from commands import ROOT, final_files
+
+COMMANDS = ("prepare", "train", "rerank")
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("kills", 20, "Kills a command.", lower_bound=1)
+flags.DEFINE_integer("seed", 0, "Of the moments.")
+flags.DEFINE_multi_enum("command", list(COMMANDS), COMMANDS, "What to kill.")
+
+
+def survive(name, kills, rng):
+    """Kills a command `kills` times; prints a row, or ends the program where something is lost."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        command, output = [sys.executable, *getattr(commands, name)(folder)], folder / "out"
+
+        def start():
+            with open(folder / "err", "wb") as told:
+                return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=told)
+
+        def finish():
+            if start().wait():
+                sys.exit(f"{name} failed: {(folder / 'err').read_text()}")
+
+        def clear():
+            shutil.rmtree(output)
+            if name == "rerank":
+                output.mkdir()
+
+        begun = time.monotonic()
+        finish()
+        seconds = time.monotonic() - begun
+        expected = final_files(output)
+        clear()
+        killed = unfinished = 0
+        while killed < kills:
+            process = start()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(rng.uniform(0, seconds))
+            process.kill()
+            if process.wait() not in (0, -signal.SIGKILL):
+                sys.exit(f"{name} failed: {(folder / 'err').read_text()}")
+            killed += process.returncode != 0
+            found = final_files(output) if output.exists() else {}
+            for file, content in found.items():
+                if content != expected.get(file):
+                    sys.exit(f"{name}: {file} is not what an uninterrupted run writes")
+            if found == expected:
+                clear()
+            else:
+                unfinished += process.returncode != 0
+        finish()
+        if final_files(output) != expected:
+            sys.exit(f"{name}: the end is not that of an uninterrupted run")
+        left = [p.name for p in output.rglob(".*")]
+        size = sum(map(len, expected.values()))
+        print(
+            f"{name:8} {seconds:6.0f} s uninterrupted, {killed} kills survived, {unfinished} of "
+            f"them before the end; {size:,} bytes in {len(expected)} files, 0 differ; "
+            f"left behind: {left or 'nothing'}",
+            flush=True,
+        )
+
+
+def main(_):
+    rng = random.Random(FLAGS.seed)
+    for name in FLAGS.command:
+        survive(name, FLAGS.kills, rng)
+
+
+if __name__ == "__main__":
+    app.run(main)

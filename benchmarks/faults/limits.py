@@ -1,0 +1,108 @@
+"""Hostile sizes: how long a reader takes, and how much memory, each in a process of its own.
+
+    python benchmarks/faults/limits.py
+
+A row a case: what came of it, CPU seconds, and peak memory above that of an idle process.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from absl import app, flags
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+FLAGS = flags.FLAGS
+flags.DEFINE_string("child", None, "Set by the command itself: one case.")
+
+MILLION = 1_000_000
+
+
+def _hole(path):
+    with open(path, "wb") as file:
+        file.truncate(1 << 30)  # A gigabyte without a line end, that takes no room.
+
+
+def _text(text):
+    return lambda path: path.write_text(text())
+
+
+def _hypotheses(template, separator=""):
+    return _text(lambda: separator.join(template.format(i) for i in range(1, MILLION + 1)))
+
+
+def _wrapped(first, template, last):
+    return _text(lambda: first + ",".join(template.format(i) for i in range(MILLION)) + last)
+
+
+# name of a case -> (reader of tests/fuzzing.py, what writes its file)
+CASES = {
+    **{
+        f"1 GB line: {name}": (name, _hole)
+        for name in ("nbest_any", "nbest_kaldi", "sts", "text", "vocabulary", "word_vectors")
+    },
+    "1 GB: config": ("config", _hole),
+    "1 GB: pooling": ("pooling", _hole),
+    "1M hypotheses: kaldi": ("nbest_kaldi", _hypotheses("u-{} a cat\n")),
+    "1M hypotheses: moses": ("nbest_moses", _hypotheses("0 ||| cat {} ||| -1\n")),
+    "1M hypotheses: tsv": ("nbest_tsv", _hypotheses("0\tcat {}\t-1\n")),
+    "1M hypotheses: dict": (
+        "nbest_dict",
+        _wrapped('{"u": {', '"hyp_{0}": {{"text": "cat {0}", "score": -1}}', "}}"),
+    ),
+    "1M hypotheses: jsonl": (
+        "nbest_jsonl",
+        _wrapped('{"id": "u", "hypotheses": [', '"cat {}"', "]}"),
+    ),
+    "1M keys, one twice": ("nbest_dict", _wrapped("{", '"u{}": {{}}', ', "u7": {}}')),
+    "200 MB open string": ("nbest_any", _text(lambda: '{"' + "a" * (200 << 20))),
+    "200 MB of empty objects": ("nbest_any", _text(lambda: "[" + "{}," * (70 << 20) + "{}]")),
+    "1M brackets": ("nbest_hyporadise", _text(lambda: "[" * MILLION)),
+    "1M braces": ("config", _text(lambda: '{"a":' * MILLION)),
+}
+
+
+def child():
+    from tests.fuzzing import READERS
+    from tta.errors import InputError
+
+    name, write = CASES[FLAGS.child]
+    path = Path("file")
+    if os.fork() == 0:  # What it takes to write the file does not count.
+        write(path)
+        os._exit(0)
+    os.wait()
+    idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    try:
+        READERS[name].check(path)
+        told = "read"
+    except InputError as error:
+        told = str(error)[:90]
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - idle
+    print(json.dumps([told, seconds, peak / 1024]))
+
+
+def main(_):
+    if FLAGS.child:
+        return child()
+    for name in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, __file__, f"--child={name}"]
+            ended = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
+        if ended.returncode:
+            sys.exit(f"{name}: exit status {ended.returncode}")
+        told, seconds, memory = json.loads(ended.stdout)
+        print(f"{name:26} {seconds:6.1f} s {memory:7.0f} MB  {told}", flush=True)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,311 @@
+"""Hostile files for every reader: a reader gives a result or an `InputError`, and nothing else.
+
+A tape of bytes, whoever made it, is read as edits of a valid file: so a fuzzer that knows nothing
+of a format gets past its first line, and every tape is some file. tests/test_fuzzing.py draws
+tapes with Hypothesis, benchmarks/faults/fuzz.py many more, also with Atheris. Without TensorFlow.
+"""
+
+import io
+import json
+import re
+import struct
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tta.data.nbest import FORMATS, read_nbest, write_nbest
+from tta.data.sts import read_sts
+from tta.data.text import TextReader
+from tta.data.tfrecord import load_dataset_info, shard_paths
+from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
+from tta.data.word_vectors import WordVectorFile
+from tta.errors import InputError
+from tta.modeling.bert import GOOGLE_ACTIVATIONS, bert_config
+from tta.modeling.config import ModelConfig
+from tta.scoring.marked_text import mark
+from tta.scoring.pooling import PoolingStatistics
+from tta.scoring.scorer import TokenScores
+
+# What has broken parsers before: not UTF-8, half a surrogate pair, line ends that are none, byte
+# order marks, magic numbers of archives and pickles, numbers that are none or too many.
+NASTY = (
+    *(
+        b"\x00",
+        b"\xff",
+        b"\xed\xa0\x80",
+        b"\xe2\x80\xa8",
+        b"\xc2\x85",
+        b"\x0b",
+        b"\x0c",
+        b"\x1b[31m",
+    ),
+    *(
+        b"\r",
+        b"\n",
+        b"\r\n",
+        b"\t",
+        b" ",
+        b"\xef\xbb\xbf",
+        b"\x1f\x8b",
+        b"\xfd7zXZ\x00",
+        b"\x80\x04",
+    ),
+    *(b"0", b"-1", b"1e999", b"1e-999", b"nan", b"-inf", b"NaN", b"Infinity", b"1_0", b"0x1"),
+    *(b"9" * 400, b"9" * 5000, b"1" + b"0" * 11, b"true", b"null", b'""', b'"\\ud800"', b'"'),
+    *(b"{", b"}", b"[", b"]", b"[]", b"{}", b":", b",", b"\\", b"'", b"|||", b"-", b"cat"),
+)
+
+_TOKEN = re.compile(rb"\w+|[^\w\s]|\s", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader and files that it takes.
+
+    Attributes:
+        check: called with a path; reads the file, and raises AssertionError where a result is none.
+        seeds: valid files, bytes.
+    """
+
+    check: Callable
+    seeds: tuple
+
+
+def hostile_file(reader, tape):
+    """The file that a tape makes: bytes.
+
+    The first byte chooses a seed, or no seed and the tape itself; then every four bytes are an
+    edit: what is done, where (two bytes), and how much or with what.
+    """
+    if not tape or tape[0] % 16 == 15:
+        return tape[1:]
+    tokens = _TOKEN.findall(reader.seeds[tape[0] % len(reader.seeds)])
+    for kind, place, amount in struct.iter_unpack("<BHB", tape[1 : 1 + (len(tape) - 1) // 4 * 4]):
+        start = place % (len(tokens) + 1)
+        run = tokens[start : start + 1 + amount % 32]
+        nasty = NASTY[amount % len(NASTY)]
+        match kind % 8:
+            case 0:
+                tokens[start : start + 1] = [nasty]
+            case 1:
+                tokens[start:start] = [nasty]
+            case 2:
+                del tokens[start : start + len(run)]
+            case 3:
+                tokens[start:start] = run
+            case 4:
+                tokens += run
+            case 5 if run:
+                flipped = bytearray(run[0])
+                flipped[amount % len(flipped)] ^= 1 << kind // 8 % 8
+                tokens[start] = bytes(flipped)
+            case 6:
+                tokens[start:start] = [nasty] * min(kind * 40, 5_000 // len(nasty))
+            case _:
+                tokens[start:] = [] if amount > 200 else tokens[start:]
+    return b"".join(tokens)
+
+
+def outcome(reader, path, tape):
+    """Writes the file that a tape makes, and reads it.
+
+    Returns:
+        "result" or "refused".
+
+    Raises:
+        AssertionError: the refusal is not one printable line.
+        Exception: whatever the reader raised that it must not.
+    """
+    path.write_bytes(hostile_file(reader, tape))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            reader.check(path)
+        except InputError as refusal:
+            told = str(refusal)
+        else:
+            return "result"
+    assert told.isprintable(), f"not one printable line: {told!r}"
+    assert len(told) < 2000, f"no short line: {len(told)} characters"
+    return "refused"
+
+
+# The checks: what is read is used, as far as that takes no model.
+
+
+def _check_nbest(format, path, **options):
+    lists = read_nbest(path, format, **options).lists
+    written = io.StringIO()
+    write_nbest(written, lists, format)
+    if "score_file" in options or written.getvalue().startswith("\ufeff"):
+        return  # Costs are a second file; at the start of a file, a byte order mark is no text.
+    again = path.with_suffix(".again")
+    again.write_text(written.getvalue(), encoding="utf-8", newline="")
+    columns = written.getvalue().partition("\n")[0].count("\t") + 1
+    options = {"beam_size": 2} if format == "tsv" and columns == 2 else {}
+    assert read_nbest(again, format, **options).lists == lists
+
+
+def _check_costs(path):
+    hypotheses = path.with_suffix(".text")
+    hypotheses.write_text("utt-1 a cat\nutt-2 a hat\nw-x-1 the dog\n", encoding="utf-8")
+    _check_nbest("kaldi", hypotheses, score_file=path)
+
+
+def _check_references(path):
+    hypotheses = path.with_suffix(".tsv")
+    hypotheses.write_text("0\ta cat\t-1\n1\ta hat\t-2\n", encoding="utf-8")
+    read_nbest(hypotheses, reference_file=path)
+
+
+def _check_vocabulary(path):
+    vocabulary = Vocabulary.from_file(path)
+    again = path.with_suffix(".again")
+    vocabulary.save(again, overwrite=True)
+    assert Vocabulary.from_file(again) == vocabulary
+
+
+def _check_config(path):
+    config = ModelConfig.from_json(path)
+    assert all(np.isfinite(float(v)) for v in vars(config).values() if isinstance(v, (int, float)))
+    again = path.with_suffix(".again")
+    config.to_json(again)
+    assert ModelConfig.from_json(again) == config
+
+
+def _check_vectors(path):
+    found = WordVectorFile(path).read({"the", "cat", "cafe"})
+    assert all(np.isfinite(vector).all() for vector in found.values())
+
+
+def _check_dataset(path):
+    folder = path.parent / "dataset"
+    folder.mkdir(exist_ok=True)
+    (folder / "dataset.json").write_bytes(path.read_bytes())
+    (folder / "train-00000-of-00001.tfrecord").write_bytes(b"12345")
+    info = load_dataset_info(folder)
+    assert shard_paths(folder, info, "train")
+    assert info["max_seq_length"] > 0
+
+
+def _check_marks(path):
+    first, _, rest = path.read_bytes().decode("utf-8", "replace").partition("\n")
+    tokens = rest.split(" ")
+    mark(first, rest, TokenScores(tokens, np.zeros(len(tokens))))
+
+
+def _json(value):
+    return json.dumps(value).encode()
+
+
+def _pooling_file(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+_HYPOTHESES = [{"text": "the cat", "score": -1.5}, {"text": "a hat", "score": -2}]
+_DATASET = {
+    "format_version": 1,
+    "vocab_size": 7,
+    "vocab_sha256": "00",
+    "lower_case": True,
+    "max_seq_length": 16,
+    "sources": ["a.txt"],
+    "splits": {"train": {"shards": 1, "sentences": 2, "tokens": 9, "shard_bytes": [5]}},
+}
+_CONFIG = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2, "layer_norm_eps": 1e-6}
+_BERT = {
+    "vocab_size": 30,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 9,
+    "max_position_embeddings": 5,
+    "hidden_act": "gelu",
+}
+_PIECE_SHARES = np.full(3, 1 / 3, np.float32)
+_NBEST_SEEDS = {
+    "dict": (
+        _json({"u": {"hyp_1": _HYPOTHESES[0], "hyp_2": _HYPOTHESES[1], "ref": "the cat"}}),
+        b'{"u": {"hyp_1": {"text": "a"}},\n "v": {"hyp_7": {"text": "b", "x": [1]}, "k": 1}}\n',
+    ),
+    "jsonl": (
+        _json({"id": "u", "hypotheses": _HYPOTHESES, "reference": "the cat"}) + b"\n",
+        b'{"nbest": ["a cat", "a hat"]}\n{"hyps": [{"text": "b"}]}\n',
+    ),
+    "moses": (
+        b"0 ||| the cat ||| lm= -3.2 tm= -1.2 ||| -4.4\n0 ||| a hat ||| lm= -1 ||| -5 ||| 0-0\n",
+        b"7|||a|||-1\n8|||b|||-2\n",
+    ),
+    "kaldi": (b"utt-1 the cat\nutt-2 a hat\nw-x-1 the dog\nw-x-2\n",),
+    "hyporadise": (
+        _json([{"input": ["a cat", "a hat"], "output": "a cat", "score": [-1, -2.5], "id": 3}]),
+        b'[{"input": ["a"], "am_score": [-1e-3]},\n {"input": ["b"], "am_score": [2]}]',
+    ),
+    "tsv": (b"u\tthe cat\t-1.5\nu\ta hat\t-2\nv\tdog\t-3\n", b"the cat\t-1.5\na hat\t-2\n"),
+    "espnet1": (
+        _json({"utts": {"u": {"output": [{"rec_text": "a <eos>", "score": -1, "text": "a"}]}}}),
+    ),
+}
+assert _NBEST_SEEDS.keys() == FORMATS.keys()
+
+READERS = {
+    **{
+        f"nbest_{name}": Reader(
+            partial(_check_nbest, name, **{"beam_size": 2} if name == "tsv" else {}), seeds
+        )
+        for name, seeds in _NBEST_SEEDS.items()
+    },
+    "nbest_any": Reader(
+        lambda path: read_nbest(path),
+        tuple(seed for seeds in _NBEST_SEEDS.values() for seed in seeds),
+    ),
+    "kaldi_costs": Reader(_check_costs, (b"utt-1 1.5\nutt-2 -3e2\nw-x-1 0\n",)),
+    "references": Reader(_check_references, (b"0 a cat\n1 a hat\n", b"a cat\na hat\n")),
+    "sts": Reader(
+        read_sts,
+        (
+            b"main\tcaptions\t2012\t0001\t5.000\tA cat sits.\tA cat is sitting.\n",
+            b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA cat.\tA dog.\t4.5\n",
+            b'sentence1,sentence2,score\n"A, cat",a dog,3\n',
+            b'"one ""two""",three,4\n',
+        ),
+    ),
+    "text": Reader(lambda path: list(TextReader([str(path)])), (b"a cat\n\n the dog \r\n",)),
+    "vocabulary": Reader(
+        _check_vocabulary,
+        (
+            "".join(f"{t}\n" for t in (*TTA_SPECIALS, "cat", "##s", "ä")).encode(),
+            b"[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n",
+        ),
+    ),
+    "word_vectors": Reader(
+        _check_vectors,
+        (
+            b"the 0.1 -2 3e-1\ncat 1 2 3\n. . . 4 5 6\n",
+            b"2 3\nthe 1 2 3 \ncat 4 5 6 \n",
+            b"2 2\nthe " + np.float32([1, -2]).tobytes() + b"\ncat " + np.float32([3, 4]).tobytes(),
+        ),
+    ),
+    "config": Reader(_check_config, (_json(_CONFIG), _json(_CONFIG | {"model_type": "bilm"}))),
+    "bert_config": Reader(lambda path: bert_config(path, GOOGLE_ACTIVATIONS), (_json(_BERT),)),
+    "dataset_info": Reader(_check_dataset, (_json(_DATASET),)),
+    "pooling": Reader(
+        lambda path: PoolingStatistics.load(path, 3, 2),
+        (
+            _pooling_file(piece_probabilities=_PIECE_SHARES),
+            _pooling_file(
+                **{
+                    "piece_probabilities": _PIECE_SHARES,
+                    "context.mean": np.zeros(2, np.float32),
+                    "context.matrix": np.eye(2, dtype=np.float32),
+                }
+            ),
+        ),
+    ),
+    "marked_text": Reader(_check_marks, (b"the cats' sat\n[SOS] the cat ##s ' sat [EOS]",)),
+}

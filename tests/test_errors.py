@@ -1,0 +1,22 @@
+"""What an error shows, whatever stood in the file."""
+
+import pytest
+
+from tta.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        ("plain", "a:3: plain"),
+        ("got 'é — 猫'", "a:3: got 'é — 猫'"),
+        ("two\nlines\r", r"a:3: two\nlines\r"),
+        ("\x1b[31mred\u2028\udcff", r"a:3: \x1b[31mred\u2028\udcff"),
+        ("x" * 5000, "a:3: " + "x" * 700 + " ... " + "x" * 300),
+    ],
+)
+def test_it_is_one_printable_line(rule, shown):
+    error = InputError(rule, "a", 3)
+    assert str(error) == shown
+    assert error.rule == rule
+    assert str(error).isprintable()

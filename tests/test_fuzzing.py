@@ -1,0 +1,47 @@
+"""Hostile files, the short form: benchmarks/faults/fuzz.py reads 100,000 and more a reader."""
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+
+from tests.fuzzing import READERS, outcome
+from tta.data import nbest
+from tta.errors import InputError
+from tta.modeling import config
+
+INPUTS = 250
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
+    @hypothesis.settings(
+        max_examples=INPUTS,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(strategies.binary(max_size=64))
+    def run(tape):
+        outcomes.add(outcome(READERS[name], tmp_path / "file", tape))
+
+    outcomes = set()
+    run()
+    # Both, or the files are too strange, or not strange enough, to say anything.
+    expected = {"result"} if name == "marked_text" else {"result", "refused"}
+    assert outcomes == expected
+
+
+# Those whose check reads the file itself, and that of zip files, which have no lines.
+OTHERS = {"dataset_info", "marked_text", "pooling"}
+
+
+@pytest.mark.parametrize("name", sorted(READERS.keys() - OTHERS))
+def test_an_endless_line_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(nbest, "MAX_DOCUMENT_BYTES", 1 << 20)
+    monkeypatch.setattr(config, "MAX_JSON_BYTES", 1 << 20)
+    endless = tmp_path / "endless"
+    with open(endless, "wb") as file:
+        file.truncate(1 << 26)  # A hole takes no room.
+    with pytest.raises(InputError, match="longer than"):
+        READERS[name].check(endless)
