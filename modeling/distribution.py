@@ -1,0 +1,180 @@
+"""Several replicas of a model, on the devices of a machine or on several machines, train as one.
+
+A replica is a copy of the model on one device; a worker is a process with one replica or more, and
+the chief is the first worker: it alone writes. R replicas in all, L of them on this worker.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+
+import tensorflow as tf
+
+from tta.errors import InputError
+
+# What TensorFlow raises where a worker that the others wait for is gone.
+WORKER_LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.FailedPreconditionError,
+    tf.errors.InternalError,
+)
+
+# Replicas' seeds lie this far apart. Any odd number far from those of a layer's own will do.
+SEED_STRIDE = 0x5851F42D
+
+
+def make_strategy(name):
+    """The strategy that `--distribution_strategy` names. It comes first: before any tensor is made.
+
+    Args:
+        name: "one_device"; "mirrored", all GPUs of this machine, or else its CPU;
+            "multi_worker_mirrored", those of all machines that TF_CONFIG lists. It waits for them.
+
+    Returns:
+        `tf.distribute.Strategy`.
+
+    Raises:
+        InputError: TF_CONFIG is wrong, or another worker is lost.
+    """
+    if name == "one_device":
+        return tf.distribute.get_strategy()
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy()
+    check_tf_config(os.environ.get("TF_CONFIG"))
+    with lost_workers_named():
+        return tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def check_tf_config(text):
+    """Refuses a TF_CONFIG that TensorFlow would not understand, or would understand otherwise.
+
+    Raises:
+        InputError: it is missing, no JSON, or not of the form of `TF_CONFIG` in docs/scaling.md.
+    """
+    try:
+        config = json.loads(text or "")
+        workers, task = config["cluster"]["worker"], config["task"]
+        good = (
+            set(config["cluster"]) == {"worker"}
+            and workers
+            and all(isinstance(w, str) and w.rpartition(":")[2].isdigit() for w in workers)
+            and len(set(workers)) == len(workers)
+            and task["type"] == "worker"
+            and int(task["index"]) in range(len(workers))
+        )
+    except (KeyError, TypeError, ValueError):
+        good = False
+    if not good:
+        raise InputError(
+            'the environment variable TF_CONFIG must be {"cluster": {"worker": ["host:port", ...]},'
+            ' "task": {"type": "worker", "index": 0}}, with the index of this machine in the list, '
+            f"not {text or 'empty'}"
+        )
+
+
+def is_chief(strategy):
+    """Whether this worker is the one that writes."""
+    return strategy.extended.should_checkpoint
+
+
+def local_replicas(strategy):
+    """The numbers, among the R replicas, of this worker's own: list of L ints."""
+    numbers = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(context.replica_id_in_sync_group)
+    )
+    return [int(number) for number in strategy.experimental_local_results(numbers)]
+
+
+@contextlib.contextmanager
+def lost_workers_named():
+    """What TensorFlow raises of a lost worker becomes an InputError."""
+    try:
+        yield
+    except WORKER_LOST as error:
+        rule = error.message.splitlines()[0]
+        raise InputError(
+            "another worker has stopped or cannot be reached; start all of them again with the "
+            f"same command, and they go on from the last checkpoint ({rule})"
+        ) from None
+
+
+def broadcast(strategy, variables):
+    """Gives every replica of every worker the chief's first replica's values.
+
+    Args:
+        strategy: under which the variables were made.
+        variables: list of `tf.Variable`.
+    """
+    if strategy.num_replicas_in_sync == 1:
+        return
+
+    @tf.function(autograph=False)
+    def first():
+        def share():
+            replica = tf.distribute.get_replica_context()
+            mine = [tf.convert_to_tensor(v) for v in variables]
+            if replica.replica_id_in_sync_group:
+                mine = [tf.zeros_like(v) for v in mine]
+            return replica.all_reduce(tf.distribute.ReduceOp.SUM, mine)
+
+        return [strategy.experimental_local_results(v)[0] for v in strategy.run(share)]
+
+    with strategy.scope(), lost_workers_named():
+        for variable, value in zip(variables, first(), strict=True):
+            variable.assign(value)
+
+
+def check_same(strategy, what, text):
+    """Refuses to train with workers that were not started alike.
+
+    Args:
+        strategy: their strategy.
+        what: it is called in the error.
+        text: str, has to be the same on all workers.
+
+    Raises:
+        InputError: it is not.
+    """
+    if strategy.num_replicas_in_sync == 1:
+        return
+    # 32 bits of it, so that a sum over any number of replicas is exact.
+    mine = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+    @tf.function(autograph=False)
+    def total():
+        return strategy.reduce(
+            tf.distribute.ReduceOp.SUM,
+            strategy.run(lambda: tf.constant(mine, tf.int64)),
+            axis=None,
+        )
+
+    with lost_workers_named():
+        same = int(total()) == mine * strategy.num_replicas_in_sync
+    if not same:
+        raise InputError(f"{what} must be the same on all workers, and are not")
+
+
+@contextlib.contextmanager
+def own_random_numbers(seeds):
+    """In a replica's context: the replica draws other numbers than the others do.
+
+    Afterwards, the states are again the same on all replicas: a checkpoint holds one for all, and
+    that of the first replica, which is also the only one on one device, was never another.
+
+    Args:
+        seeds: states of `keras.random.SeedGenerator`s, `keras.Variable`s of [2] int64.
+    """
+    replica = tf.distribute.get_replica_context()
+    if replica.num_replicas_in_sync == 1:
+        yield
+        return
+    offset = tf.stack([SEED_STRIDE * tf.cast(replica.replica_id_in_sync_group, tf.int64), 0])
+    for seed in seeds:
+        seed.assign(seed + offset)
+    yield
+    for seed in seeds:
+        seed.assign(seed - offset)
