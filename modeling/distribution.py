@@ -6,8 +6,6 @@ the chief is the first worker: it alone writes. R replicas in all, L of them on 
 
 import contextlib
 import hashlib
-import json
-import os
 
 import tensorflow as tf
 
@@ -32,48 +30,21 @@ def make_strategy(name):
 
     Args:
         name: "one_device"; "mirrored", all GPUs of this machine, or else its CPU;
-            "multi_worker_mirrored", those of all machines that TF_CONFIG lists. It waits for them.
+            "multi_worker_mirrored", those of all machines that TF_CONFIG lists (see
+            `tta.modeling.cluster`). It waits for them.
 
     Returns:
         `tf.distribute.Strategy`.
 
     Raises:
-        InputError: TF_CONFIG is wrong, or another worker is lost.
+        InputError: another worker is lost.
     """
     if name == "one_device":
         return tf.distribute.get_strategy()
     if name == "mirrored":
         return tf.distribute.MirroredStrategy()
-    check_tf_config(os.environ.get("TF_CONFIG"))
     with lost_workers_named():
         return tf.distribute.MultiWorkerMirroredStrategy()
-
-
-def check_tf_config(text):
-    """Refuses a TF_CONFIG that TensorFlow would not understand, or would understand otherwise.
-
-    Raises:
-        InputError: it is missing, no JSON, or not of the form of `TF_CONFIG` in docs/scaling.md.
-    """
-    try:
-        config = json.loads(text or "")
-        workers, task = config["cluster"]["worker"], config["task"]
-        good = (
-            set(config["cluster"]) == {"worker"}
-            and workers
-            and all(isinstance(w, str) and w.rpartition(":")[2].isdigit() for w in workers)
-            and len(set(workers)) == len(workers)
-            and task["type"] == "worker"
-            and int(task["index"]) in range(len(workers))
-        )
-    except (KeyError, TypeError, ValueError):
-        good = False
-    if not good:
-        raise InputError(
-            'the environment variable TF_CONFIG must be {"cluster": {"worker": ["host:port", ...]},'
-            ' "task": {"type": "worker", "index": 0}}, with the index of this machine in the list, '
-            f"not {text or 'empty'}"
-        )
 
 
 def is_chief(strategy):
@@ -116,10 +87,10 @@ def broadcast(strategy, variables):
     def first():
         def share():
             replica = tf.distribute.get_replica_context()
-            mine = [tf.convert_to_tensor(v) for v in variables]
-            if replica.replica_id_in_sync_group:
-                mine = [tf.zeros_like(v) for v in mine]
-            return replica.all_reduce(tf.distribute.ReduceOp.SUM, mine)
+            is_first = tf.equal(replica.replica_id_in_sync_group, 0)
+            mine = [tf.where(is_first, v, tf.zeros_like(v)) for v in variables]
+            # One by one: together, they would have to be of one type.
+            return [replica.all_reduce(tf.distribute.ReduceOp.SUM, value) for value in mine]
 
         return [strategy.experimental_local_results(v)[0] for v in strategy.run(share)]
 
