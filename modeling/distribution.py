@@ -6,6 +6,7 @@ the chief is the first worker: it alone writes. R replicas in all, L of them on 
 
 import contextlib
 import hashlib
+import re
 
 import tensorflow as tf
 
@@ -37,14 +38,19 @@ def make_strategy(name):
         `tf.distribute.Strategy`.
 
     Raises:
-        InputError: another worker is lost.
+        InputError: this worker's port is taken, or another worker is lost.
     """
     if name == "one_device":
         return tf.distribute.get_strategy()
     if name == "mirrored":
         return tf.distribute.MirroredStrategy()
-    with lost_workers_named():
+    try:
         return tf.distribute.MultiWorkerMirroredStrategy()
+    except tf.errors.OpError as error:
+        raise InputError(
+            f"cannot join the workers that TF_CONFIG lists, is this one's port free? "
+            f"({_what_happened(error)})"
+        ) from None
 
 
 def is_chief(strategy):
@@ -55,22 +61,35 @@ def is_chief(strategy):
 def local_replicas(strategy):
     """The numbers, among the R replicas, of this worker's own: list of L ints."""
     numbers = strategy.experimental_distribute_values_from_function(
-        lambda context: tf.constant(context.replica_id_in_sync_group)
+        lambda context: context.replica_id_in_sync_group
     )
-    return [int(number) for number in strategy.experimental_local_results(numbers)]
+    return list(strategy.experimental_local_results(numbers))
+
+
+def is_alone(strategy):
+    """Whether there is no other worker."""
+    return len(local_replicas(strategy)) == strategy.num_replicas_in_sync
 
 
 @contextlib.contextmanager
-def lost_workers_named():
+def lost_workers_named(strategy):
     """What TensorFlow raises of a lost worker becomes an InputError."""
     try:
         yield
     except WORKER_LOST as error:
-        rule = error.message.splitlines()[0]
+        if is_alone(strategy):
+            raise
         raise InputError(
             "another worker has stopped or cannot be reached; start all of them again with the "
-            f"same command, and they go on from the last checkpoint ({rule})"
+            f"same command, and they go on from the last checkpoint ({_what_happened(error)})"
         ) from None
+
+
+def _what_happened(error):
+    """The line of TensorFlow's message that says it: not those of the Python code around."""
+    lines = error.message.splitlines()
+    told = [n for n in lines if n.strip() and not re.match(r"\s|Graph execution|Detected at", n)]
+    return (told or [type(error).__name__])[0]
 
 
 def broadcast(strategy, variables):
@@ -94,7 +113,7 @@ def broadcast(strategy, variables):
 
         return [strategy.experimental_local_results(v)[0] for v in strategy.run(share)]
 
-    with strategy.scope(), lost_workers_named():
+    with strategy.scope(), lost_workers_named(strategy):
         for variable, value in zip(variables, first(), strict=True):
             variable.assign(value)
 
@@ -123,7 +142,7 @@ def check_same(strategy, what, text):
             axis=None,
         )
 
-    with lost_workers_named():
+    with lost_workers_named(strategy):
         same = int(total()) == mine * strategy.num_replicas_in_sync
     if not same:
         raise InputError(f"{what} must be the same on all workers, and are not")

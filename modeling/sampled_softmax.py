@@ -112,7 +112,11 @@ def sampled_cross_entropy(
                 at_target[:, None] * ops.cast(x, "float32"),
             ]
             of_biases += [ops.sum(ops.cast(softmax, "float32"), axis=0), at_target]
-        owners = [ids for part, pieces in zip(slices, draws, strict=True) for ids in (pieces, targets[part])]
+        owners = [
+            ids
+            for part, pieces in zip(slices, draws, strict=True)
+            for ids in (pieces, targets[part])
+        ]
         owners = ops.concatenate(owners)
         of_features = ops.concatenate(of_features)
         of_table = ops.segment_sum(ops.concatenate(of_rows), owners, table.shape[0])

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from tta.errors import InputError
 from tta.modeling.distribution import (
     broadcast,
+    is_alone,
     is_chief,
     local_replicas,
     lost_workers_named,
@@ -335,9 +336,9 @@ class Trainer:
     def _run(self, bar):
         config = self.config
         recent, since, tokens = [], time.monotonic(), 0
-        alone = len(self._replicas) == self.strategy.num_replicas_in_sync
+        alone = is_alone(self.strategy)
         for batches in self._batches():
-            with lost_workers_named():
+            with lost_workers_named(self.strategy):
                 loss, num_tokens, told = self._step(batches, float(self._stop_requested))
                 loss, num_tokens, told = float(loss), int(num_tokens), bool(told)
             recent.append(loss)
@@ -382,8 +383,11 @@ class Trainer:
                 empty = False
                 yield [group[replica] for replica in self._replicas]
             if empty:
-                needed = "" if num_replicas == 1 else f" for each of {num_replicas} replicas"
-                raise InputError(f"the training set holds no sentence{needed}")
+                if num_replicas > 1:
+                    raise InputError(
+                        f"the training set holds no batch for each of {num_replicas} replicas"
+                    )
+                raise InputError("the training set holds no sentence")
             self.position["epoch"].assign_add(1)
             self.position["batch"].assign(0)
 
