@@ -120,7 +120,7 @@ def check_flags(path):
 def remember_flags(path, num_replicas):
     """Writes the run's flags, and how many batches a step takes; tells where that changes."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    then = before.get("num_replicas", 1 if before else num_replicas)
+    then = before.get("num_replicas", 1) if path.exists() else num_replicas
     if then != num_replicas:
         print(
             f"this run goes on with {num_replicas} replicas, and began with {then}: from here on "

@@ -131,8 +131,7 @@ def check_same(strategy, what, text):
     """
     if strategy.num_replicas_in_sync == 1:
         return
-    # 32 bits of it, so that a sum over any number of replicas is exact.
-    mine = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+    mine = digest(text)
 
     @tf.function(autograph=False)
     def total():
@@ -146,6 +145,11 @@ def check_same(strategy, what, text):
         same = int(total()) == mine * strategy.num_replicas_in_sync
     if not same:
         raise InputError(f"{what} must be the same on all workers, and are not")
+
+
+def digest(text):
+    """An int that tells texts apart, of 32 bits: a sum over the replicas stays exact."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 @contextlib.contextmanager
