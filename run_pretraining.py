@@ -1,5 +1,6 @@
 """Trains a language model on TFRecord shards, and goes on where it was stopped: --help."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from tta.data.tfrecord import check_records, load_dataset_info, shard_paths
 from tta.data.vocabulary import Vocabulary
 from tta.errors import DamagedDataError, InputError
 from tta.flags import pretraining as command_flags
+from tta.modeling.cluster import is_chief
 
 FLAGS = flags.FLAGS
 
@@ -30,7 +32,11 @@ FREE_TO_CHANGE = {
     "log_steps",
     "weights_dtype",
     "score_boundary_tokens",
+    "distribution_strategy",
 }
+
+# Flags that may differ between the workers of a run: where files lie whose content is compared.
+FREE_TO_DIFFER = {"input_dir", "output_dir", "config_file", "vocab_file", "init_checkpoint"}
 
 # Batches over which the finished model's outputs are standardized, pieces are counted to see which
 # are frequent, and the log-normalizer of a model to start from is averaged.
@@ -44,36 +50,46 @@ def main():
     info = load_dataset_info(FLAGS.input_dir)
     vocabulary = matching_vocabulary(info)
     output_dir = Path(FLAGS.output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    with locked_folder(output_dir):
+    chief = is_chief(FLAGS.distribution_strategy)
+    if chief:
+        output_dir.mkdir(parents=True, exist_ok=True)
+    with locked_folder(output_dir) if chief else contextlib.nullcontext():
         try:
-            pretrain(info, vocabulary, output_dir)
+            pretrain(info, vocabulary, output_dir, chief)
         except DamagedDataError:
             for split in info["splits"]:
                 check_records(shard_paths(FLAGS.input_dir, info, split))  # names it
             raise
 
 
-def pretrain(info, vocabulary, output_dir):
-    """Trains in a folder that no other process writes to."""
-    check_flags(output_dir / "run.json")
+def pretrain(info, vocabulary, output_dir, chief=True):
+    """Trains; the chief in a folder that no other process writes to, which the others read."""
+    if chief:
+        check_flags(output_dir / "run.json")
 
     trainer = make_trainer(info, vocabulary, output_dir)
     config = trainer.model.config
-    check_config(config, output_dir / "config.json")
-    # Written once all is known to fit: what is corrected then is no other run.
-    remember_flags(output_dir / "run.json")
-    config.to_json(output_dir / "config.json")
+    if chief:
+        check_config(config, output_dir / "config.json")
+        # Written once all is known to fit: what is corrected then is no other run.
+        remember_flags(output_dir / "run.json", trainer.strategy.num_replicas_in_sync)
+        config.to_json(output_dir / "config.json")
     if not trainer.train():
         print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
         return
+    if chief:
+        write_model(info, vocabulary, trainer, output_dir)
+
+
+def write_model(info, vocabulary, trainer, output_dir):
+    """Makes the output directory a model directory, and prints its name."""
     from tta.modeling.model_directory import save_model
     from tta.modeling.trainer import output_statistics
 
     batches = trainer.epoch_batches(0)
-    trainer.model.standardize_outputs(
-        *output_statistics(trainer.model, batches, STANDARDIZING_BATCHES)
-    )
+    statistics = output_statistics(trainer.model, batches, STANDARDIZING_BATCHES)
+    with trainer.strategy.scope():
+        trainer.model.standardize_outputs(*statistics)
     vocabulary.save(output_dir / "vocab.txt", overwrite=True)
     save_model(trainer.model, output_dir, readme(info, trainer), FLAGS.weights_dtype)
     print(output_dir)
@@ -115,10 +131,18 @@ def check_flags(path):
             )
 
 
-def remember_flags(path):
-    """Writes the run's flags."""
+def remember_flags(path, num_replicas):
+    """Writes the run's flags, and how many batches a step takes; tells where that changes."""
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    then = before.get("num_replicas", 1) if path.exists() else num_replicas
+    if then != num_replicas:
+        print(
+            f"this run goes on with {num_replicas} replicas, and began with {then}: from here on "
+            "a step takes so many batches, and the result is another",
+            file=sys.stderr,
+        )
     with open_output(path, overwrite=True) as file:
-        file.write(json.dumps(flags_now(), indent=2) + "\n")
+        file.write(json.dumps(flags_now() | {"num_replicas": num_replicas}, indent=2) + "\n")
 
 
 def check_config(config, path):
@@ -138,20 +162,20 @@ def make_trainer(info, vocabulary, output_dir):
 
     from tta.data import pipeline
     from tta.modeling.config import ModelConfig
+    from tta.modeling.distribution import check_same, make_strategy
     from tta.modeling.models import LanguageModel
     from tta.modeling.objectives import OBJECTIVES
     from tta.modeling.optimization import OPTIMIZERS, WarmupLinearDecay
     from tta.modeling.trainer import Trainer, TrainerConfig, mean_log_normalizer
 
-    keras.utils.set_random_seed(FLAGS.seed)
     if FLAGS.deterministic:
         tf.config.experimental.enable_op_determinism()
     config = ModelConfig.from_json(FLAGS.config_file)
-    objective = OBJECTIVES[FLAGS.objective](vocabulary)
-    if config.model_type != objective.model_type:
+    model_type = OBJECTIVES[FLAGS.objective].model_type
+    if config.model_type != model_type:
         raise InputError(
-            f"model_type is {config.model_type!r}, but --objective={objective.name} trains "
-            f"{objective.model_type!r}",
+            f"model_type is {config.model_type!r}, but --objective={FLAGS.objective} trains "
+            f"{model_type!r}",
             FLAGS.config_file,
         )
     if config.vocab_size != len(vocabulary):
@@ -184,8 +208,15 @@ def make_trainer(info, vocabulary, output_dir):
     def epoch_batches(epoch):
         return pipeline.train_batches(train, **shape, seed=FLAGS.seed, epoch=epoch)
 
-    strategy = tf.distribute.get_strategy()
+    # After all that can be refused here, for others may wait for this worker; before any tensor.
+    strategy = make_strategy(FLAGS.distribution_strategy)
+    alike = {n: value for n, value in flags_now().items() if n not in FREE_TO_DIFFER}
+    check_same(strategy, "flags", json.dumps(alike, sort_keys=True))
+    check_same(strategy, "--input_dir's dataset.json", json.dumps(info, sort_keys=True))
+    check_same(strategy, "--config_file", repr(config))
+    keras.utils.set_random_seed(FLAGS.seed)
     with strategy.scope():
+        objective = OBJECTIVES[FLAGS.objective](vocabulary)
         model = LanguageModel(
             config,
             dtype="mixed_bfloat16" if FLAGS.mixed_precision == "bfloat16" else "float32",

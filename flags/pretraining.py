@@ -114,6 +114,14 @@ def define():
     flags.DEFINE_bool(
         "deterministic", False, "Bit-equal results on every run of the same command (slower)."
     )
+    flags.DEFINE_enum(
+        "distribution_strategy",
+        "one_device",
+        ["one_device", "mirrored", "multi_worker_mirrored"],
+        "Where a step is computed. one_device: here; mirrored: on all GPUs of this machine; "
+        "multi_worker_mirrored: on all machines that the environment variable TF_CONFIG lists, the "
+        "same command on each (docs/scaling.md). A step takes one batch a replica.",
+    )
     common.define_boundary_tokens()
     common.define_seed()
     flags.adopt_module_key_flags(common)

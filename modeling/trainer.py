@@ -15,7 +15,17 @@ from tqdm import tqdm
 
 from tta.atomic import whole_file
 from tta.errors import DamagedDataError, InputError
+from tta.modeling.distribution import (
+    broadcast,
+    is_alone,
+    is_chief,
+    local_replicas,
+    lost_workers_named,
+    own_random_numbers,
+)
 from tta.modeling.objectives import inner_weights
+
+SUM = tf.distribute.ReduceOp.SUM
 
 # What `tta.data.pipeline` makes.
 BATCH = {
@@ -227,10 +237,16 @@ class Trainer:
     holds these along with weights, optimizer and dropout state: a run that was killed ends with
     the weights of one that was not.
 
+    Under a strategy with R replicas, a step takes the next R batches of an epoch, one each, and the
+    gradient of the mean over all their tokens; fewer than R at an epoch's end are left out. All
+    workers read all batches, so that they need no word from each other on who takes which. The
+    chief alone evaluates and writes; where it goes on from a checkpoint, the others get it from
+    the chief.
+
     Attributes:
         model: `LanguageModel`, built under the strategy's scope.
-        optimizer: Keras optimizer, likewise.
-        objective: as in `tta.modeling.objectives`.
+        optimizer: one of `tta.modeling.optimization`, likewise.
+        objective: as in `tta.modeling.objectives`, likewise.
         epoch_batches: epoch number -> `tf.data.Dataset` of that epoch's batches.
         heldout_batches: () -> iterable of batches, or None.
         output_dir: `checkpoints/` and `logs/` (TensorBoard) are made in it.
@@ -251,25 +267,37 @@ class Trainer:
         self.output_dir = Path(self.output_dir)
         with self.strategy.scope():
             self.optimizer.build(self.model.trainable_variables)
-            self.position = {
-                name: tf.Variable(0, dtype=tf.int64, name=name)
-                for name in ("step", "epoch", "batch", "tokens")
-            }
+        # In batches of the data, of which a step takes one a replica.
+        self.position = {
+            name: tf.Variable(0, dtype=tf.int64, name=name)
+            for name in ("step", "epoch", "batch", "tokens")
+        }
         # By name: a list would tie the checkpoint to the order of creation. Keras numbers the
         # dropouts' generators by how many the process has made; each has a layer of its own.
-        state = {
+        self._state = {
             re.sub(r"\bseed_generator_\d+\b", "seed_generator", v.path): v.value
             for v in [*self.model.variables, *self.optimizer.variables]
         }
-        state |= {f"objective_{i}": v.value for i, v in enumerate(self.objective.variables)}
+        self._state |= {f"objective_{i}": v.value for i, v in enumerate(self.objective.variables)}
         self.checkpoint = tf.train.Checkpoint(
-            **self.position, state={name.replace("/", "."): v for name, v in state.items()}
+            **self.position, state={name.replace("/", "."): v for name, v in self._state.items()}
         )
         folder = self.output_dir / "checkpoints"
         _list_checkpoints(folder)
         self.manager = tf.train.CheckpointManager(self.checkpoint, str(folder), max_to_keep=2)
         self.last_evaluation = None
-        self._step = None
+        self.is_chief = is_chief(self.strategy)
+        self._evaluates = self.is_chief and self.heldout_batches is not None
+        self._replicas = local_replicas(self.strategy)
+        self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
+        self._seeds += self.objective.variables
+        # One graph for every shape. A graph for the first batch's shape alone may round otherwise,
+        # and a run that goes on would differ from one that was not stopped.
+        self._step = tf.function(
+            self._update,
+            input_signature=[[BATCH] * len(self._replicas), tf.TensorSpec([], tf.float32)],
+            autograph=False,
+        )
         self._sentence_sums = _sentence_sums(
             self.model, self.objective, self.config.score_boundary_tokens
         )
@@ -284,16 +312,16 @@ class Trainer:
         """Goes back to the last checkpoint; returns the steps done, 0 where there is none.
 
         Raises:
-            InputError: the checkpoint is unreadable or of another model.
+            InputError: the checkpoint is unreadable or of another model, or a worker is lost.
         """
         path = self.manager.latest_checkpoint
-        if path is None:
-            return 0
-        try:
-            self.checkpoint.restore(path).assert_consumed()
-        except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
-            rule = str(error).strip().splitlines()[0]
-            raise InputError(f"the checkpoint cannot be restored: {rule}", path) from None
+        if path and self.is_chief:
+            try:
+                self.checkpoint.restore(path).assert_consumed()
+            except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
+                rule = str(error).strip().splitlines()[0]
+                raise InputError(f"the checkpoint cannot be restored: {rule}", path) from None
+        broadcast(self.strategy, [*self.position.values(), *self._state.values()])
         return self.step
 
     def save(self):
@@ -308,21 +336,26 @@ class Trainer:
     def train(self):
         """Trains up to `num_train_steps`, from the last checkpoint on.
 
-        SIGTERM makes it save and stop after the step under way.
+        SIGTERM makes it save and stop after the step under way; with several workers, all of them
+        after the step that the one told begins next.
 
         Returns:
             True if the last step was reached, False if it was told to stop.
 
         Raises:
-            InputError: a loss is not finite, a shard is damaged, or there is no batch at all. The
-                last good checkpoint stays.
+            InputError: a loss is not finite, a shard is damaged, a worker is lost, or there is no
+                batch for each replica. The last good checkpoint stays.
             OSError: a checkpoint or log cannot be written: the disk is full. So it stays, too.
         """
         config = self.config
         start = self.restore()
         previous = signal.signal(signal.SIGTERM, lambda *_: setattr(self, "_stop_requested", True))
-        writer = tf.summary.create_file_writer(str(self.output_dir / "logs"))
+        if self.is_chief:
+            writer = tf.summary.create_file_writer(str(self.output_dir / "logs"))
+        else:
+            writer = tf.summary.create_noop_writer()
         bar = tqdm(
+            disable=not self.is_chief,
             total=config.num_train_steps,
             initial=start,
             unit="step",
@@ -334,7 +367,7 @@ class Trainer:
             with _writing(self.output_dir / "logs"), writer.as_default(), bar:
                 self._run(bar)
                 done = self.step >= config.num_train_steps
-                if done and self.heldout_batches and self.last_evaluation is None:
+                if done and self._evaluates and self.last_evaluation is None:
                     self._evaluate(bar, self.step)  # It was stopped after the last checkpoint.
         finally:
             signal.signal(signal.SIGTERM, previous)
@@ -343,13 +376,16 @@ class Trainer:
     def _run(self, bar):
         config = self.config
         recent, since, tokens = [], time.monotonic(), 0
-        for batch in self._batches():
-            loss, num_tokens = self._step(batch)
+        alone = is_alone(self.strategy)
+        for batches in self._batches():
+            with lost_workers_named(self.strategy):
+                loss, num_tokens, told = self._step(batches, float(self._stop_requested))
+                loss, num_tokens, told = float(loss), int(num_tokens), bool(told)
             recent.append(loss)
-            tokens += int(num_tokens)
+            tokens += num_tokens
             step = self.step
             last = step >= config.num_train_steps
-            stop = last or self._stop_requested
+            stop = last or told or (alone and self._stop_requested)
 
             def due(every, step=step, stop=stop):
                 return stop or step % every == 0
@@ -364,54 +400,77 @@ class Trainer:
             bar.update(1)
             if due(config.save_every_steps):
                 self._check_weights(step)
-                self.save()
-            if self.heldout_batches and (last or step % config.eval_every_steps == 0):
+                if self.is_chief:
+                    self.save()
+            if self._evaluates and (last or step % config.eval_every_steps == 0):
                 self._evaluate(bar, step)
             if stop:
                 return
 
     def _batches(self):
-        """Batches from the restored position on, epoch after epoch, for the steps that are left."""
+        """Batches from the restored position on, epoch after epoch, for the steps that are left.
+
+        Yields:
+            List of the batches of one step, one for each replica of this worker.
+        """
+        num_replicas = self.strategy.num_replicas_in_sync
         while self.step < self.config.num_train_steps:
-            epoch = int(self.position["epoch"].numpy())
             skip = int(self.position["batch"].numpy())
-            dataset = self.epoch_batches(epoch).skip(skip)
+            dataset = self.epoch_batches(int(self.position["epoch"].numpy())).skip(skip)
             empty = skip == 0
-            batches = self.strategy.experimental_distribute_dataset(dataset)
-            # One graph for every shape. A graph for the first batch's shape alone may round
-            # otherwise, and a run that goes on would differ from one that was not stopped.
-            self._step = self._step or tf.function(
-                self._update, input_signature=[batches.element_spec], autograph=False
-            )
-            for batch in _read(batches, "training"):
+            # R consecutive batches a step; zip drops what is left over at the end.
+            for group in zip(*[_read(dataset, "training")] * num_replicas, strict=False):
                 empty = False
-                yield batch
+                yield [group[replica] for replica in self._replicas]
             if empty:
+                if num_replicas > 1:
+                    raise InputError(
+                        f"the training set holds no batch for each of {num_replicas} replicas"
+                    )
                 raise InputError("the training set holds no sentence")
             self.position["epoch"].assign_add(1)
             self.position["batch"].assign(0)
 
-    def _update(self, batch):
-        """One update. Returns (mean loss of a target, number of targets) over all replicas."""
+    def _update(self, batches, stop):
+        """One update.
+
+        Args:
+            batches: list of the batches of this worker's replicas.
+            stop: [] float32, 1 if this worker was told to stop, else 0.
+
+        Returns:
+            (mean loss of a target, number of targets, whether a worker was told to stop) over all
+            replicas.
+        """
 
         def update(batch):
-            inputs, targets, weights = self.objective(batch)
-            replicas = tf.distribute.get_replica_context()
-            count = replicas.all_reduce(tf.distribute.ReduceOp.SUM, tf.reduce_sum(weights))
-            with tf.GradientTape() as tape:
-                loss = self.model.cross_entropy(inputs, targets, weights / count, training=True)
+            replica = tf.distribute.get_replica_context()
+            with own_random_numbers(self._seeds):
+                inputs, targets, weights = self.objective(batch)
+                count, told = tf.unstack(
+                    replica.all_reduce(SUM, tf.stack([tf.reduce_sum(weights), stop]))
+                )
+                with tf.GradientTape() as tape:
+                    loss = self.model.cross_entropy(inputs, targets, weights / count, training=True)
             variables = self.model.trainable_variables
             gradients = tape.gradient(loss, [v.value for v in variables])
+            # Here and not in the optimizer, which clips: it is to see what one replica would have.
+            loss, *gradients = replica.all_reduce(SUM, [loss, *gradients])
             self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
-            return loss, count
+            return loss, count, told > 0
 
-        loss, count = self.strategy.run(update, args=(batch,))
-        loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
-        count = self.strategy.reduce(tf.distribute.ReduceOp.MEAN, count, axis=None)
+        first = self._replicas[0]
+        mine = self.strategy.experimental_distribute_values_from_function(
+            lambda context: batches[context.replica_id_in_sync_group - first]
+        )
+        loss, count, told = (
+            self.strategy.experimental_local_results(value)[0]
+            for value in self.strategy.run(update, args=(mine,))
+        )
         self.position["step"].assign_add(1)
-        self.position["batch"].assign_add(1)
+        self.position["batch"].assign_add(self.strategy.num_replicas_in_sync)
         self.position["tokens"].assign_add(tf.cast(count, tf.int64))
-        return loss, count
+        return loss, count, told
 
     def _check_finite(self, losses, step):
         bad = np.flatnonzero(~np.isfinite(losses))

@@ -34,7 +34,7 @@ ARROWS = {
     "command": {"cli", "flags", "scoring", "modeling", "data", "errors", "atomic", ""},
 }
 # The rest of modeling/ is keras.ops alone, so that it runs on Keras's other backends.
-USE_TENSORFLOW = {"checkpoint.py", "trainer.py"}
+USE_TENSORFLOW = {"checkpoint.py", "distribution.py", "trainer.py"}
 
 
 def imports(path):
