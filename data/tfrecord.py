@@ -160,6 +160,8 @@ def load_dataset_info(directory):
             raise InputError(f"the key {key!r} is missing", path)
         if type(info[key]) is not kind:
             raise InputError(f"{key} must be of type {kind.__name__}, got {info[key]!r}", path)
+        if kind is int and info[key] < 1:
+            raise InputError(f"{key} must be at least 1, got {info[key]}", path)
     if TRAIN not in info["splits"]:
         raise InputError(f"it has no {TRAIN} split", path)
     for name, split in info["splits"].items():

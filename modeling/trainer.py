@@ -151,7 +151,7 @@ def _writing(path):
             raise
         # Between the names of the graph's node and of the operation stands what happened.
         rule = re.sub(r"\{\{.*?\}\} | \[Op:.*", "", error.message.splitlines()[0])
-        raise OSError(f"{path}: cannot be written: {rule}") from None
+        raise OSError(f"cannot be written: {rule}") from None
 
 
 def output_statistics(model, batches, max_batches):

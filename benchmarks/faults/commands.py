@@ -53,14 +53,30 @@ def rerank(folder):
 
 
 def final_files(folder):
-    """{name: bytes} of what stands under a final name."""
+    """{name: bytes} of what stands under a final name; of weights, their names and values."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         unfinished = any(part.startswith(".") for part in name.parts)
         if path.is_file() and not unfinished and name.parts[0] not in ("checkpoints", "logs"):
-            found[str(name)] = path.read_bytes()
+            found[str(name)] = _values(path) if path.suffix == ".h5" else path.read_bytes()
     return found
+
+
+def _values(path):
+    """The bits of an HDF5 file's arrays; the file itself says when it was written, too."""
+    import h5py
+
+    found = []
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: (
+                found.append(name.encode() + item[()].tobytes())
+                if isinstance(item, h5py.Dataset)
+                else None
+            )
+        )
+    return b"".join(found)
 
 
 def export(folder):

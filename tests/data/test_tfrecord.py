@@ -132,6 +132,7 @@ def test_description(data_set):
         ({"splits": {"train": 3}}, "split 'train' needs shards and shard_bytes"),
         ({"splits": {"train": {}, "../x": {}}}, "'../x' is no split|split 'train' needs"),
         ({"splits": []}, "splits must be of type dict"),
+        ({"max_seq_length": 0}, "max_seq_length must be at least 1, got 0"),
         ({"max_seq_length": "8"}, "max_seq_length must be of type int, got '8'"),
     ],
 )

@@ -55,6 +55,7 @@ SPECIALS = "\n".join(TTA_SPECIALS) + "\n"
         (SPECIALS + "a\nb\na\n", "vocab.txt:8: token 'a' is already on line 6"),
         (SPECIALS + "a\n\nb\n", "vocab.txt:7: an empty line is no token"),
         (SPECIALS + "the\t-3.2\n", r"vocab.txt:6: a token has no white space, got 'the\\t-3.2'"),
+        (SPECIALS + "a\rb\n", r"vocab.txt:6: a token has no white space, got 'a\\rb'"),
         ("[PAD]\n[UNK]\n[SOS]\na\n", r"as T-TA's it lacks \[EOS\] \[MASK\]"),
         ("[PAD]\n[UNK]\n[CLS]\n[MASK]\n", r"as BERT's it lacks \[SEP\]$"),
     ],
