@@ -33,10 +33,11 @@ def define():
     )
     flags.DEFINE_enum(
         "normalizer",
-        "exact",
-        ["exact", "learned"],
+        "auto",
+        ["auto", "exact", "learned"],
         "exact: token scores are log-probabilities. learned: without the sum over the vocabulary, "
-        "faster, for models trained with --log_normalizer_weight, whose sum is near 1.",
+        "faster, for models trained with --log_normalizer_weight, whose sum is near 1. auto: "
+        "learned where the model was trained for it, the built-in one for example, else exact.",
     )
     flags.adopt_module_key_flags(common)
 

@@ -71,8 +71,9 @@ class TextModel(Scorer):
         pll_variant: what a piece's score is computed from: "original"; "within_word_l2r", without
             the later pieces of its word; "maskless" (biLM, BERT), with the piece itself in sight.
             See docs/scoring.md.
-        normalizer: "exact"; or "learned", without the sum over the vocabulary, for models that were
-            trained with a `log_normalizer_weight`.
+        normalizer: "exact", log-probabilities; "learned", without the sum over the vocabulary, for
+            models that were trained with a `log_normalizer_weight`; "auto", learned for those and
+            exact for the others.
 
     Attributes:
         model: the Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
@@ -89,7 +90,7 @@ class TextModel(Scorer):
         long_sentences="window",
         batch_tokens=4096,
         pll_variant="original",
-        normalizer="exact",
+        normalizer="auto",
     ):
         if long_sentences not in ("window", "refuse"):
             raise ValueError(f"long_sentences must be window or refuse, not {long_sentences!r}")
@@ -102,6 +103,8 @@ class TextModel(Scorer):
         self.long_sentences = long_sentences
         self.batch_tokens = batch_tokens
         self.pll_variant = pll_variant
+        if normalizer == "auto":
+            normalizer = "learned" if model.config.log_normalizer_weight else "exact"
         model.normalize_by(normalizer)
         self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
         if self.objective:

@@ -590,7 +590,7 @@ def test_the_pll_variant_reaches_the_model(nbest):
     flags.DEFINE_enum("pll_variant", "original", scoring_flags.PLL_VARIANTS, "", values)
     flags.DEFINE_string("long_sentences", "window", "", values)
     flags.DEFINE_string("precision", "float32", "", values)
-    flags.DEFINE_string("normalizer", "exact", "", values)
+    flags.DEFINE_string("normalizer", "auto", "", values)
     flags.DEFINE_integer("batch_tokens", None, "", flag_values=values)
     values(["run_rerank.py", "--pll_variant=maskless"])
     assert scoring_flags.load_options(values)["pll_variant"] == "maskless"

@@ -387,6 +387,9 @@ def test_a_learned_normalizer_is_for_models_that_learned_it(tmp_path):
         tta.load(plain, normalizer="none")
     learned = write_model_directory(tmp_path / "learned", CONFIG.replace(log_normalizer_weight=0.1))
     texts = ["the cat sat .", "dogs"]
+    assert "|normalizer:exact|" in tta.load(plain).signature
+    assert "|normalizer:exact|" in tta.load(learned, normalizer="exact").signature
+    assert "|normalizer:learned|" in tta.load(learned).signature
     lm = tta.load(learned, normalizer="learned")
     assert "|normalizer:learned|" in lm.signature
     for text, scores in zip(texts, lm.score_tokens(texts), strict=True):
