@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("losses", 10, "Times that a worker is lost.", lower_bound=1)
 flags.DEFINE_integer("workers", 2, "Workers.", lower_bound=2)
+flags.DEFINE_integer("num_train_steps", 1000, "Steps in all.", lower_bound=11)
 flags.DEFINE_integer("steps_between", 10, "Steps between checkpoints.", lower_bound=1)
 flags.DEFINE_integer("seed", 0, "Of worker and moment.", lower_bound=0)
 
@@ -62,7 +63,6 @@ def start(folder, output):
     addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
-    steps = FLAGS.steps_between
     processes = []
     for i in range(FLAGS.workers):
         task = {"type": "worker", "index": i}
@@ -76,10 +76,10 @@ def start(folder, output):
                         f"--config_file={folder / 'config.json'}",
                         f"--output_dir={folder / output}",
                         "--distribution_strategy=multi_worker_mirrored",
-                        f"--num_train_steps={steps * (FLAGS.losses + 2) * 3}",
+                        f"--num_train_steps={FLAGS.num_train_steps}",
                         "--num_warmup_steps=10",
                         "--train_batch_tokens=256",
-                        f"--save_checkpoints_steps={steps}",
+                        f"--save_checkpoints_steps={FLAGS.steps_between}",
                         "--deterministic",
                     ],
                     stdout=subprocess.DEVNULL,
@@ -103,9 +103,10 @@ def lose_one(folder, output, rng, number):
     before = last_checkpoint(folder / output)
     while last_checkpoint(folder / output) == before:
         if any(process.poll() is not None for process in processes):
-            raise SystemExit(f"a worker ended early: {folder}/{output}.*.err")
+            errors = sorted(folder.glob(f"{output}.*.err"))
+            raise SystemExit("a worker ended early: " + "".join(e.read_text() for e in errors))
         time.sleep(0.01)
-    time.sleep(rng.uniform(0.0, 2.0))
+    time.sleep(rng.uniform(0.0, 0.5))
     victim = rng.randrange(FLAGS.workers)
     how = signal.SIGTERM if number % 2 else signal.SIGKILL
     processes[victim].send_signal(how)
