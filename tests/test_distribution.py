@@ -127,24 +127,24 @@ def runs(folder):
         workers = start_workers(folder, "killed")
         started += workers
         first = folder / "output0" / "checkpoints" / "ckpt-4.index"
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 600
         while not first.exists():
             assert workers[0].poll() is None, (folder / "killed0.err").read_text()
             assert time.monotonic() < deadline, "no checkpoint came"
             time.sleep(0.01)
         workers[1].kill()
         assert workers[1].wait() == -signal.SIGKILL
-        survivor = workers[0].wait(timeout=300)
+        survivor = workers[0].wait(timeout=600)
         assert not (folder / "output0" / "model.weights.h5").exists(), "it was too fast"
 
         again = start_workers(folder, "again")
         started += again
         for i, worker in enumerate(again):
-            assert worker.wait(timeout=300) == 0, (folder / f"again{i}.err").read_text()
+            assert worker.wait(timeout=600) == 0, (folder / f"again{i}.err").read_text()
         # After the others: more processes at a time than cores wait for each other.
         devices = start(folder, "devices", "output_devices", "mirrored", num_cpus=2)
         started.append(devices)
-        assert devices.wait(timeout=300) == 0, (folder / "devices.err").read_text()
+        assert devices.wait(timeout=600) == 0, (folder / "devices.err").read_text()
     finally:
         for process in started:
             process.kill()
@@ -173,6 +173,12 @@ def test_workers_end_with_the_same_weights_as_each_other_and_as_an_undisturbed_r
         np.testing.assert_array_equal(workers[0][name], workers[1][name], err_msg=name)
         for copy in devices[name]:
             np.testing.assert_allclose(workers[0][name][0], copy, atol=1e-5, err_msg=name)
+
+
+def test_workers_go_on_from_the_checkpoint(runs, folder):
+    bars = (folder / "again0.err").read_text()
+    assert f"/{NUM_STEPS} [" in bars
+    assert f" 0/{NUM_STEPS} [" not in bars
 
 
 def test_the_chief_alone_writes_and_reads(runs, folder):

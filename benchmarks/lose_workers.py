@@ -1,0 +1,152 @@
+"""Trains with several workers of which one after the other is lost, and compares the result.
+
+    python benchmarks/lose_workers.py --losses=10
+
+One run that nothing disturbs, and one in which a worker drawn at random gets SIGKILL or SIGTERM, in
+turns, at a random moment after a new checkpoint, and all are started again. Prints how each loss
+ended, and the largest difference between the two models' weights. All workers are processes on this
+machine; the text is examples/train.txt.
+"""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from absl import app, flags
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("losses", 10, "Times that a worker is lost.", lower_bound=1)
+flags.DEFINE_integer("workers", 2, "Workers.", lower_bound=2)
+flags.DEFINE_integer("num_train_steps", 1000, "Steps in all.", lower_bound=11)
+flags.DEFINE_integer("steps_between", 10, "Steps between checkpoints.", lower_bound=1)
+flags.DEFINE_integer("seed", 0, "Of worker and moment.", lower_bound=0)
+
+
+def prepare(folder):
+    """Writes the data set and the config of a small model."""
+    from tta.modeling.config import ModelConfig
+
+    text = f"--input_file={ROOT / 'examples/train.txt'}"
+    vocab = f"--vocab_file={folder / 'vocab.txt'}"
+    for command in (
+        ["data/run_create_vocab.py", text, vocab, "--vocab_size=300"],
+        ["data/run_create_tfrecords.py", text, vocab, f"--output_dir={folder / 'data'}"],
+    ):
+        subprocess.run([sys.executable, str(ROOT / command[0]), *command[1:]], check=True, cwd=ROOT)
+    size = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
+    ModelConfig(
+        vocab_size=size,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        hidden_dropout_prob=0.1,
+    ).to_json(folder / "config.json")
+
+
+def start(folder, output):
+    """Starts all workers on free ports: list of processes."""
+    sockets = [socket.socket() for _ in range(FLAGS.workers)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    processes = []
+    for i in range(FLAGS.workers):
+        task = {"type": "worker", "index": i}
+        with open(folder / f"{output}.{i}.err", "ab") as err:
+            processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        str(ROOT / "run_pretraining.py"),
+                        f"--input_dir={folder / 'data'}",
+                        f"--config_file={folder / 'config.json'}",
+                        f"--output_dir={folder / output}",
+                        "--distribution_strategy=multi_worker_mirrored",
+                        f"--num_train_steps={FLAGS.num_train_steps}",
+                        "--num_warmup_steps=10",
+                        "--train_batch_tokens=256",
+                        f"--save_checkpoints_steps={FLAGS.steps_between}",
+                        "--deterministic",
+                    ],
+                    stdout=subprocess.DEVNULL,
+                    stderr=err,
+                    env=os.environ
+                    | {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": task})},
+                )
+            )
+    return processes
+
+
+def last_checkpoint(folder):
+    """Its step, or 0."""
+    steps = [int(p.stem.rpartition("-")[2]) for p in folder.glob("checkpoints/ckpt-*.index")]
+    return max(steps, default=0)
+
+
+def lose_one(folder, output, rng, number):
+    """Starts all, loses one, and tells how all ended."""
+    processes = start(folder, output)
+    before = last_checkpoint(folder / output)
+    while last_checkpoint(folder / output) == before:
+        if any(process.poll() is not None for process in processes):
+            errors = sorted(folder.glob(f"{output}.*.err"))
+            raise SystemExit("a worker ended early: " + "".join(e.read_text() for e in errors))
+        time.sleep(0.01)
+    time.sleep(rng.uniform(0.0, 0.5))
+    victim = rng.randrange(FLAGS.workers)
+    how = signal.SIGTERM if number % 2 else signal.SIGKILL
+    processes[victim].send_signal(how)
+    began = time.monotonic()
+    ends = [process.wait() for process in processes]
+    print(
+        f"loss {number}: {how.name} to worker {victim} after step {before}; exit statuses {ends} "
+        f"{time.monotonic() - began:.1f} s later; last checkpoint "
+        f"{last_checkpoint(folder / output)}",
+        flush=True,
+    )
+
+
+def finish(folder, output):
+    """Starts all and waits for the end."""
+    for process in start(folder, output):
+        if process.wait():
+            raise SystemExit(f"a worker failed: {folder}/{output}.*.err")
+
+
+def weights(folder):
+    """{name: array} of a model directory."""
+    from tta.modeling.model_directory import load_model
+
+    return {n: np.asarray(v) for n, v in load_model(folder).named_weights().items()}
+
+
+def main(_):
+    rng = random.Random(FLAGS.seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        prepare(folder)
+        finish(folder, "undisturbed")
+        for number in range(FLAGS.losses):
+            lose_one(folder, "disturbed", rng, number)
+        finish(folder, "disturbed")
+        one, other = weights(folder / "undisturbed"), weights(folder / "disturbed")
+        difference = max(float(np.abs(one[n] - other[n]).max()) for n in one)
+        print(f"largest difference between the weights of the two runs: {difference:.3g}")
+
+
+if __name__ == "__main__":
+    app.run(main)
