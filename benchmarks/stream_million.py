@@ -9,6 +9,7 @@ to draw its bar on; its resident set is read from /proc (Linux). Arguments after
 """
 
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -79,10 +80,11 @@ def write_hypotheses(path, count, seed=0):
     vocabulary = (ROOT / "tta/small/vocab.txt").read_text(encoding="utf-8").splitlines()
     words = [word for word in vocabulary if re.fullmatch("[a-z]+", word)]
     rng.shuffle(words)
-    frequencies = [1 / rank for rank in range(1, len(words) + 1)]  # Zipf's law
+    frequencies = (1 / rank for rank in range(1, len(words) + 1))  # Zipf's law
+    cumulated = list(itertools.accumulate(frequencies))  # once, and not at every draw
 
     def draw_words(number):
-        return rng.choices(words, frequencies, k=number)
+        return rng.choices(words, cum_weights=cumulated, k=number)
 
     with open(path, "w", encoding="utf-8") as file:
         for number in range(count):

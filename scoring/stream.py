@@ -83,7 +83,7 @@ def score_stream(lm, blocks, name, total_bytes=None, tokens=False, progress=Fals
         tokens: whether each token's score is wanted, too.
         progress: whether to show a progress bar on standard error. It counts the input's bytes
             whose sentences are scored, or sentences where nobody knows how many bytes will come.
-            The time left supposes the mean speed so far.
+            The time left supposes the mean speed since the first batch.
 
     Yields:
         `Sentence` of each line, in their order. Lines that are alike and not far apart (see
@@ -191,6 +191,7 @@ class _Bar:
         self._counts_bytes = total_bytes is not None
         self._begin = self._sentences = 0  # bytes and sentences before the block at work
         self._share = 0.0  # of that block
+        self._runs = False
 
     def __enter__(self):
         self._bar.__enter__()
@@ -204,6 +205,10 @@ class _Bar:
         self._share += share
         self._count(self._sentences + int(self._share * len(block.sentences)))
         self._bar.update(share * (block.end - self._begin))
+        if not self._runs:  # The first batch waited for the model to be compiled: it says nothing
+            self._bar.unpause()  # of the speed.
+            self._bar.initial = self._bar.n
+            self._runs = True
 
     def finish(self, block):
         """Moves to the end of the block."""

@@ -146,13 +146,14 @@ def test_a_score_that_is_no_number_is_named_by_its_line(small_blocks, tokens):
 @pytest.mark.parametrize("known", [True, False])
 def test_the_bar_is_where_the_scored_sentences_end(small_blocks, monkeypatch, known):
     """It counts what is scored and not what is read, within blocks too, and ends at the end."""
-    shown = []
+    shown, bars = [], []
 
     class Tqdm:
         n = 0.0
 
         def __init__(self, total, unit, disable, **options):
             assert not disable
+            bars.append(self)
             assert (total, unit) == ((lines.total_bytes, "B") if known else (None, " sentences"))
 
         def __enter__(self):
@@ -160,6 +161,9 @@ def test_the_bar_is_where_the_scored_sentences_end(small_blocks, monkeypatch, kn
 
         def __exit__(self, *error):
             pass
+
+        def unpause(self):
+            shown.append("the clock begins")
 
         def set_postfix_str(self, text, refresh):
             shown.append(text)
@@ -180,12 +184,15 @@ def test_the_bar_is_where_the_scored_sentences_end(small_blocks, monkeypatch, kn
     lines = Lines(texts, total_bytes=18 if known else None)
     scored = score_stream(Halves(), read_blocks(lines), "in.txt", lines.total_bytes, progress=True)
     next(scored)
+    (bar,) = bars
     if known:
-        assert shown == ["1 sentences", 3, "3 sentences", 6, "3 sentences", 6]
+        assert shown == ["1 sentences", 3, "the clock begins", "3 sentences", 6, "3 sentences", 6]
+        assert bar.initial == 3  # as far as the first batch came
         shown.clear()
     assert len(list(scored)) == 6
     if known:
         assert [at for at in shown if not isinstance(at, str)] == [11, 16, 16, 17, 18, 18]
         assert shown[-2] == "7 sentences"
     else:
+        shown.remove("the clock begins")
         assert shown == [1.5, 3, 3, 4.5, 6, 6, 6.5, 7, 7]
