@@ -14,11 +14,11 @@ from keras import ops
 from tta.modeling.losses import parts
 
 
-@keras.saving.register_keras_serializable("tta")
 class PieceSampler(keras.layers.Layer):
     """Draws the pieces that a softmax is computed over.
 
-    A layer, so that the state of its generator is kept with that of the dropouts.
+    A layer, though it is never called, so that the state of its generator is kept with that of the
+    dropouts.
 
     Args:
         counts: [V] int, how often each piece occurs in some text.

@@ -57,12 +57,13 @@ LAYERS = {
 
 
 def public_layers():
-    """{name: class} of every keras layer that a module of modeling/ defines."""
+    """{name: class} of every keras layer that a module of modeling/ defines and that is called."""
     found = {}
     for path in sorted((Path(tta.__file__).resolve().parent.parent / "modeling").glob("*.py")):
         module = importlib.import_module(f"tta.modeling.{path.stem}")
         for name, value in vars(module).items():
             is_layer = inspect.isclass(value) and issubclass(value, keras.layers.Layer)
+            is_layer = is_layer and value.call is not keras.layers.Layer.call
             if is_layer and value.__module__ == module.__name__ and not name.startswith("_"):
                 found[name] = value
     return found
