@@ -71,7 +71,7 @@ def main(argv):
         raise app.UsageError("give the sentences as arguments")
     import tta
 
-    lm = tta.load(FLAGS.model)
+    lm = tta.load(FLAGS.model, normalizer="exact")
     scored = lm.score_tokens(argv[1:])
     draw([(s, s.log_probabilities.sum()) for s in scored], FLAGS.output, FLAGS.lowest)
     print(FLAGS.output)
