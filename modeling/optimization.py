@@ -156,11 +156,6 @@ class Muon(_TakesSums, keras.optimizers.Muon):
         )
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
 
-    def _apply_weight_decay(self, variables):
-        # Keras's assigns to variables, which those with a copy a replica refuse within a replica.
-        # The one for all optimizers does not; it knows one decay, and so does this class.
-        keras.optimizers.Optimizer._apply_weight_decay(self, variables)
-
     def zeropower_via_newtonschulz5(self, x, steps):
         """[R, C] float32 -> [R, C] float32: its singular values brought near 1."""
         wide = x.shape[0] <= x.shape[1]
