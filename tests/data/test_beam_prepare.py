@@ -157,7 +157,7 @@ def test_no_sentence_left(tmp_path):
 def test_two_writers_in_one_folder(text, tmp_path):
     with (
         prepare.work_folder(tmp_path / "out"),
-        pytest.raises(InputError, match="another process is writing a data set there"),
+        pytest.raises(InputError, match="another process is writing there"),
     ):
         on_beam(text, tmp_path / "out")
 

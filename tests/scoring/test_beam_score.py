@@ -75,7 +75,7 @@ def test_several_processes_give_the_scores_of_the_one_machine_command(
             metric="none",
             overwrite=True,
         )
-        report = rerank_files(config, [model])
+        report = str(rerank_files(config, [model]))
         assert info["signature"] in report
         theirs = {}
         for row in rows([scores_file]):
