@@ -113,21 +113,16 @@ class TiedSoftmaxHead(keras.layers.Layer):
         Returns:
             [] float32, natural log.
         """
-        arguments = (
-            self._rows(hidden_states),
-            table,
-            self.bias,
-            ops.reshape(targets, (-1,)),
-            ops.reshape(weights, (-1,)),
+        # Padding, and all tokens but the masked ones where an objective masks, cost nothing.
+        places = ops.nonzero(ops.reshape(weights, (-1,)))[0]
+        targets, weights = (
+            ops.take(ops.reshape(x, (-1,)), places, axis=0) for x in (targets, weights)
         )
+        rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
+        arguments = self.transform(rows), table, self.bias, targets, weights
         if self.sampler is None:
             return tied_cross_entropy(*arguments, log_normalizer_weight)
         return sampled_cross_entropy(*arguments, self.sampler, log_normalizer_weight)
-
-    def _rows(self, hidden_states):
-        """[B, T, D] -> transformed [B * T, D]."""
-        features = self.transform(hidden_states)
-        return ops.reshape(features, (-1, features.shape[-1]))
 
     def compute_output_shape(self, hidden_states_shape, table_shape=None):
         return (*hidden_states_shape[:-1], self.vocab_size)

@@ -451,7 +451,9 @@ class Trainer:
                     replica.all_reduce(SUM, tf.stack([tf.reduce_sum(weights), stop]))
                 )
                 with tf.GradientTape() as tape:
-                    loss = self.model.cross_entropy(inputs, targets, weights / count, training=True)
+                    loss = self.model.cross_entropy(
+                        inputs, targets, weights / tf.maximum(count, 1.0), training=True
+                    )
             variables = self.model.trainable_variables
             gradients = tape.gradient(loss, [v.value for v in variables])
             # Here and not in the optimizer, which clips: it is to see what one replica would have.

@@ -13,6 +13,7 @@ from tta.modeling.losses import (
     tied_log_probabilities,
     tied_logits,
 )
+from tta.modeling.sampled_softmax import PieceSampler
 
 D, V = 5, 13
 # Rows: fewer than the parts, as many, one more, and not a multiple of them.
@@ -203,3 +204,26 @@ def test_what_is_not_wanted_is_not_computed(normalizer):
     np.testing.assert_allclose(found, np.where(wanted, everything, 0.0), atol=1e-5)
     nothing = head.log_probabilities(hidden_states, table, targets, normalizer, wanted & False)
     np.testing.assert_array_equal(nothing, np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_what_is_no_target_is_not_computed_in_training(sampled):
+    sampler = PieceSampler(np.arange(V), 3) if sampled else None
+    head = TiedSoftmaxHead(V, sampler=sampler)
+    head.build((None, None, D))
+    rng = np.random.default_rng(0)
+    hidden_states = rng.normal(size=(3, 4, D)).astype(np.float32)
+    table = tf.constant(rng.normal(size=(V, D)).astype(np.float32))
+    targets = rng.integers(0, V, (3, 4), dtype=np.int32)
+    weights = (rng.random((3, 4)) < 0.5).astype(np.float32)
+    hidden_states[weights == 0] = np.nan  # it would show
+    hidden_states = tf.constant(hidden_states)
+    with tf.GradientTape() as tape:
+        tape.watch([hidden_states, table])
+        loss = head.cross_entropy(hidden_states, table, targets, weights)
+    of_states, of_table = tape.gradient(loss, [hidden_states, table])
+    of_states = tf.convert_to_tensor(of_states).numpy()
+    assert np.isfinite(loss)
+    assert np.isfinite(of_states).all()
+    assert np.isfinite(of_table).all()
+    np.testing.assert_array_equal(np.abs(of_states).sum(-1) > 0, weights > 0)
