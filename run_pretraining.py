@@ -191,8 +191,9 @@ def make_trainer(info, vocabulary, output_dir):
             FLAGS.config_file,
         )
     config = config.replace(do_lower_case=info["lower_case"])
-    if FLAGS.log_normalizer_weight is not None:
-        config = config.replace(log_normalizer_weight=FLAGS.log_normalizer_weight)
+    for name in ("log_normalizer_weight", "decorrelation_weight"):
+        if FLAGS[name].value is not None:
+            config = config.replace(**{name: FLAGS[name].value})
     if FLAGS.dropout is not None:
         config = config.replace(
             hidden_dropout_prob=FLAGS.dropout, attention_probs_dropout_prob=FLAGS.dropout

@@ -85,6 +85,13 @@ def define():
         "scores alone. Default: the config's.",
         lower_bound=0.0,
     )
+    flags.DEFINE_float(
+        "decorrelation_weight",
+        None,
+        "Weight in the loss of the correlations between dimensions of the last layer's outputs; "
+        "with few of them, means of outputs tell sentences apart better. Default: the config's.",
+        lower_bound=0.0,
+    )
     flags.DEFINE_integer(
         "num_sampled_pieces",
         0,

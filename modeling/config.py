@@ -51,6 +51,8 @@ class ModelConfig:
         model_type: which encoder; see `tta.modeling.encoders.ENCODERS`.
         log_normalizer_weight: how much training kept the log-normalizer at 0; where it is above 0,
             scores need no sum over the vocabulary.
+        decorrelation_weight: how much training kept the last layer's outputs uncorrelated, which
+            makes their means tell sentences apart.
         do_lower_case: whether the tokenizer lower-cases and strips accents.
 
     Raises:
@@ -71,6 +73,7 @@ class ModelConfig:
     first_query_token_id: int | None = None
     model_type: str = "tta"
     log_normalizer_weight: float = 0.0
+    decorrelation_weight: float = 0.0
     do_lower_case: bool = True
 
     def __post_init__(self):
@@ -84,8 +87,9 @@ class ModelConfig:
         for name in ("initializer_range", "layer_norm_eps"):
             value = getattr(self, name)
             _require(0.0 < value < float("inf"), f"{name} must be positive", value)
-        value = self.log_normalizer_weight
-        _require(0.0 <= value < float("inf"), "log_normalizer_weight must be 0 or more", value)
+        for name in ("log_normalizer_weight", "decorrelation_weight"):
+            value = getattr(self, name)
+            _require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
         _require(
             self.hidden_size % self.num_attention_heads == 0,
             "hidden_size must be a multiple of num_attention_heads",

@@ -126,6 +126,25 @@ def tied_cross_entropy(features, table, bias, targets, weights, log_normalizer_w
     return loss(features, ops.copy(table), ops.copy(bias))
 
 
+def decorrelation(vectors, weights):
+    """How far vectors are from mean 0, variance 1 and no correlation between dimensions.
+
+    That is |C - I|^2 / D, the mean over the dimensions of the squares in a row, for the vectors'
+    second moments C = sum(w v v^T) / sum(w).
+
+    Args:
+        vectors: [M, D] float.
+        weights: [M] float32; take no gradient.
+
+    Returns:
+        [] float32.
+    """
+    vectors = ops.cast(vectors, "float32")
+    shares = weights / ops.maximum(ops.sum(weights), 1e-12)
+    moments = ops.matmul(ops.transpose(vectors), shares[:, None] * vectors)  # [D, D]
+    return ops.sum(ops.square(moments - ops.eye(moments.shape[0]))) / moments.shape[0]
+
+
 def _logits(features, table, bias):
     return ops.cast(ops.matmul(features, ops.transpose(table)), "float32") + bias
 

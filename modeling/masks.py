@@ -1,4 +1,7 @@
-"""Who may attend to whom. True = may attend; [B, T] masks positions, [B, T, T] masks pairs."""
+"""Who may attend to whom, and which tokens are inside a sentence.
+
+True = may attend; [B, T] masks positions, [B, T, T] masks pairs.
+"""
 
 from keras import ops
 
@@ -60,3 +63,12 @@ def causal_mask(padding_mask):
     positions = ops.arange(ops.shape(padding_mask)[1])
     not_after = positions[:, None] >= positions[None, :]  # [T, T]
     return ops.logical_and(not_after[None], padding_mask[:, None, :])
+
+
+def inner_weights(padding_mask):
+    """1 at real tokens but the first and the last of each sentence: [B, T] float32."""
+    nothing = ops.zeros_like(padding_mask[:, :1])
+    is_not_last = ops.concatenate([padding_mask[:, 1:], nothing], axis=1)
+    is_not_first = ops.arange(ops.shape(padding_mask)[1]) > 0
+    inner = ops.logical_and(padding_mask, ops.logical_and(is_not_last, is_not_first))
+    return ops.cast(inner, "float32")

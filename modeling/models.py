@@ -10,6 +10,8 @@ from tta.errors import InputError
 from tta.modeling.config import ModelConfig
 from tta.modeling.encoders import ENCODERS
 from tta.modeling.heads import NORMALIZERS, TiedSoftmaxHead
+from tta.modeling.losses import decorrelation
+from tta.modeling.masks import inner_weights
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -92,12 +94,21 @@ class LanguageModel(keras.Model):
     def cross_entropy(self, inputs, targets, weights, training=None):
         """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: [].
 
-        The config's `log_normalizer_weight` adds what keeps the log-normalizer near 0.
+        The config's `log_normalizer_weight` adds what keeps the log-normalizer near 0, its
+        `decorrelation_weight` what keeps the outputs at the targets, boundary tokens left out,
+        uncorrelated (in a batch; of several replicas, in each one's).
         """
         hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        return self.head.cross_entropy(
+        loss = self.head.cross_entropy(
             hidden_states, self.token_table, targets, weights, self.config.log_normalizer_weight
         )
+        if self.config.decorrelation_weight:
+            inner = weights * inner_weights(inputs["padding_mask"])
+            distance = decorrelation(
+                ops.reshape(hidden_states, (-1, self.config.hidden_size)), ops.reshape(inner, (-1,))
+            )
+            loss += self.config.decorrelation_weight * ops.sum(weights) * distance
+        return loss
 
     def normalize_by(self, normalizer):
         """Sets `normalizer`.

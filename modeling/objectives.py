@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from tta.errors import InputError
+from tta.modeling.masks import inner_weights
 
 PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
 
@@ -238,15 +239,6 @@ def _for_positions(ids, wanted, body, initial):
 def _at(t, x):
     """[B, T, ...] -> [B, 1, ...]: what x is at position t."""
     return ops.take(x, ops.reshape(t, (1,)), axis=1)
-
-
-def inner_weights(padding_mask):
-    """1 at real tokens but the first and the last of each sentence: [B, T] float32."""
-    nothing = ops.zeros_like(padding_mask[:, :1])
-    is_not_last = ops.concatenate([padding_mask[:, 1:], nothing], axis=1)
-    is_not_first = ops.arange(ops.shape(padding_mask)[1]) > 0
-    inner = ops.logical_and(padding_mask, ops.logical_and(is_not_last, is_not_first))
-    return ops.cast(inner, "float32")
 
 
 # --objective -> its class. A new objective is one class and one line here.

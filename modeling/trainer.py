@@ -23,7 +23,7 @@ from tta.modeling.distribution import (
     lost_workers_named,
     own_random_numbers,
 )
-from tta.modeling.objectives import inner_weights
+from tta.modeling.masks import inner_weights
 
 SUM = tf.distribute.ReduceOp.SUM
 

@@ -33,6 +33,8 @@ BAD_VALUES = [
     ("first_query_token_id", -1, "first_query_token_id must be null or a token's id, not -1"),
     ("first_query_token_id", "4", "first_query_token_id must be of type"),
     ("model_type", None, "model_type must be of type str, not None"),
+    ("log_normalizer_weight", -0.1, "log_normalizer_weight must be 0 or more, not -0.1"),
+    ("decorrelation_weight", float("nan"), "decorrelation_weight must be 0 or more, not nan"),
     ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
     # Refused by arithmetic, before anything is allocated.
     ("vocab_size", 10**12, "a model has at most 10,000,000,000 parameters, not 16,"),

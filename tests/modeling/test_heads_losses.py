@@ -9,6 +9,7 @@ from tests.modeling.tiny import randomize
 from tta.modeling.heads import TiedSoftmaxHead
 from tta.modeling.losses import (
     NUM_PARTS,
+    decorrelation,
     tied_cross_entropy,
     tied_log_probabilities,
     tied_logits,
@@ -227,3 +228,19 @@ def test_what_is_no_target_is_not_computed_in_training(sampled):
     assert np.isfinite(of_states).all()
     assert np.isfinite(of_table).all()
     np.testing.assert_array_equal(np.abs(of_states).sum(-1) > 0, weights > 0)
+
+
+def test_decorrelation_equals_numpy_and_leaves_out_rows_without_weight():
+    rng = np.random.default_rng(0)
+    vectors, weights = rng.normal(size=(50, D)) + 1.0, rng.random(50)
+    weights[::3] = 0.0
+    moments = np.einsum("m,mi,mj->ij", weights / weights.sum(), vectors, vectors)
+    found = decorrelation(vectors.astype(np.float32), weights.astype(np.float32))
+    np.testing.assert_allclose(found, np.square(moments - np.eye(D)).sum() / D, rtol=1e-5)
+    assert decorrelation(vectors.astype(np.float32), np.zeros(50, np.float32)) == 1.0
+
+
+def test_decorrelation_of_whitened_vectors_is_zero():
+    vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(50, D)))[0] * 50**0.5
+    found = decorrelation(vectors.astype(np.float32), np.ones(50, np.float32))
+    np.testing.assert_allclose(found, 0.0, atol=1e-6)

@@ -7,7 +7,8 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_model
 from tta.errors import InputError
-from tta.modeling.objectives import OBJECTIVES, inner_weights, objective_of
+from tta.modeling.masks import inner_weights
+from tta.modeling.objectives import OBJECTIVES, objective_of
 
 LENGTHS = [2, 3, 7, 11]
 

@@ -220,3 +220,22 @@ def test_configs_round_trip():
     assert (again.adam_beta_1, again.adam_weight_decay, again.ns_steps) == (0.8, 0.02, 4)
     schedule = WarmupLinearDecay(1.0, 2, 10)
     assert vars(WarmupLinearDecay.from_config(schedule.get_config())) == vars(schedule)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_a_decorrelation_weight_counts_targets_inside_the_sentence_alone(weight):
+    model, inputs = tiny_model(), batch([7, 5, 3])
+    targets, weights = inputs["input_ids"], 0.1 * inputs["padding_mask"].astype(np.float32)
+    weights[0, 2] = 0.0
+    plain = model.cross_entropy(inputs, targets, weights)
+    outputs = np.asarray(model.encode(inputs)["hidden_states"])
+    inner = np.zeros(weights.shape, bool)
+    for row, length in enumerate([7, 5, 3]):
+        inner[row, 1 : length - 1] = True
+    inner[0, 2] = False
+    chosen = outputs[inner]
+    moments = chosen.T @ chosen / len(chosen)
+    distance = np.square(moments - np.eye(len(moments))).sum() / len(moments)
+    model.config = model.config.replace(decorrelation_weight=weight)
+    found = model.cross_entropy(inputs, targets, weights)
+    np.testing.assert_allclose(found, plain + weight * weights.sum() * distance, rtol=1e-4)
