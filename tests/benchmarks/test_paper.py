@@ -155,6 +155,33 @@ def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
     assert readme.read_text() == "no markers"
 
 
+@pytest.mark.parametrize(
+    ("flags", "reranked", "others"),
+    [
+        ((), "--limit=400", ""),
+        (("--bert=b",), "--limit=400 --bert=b", "--bert=b"),
+        (("--limit=3",), "--limit=3", "--limit=3"),
+    ],
+)
+def test_all_tables_rerank_the_same_sample(tmp_path, flags, reranked, others):
+    (tmp_path / "python").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    done = subprocess.run(
+        ["benchmarks/paper/run_all.sh", *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHON": str(tmp_path / "python")},
+    )
+    assert done.returncode == 0, done.stderr
+    ran = {Path(line.split()[0]).stem: line for line in done.stdout.splitlines()}
+    assert set(ran) == {*TABLES, "results"}
+    for table in TABLES:
+        expected = reranked if table in ("table1", "table2") else others
+        given = ran[table].replace(" --figure=docs/runtime.png", "")
+        assert given == f"benchmarks/paper/{table}.py {expected}".rstrip()
+
+
 def test_readme_says_what_is_of_a_sample():
     tables = dict.fromkeys(TABLES) | {
         "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
