@@ -242,8 +242,10 @@ class TextModel(Scorer):
         sums = np.zeros((len(texts), self.model.config.hidden_size))
         totals = np.zeros(len(texts))
         for batch, vectors in self._run(representation, texts, places, progress, piece_weights):
-            np.add.at(sums, batch.text_index, vectors)
-            np.add.at(totals, batch.text_index, batch.weights(piece_weights).sum(axis=1))
+            weights = batch.weights(piece_weights).sum(axis=1)
+            for index, vector, weight in zip(batch.text_index, vectors, weights, strict=True):
+                sums[index] += vector  # (`np.add.at` takes 18 times as long.)
+                totals[index] += weight
         vectors = sums / np.where(totals > 0, totals, 1.0)[:, None]
         if pooling == "whitened":
             whiten = self.pooling_statistics.whitenings[representation]
@@ -387,6 +389,7 @@ class TextModel(Scorer):
                     tf.TensorSpec(shape, tf.bool),
                     tf.TensorSpec(shape, tf.float32),
                 ],
+                self.model,
             )
         return self._compiled[what]
 
