@@ -193,9 +193,11 @@ class Table:
         """
         for entry in entries:
             if not entry.is_here:
-                shown = "none given" if entry.model is None else f"no {entry.model}"
                 self.rows.setdefault(entry.name, {})
-                self.conditions.append(f"{entry.name}: not here (--{entry.flag}: {shown})")
+                reason = f"--{entry.flag}: no {entry.model}"
+                if entry.model is None:  # the flag's default: it is others' work
+                    reason = f"no pretrained one was at hand, and --{entry.flag} takes one"
+                self.conditions.append(f"{entry.name}: not here ({reason})")
             elif entry.name in signatures:
                 self.conditions.append(f"{entry.name}: `{signatures[entry.name]}`")
                 if said := training_of(entry):

@@ -43,7 +43,7 @@ def main():
         if not entry.is_here:
             continue
         common.say(entry.name)
-        lm = tta.load(entry.model, **entry.options)
+        lm = tta.load(entry.model, normalizer="exact", **entry.options)  # probabilities sum to 1
         sums, counts = lm.score_with_counts(sentences, progress=sys.stderr.isatty())
         signatures[entry.name] = lm.signature
         for columns, sizes in ((TOKEN, counts), (WORD, [len(s.split()) for s in sentences])):

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from benchmarks.paper.common import Entry, Table
+from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import TABLES, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
+from tests.fake_model import FakeModel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -86,6 +88,7 @@ def test_a_table_has_what_was_measured_beside_the_paper(table1):
     assert "| T-TA | 3.67 | 11.56 | 3.97 | 12.38 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
     assert "| biLM | 3.73 | 11.53 | 3.97 | 12.41 | - | - | - | - |" in lines
     assert "- biLM: not here (--bilm: no none)" in lines
+    assert "- BERT: not here (no pretrained one was at hand, and --bert takes one)" in lines
     assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 lists" in lines
     # The lists are all alike, and so is every resample.
     assert "- Arctic snr5, T-TA minus length bonus alone: -25.00 [-25.00, -25.00]" in lines
@@ -186,6 +189,16 @@ def test_a_model_is_here_or_not(tmp_path, monkeypatch):
     for model, here in expected.items():
         monkeypatch.setattr(Entry, "model", model)
         assert Entry("a", "flag").is_here is here, model
+
+
+def test_a_model_of_the_tables_scores_no_text_twice():
+    model = FakeModel()
+    lm = Once(model)
+    lm.score_with_counts(["a cat", "x"])
+    sums, counts = lm.score_with_counts(["x", "the dog sat", "a cat", "x"])
+    assert (sums.tolist(), counts.tolist()) == ([-5, -3, -2, -5], [1, 3, 2, 1])
+    assert model.scored == ["a cat", "x", "the dog sat"]
+    assert (lm.name, lm.signature) == (model.name, model.signature)
 
 
 def test_perplexities_are_of_sentences():
