@@ -326,8 +326,13 @@ class TextModel(Scorer):
         batches = []
         while windows:
             length = windows[0][2].stop - windows[0][2].start + 2
-            rows = windows[: max(1, self.batch_tokens // length)]
-            del windows[: len(rows)]
+            count = max(1, self.batch_tokens // length)
+            if batches and count > len(windows):
+                # Its greatest power of two: TensorFlow keeps 1.5 MB for every new shape, and what
+                # is left of many blocks would have as many.
+                count = 1 << (len(windows).bit_length() - 1)
+            rows = windows[:count]
+            del windows[:count]
             ids = np.full((len(rows), length), vocabulary.pad_id, np.int32)
             mask, keep = np.zeros((2, *ids.shape), bool)
             for row, (_, pieces, window) in enumerate(rows):
