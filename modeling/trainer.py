@@ -223,6 +223,9 @@ def _list_checkpoints(folder):
     if names:
         lines = [f'model_checkpoint_path: "{names[-1]}"']
         lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+        # Without their times, TensorFlow would never delete those that are no longer needed.
+        times = [(folder / f"{name}.index").stat().st_mtime for name in names]
+        lines += [f"all_model_checkpoint_timestamps: {at}" for at in times]
         with whole_file(folder / "checkpoint") as file:
             file.write("".join(f"{line}\n" for line in lines).encode())
     else:

@@ -317,6 +317,12 @@ def test_what_a_killed_run_leaves_among_the_checkpoints_is_no_hindrance(shard, t
     ]
 
 
+def test_the_checkpoints_of_former_starts_are_deleted_as_one_s_own_are(shard, tmp_path):
+    save_at(shard, tmp_path, 5, 7)
+    save_at(shard, tmp_path, 9)
+    assert sorted(p.stem for p in tmp_path.rglob("*.index")) == ["ckpt-7", "ckpt-9"]
+
+
 def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_path, monkeypatch):
     unfinished = tmp_path / "checkpoints" / "ckpt-9_temp"
     unfinished.mkdir(parents=True)
