@@ -289,10 +289,12 @@ def readme(info, trainer):
     sources = "\n".join(f"- {Path(source).name}" for source in info.get("sources", []))
     return f"""# {Path(FLAGS.output_dir).name}
 
-A `{config.model_type}` language model of tta-lm, {config.num_parameters:,} parameters, objective
-`{FLAGS.objective}`.
+A `{config.model_type}` language model of tta-lm, objective `{FLAGS.objective}`,
+{config.num_parameters:,} parameters.
 
-Trained for {trainer.step:,} steps, {tokens:,} tokens (begin and end tokens counted), on:
+Trained for {trainer.step:,} steps of up to {FLAGS.train_batch_tokens:,} tokens a device;
+{tokens:,} were predicted. The text:
+
 {sources}
 
 Held-out: {trainer.last_evaluation or "not measured"}

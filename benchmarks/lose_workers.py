@@ -103,8 +103,7 @@ def lose_one(folder, output, rng, number):
     before = last_checkpoint(folder / output)
     while last_checkpoint(folder / output) == before:
         if any(process.poll() is not None for process in processes):
-            errors = sorted(folder.glob(f"{output}.*.err"))
-            raise SystemExit("a worker ended early: " + "".join(e.read_text() for e in errors))
+            raise SystemExit(f"a worker ended early: {errors(folder, output)}")
         time.sleep(0.01)
     time.sleep(rng.uniform(0.0, 0.5))
     victim = rng.randrange(FLAGS.workers)
@@ -122,9 +121,14 @@ def lose_one(folder, output, rng, number):
 
 def finish(folder, output):
     """Starts all and waits for the end."""
-    for process in start(folder, output):
-        if process.wait():
-            raise SystemExit(f"a worker failed: {folder}/{output}.*.err")
+    ends = [process.wait() for process in start(folder, output)]
+    if any(ends):
+        raise SystemExit(f"exit statuses {ends}: {errors(folder, output)}")
+
+
+def errors(folder, output):
+    """What the workers have written to standard error, from all their starts."""
+    return "".join(path.read_text() for path in sorted(folder.glob(f"{output}.*.err")))
 
 
 def weights(folder):

@@ -17,7 +17,11 @@ from absl import app, flags
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 FLAGS = flags.FLAGS
-flags.DEFINE_bool("quick", False, "Within a minute or so: few rounds, no peers, no growth.")
+flags.DEFINE_bool(
+    "quick",
+    False,
+    "Within a minute: T-TA and biLM in the processor's faster precision, few rounds, no peers.",
+)
 flags.DEFINE_integer("rounds", 15, "Rounds of the fast cases; slow ones get fewer.", lower_bound=3)
 flags.DEFINE_string("json", None, "Where the numbers go, as JSON.")
 flags.DEFINE_string("figure", None, "Where the picture of growth with length goes (.png, .svg).")
@@ -33,10 +37,14 @@ def main(_):
     from benchmarks import speed_cases
     from benchmarks.timing import interleave
 
-    cases = speed_cases.ceilings() + speed_cases.engine(LIST, WORDS)
-    if not FLAGS.quick:
-        cases += speed_cases.growth(LIST, LENGTHS) + speed_cases.peers(LIST, WORDS)
-        cases += speed_cases.startup()
+    cases = speed_cases.ceilings()
+    if FLAGS.quick:
+        ceilings = interleave(cases, QUICK_ROUNDS)
+        fastest = max(PRECISIONS, key=lambda precision: ceilings[f"ceiling {precision}"].rate)
+        cases += speed_cases.engine(LIST, WORDS, [fastest], ["tta", "bilm"])
+    else:
+        cases += speed_cases.engine(LIST, WORDS) + speed_cases.growth(LIST, LENGTHS)
+        cases += speed_cases.peers(LIST, WORDS) + speed_cases.startup()
     times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
     results = ratios(times)
     print(format_times(times), format_ratios(results), sep="\n\n")
@@ -62,11 +70,11 @@ def ratios(times):
 
     results = {}
     for what in ("encode", "rerank"):
-        for precision in PRECISIONS:
-            fraction = times[f"list {what} tta {precision}"].rate
-            fraction /= times[f"ceiling {precision}"].rate
+        timed = {p: times.get(f"list {what} tta {p}") for p in PRECISIONS}
+        for precision, one in timed.items():
+            fraction = one and one.rate / times[f"ceiling {precision}"].rate
             results[f"list_{what}_ceiling_fraction_{precision}"] = fraction
-        fastest = min(PRECISIONS, key=lambda p, what=what: times[f"list {what} tta {p}"].median)
+        fastest = min(filter(timed.get, timed), key=lambda p: timed[p].median)
         key = f"list_{what}_ceiling_fraction"
         results[key] = results[f"{key}_{fastest}"]
         for size in ("sentence", "list"):

@@ -47,6 +47,27 @@ def merge_heads(x):
     return ops.reshape(x, (-1, length, num_heads * head_size))
 
 
+def project_together(key_value, attentions):
+    """Keys and values of several attentions over one and the same stream, in one product.
+
+    Args:
+        key_value: [B, S, D].
+        attentions: L `MaskedAttention`s of N heads.
+
+    Returns:
+        L pairs (key, value), each [B, N, S, H].
+    """
+    layers = [layer for a in attentions for layer in (a.key_dense, a.value_dense)]
+    kernel = ops.concatenate([layer.kernel for layer in layers], axis=1)  # [D, 2L * D]
+    bias = ops.concatenate([layer.bias for layer in layers])
+    length, size = ops.shape(key_value)[1], key_value.shape[-1]
+    num_heads = attentions[0].num_heads
+    x = ops.matmul(ops.reshape(key_value, (-1, size)), kernel) + bias
+    x = ops.reshape(x, (-1, length, len(layers), num_heads, size // num_heads))
+    x = ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), len(layers))  # 2L times [B, N, S, H]
+    return list(zip(x[::2], x[1::2], strict=True))
+
+
 def attention_weights(query, key, attention_mask):
     """softmax(Q K^T / sqrt(H)) under a mask (paper, equation 4).
 
@@ -78,6 +99,7 @@ class MaskedAttention(keras.layers.Layer):
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, S, D].
         attention_mask: [B, T or 1, S] bool, True = may attend.
+        projected: None, or the pair that `project_together` made of key_value for this attention.
 
     Returns:
         [B, T, D]: zero attention, hence the output projection's bias alone, where a query has
@@ -100,10 +122,14 @@ class MaskedAttention(keras.layers.Layer):
             setattr(self, f"{name}_dense", layer)
         self.weights_dropout = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
 
-    def call(self, query, key_value, attention_mask, training=None):
+    def call(self, query, key_value, attention_mask, projected=None, training=None):
         query = split_heads(self.query_dense(query), self.num_heads)  # [B or 1, N, T, H]
-        key = split_heads(self.key_dense(key_value), self.num_heads)  # [B, N, S, H]
-        value = split_heads(self.value_dense(key_value), self.num_heads)
+        if projected is None:
+            projected = (
+                split_heads(layer(key_value), self.num_heads)
+                for layer in (self.key_dense, self.value_dense)
+            )
+        key, value = projected  # [B, N, S, H] each
         weights = ops.cast(attention_weights(query, key, attention_mask), self.compute_dtype)
         weights = self.weights_dropout(weights, training=training)
         return self.output_dense(merge_heads(ops.matmul(weights, value)))
@@ -131,8 +157,9 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     def build(self, query_shape, key_value_shape=None, padding_mask_shape=None):
         super().build(query_shape, key_value_shape)
 
-    def call(self, query, key_value, padding_mask, training=None):
-        return super().call(query, key_value, diagonal_mask(padding_mask), training=training)
+    def call(self, query, key_value, padding_mask, projected=None, training=None):
+        mask = diagonal_mask(padding_mask)
+        return super().call(query, key_value, mask, projected, training=training)
 
     def compute_output_shape(self, query_shape, key_value_shape, padding_mask_shape=None):
         return (key_value_shape[0], *query_shape[1:])

@@ -19,6 +19,7 @@ class _Block(keras.layers.Layer):
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, T, D].
         mask: what `attention_class` takes.
+        projected: as `attention_class` takes it.
 
     Returns:
         [B, T, D].
@@ -71,8 +72,8 @@ class _Block(keras.layers.Layer):
         self.feed_forward.build(query_shape)
         self.feed_forward_norm.build(query_shape)
 
-    def call(self, query, key_value, mask, training=None):
-        attended = self.attention(query, key_value, mask, training=training)
+    def call(self, query, key_value, mask, projected=None, training=None):
+        attended = self.attention(query, key_value, mask, projected, training=training)
         hidden = self.attention_norm(attended, query, training=training)
         return self.feed_forward_norm(self.feed_forward(hidden), hidden, training=training)
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import keras
 
+from tta.modeling.attention import project_together
 from tta.modeling.blocks import SelfMaskedSelfAttentionBlock, TransformerBlock
 from tta.modeling.config import ModelConfig
 from tta.modeling.embeddings import Embeddings
@@ -94,8 +95,10 @@ class TTAEncoder(_Encoder):
         query = self.embeddings.first_query(
             input_ids, self.config.first_query_token_id, training=training
         )  # [1, T, D]
-        for block in self.blocks:
-            query = block(query, key_value, mask, training=training)
+        # The stream is the same in all layers: so are its keys and values, but for their weights.
+        projections = project_together(key_value, [block.attention for block in self.blocks])
+        for block, projected in zip(self.blocks, projections, strict=True):
+            query = block(query, key_value, mask, projected, training=training)
         return {"hidden_states": query, "embedding_output": key_value}
 
 

@@ -1,5 +1,6 @@
 """A language model: an encoder, a head, and the token table they share."""
 
+import contextlib
 import dataclasses
 
 import keras
@@ -55,6 +56,7 @@ class LanguageModel(keras.Model):
             dtype=dtype,
         )
         self.normalizer = "exact"
+        self._head_table = None  # see `multiplying_by`
         self.encoder.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
@@ -87,9 +89,10 @@ class LanguageModel(keras.Model):
 
     def log_probabilities_at(self, hidden_states, targets, wanted=None):
         """As `log_probabilities`, from the last layer's output [B, T, D]."""
-        return self.head.log_probabilities(
-            hidden_states, self.token_table, targets, self.normalizer, wanted
-        )
+        table = self.token_table
+        if self._head_table is not None and self.normalizer == "exact":
+            table = self._head_table
+        return self.head.log_probabilities(hidden_states, table, targets, self.normalizer, wanted)
 
     def cross_entropy(self, inputs, targets, weights, training=None):
         """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: [].
@@ -127,6 +130,19 @@ class LanguageModel(keras.Model):
                 "run_pretraining.py --log_normalizer_weight"
             )
         self.normalizer = normalizer
+
+    @contextlib.contextmanager
+    def multiplying_by(self, table):
+        """Within it, sums over the vocabulary take the token table's place from `table` [V, D].
+
+        It is for graphs in which the head's table is a constant, and the one that tokens are looked
+        up in is not; see `tta.scoring.frozen`.
+        """
+        self._head_table = table
+        try:
+            yield
+        finally:
+            self._head_table = None
 
     def shift_log_normalizer(self, by):
         """Adds `by` to the log-normalizer of every position; log-probabilities stay."""

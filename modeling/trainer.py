@@ -223,6 +223,9 @@ def _list_checkpoints(folder):
     if names:
         lines = [f'model_checkpoint_path: "{names[-1]}"']
         lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
+        # Without their times, TensorFlow would never delete those that are no longer needed.
+        times = [(folder / f"{name}.index").stat().st_mtime for name in names]
+        lines += [f"all_model_checkpoint_timestamps: {at}" for at in times]
         with whole_file(folder / "checkpoint") as file:
             file.write("".join(f"{line}\n" for line in lines).encode())
     else:
@@ -283,10 +286,12 @@ class Trainer:
             **self.position, state={name.replace("/", "."): v for name, v in self._state.items()}
         )
         folder = self.output_dir / "checkpoints"
-        _list_checkpoints(folder)
-        self.manager = tf.train.CheckpointManager(self.checkpoint, str(folder), max_to_keep=2)
-        self.last_evaluation = None
         self.is_chief = is_chief(self.strategy)
+        self.manager = None
+        if self.is_chief:  # Others may see the same folder, where the chief may be writing.
+            _list_checkpoints(folder)
+            self.manager = tf.train.CheckpointManager(self.checkpoint, str(folder), max_to_keep=2)
+        self.last_evaluation = None
         self._evaluates = self.is_chief and self.heldout_batches is not None
         self._replicas = local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
@@ -314,8 +319,8 @@ class Trainer:
         Raises:
             InputError: the checkpoint is unreadable or of another model, or a worker is lost.
         """
-        path = self.manager.latest_checkpoint
-        if path and self.is_chief:
+        path = self._last_checkpoint()
+        if path:
             try:
                 self.checkpoint.restore(path).assert_consumed()
             except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
@@ -323,6 +328,10 @@ class Trainer:
                 raise InputError(f"the checkpoint cannot be restored: {rule}", path) from None
         broadcast(self.strategy, [*self.position.values(), *self._state.values()])
         return self.step
+
+    def _last_checkpoint(self):
+        """Its path; None where there is none, and on workers that are not the chief."""
+        return self.manager.latest_checkpoint if self.is_chief else None
 
     def save(self):
         """Writes a checkpoint; the one before stays until it is complete.
@@ -487,7 +496,7 @@ class Trainer:
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _diverged(self, what):
-        kept = self.manager.latest_checkpoint or "none yet"
+        kept = self._last_checkpoint() or ("none yet" if self.is_chief else "the chief's")
         raise InputError(
             f"{what}; the last good checkpoint is {kept}. Start anew with a lower --learning_rate "
             "or a longer --num_warmup_steps"

@@ -68,6 +68,17 @@ def test_two_writers_of_one_file(tmp_path):
     assert path.read_bytes() == b"first"
 
 
+def test_a_writer_that_is_done_leaves_the_next_one_s_file(tmp_path, monkeypatch):
+    def replace(source, target, replace=os.replace):
+        replace(source, target)
+        source.write_bytes(b"the next writer's")
+
+    monkeypatch.setattr(atomic.os, "replace", replace)
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"whole")
+    assert names(tmp_path) == [".a.tmp", "a"]
+
+
 def test_two_writers_in_one_folder(tmp_path):
     refusal = pytest.raises(InputError, match="another process is writing there")
     with locked_folder(tmp_path), refusal, locked_folder(tmp_path):

@@ -1,5 +1,7 @@
 """Hostile files, the short form: benchmarks/faults/fuzz.py reads 100,000 and more a reader."""
 
+import tracemalloc
+
 import hypothesis
 import pytest
 from hypothesis import strategies
@@ -45,3 +47,38 @@ def test_an_endless_line_is_refused(tmp_path, monkeypatch, name):
         file.truncate(1 << 26)  # A hole takes no room.
     with pytest.raises(InputError, match="longer than"):
         READERS[name].check(endless)
+
+
+# The hypotheses of one id: what comes before them, one of them, what separates them, what follows.
+LISTS = {
+    "kaldi": ("", "u-{0} a cat {0}", "\n", ""),
+    "moses": ("", "0 ||| a cat {0} ||| -1", "\n", ""),
+    "tsv": ("", "0\ta cat {0}\t-1", "\n", ""),
+    "dict": ('{"u": {', '"hyp_{0}": {{"text": "a cat {0}", "score": -1}}', ",", "}}"),
+    "jsonl": ('{"id": "u", "hypotheses": [', '"a cat {0}"', ",", "]}"),
+    "hyporadise": ('[{"input": [', '"a cat {0}"', ",", '], "output": "a cat"}]'),
+    "espnet1": (
+        '{"utts": {"u": {"output": [',
+        '{{"rec_text": "a cat {0}", "score": -1}}',
+        ",",
+        "]}}}",
+    ),
+}
+assert LISTS.keys() == nbest.FORMATS.keys()
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_long_list_takes_memory_by_its_length(tmp_path, name):
+    """benchmarks/faults/limits.py reads a million; what compared them in pairs would not end."""
+    number = 20_000
+    before, one, separator, after = LISTS[name]
+    path = tmp_path / "list"
+    path.write_text(before + separator.join(map(one.format, range(1, number + 1))) + after)
+    tracemalloc.start()
+    try:
+        (read,) = nbest.read_nbest(path, name).lists
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(read.hypotheses) == number
+    assert peak < 4_000 * number

@@ -53,8 +53,10 @@ def whole_file(path):
                 stream.flush()
                 os.fsync(lock)
             os.replace(temporary, target)
-        finally:
+        except BaseException:
+            # Not after the renaming: what has that name then is the next writer's.
             temporary.unlink(missing_ok=True)
+            raise
     finally:
         os.close(lock)
 

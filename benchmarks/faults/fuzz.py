@@ -150,7 +150,8 @@ def main(_):
                     sys.exit(
                         f"{name}: {engine} found an input that it does not stand: {found}{told}"
                     )
-                outcomes, slowest, memory = json.loads(ended.stdout)
+                report = ended.stdout.splitlines()[-1]  # Atheris tells of slow inputs before it.
+                outcomes, slowest, memory = json.loads(report)
                 total, results = sum(outcomes.values()), outcomes.get("result", 0)
                 print(
                     f"{name:16} {engine:10} {total:8,} {results:8,} {total - results:8,}"

@@ -14,6 +14,7 @@ from tests.modeling.tiny import arrays, batch, tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
 from tta.data.pipeline import eval_batches, train_batches
 from tta.errors import InputError
+from tta.modeling import trainer as trainer_module
 from tta.modeling.models import LanguageModel
 from tta.modeling.objectives import LanguageAutoencoding
 from tta.modeling.optimization import BertAdamW, WarmupLinearDecay
@@ -314,6 +315,21 @@ def test_what_a_killed_run_leaves_among_the_checkpoints_is_no_hindrance(shard, t
         "checkpoint",
         *(f"ckpt-{n}.{part}" for n in (5, 7) for part in ("data-00000-of-00001", "index")),
     ]
+
+
+def test_the_checkpoints_of_former_starts_are_deleted_as_one_s_own_are(shard, tmp_path):
+    save_at(shard, tmp_path, 5, 7)
+    save_at(shard, tmp_path, 9)
+    assert sorted(p.stem for p in tmp_path.rglob("*.index")) == ["ckpt-7", "ckpt-9"]
+
+
+def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_path, monkeypatch):
+    unfinished = tmp_path / "checkpoints" / "ckpt-9_temp"
+    unfinished.mkdir(parents=True)
+    (tmp_path / "checkpoints" / "checkpoint").write_text("")
+    monkeypatch.setattr(trainer_module, "is_chief", lambda strategy: False)
+    make_trainer(shard, tmp_path)
+    assert sorted(p.name for p in unfinished.parent.iterdir()) == ["checkpoint", "ckpt-9_temp"]
 
 
 def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):

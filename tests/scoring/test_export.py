@@ -3,8 +3,10 @@
 import concurrent.futures
 import json
 import re
+import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -263,21 +265,57 @@ def fenced(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def test_the_bodies_of_the_documentation_get_answers_of_the_form_it_shows(server):
-    """Its figures are the built-in model's: names, nesting and numbers of rows are compared."""
+@pytest.fixture(scope="module")
+def built_in(tmp_path_factory):
+    """A folder in which the built-in model is exported to models/tta/1, as on that page."""
+    folder = tmp_path_factory.mktemp("built_in")
+    export(tta.load(), folder / "models" / "tta" / "1")
+    return folder
 
-    def form(value):
-        if isinstance(value, dict):
-            return {key: form(item) for key, item in value.items()}
-        return len(value) if isinstance(value, list) else type(value).__name__
 
+def rounded(value):
+    """JSON with its numbers as the page's are compared, for processors round differently."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return pytest.approx(value, abs=1e-3) if isinstance(value, float) else value
+
+
+def test_the_answers_of_the_documentation_are_the_built_in_models(built_in):
+    server = ModelServer(built_in / "models" / "tta" / "1")
     blocks = [json.loads(block) for block in fenced("json")]
     assert len(blocks) >= 8
     for body, answer in zip(blocks[::2], blocks[1::2], strict=True):
         got = server.rest(body)
-        assert form(got) == form(answer)
-        if "predictions" in answer:
-            assert set(got["predictions"][0]) == set(answer["predictions"][0])
+        if "error" in answer:
+            assert got["error"].startswith(answer["error"].removesuffix(" ..."))
+        else:
+            assert got == rounded(answer), f"to paste: {json.dumps(got)}"
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    body, answer = re.search(r"`encode` answers `(.*)` with\n`(.*), \.\.\.\]\]}`", page).groups()
+    (vector,) = server.rest(json.loads(body))["predictions"]
+    (shown,) = json.loads(answer + "]]}")["predictions"]
+    assert vector[: len(shown)] == rounded(shown)
+
+
+def test_the_command_of_the_documentation_prints_what_it_shows(built_in):
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    code, shown = re.search(
+        r"^(    python -c 'import tensorflow_text\n.*?)\nprints.*?(^    Result .*?)\n\n",
+        page,
+        re.MULTILINE | re.DOTALL,
+    ).groups()
+    code = textwrap.dedent(code).replace("python", shlex.quote(sys.executable), 1)
+    done = subprocess.run(
+        code, shell=True, cwd=built_in, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    numbers = r"-?\d+\.?\d* *"  # NumPy pads them to one width.
+    got, expected = done.stdout.rstrip(), textwrap.dedent(shown)
+    assert re.sub(numbers, "n", got) == re.sub(numbers, "n", expected)
+    figures = [[float(n) for n in re.findall(numbers, text)] for text in (got, expected)]
+    assert figures[0] == pytest.approx(figures[1], abs=1e-3), got
 
 
 def test_the_client_of_the_documentation_works_over_grpc(server, models, capsys):

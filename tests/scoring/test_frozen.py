@@ -27,15 +27,25 @@ def test_frozen_scores_are_the_model_s(model_type, dtype):
     def score(ids, mask):
         return objective.token_scores(model, {"input_ids": ids, "padding_mask": mask})
 
-    compiled = frozen(score, SIGNATURE)
+    compiled = frozen(score, SIGNATURE, model)
     tolerance = 1e-5 if dtype == "float32" else 0.1
     for lengths in ([3], [7, 5, 2]):
         ids, mask = batch(lengths).values()
         np.testing.assert_allclose(compiled(ids, mask), score(ids, mask), atol=tolerance)
 
 
-def test_later_changes_of_the_weights_do_not_reach_it():
-    weight = tf.Variable(2.0)
-    double = frozen(lambda x: weight * x, [tf.TensorSpec([None], tf.float32)])
-    weight.assign(5.0)
-    np.testing.assert_array_equal(double(np.ones(2, np.float32)), [2.0, 2.0])
+@pytest.mark.parametrize("normalizer", ["exact", "learned"])
+def test_later_changes_of_the_weights_do_not_reach_it(normalizer):
+    model = tiny_model(model_type="tta", log_normalizer_weight=0.1)
+    model.normalize_by(normalizer)
+    ids, mask = batch([7, 5, 2]).values()
+
+    def score(ids, mask):
+        return model.log_probabilities({"input_ids": ids, "padding_mask": mask}, ids)
+
+    before = score(ids, mask)
+    compiled = frozen(score, SIGNATURE, model)
+    for weight in model.trainable_variables:
+        weight.assign(-weight)
+        np.testing.assert_allclose(compiled(ids, mask), before, atol=1e-5, err_msg=weight.path)
+    assert not np.allclose(score(ids, mask), before, atol=1e-2)
