@@ -48,10 +48,6 @@ def once(model, pll_variant="original"):
     return Once(tta.load(model, pll_variant=pll_variant))
 
 
-KINDS["once"] = once
-KINDS["words"] = NoModel
-
-
 @dataclass(frozen=True)
 class Lists:
     """Lists to rerank, and those to tune on.
@@ -100,6 +96,7 @@ def measure(table, sets, entries=SCORERS, beside="T-TA"):
         entries: the models.
         beside: the row whose difference from every other is told, with its interval.
     """
+    KINDS.update(once=once, words=NoModel)
     table.rows = {name: {} for name in ("first pass", BONUS_ALONE, *(e.name for e in entries))}
     configs = {column: lists.config() for column, lists in sets.items()}
     say(BONUS_ALONE)
