@@ -158,8 +158,8 @@ def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "reranked", "others"),
     [
-        ((), "--limit=400", ""),
-        (("--bert=b",), "--limit=400 --bert=b", "--bert=b"),
+        ((), "--limit=300", ""),
+        (("--bert=b",), "--limit=300 --bert=b", "--bert=b"),
         (("--limit=3",), "--limit=3", "--limit=3"),
     ],
 )
