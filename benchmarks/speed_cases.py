@@ -54,6 +54,11 @@ def text_model(model_type, precision, normalizer="exact"):
     # (The weight lets "learned" be chosen, and changes nothing else.)
     config = ModelConfig(vocab_size=VOCAB_SIZE, model_type=model_type, log_normalizer_weight=0.1)
     model = LanguageModel(config, dtype=PRECISIONS[precision])
+    # A trained model's biases are not 0; TensorFlow would leave them out, and much else with them.
+    rng = np.random.default_rng(0)
+    for name, variable in model.named_weights().items():
+        if name.endswith("bias"):
+            variable.assign(rng.normal(0.0, 0.02, variable.shape))
     return TextModel(model, tokenizer(), name=model_type, normalizer=normalizer)
 
 

@@ -75,7 +75,9 @@ class _Block(keras.layers.Layer):
     def call(self, query, key_value, mask, projected=None, training=None):
         attended = self.attention(query, key_value, mask, projected, training=training)
         hidden = self.attention_norm(attended, query, training=training)
-        return self.feed_forward_norm(self.feed_forward(hidden), hidden, training=training)
+        return self.feed_forward_norm(
+            self.feed_forward(hidden, training=training), hidden, training=training
+        )
 
     def compute_output_shape(self, query_shape, key_value_shape, mask_shape=None):
         return key_value_shape

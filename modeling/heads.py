@@ -63,10 +63,10 @@ class TiedSoftmaxHead(keras.layers.Layer):
         self.transform_norm.build((None, None, size))
         self.bias = self.add_weight((self.vocab_size,), "zeros", name="bias", autocast=False)
 
-    def transform(self, hidden_states):
+    def transform(self, hidden_states, training=False):
         """[..., D] -> [..., D], ready for the product with the table."""
-        hidden_states = ops.cast(hidden_states, self.compute_dtype)
-        return self.transform_norm(activation(self.hidden_act)(self.transform_dense(hidden_states)))
+        features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
+        return self.transform_norm(activation(self.hidden_act, training)(features))
 
     def call(self, hidden_states, table):
         features = self.transform(hidden_states)
@@ -119,7 +119,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
             ops.take(ops.reshape(x, (-1,)), places, axis=0) for x in (targets, weights)
         )
         rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
-        arguments = self.transform(rows), table, self.bias, targets, weights
+        arguments = self.transform(rows, training=True), table, self.bias, targets, weights
         if self.sampler is None:
             return tied_cross_entropy(*arguments, log_normalizer_weight)
         return sampled_cross_entropy(*arguments, self.sampler, log_normalizer_weight)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import randomize
@@ -31,10 +32,17 @@ def test_feed_forward_equals_its_equation(name, function):
     np.testing.assert_allclose(np.asarray(layer(X)), expected, atol=1e-5)
 
 
-def test_gelu_is_the_exact_one():
+@pytest.mark.parametrize("training", [False, True])
+def test_gelu_is_the_exact_one_and_so_is_its_slope(training):
     # The tanh approximation is off by up to 5e-4.
-    x = np.linspace(-4.0, 4.0, 101).astype(np.float32)
-    np.testing.assert_allclose(np.asarray(activation("gelu")(x)), numpy_tta.gelu(x), atol=1e-6)
+    x = tf.constant(np.linspace(-4.0, 4.0, 101), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = activation("gelu", training)(x)
+    np.testing.assert_allclose(value, numpy_tta.gelu(x.numpy()), atol=1e-6)
+    exact = x.numpy().astype(np.float64)
+    slope = (numpy_tta.gelu(exact + 1e-5) - numpy_tta.gelu(exact - 1e-5)) / 2e-5
+    np.testing.assert_allclose(tape.gradient(value, x), slope, atol=1e-5)
 
 
 @pytest.mark.parametrize("residual_batch", [B, 1], ids=["each its own", "one for all"])
