@@ -293,7 +293,9 @@ A `{config.model_type}` language model of tta-lm, objective `{FLAGS.objective}`,
 {config.num_parameters:,} parameters.
 
 Trained for {trainer.step:,} steps of up to {FLAGS.train_batch_tokens:,} tokens a device;
-{tokens:,} were predicted. The text:
+{tokens:,} were predicted.
+
+The text:
 
 {sources}
 

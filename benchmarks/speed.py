@@ -113,16 +113,14 @@ def draw_growth(times, path):
     """Time of a list against the words in a sentence, both axes logarithmic (paper, figure 6)."""
     from matplotlib.figure import Figure
 
+    from benchmarks.timing import draw_by_words
+
     figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    for model in ("tta", "bilm", "unilm"):
-        milliseconds = [1e3 * times[f"growth {model} {n}"].median for n in LENGTHS]
-        axes.plot(LENGTHS, milliseconds, marker="o", label=model)
-    axes.set(xscale="log", yscale="log", xlabel="words", ylabel=f"ms for {LIST} sentences")
-    axes.set_xticks(LENGTHS, [str(n) for n in LENGTHS])
-    axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    axes.legend()
+    curves = {
+        model: {n: 1e3 * times[f"growth {model} {n}"].median for n in LENGTHS}
+        for model in ("tta", "bilm", "unilm")
+    }
+    draw_by_words(figure.subplots(), curves, f"ms for {LIST} sentences")
     figure.savefig(path, dpi=150)
 
 

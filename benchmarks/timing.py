@@ -1,4 +1,4 @@
-"""Times several things side by side: interleaved rounds, medians with quartiles."""
+"""Times several things side by side: interleaved rounds, medians with quartiles, curves."""
 
 import statistics
 import time
@@ -67,3 +67,22 @@ def interleave(cases, rounds):
                 case.call()
             times[case.name].seconds.append((time.perf_counter() - start) / case.repeat)
     return times
+
+
+def draw_by_words(axes, curves, ylabel, title=""):
+    """Times against the words in a sentence, both axes logarithmic, in matplotlib's `axes`.
+
+    Args:
+        axes: matplotlib's.
+        curves: {label: {number of words: milliseconds}}, three of them.
+        ylabel, title: as shown.
+    """
+    lengths = sorted(set().union(*curves.values()))
+    for (label, times), marker in zip(curves.items(), "os^", strict=True):
+        axes.plot(list(times), list(times.values()), marker=marker, label=label)
+    axes.set(title=title, xscale="log", yscale="log", xlabel="words", ylabel=ylabel)
+    shown = [n for n in lengths if n != 100]  # There is no room for it beside 120.
+    axes.set_xticks(shown, [str(n) for n in shown])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend()

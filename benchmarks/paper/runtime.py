@@ -83,17 +83,15 @@ def draw(seconds, path):
     """Writes the figure: a panel a task, both axes logarithmic."""
     from matplotlib.figure import Figure
 
+    from benchmarks.timing import draw_by_words
+
     figure = Figure(figsize=(9, 4), layout="constrained")
     for axes, task in zip(figure.subplots(1, 2, sharey=True), PAPER, strict=True):
-        for (model, name), marker in zip(NAMES.items(), "os^", strict=True):
-            values = [1e3 * seconds[f"{task} {model} {n}"] for n in LENGTHS]
-            axes.plot(LENGTHS, values, marker=marker, label=name)
-        axes.set(title=task, xscale="log", yscale="log", xlabel="words", ylabel="ms a sentence")
-        shown = [n for n in LENGTHS if n != 100]  # There is no room for it beside 120.
-        axes.set_xticks(shown, [str(n) for n in shown])
-        axes.minorticks_off()
-        axes.grid(alpha=0.3)
-        axes.legend()
+        curves = {
+            name: {n: 1e3 * seconds[f"{task} {model} {n}"] for n in LENGTHS}
+            for model, name in NAMES.items()
+        }
+        draw_by_words(axes, curves, "ms a sentence", task)
     figure.savefig(path, dpi=120)
 
 
