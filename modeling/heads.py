@@ -11,6 +11,11 @@ from tta.modeling.sampled_softmax import sampled_cross_entropy
 # to keep the logarithm of that sum at 0.
 NORMALIZERS = {"exact": tied_log_probabilities, "learned": tied_logits}
 
+# In scoring, rows are taken in multiples of this. TensorFlow keeps products that it has prepared
+# for every number of rows, some 50 kB each, and each batch of a stream wants another
+# (docs/performance.md).
+ROWS_STEP = 16
+
 
 @keras.saving.register_keras_serializable("tta")
 class TiedSoftmaxHead(keras.layers.Layer):
@@ -89,13 +94,16 @@ class TiedSoftmaxHead(keras.layers.Layer):
         shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
         rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
         if wanted is not None:
-            places = ops.nonzero(ops.reshape(wanted, (-1,)))[0]
-            rows, targets = ops.take(rows, places, axis=0), ops.take(targets, places)
+            wanted = ops.reshape(wanted, (-1,))
+            places = ops.nonzero(wanted)[0]
+            computed = _fill_up(places, ops.nonzero(ops.logical_not(wanted))[0])
+            rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
         result = NORMALIZERS[normalizer](
             self.transform(rows), table, ops.convert_to_tensor(self.bias), targets
         )
         if wanted is not None:
-            result = ops.scatter(places[:, None], result, (shape[0] * shape[1],))
+            num_wanted = ops.shape(places)[0]
+            result = ops.scatter(places[:, None], result[:num_wanted], (shape[0] * shape[1],))
         return ops.reshape(result, shape)
 
     def cross_entropy(self, hidden_states, table, targets, weights, log_normalizer_weight=0.0):
@@ -134,3 +142,9 @@ class TiedSoftmaxHead(keras.layers.Layer):
             "initializer_range": self.initializer_range,
             "layer_norm_eps": self.layer_norm_eps,
         }
+
+
+def _fill_up(places, others):
+    """Places [M], and as many of the others as make it a multiple of `ROWS_STEP`, or all."""
+    missing = -ops.shape(places)[0] % ROWS_STEP
+    return ops.concatenate([places, others[:missing]])

@@ -207,6 +207,19 @@ def test_what_is_not_wanted_is_not_computed(normalizer):
     np.testing.assert_array_equal(nothing, np.zeros((3, 4)))
 
 
+def test_the_rows_of_the_head_are_few_more_than_are_wanted_and_of_few_numbers(monkeypatch):
+    head, counts = TiedSoftmaxHead(V), []
+    head.build((None, None, D))
+    transform = head.transform
+    monkeypatch.setattr(head, "transform", lambda x: counts.append(x.shape[0]) or transform(x))
+    hidden_states, table = np.ones((5, 9, D), np.float32), np.ones((V, D), np.float32)
+    targets = np.zeros((5, 9), np.int32)
+    for num_wanted in range(46):
+        wanted = np.random.default_rng(0).permutation(45).reshape(5, 9) < num_wanted
+        head.log_probabilities(hidden_states, table, targets, "exact", wanted)
+    assert counts == [0] + [16] * 16 + [32] * 16 + [45] * 13
+
+
 @pytest.mark.parametrize("sampled", [False, True])
 def test_what_is_no_target_is_not_computed_in_training(sampled):
     sampler = PieceSampler(np.arange(V), 3) if sampled else None
