@@ -101,7 +101,7 @@ def engine(list_size, words, precisions=tuple(PRECISIONS), models=MODELS):
                             lambda call=call, texts=texts: call(texts),
                             flops if passes == 1 else 0.0,
                             rounds=SLOW_ROUNDS if slow else None,
-                            repeat=max(1, 20 // (passes * count)),
+                            repeat=max(1, min(20, 200 // (passes * count))),
                             warm_up=(lambda call=call, t=texts: call(t[:1])) if slow else None,
                         )
                     )

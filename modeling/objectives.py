@@ -75,6 +75,10 @@ class Objective:
         self.check_variant(pll_variant)
         return model.encode(self.seen(inputs, pll_variant), training=False)["hidden_states"]
 
+    def takes_one_pass(self, pll_variant="original"):
+        """Whether all tokens of a sentence are scored in one pass of the model."""
+        return True
+
     def seen(self, inputs, pll_variant="original"):
         """Those of the `inputs` of `token_scores` that the encoder takes."""
         return {name: inputs[name] for name in ("input_ids", "padding_mask")}
@@ -189,6 +193,10 @@ class MaskedLanguageModeling(Objective):
 
         zeros = ops.zeros((*shape, model.config.hidden_size), model.compute_dtype)
         return _for_positions(inputs["input_ids"], wanted, keep_position, zeros)
+
+    def takes_one_pass(self, pll_variant="original"):
+        """As `Objective.takes_one_pass`."""
+        return pll_variant == "maskless"
 
     def _masked_state(self, model, inputs, pll_variant, t):
         """The last layer's output at position t, where it is masked: [B, 1, D]."""

@@ -25,6 +25,10 @@ BUILT_IN = Path(tta.__file__).parent / "small"
 # Texts that are tokenized and sorted at a time: memory does not grow with their number.
 BLOCK_TEXTS = 20_000
 
+# Batches that the model is at at a time: one does what only one core can do while another keeps the
+# others busy. (Not where scores take many passes: those overlap by themselves, and lose by it.)
+BATCHES_AT_ONCE = 2
+
 
 # Representation -> the output that it takes, and where in a sentence it takes it.
 REPRESENTATIONS = {
@@ -109,6 +113,8 @@ class TextModel(Scorer):
         self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
         if self.objective:
             self.objective.check_variant(pll_variant)
+        one_pass = not self.objective or self.objective.takes_one_pass(pll_variant)
+        self._batches_at_once = BATCHES_AT_ONCE if one_pass else 1
         self.directory = None
         self._compiled = {}
 
@@ -297,10 +303,16 @@ class TextModel(Scorer):
     def _results(self, what, batches, piece_weights=None, advance=None):
         """Yields (batch, result) of a block's batches, and tells `advance` each one's share."""
         function = self._function(what)
-        size = sum(batch.input_ids.size for batch in batches)
-        for batch in batches:
+
+        def run(batch):
             weights = batch.weights(piece_weights)
-            yield batch, function(batch.input_ids, batch.padding_mask, weights).numpy()
+            return function(batch.input_ids, batch.padding_mask, weights).numpy()
+
+        size = sum(batch.input_ids.size for batch in batches)
+        at_once = min(self._batches_at_once, len(batches))
+        results = prefetch(run, batches, at_once) if at_once > 1 else map(run, batches)
+        for batch, result in zip(batches, results, strict=True):
+            yield batch, result
             if advance is not None:
                 advance(batch.input_ids.size / size)
 

@@ -38,6 +38,28 @@ def test_it_runs_one_ahead_and_no_more():
         assert len(made) <= len(drawn)
 
 
+def test_two_threads_work_at_once_and_results_stay_in_order():
+    second_is_done = threading.Event()
+
+    def work(item):
+        if item == 0:
+            assert second_is_done.wait(10), "nobody works on the second meanwhile"
+        if item == 1:
+            second_is_done.set()
+        return item
+
+    assert list(prefetch(work, range(9), num_threads=2)) == list(range(9))
+    assert threads() == []
+
+
+def test_two_threads_are_two_ahead_and_no_more():
+    drawn = []
+    results = prefetch(abs, (drawn.append(i) or i for i in range(9)), num_threads=2)
+    for number in range(9):
+        assert next(results) == number
+        assert len(drawn) == min(number + 3, 9)
+
+
 def test_items_are_drawn_by_the_caller_and_results_made_by_one_thread():
     drawers, makers = set(), set()
     items = (drawers.add(threading.get_ident()) for _ in range(5))

@@ -1,6 +1,7 @@
 """The language model over text: `tta.load` and what it gives."""
 
 import threading
+import time
 
 import keras
 import numpy as np
@@ -147,6 +148,33 @@ def test_a_thread_that_prepares_ahead_changes_no_bit(lm, monkeypatch):
         assert got.tokens == expected.tokens
         np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
     assert len(used) == 3
+
+
+@pytest.mark.parametrize(
+    ("model_type", "pll_variant", "at_once"),
+    [("tta", "original", 2), ("bilm", "original", 1), ("bilm", "maskless", 2)],
+)
+def test_batches_are_scored_side_by_side_where_a_score_takes_one_pass(
+    tmp_path, model_type, pll_variant, at_once
+):
+    directory = write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
+    lm = tta.load(directory, batch_tokens=1, pll_variant=pll_variant)  # a batch a sentence
+    expected, compiled = lm.score(TEXTS), lm._function("scores")
+    running, most, lock = [], [], threading.Lock()
+
+    def slowly(*arguments):
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        time.sleep(0.05)
+        result = compiled(*arguments)
+        with lock:
+            running.pop()
+        return result
+
+    lm._compiled["scores"] = slowly
+    np.testing.assert_array_equal(lm.score(TEXTS), expected)
+    assert max(most) == at_once
 
 
 def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
