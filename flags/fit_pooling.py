@@ -17,7 +17,8 @@ def define():
     flags.DEFINE_integer(
         "num_whitening",
         20_000,
-        "Sentences, drawn likewise, whose vectors are whitened; more than the hidden size.",
+        "Sentences, drawn likewise, whose pieces' vectors the whitening is fitted on; with more "
+        "pieces than the hidden size.",
         lower_bound=1,
     )
     scoring.define()

@@ -29,8 +29,9 @@ def define():
         "pooling",
         ["mean"],
         "How pieces' vectors become a sentence's, comma-separated: mean (the paper's); sif, rare "
-        "pieces count more; whitened, sif with all directions scaled to vary alike. The last two "
-        "need the model directory's pooling.npz, see tta-fit-pooling.",
+        "pieces count more; whitened, sif of pieces' vectors whose directions are scaled to "
+        "vary alike and whose lengths are made 1. The last two need the model directory's "
+        "pooling.npz, see tta-fit-pooling.",
     )
     flags.DEFINE_string(
         "output_file",

@@ -6,11 +6,11 @@ Neither needs labels; what they need to know of text in general is in the model 
 - `mean`: every piece counts alike (the paper's protocol).
 - `sif`: a piece counts a / (a + p), with p its share of all pieces in text, so that "the" hardly
   does (Arora et al., 2017, "A simple but tough-to-beat baseline for sentence embeddings").
-- `whitened`: sif; then the mean of many sentences' vectors is taken off, and all directions are
-  scaled to vary alike, so that no few of them decide every cosine (Su et al., 2021,
-  arXiv:2103.15316).
+- `whitened`: sif of pieces' vectors whose mean over text was taken off, whose directions were scaled
+  to vary alike, and whose lengths were then made 1: so that neither a few directions decide every
+  cosine (Su et al., 2021, arXiv:2103.15316, for sentences' vectors) nor a few pieces.
 
-V vocabulary, D vector size, N sentences.
+V vocabulary, D vector size.
 """
 
 import zipfile
@@ -29,32 +29,32 @@ SIF_A = 1e-3  # Arora et al.'s
 _LEAST_VARIANCE = 1e-6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Whitening:
-    """vectors -> (vectors - mean) matrix, whose covariance is the identity.
+    """A piece's vector -> (vector - mean) matrix, cut or stretched to length 1.
 
     Attributes:
         mean: [D] float32.
-        matrix: [D, D] float32.
+        matrix: [D, D] float32; the products' covariance over text is the identity.
     """
 
     mean: np.ndarray
     matrix: np.ndarray
 
     @classmethod
-    def fit(cls, vectors):
-        """From [N, D] vectors of many sentences; more than D of them."""
-        vectors = np.asarray(vectors, np.float64)
-        variances, directions = np.linalg.eigh(np.cov(vectors.T))
+    def fit(cls, mean, covariance):
+        """From the mean [D] and the covariance [D, D] of pieces' vectors over text."""
+        variances, directions = np.linalg.eigh(covariance)
         variances = np.maximum(variances, _LEAST_VARIANCE * variances.max())
-        return cls(
-            vectors.mean(axis=0).astype(np.float32),
-            (directions / np.sqrt(variances)).astype(np.float32),
-        )
+        matrix = directions / np.sqrt(variances)
+        return cls(mean.astype(np.float32), matrix.astype(np.float32))
 
     def __call__(self, vectors):
-        """[N, D] -> [N, D]."""
-        return (vectors - self.mean) @ self.matrix
+        """[..., D] float32 tensor -> [..., D] tensor; zeros stay where a vector is the mean."""
+        from keras import ops
+
+        vectors = ops.matmul(vectors - self.mean, self.matrix)
+        return ops.normalize(vectors, axis=-1, order=2)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def fit_pooling(lm, texts, num_whitening, progress=False):
     """Fits the statistics of a model on text.
 
     Args:
-        lm: `tta.scoring.text_model.TextModel` with a tokenizer; its own statistics are replaced.
+        lm: `tta.scoring.text_model.TextModel` with a tokenizer.
         texts: str, many sentences in random order.
         num_whitening: how many of them, from the first, the whitenings are fitted on.
         progress: whether to show progress bars.
@@ -172,17 +172,20 @@ def fit_pooling(lm, texts, num_whitening, progress=False):
         `PoolingStatistics`.
 
     Raises:
-        InputError: too few sentences for the model's vectors.
+        InputError: too few pieces for the model's vectors.
     """
-    size, few = lm.model.config.hidden_size, texts[:num_whitening]
-    if len(few) <= size:
+    config, few = lm.model.config, texts[:num_whitening]
+    ids = lm.tokenizer.encode(texts)
+    num_pieces = sum(map(len, ids[:num_whitening]))
+    if num_pieces <= config.hidden_size:
         raise InputError(
-            f"whitening vectors of {size} numbers takes more than {size} sentences, not {len(few)}"
+            f"whitening vectors of {config.hidden_size} numbers takes sentences of more pieces than "
+            f"that, not of {num_pieces}"
         )
-    probabilities = piece_probabilities(lm.tokenizer.encode(texts), lm.model.config.vocab_size)
-    lm.pooling_statistics = PoolingStatistics(probabilities, {})
+    probabilities = piece_probabilities(ids, config.vocab_size)
+    weights = PoolingStatistics(probabilities, {}).piece_weights()
     whitenings = {
-        name: Whitening.fit(lm.encode(few, name, "sif", progress=progress))
+        name: Whitening.fit(*lm.piece_moments(few, name, weights, progress=progress))
         for name in lm.pooled_representations
     }
     return PoolingStatistics(probabilities, whitenings)

@@ -30,6 +30,8 @@ BLOCK_TEXTS = 20_000
 BATCHES_AT_ONCE = 2
 
 
+SCORES = ("scores",)
+
 # Representation -> the output that it takes, and where in a sentence it takes it.
 REPRESENTATIONS = {
     "context": ("token_states", {"text"}),
@@ -202,11 +204,11 @@ class TextModel(Scorer):
             InputError: a sentence is too long and `long_sentences` is "refuse", or the model has
                 no vocabulary.
         """
-        return _sum_scores(self._run("scores", texts, self._scored_places(), progress), len(texts))
+        return _sum_scores(self._run(SCORES, texts, self._scored_places(), progress), len(texts))
 
     def score_tokens(self, texts, progress=False):
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
-        results = self._run("scores", texts, self._scored_places(), progress)
+        results = self._run(SCORES, texts, self._scored_places(), progress)
         return self._collect_tokens(results, len(texts))
 
     def score_blocks(self, blocks, tokens=False, advance=None):
@@ -215,7 +217,7 @@ class TextModel(Scorer):
         places = self._scored_places()
         prepared = prefetch(lambda texts: (len(texts), self._batches(texts, 0, places)), blocks)
         for size, batches in prepared:
-            yield collect(self._results("scores", batches, advance=advance), size)
+            yield collect(self._results(SCORES, batches, advance=advance), size)
 
     def encode(self, texts, representation=None, pooling="mean", progress=False):
         """Turns sentences into vectors (paper, section 4.3).
@@ -242,21 +244,40 @@ class TextModel(Scorer):
         representation = self.choose_representation(representation)
         self._check_pooling(representation, pooling)
         places = REPRESENTATIONS[representation][1]
-        piece_weights = np.ones(self.model.config.vocab_size, np.float32)
+        piece_weights, whitening = np.ones(self.model.config.vocab_size, np.float32), None
         if pooling != "mean":
             piece_weights = self.pooling_statistics.piece_weights()
+        if pooling == "whitened":
+            whitening = self.pooling_statistics.whitenings[representation]
+        work = ("sums", representation, whitening)
         sums = np.zeros((len(texts), self.model.config.hidden_size))
         totals = np.zeros(len(texts))
-        for batch, vectors in self._run(representation, texts, places, progress, piece_weights):
+        for batch, vectors in self._run(work, texts, places, progress, piece_weights):
             weights = batch.weights(piece_weights).sum(axis=1)
             for index, vector, weight in zip(batch.text_index, vectors, weights, strict=True):
                 sums[index] += vector  # (`np.add.at` takes 18 times as long.)
                 totals[index] += weight
-        vectors = sums / np.where(totals > 0, totals, 1.0)[:, None]
-        if pooling == "whitened":
-            whiten = self.pooling_statistics.whitenings[representation]
-            vectors = np.where(totals[:, None] > 0, whiten(vectors), 0.0)
-        return vectors.astype(np.float32)
+        return (sums / np.where(totals > 0, totals, 1.0)[:, None]).astype(np.float32)
+
+    def piece_moments(self, texts, representation, piece_weights, progress=False):
+        """What a `Whitening` is fitted on: the mean and the covariance of the pieces' vectors.
+
+        Args:
+            texts: str, with at least one piece in all.
+            representation: one of `pooled_representations`.
+            piece_weights: [V] float32, how much each piece counts; 0 or more.
+            progress: whether to show a progress bar on standard error.
+
+        Returns:
+            (mean [D], covariance [D, D]), float64.
+        """
+        places, moments = REPRESENTATIONS[representation][1], 0.0
+        work = ("moments", representation)
+        for _, added in self._run(work, texts, places, progress, piece_weights):
+            moments += added.astype(np.float64)
+        moments /= moments[-1, -1]  # the sum of the weights
+        mean = moments[-1, :-1]
+        return mean, moments[:-1, :-1] - np.outer(mean, mean)
 
     def _check_pooling(self, representation, pooling):
         poolings = POOLINGS if representation in self.pooled_representations else POOLINGS[:1]
@@ -275,10 +296,10 @@ class TextModel(Scorer):
         first = {"begin"} if self.objective and self.objective.scores_first_token else set()
         return {"text", "end"} | first
 
-    def _run(self, what, texts, places, progress, piece_weights=None):
-        """Yields (batch, result): "scores" [B, T] each; a representation's [B, D], summed.
+    def _run(self, work, texts, places, progress, piece_weights=None):
+        """Yields (batch, result of the work, see `_function`).
 
-        `piece_weights`, [V] float32, say how much each piece counts in the sum.
+        `piece_weights`, [V] float32, say how much each piece counts.
         """
         check_texts(texts)
         starts = range(0, len(texts), BLOCK_TEXTS)
@@ -292,17 +313,17 @@ class TextModel(Scorer):
             unit=" sentences",
             unit_scale=True,
             disable=not progress,
-            desc="encoding" if what != "scores" else "scoring",
+            desc="scoring" if work == SCORES else "encoding",
             dynamic_ncols=True,
         ) as bar:
             for batches in blocks:
-                for batch, result in self._results(what, batches, piece_weights):
+                for batch, result in self._results(work, batches, piece_weights):
                     yield batch, result
                     bar.update(len(batch.text_index))
 
-    def _results(self, what, batches, piece_weights=None, advance=None):
+    def _results(self, work, batches, piece_weights=None, advance=None):
         """Yields (batch, result) of a block's batches, and tells `advance` each one's share."""
-        function = self._function(what)
+        function = self._function(work)
 
         def run(batch):
             weights = batch.weights(piece_weights)
@@ -376,31 +397,25 @@ class TextModel(Scorer):
             for pieces, values in zip(ids, scores, strict=True)
         ]
 
-    def _function(self, what):
-        """The model's part of the work, compiled once for all shapes."""
-        if what not in self._compiled:
+    def _function(self, work):
+        """The model's part of the work, compiled once for all shapes.
+
+        ("scores",): [B, T] each token's. ("sums", representation, whitening): [B, D], each
+        sentence's vectors times their weights. ("moments", representation): [D + 1, D + 1], the
+        second moments of all vectors with a 1 behind them; so the last row has their sum.
+        """
+        if work not in self._compiled:
             import tensorflow as tf
 
             from tta.scoring.frozen import frozen
 
-            def scores(inputs, weights):
-                return self.token_scores(inputs, weights > 0)
-
-            def pooled(inputs, weights):
-                key = REPRESENTATIONS[what][0]
-                if key == "token_states":
-                    vectors = self.token_states(inputs, weights > 0)
-                elif key == "token_embeddings":
-                    vectors = tf.gather(self.model.token_table.value, inputs["input_ids"])
-                else:
-                    vectors = self.model.encode(inputs, training=False)[key]
-                weighted = tf.cast(vectors, tf.float32) * weights[..., None]
-                return tf.reduce_sum(weighted, axis=1)
-
-            work = scores if what == "scores" else pooled
+            name, *arguments = work
+            function = {"scores": self._scores, "sums": self._sums, "moments": self._moments}[name]
             shape = [None, None]
-            self._compiled[what] = frozen(
-                lambda ids, mask, weights: work({"input_ids": ids, "padding_mask": mask}, weights),
+            self._compiled[work] = frozen(
+                lambda ids, mask, weights: function(
+                    {"input_ids": ids, "padding_mask": mask}, weights, *arguments
+                ),
                 [
                     tf.TensorSpec(shape, tf.int32),
                     tf.TensorSpec(shape, tf.bool),
@@ -408,7 +423,39 @@ class TextModel(Scorer):
                 ],
                 self.model,
             )
-        return self._compiled[what]
+        return self._compiled[work]
+
+    def _scores(self, inputs, weights):
+        return self.token_scores(inputs, weights > 0)
+
+    def _sums(self, inputs, weights, representation, whitening):
+        import tensorflow as tf
+
+        vectors = self._vectors(inputs, weights, representation)
+        if whitening is not None:
+            vectors = whitening(vectors)
+        return tf.reduce_sum(vectors * weights[..., None], axis=1)
+
+    def _moments(self, inputs, weights, representation):
+        import tensorflow as tf
+
+        vectors = self._vectors(inputs, weights, representation)
+        vectors = tf.concat([vectors, tf.ones_like(vectors[..., :1])], axis=-1)
+        rows = tf.reshape(vectors, [-1, vectors.shape[-1]])
+        return tf.matmul(rows, rows * tf.reshape(weights, [-1, 1]), transpose_a=True)
+
+    def _vectors(self, inputs, weights, representation):
+        """[B, T, D] float32, a representation's at every token."""
+        import tensorflow as tf
+
+        key = REPRESENTATIONS[representation][0]
+        if key == "token_states":
+            vectors = self.token_states(inputs, weights > 0)
+        elif key == "token_embeddings":
+            vectors = tf.gather(self.model.token_table.value, inputs["input_ids"])
+        else:
+            vectors = self.model.encode(inputs, training=False)[key]
+        return tf.cast(vectors, tf.float32)
 
     def token_scores(self, inputs, wanted=None):
         """The model's own part of scoring, in a graph or out of one.

@@ -11,6 +11,7 @@ import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
 from tta.scoring.scorer import SentenceError
+from tta.scoring.text_model import SCORES
 
 TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
@@ -159,7 +160,7 @@ def test_batches_are_scored_side_by_side_where_a_score_takes_one_pass(
 ):
     directory = write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
     lm = tta.load(directory, batch_tokens=1, pll_variant=pll_variant)  # a batch a sentence
-    expected, compiled = lm.score(TEXTS), lm._function("scores")
+    expected, compiled = lm.score(TEXTS), lm._function(SCORES)
     running, most, lock = [], [], threading.Lock()
 
     def slowly(*arguments):
@@ -172,7 +173,7 @@ def test_batches_are_scored_side_by_side_where_a_score_takes_one_pass(
             running.pop()
         return result
 
-    lm._compiled["scores"] = slowly
+    lm._compiled[SCORES] = slowly
     np.testing.assert_array_equal(lm.score(TEXTS), expected)
     assert max(most) == at_once
 
