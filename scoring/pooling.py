@@ -6,9 +6,9 @@ Neither needs labels; what they need to know of text in general is in the model 
 - `mean`: every piece counts alike (the paper's protocol).
 - `sif`: a piece counts a / (a + p), with p its share of all pieces in text, so that "the" hardly
   does (Arora et al., 2017, "A simple but tough-to-beat baseline for sentence embeddings").
-- `whitened`: sif of pieces' vectors whose mean over text was taken off, whose directions were scaled
-  to vary alike, and whose lengths were then made 1: so that neither a few directions decide every
-  cosine (Su et al., 2021, arXiv:2103.15316, for sentences' vectors) nor a few pieces.
+- `whitened`: sif of pieces' vectors whose mean over text was taken off, whose directions were
+  scaled to vary alike, and whose lengths were then made 1: so that neither a few directions decide
+  every cosine (Su et al., 2021, arXiv:2103.15316, for sentences' vectors) nor a few pieces.
 
 V vocabulary, D vector size.
 """
@@ -179,8 +179,8 @@ def fit_pooling(lm, texts, num_whitening, progress=False):
     num_pieces = sum(map(len, ids[:num_whitening]))
     if num_pieces <= config.hidden_size:
         raise InputError(
-            f"whitening vectors of {config.hidden_size} numbers takes sentences of more pieces than "
-            f"that, not of {num_pieces}"
+            f"whitening vectors of {config.hidden_size} numbers takes more pieces of text than "
+            f"that, not {num_pieces}"
         )
     probabilities = piece_probabilities(ids, config.vocab_size)
     weights = PoolingStatistics(probabilities, {}).piece_weights()

@@ -1,12 +1,10 @@
 """A language model over text: sentence scores, token scores and sentence vectors.
 
-N sentences, B batch, T tokens, D hidden size. Sentences are read in batches of about one length
-under a token budget; results come back in the order of the sentences, and do not depend on what
-a sentence was batched with.
+N sentences, B batch, T tokens, D hidden size. Results come back in the order of the sentences, and
+do not depend on what a sentence was batched with.
 """
 
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -15,10 +13,10 @@ from tqdm import tqdm
 
 import tta
 from tta.errors import InputError
+from tta.scoring.batches import make_batches
 from tta.scoring.pooling import POOLINGS, STATISTICS, PoolingStatistics
 from tta.scoring.prefetch import prefetch
-from tta.scoring.scorer import Scorer, SentenceError, TokenScores, check_texts
-from tta.scoring.windows import split_windows
+from tta.scoring.scorer import Scorer, TokenScores, check_texts
 
 BUILT_IN = Path(tta.__file__).parent / "small"
 
@@ -40,21 +38,6 @@ REPRESENTATIONS = {
     "cls": ("hidden_states", {"begin"}),
     "eos": ("hidden_states", {"end"}),
 }
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Windows of about one length, filled up to one; `keep` marks what the results are for."""
-
-    input_ids: np.ndarray  # [B, T] int32
-    padding_mask: np.ndarray  # [B, T] bool
-    keep: np.ndarray  # [B, T] bool
-    text_index: list  # [B] int
-
-    def weights(self, piece_weights=None):
-        """[B, T] float32: 0 or, where results are kept, 1 or what the piece counts."""
-        keep = self.keep.astype(np.float32)
-        return keep if piece_weights is None else keep * piece_weights[self.input_ids]
 
 
 class TextModel(Scorer):
@@ -338,48 +321,14 @@ class TextModel(Scorer):
                 advance(batch.input_ids.size / size)
 
     def _batches(self, texts, first_index, places):
-        """A list of batches of windows, longest first: if memory is short, it shows at once.
-
-        `places` says what they keep of a sentence: its "text", its "begin" and "end" token.
-        """
+        """`make_batches`, with the model's own tokenizer and sizes."""
         if self.tokenizer is None:
             raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
-        vocabulary = self.tokenizer.vocabulary
-        size = self.model.config.max_position_embeddings - 2
-        windows = []
-        for index, pieces in enumerate(self.tokenizer.encode(list(texts)), start=first_index):
-            if len(pieces) > size and self.long_sentences == "refuse":
-                raise SentenceError(
-                    f"has {len(pieces)} pieces, the model takes {size}; "
-                    "--long_sentences=window reads it in parts",
-                    index,
-                )
-            windows += [(index, pieces, window) for window in split_windows(len(pieces), size)]
-        windows.sort(key=lambda item: item[2].start - item[2].stop)
-        batches = []
-        while windows:
-            length = windows[0][2].stop - windows[0][2].start + 2
-            count = max(1, self.batch_tokens // length)
-            if batches and count > len(windows):
-                # Its greatest power of two: TensorFlow keeps 1.5 MB for every new shape, and what
-                # is left of many blocks would have as many.
-                count = 1 << (len(windows).bit_length() - 1)
-            rows = windows[:count]
-            del windows[:count]
-            ids = np.full((len(rows), length), vocabulary.pad_id, np.int32)
-            mask, keep = np.zeros((2, *ids.shape), bool)
-            for row, (_, pieces, window) in enumerate(rows):
-                stop = window.stop - window.start + 1  # the end token's place
-                ids[row, 0], ids[row, stop] = vocabulary.bos_id, vocabulary.eos_id
-                ids[row, 1:stop] = pieces[window.start : window.stop]
-                mask[row, : stop + 1] = True
-                keep[
-                    row, window.keep_start - window.start + 1 : window.keep_stop - window.start + 1
-                ] = "text" in places
-                keep[row, 0] = "begin" in places and window.is_first
-                keep[row, stop] = "end" in places and window.is_last
-            batches.append(_Batch(ids, mask, keep, [index for index, _, _ in rows]))
-        return batches
+        length = self.model.config.max_position_embeddings
+        refuse = self.long_sentences == "refuse"
+        return make_batches(
+            self.tokenizer, texts, first_index, places, length, self.batch_tokens, refuse
+        )
 
     def _collect_tokens(self, results, size):
         """From (batch, scores [B, T]) to a list of `TokenScores`, one a text."""

@@ -145,9 +145,7 @@ def test_a_model_without_statistics_says_what_makes_them(tmp_path):
 
 
 def test_too_few_pieces_are_refused(lm):
-    with pytest.raises(
-        InputError, match="of 12 numbers takes sentences of more pieces than that, not"
-    ):
+    with pytest.raises(InputError, match="of 12 numbers takes more pieces of text than that, not"):
         fit_pooling(lm, ["the cat sat on the mat", "the dog ran home."], 1)
 
 
