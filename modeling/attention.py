@@ -149,16 +149,17 @@ class MaskedAttention(keras.layers.Layer):
 class DiagonalMaskedSelfAttention(MaskedAttention):
     """DMSA: attention in which no position sees itself (paper, section 3.2).
 
-    Arguments and shapes as `MaskedAttention`, but it is called with `padding_mask` [B, T] bool
-    and makes the mask itself; queries and keys are the positions of one sentence (S = T). In its
-    place [B, T, T] may forbid more pairs than padding does; the diagonal is forbidden either way.
+    Arguments and shapes as `MaskedAttention`, but it is called with `padding_mask` [B, S] bool
+    and makes the mask itself; keys are the positions of one sentence, and so are the queries: all
+    of them (T = S), or those at `positions` [T] int32. In the padding mask's place [B, S, S] may
+    forbid more pairs than padding does; the diagonal is forbidden either way.
     """
 
     def build(self, query_shape, key_value_shape=None, padding_mask_shape=None):
         super().build(query_shape, key_value_shape)
 
-    def call(self, query, key_value, padding_mask, projected=None, training=None):
-        mask = diagonal_mask(padding_mask)
+    def call(self, query, key_value, padding_mask, projected=None, positions=None, training=None):
+        mask = diagonal_mask(padding_mask, positions)
         return super().call(query, key_value, mask, projected, training=training)
 
     def compute_output_shape(self, query_shape, key_value_shape, padding_mask_shape=None):

@@ -19,7 +19,7 @@ class _Block(keras.layers.Layer):
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, T, D].
         mask: what `attention_class` takes.
-        projected: as `attention_class` takes it.
+        projected, more: as `attention_class` takes them.
 
     Returns:
         [B, T, D].
@@ -72,8 +72,8 @@ class _Block(keras.layers.Layer):
         self.feed_forward.build(query_shape)
         self.feed_forward_norm.build(query_shape)
 
-    def call(self, query, key_value, mask, projected=None, training=None):
-        attended = self.attention(query, key_value, mask, projected, training=training)
+    def call(self, query, key_value, mask, projected=None, training=None, **more):
+        attended = self.attention(query, key_value, mask, projected, training=training, **more)
         hidden = self.attention_norm(attended, query, training=training)
         return self.feed_forward_norm(
             self.feed_forward(hidden, training=training), hidden, training=training
@@ -93,7 +93,7 @@ class SelfMaskedSelfAttentionBlock(_Block):
     Only the query moves; K and V come from the same fixed key/value stream in every layer. Were
     they to move with the query, a token would come back to its own position through its neighbours
     in the second layer. Arguments as in `_Block`; `mask` is the padding mask [B, T] bool, or pairs
-    [B, T, T] bool, as `DiagonalMaskedSelfAttention` takes it.
+    [B, T, T] bool, and there may be `positions`, as `DiagonalMaskedSelfAttention` takes them.
     """
 
     attention_class = DiagonalMaskedSelfAttention

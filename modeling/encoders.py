@@ -3,6 +3,7 @@
 import dataclasses
 
 import keras
+from keras import ops
 
 from tta.modeling.attention import project_together
 from tta.modeling.blocks import SelfMaskedSelfAttentionBlock, TransformerBlock
@@ -85,21 +86,37 @@ class TTAEncoder(_Encoder):
     Call:
         word_ids: None, or [B, T] int32, the same at all pieces of a word and at no other real
             token: within-word left-to-right (Kauf and Ivanova 2023).
+        wanted: None, or [B, T] bool, the tokens whose hidden states are asked for. Nothing looks at
+            another token's query, so positions at which no sentence wants any cost nothing; their
+            hidden states are 0.
     """
 
     block_class = SelfMaskedSelfAttentionBlock
 
-    def call(self, input_ids, padding_mask, word_ids=None, training=None):
+    def call(self, input_ids, padding_mask, word_ids=None, wanted=None, training=None):
         mask = padding_mask if word_ids is None else within_word_mask(padding_mask, word_ids)
         key_value = self.embeddings(input_ids, training=training)
         query = self.embeddings.first_query(
             input_ids, self.config.first_query_token_id, training=training
         )  # [1, T, D]
+        positions = None
+        if wanted is not None:
+            asked = ops.any(wanted, axis=0)  # [T]
+            positions = ops.nonzero(asked)[0]
+            query = ops.take(query, positions, axis=1)
         # The stream is the same in all layers: so are its keys and values, but for their weights.
         projections = project_together(key_value, [block.attention for block in self.blocks])
         for block, projected in zip(self.blocks, projections, strict=True):
-            query = block(query, key_value, mask, projected, training=training)
+            query = block(query, key_value, mask, projected, positions=positions, training=training)
+        if wanted is not None:
+            query = _spread(query, asked)
         return {"hidden_states": query, "embedding_output": key_value}
+
+
+def _spread(x, asked):
+    """[B, Q, D] -> [B, T, D]: the columns of x where asked [T] is True, Q times; 0 elsewhere."""
+    x = ops.pad(x, [[0, 0], [1, 0], [0, 0]])
+    return ops.take(x, ops.where(asked, ops.cumsum(ops.cast(asked, "int32")), 0), axis=1)
 
 
 class _TransformerEncoder(_Encoder):

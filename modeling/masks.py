@@ -6,19 +6,23 @@ True = may attend; [B, T] masks positions, [B, T, T] masks pairs.
 from keras import ops
 
 
-def diagonal_mask(mask):
+def diagonal_mask(mask, positions=None):
     """Every real token but the one that asks: T-TA's mask (paper, section 3.2).
 
     Args:
         mask: [B, T] bool, True at real tokens; or [B, T (query), T (key)], pairs of which those of
             a token with itself are taken away.
+        positions: [Q] int32, the tokens that ask; None is all.
 
     Returns:
-        [B, T (query), T (key)] bool.
+        [B, Q, T (key)] bool.
     """
+    keys = queries = ops.arange(ops.shape(mask)[-1])
     pairs = mask[:, None, :] if len(mask.shape) == 2 else mask
-    positions = ops.arange(ops.shape(pairs)[2])
-    off_diagonal = positions[:, None] != positions[None, :]  # [T, T]
+    if positions is not None:
+        queries = positions
+        pairs = pairs if len(mask.shape) == 2 else ops.take(pairs, positions, axis=1)
+    off_diagonal = queries[:, None] != keys[None, :]  # [Q, T]
     return ops.logical_and(off_diagonal[None], pairs)
 
 

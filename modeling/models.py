@@ -28,7 +28,8 @@ class LanguageModel(keras.Model):
 
     Call:
         inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}; for
-            a T-TA also, if wanted, "word_ids" [B, T] int32, see `TTAEncoder`.
+            a T-TA also, if wanted, "word_ids" [B, T] int32 and "wanted" [B, T] bool, see
+            `TTAEncoder`.
 
     Returns:
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
@@ -76,8 +77,8 @@ class LanguageModel(keras.Model):
     def encode(self, inputs, training=None):
         """The encoder's outputs alone: {"hidden_states", "embedding_output"}, each [B, T, D]."""
         # An encoder that has no use for them must not be handed them in silence.
-        words = {"word_ids": inputs["word_ids"]} if "word_ids" in inputs else {}
-        return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training, **words)
+        more = {name: inputs[name] for name in ("word_ids", "wanted") if name in inputs}
+        return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training, **more)
 
     def log_probabilities(self, inputs, targets, wanted=None, training=None):
         """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32.

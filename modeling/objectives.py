@@ -116,8 +116,18 @@ class LanguageAutoencoding(Objective):
     def token_scores(self, model, inputs, pll_variant="original", wanted=None):
         """As `Objective.token_scores`, each variant in one pass."""
         self.check_variant(pll_variant)
-        inputs = self.seen(inputs, pll_variant)
+        inputs = self._asked(inputs, pll_variant, wanted)
         return model.log_probabilities(inputs, inputs["input_ids"], wanted, training=False)
+
+    def token_states(self, model, inputs, pll_variant="original", wanted=None):
+        """As `Objective.token_states`; 0 where no sentence wants the position's."""
+        self.check_variant(pll_variant)
+        inputs = self._asked(inputs, pll_variant, wanted)
+        return model.encode(inputs, training=False)["hidden_states"]
+
+    def _asked(self, inputs, pll_variant, wanted):
+        inputs = self.seen(inputs, pll_variant)
+        return inputs if wanted is None else inputs | {"wanted": wanted}
 
     def seen(self, inputs, pll_variant="original"):
         """As `Objective.seen`; "word_ids", too, where by these the encoder knows the variant."""

@@ -120,6 +120,34 @@ def test_encoders_that_have_no_use_for_word_ids_do_not_take_them(model_type):
         tiny_model(model_type=model_type)(batch([3]) | {"word_ids": np.zeros((1, 3), np.int32)})
 
 
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("kind", ["inner", "scattered", "nothing"])
+def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch, kind, words):
+    model, inputs, asked = tiny_model(num_hidden_layers=3), batch([7, 3, 2]), []
+    if words:
+        inputs |= {"word_ids": np.tile(np.arange(7, dtype=np.int32) // 2, (3, 1))}
+    for block in model.encoder.blocks:
+        feed_forward = block.feed_forward
+
+        def counted(x, call=feed_forward.call, **more):
+            asked.append(x.shape[1])
+            return call(x, **more)
+
+        monkeypatch.setattr(feed_forward, "call", counted)
+    expected = np.asarray(model.encode(inputs)["hidden_states"])
+    asked.clear()
+    wanted = {
+        "inner": inputs["padding_mask"] & (np.arange(7) > 0) & (np.arange(7) < 6),
+        "scattered": np.random.default_rng(2).random((3, 7)) < 0.2,
+        "nothing": np.zeros((3, 7), bool),
+    }[kind]
+    found = np.asarray(model.encode(inputs | {"wanted": wanted})["hidden_states"])
+    columns = wanted.any(axis=0)
+    assert 0 < columns.sum() < 7 or kind == "nothing"
+    np.testing.assert_allclose(found, np.where(columns[:, None], expected, 0.0), atol=1e-6)
+    assert asked == [columns.sum()] * 3
+
+
 def test_encoder_with_word_ids_equals_the_plain_equations():
     model, lengths = tiny_model(num_hidden_layers=3), [17, 7, 2, 1]
     inputs = batch(lengths)

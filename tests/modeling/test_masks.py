@@ -32,6 +32,15 @@ def test_padding_between_real_tokens_is_hidden_too():
     assert found.tolist() == [[[False, False, True], [True, False, True], [True, False, False]]]
 
 
+def test_the_rows_of_a_mask_are_of_the_positions_that_ask():
+    padding_mask = np.arange(7) < np.array([7, 3, 0])[:, None]
+    positions = np.array([1, 2, 5], np.int32)
+    whole = np.asarray(masks.diagonal_mask(padding_mask))
+    for mask in (padding_mask, np.broadcast_to(padding_mask[:, None], (3, 7, 7))):
+        found = np.asarray(masks.diagonal_mask(mask, positions))
+        np.testing.assert_array_equal(found, whole[:, positions])
+
+
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_within_a_word_no_later_piece_is_seen(length):
     words = np.random.default_rng(length).integers(0, 2, (3, length)).cumsum(axis=1)
