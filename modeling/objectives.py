@@ -73,14 +73,14 @@ class Objective:
             [B, T, D].
         """
         self.check_variant(pll_variant)
-        return model.encode(self.seen(inputs, pll_variant), training=False)["hidden_states"]
+        return model.encode(self.seen(inputs, pll_variant, wanted), training=False)["hidden_states"]
 
     def takes_one_pass(self, pll_variant="original"):
         """Whether all tokens of a sentence are scored in one pass of the model."""
         return True
 
-    def seen(self, inputs, pll_variant="original"):
-        """Those of the `inputs` of `token_scores` that the encoder takes."""
+    def seen(self, inputs, pll_variant="original", wanted=None):
+        """What the encoder takes of the arguments of `token_scores`."""
         return {name: inputs[name] for name in ("input_ids", "padding_mask")}
 
     def check_variant(self, pll_variant):
@@ -116,23 +116,17 @@ class LanguageAutoencoding(Objective):
     def token_scores(self, model, inputs, pll_variant="original", wanted=None):
         """As `Objective.token_scores`, each variant in one pass."""
         self.check_variant(pll_variant)
-        inputs = self._asked(inputs, pll_variant, wanted)
+        inputs = self.seen(inputs, pll_variant, wanted)
         return model.log_probabilities(inputs, inputs["input_ids"], wanted, training=False)
 
-    def token_states(self, model, inputs, pll_variant="original", wanted=None):
-        """As `Objective.token_states`; 0 where no sentence wants the position's."""
-        self.check_variant(pll_variant)
-        inputs = self._asked(inputs, pll_variant, wanted)
-        return model.encode(inputs, training=False)["hidden_states"]
+    def seen(self, inputs, pll_variant="original", wanted=None):
+        """As `Objective.seen`; "word_ids", too, where by these the encoder knows the variant.
 
-    def _asked(self, inputs, pll_variant, wanted):
-        inputs = self.seen(inputs, pll_variant)
-        return inputs if wanted is None else inputs | {"wanted": wanted}
-
-    def seen(self, inputs, pll_variant="original"):
-        """As `Objective.seen`; "word_ids", too, where by these the encoder knows the variant."""
+        And "wanted", for its encoder leaves out positions that no sentence asks for.
+        """
         words = {"word_ids": inputs["word_ids"]} if pll_variant == "within_word_l2r" else {}
-        return super().seen(inputs) | words
+        asked = {} if wanted is None else {"wanted": wanted}
+        return super().seen(inputs) | words | asked
 
 
 class MaskedLanguageModeling(Objective):

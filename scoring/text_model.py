@@ -27,7 +27,7 @@ BLOCK_TEXTS = 20_000
 # others busy. (Not where scores take many passes: those overlap by themselves, and lose by it.)
 BATCHES_AT_ONCE = 2
 
-
+# The work of scoring, see `TextModel._function`.
 SCORES = ("scores",)
 
 # Representation -> the output that it takes, and where in a sentence it takes it.

@@ -292,3 +292,21 @@ def test_every_objective_goes_with_an_encoder():
     assert {objective.model_type for objective in OBJECTIVES.values()} == {"tta", "bilm", "unilm"}
     with pytest.raises(InputError, match="model_type must be one of tta, bilm, unilm, not 'x'"):
         objective_of("x")
+
+
+@pytest.mark.parametrize("what", ["token_scores", "token_states"])
+def test_a_tta_computes_no_query_at_a_position_that_nobody_wants(monkeypatch, what):
+    model, inputs, asked = tiny_model(), batch([7, 3]), []
+    feed_forward = model.encoder.blocks[0].feed_forward
+
+    def counted(x, call=feed_forward.call, **more):
+        asked.append(x.shape[1])
+        return call(x, **more)
+
+    monkeypatch.setattr(feed_forward, "call", counted)
+    wanted = np.zeros((2, 7), bool)
+    wanted[:, 1:6] = True
+    function = getattr(objective_of("tta"), what)
+    expected, found = (np.asarray(function(model, inputs, wanted=w)) for w in (None, wanted))
+    np.testing.assert_allclose(found[:, 1:6], expected[:, 1:6], atol=1e-5)
+    assert asked == [7, 5]

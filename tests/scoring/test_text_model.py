@@ -218,17 +218,6 @@ def test_blocks_are_scored_as_lists_are(lm):
             np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
 
 
-def test_what_is_left_of_many_blocks_has_few_shapes_and_a_short_list_one_batch(directory):
-    lm = tta.load(directory, batch_tokens=64)
-    shapes = set()
-    for size in range(17, 60):
-        batches = lm._batches(["the cat"] * size, 0, {"text"})
-        shapes |= {batch.input_ids.shape for batch in batches}
-        assert [index for batch in batches for index in batch.text_index] == list(range(size))
-    assert shapes == {(rows, 4) for rows in (16, 8, 4, 2, 1)}
-    assert len(lm._batches(["the cat"] * 13, 0, {"text"})) == 1
-
-
 def test_shares_of_a_block_are_its_batches_tokens(directory):
     lm = tta.load(directory, batch_tokens=1)  # a batch a sentence
     shares = []
