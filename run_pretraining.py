@@ -191,7 +191,7 @@ def make_trainer(info, vocabulary, output_dir):
             FLAGS.config_file,
         )
     config = config.replace(do_lower_case=info["lower_case"])
-    for name in ("log_normalizer_weight", "decorrelation_weight"):
+    for name in ("log_normalizer_weight", "decorrelation_weight", "contrast_weight"):
         if FLAGS[name].value is not None:
             config = config.replace(**{name: FLAGS[name].value})
     if FLAGS.dropout is not None:

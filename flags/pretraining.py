@@ -92,6 +92,14 @@ def define():
         "with few of them, means of outputs tell sentences apart better. Default: the config's.",
         lower_bound=0.0,
     )
+    flags.DEFINE_float(
+        "contrast_weight",
+        None,
+        "Weight in the loss of how badly one half of a sentence's last outputs finds the other "
+        "half in a batch: their means tell sentences apart much better, token scores get a little "
+        "worse. 0.3 is usual. Default: the config's.",
+        lower_bound=0.0,
+    )
     flags.DEFINE_integer(
         "num_sampled_pieces",
         0,

@@ -53,6 +53,8 @@ class ModelConfig:
             scores need no sum over the vocabulary.
         decorrelation_weight: how much training kept the last layer's outputs uncorrelated, which
             makes their means tell sentences apart.
+        contrast_weight: how much training made the last layer's outputs of a sentence alike, and
+            unlike those of other sentences.
         do_lower_case: whether the tokenizer lower-cases and strips accents.
 
     Raises:
@@ -74,6 +76,7 @@ class ModelConfig:
     model_type: str = "tta"
     log_normalizer_weight: float = 0.0
     decorrelation_weight: float = 0.0
+    contrast_weight: float = 0.0
     do_lower_case: bool = True
 
     def __post_init__(self):
@@ -87,7 +90,7 @@ class ModelConfig:
         for name in ("initializer_range", "layer_norm_eps"):
             value = getattr(self, name)
             _require(0.0 < value < float("inf"), f"{name} must be positive", value)
-        for name in ("log_normalizer_weight", "decorrelation_weight"):
+        for name in ("log_normalizer_weight", "decorrelation_weight", "contrast_weight"):
             value = getattr(self, name)
             _require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
         _require(

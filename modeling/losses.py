@@ -13,6 +13,10 @@ from keras import ops
 # (benchmarks/training_step.py, docs/performance.md).
 NUM_PARTS = 8
 
+# Cosines lie within [-1, 1]: divided by it, a softmax over a hundred sentences can be sure. What
+# other values gave is in docs/training.md.
+CONTRAST_TEMPERATURE = 0.1
+
 
 def tied_log_probabilities(features, table, bias, targets):
     """log softmax(features table^T + bias) at the targets.
@@ -133,16 +137,51 @@ def decorrelation(vectors, weights):
     second moments C = sum(w v v^T) / sum(w).
 
     Args:
-        vectors: [M, D] float.
-        weights: [M] float32; take no gradient.
+        vectors: [..., D] float.
+        weights: [...] float32; take no gradient.
 
     Returns:
         [] float32.
     """
-    vectors = ops.cast(vectors, "float32")
+    vectors = ops.reshape(ops.cast(vectors, "float32"), (-1, vectors.shape[-1]))
+    weights = ops.reshape(weights, (-1,))
     shares = weights / ops.maximum(ops.sum(weights), 1e-12)
     moments = ops.matmul(ops.transpose(vectors), shares[:, None] * vectors)  # [D, D]
     return ops.sum(ops.square(moments - ops.eye(moments.shape[0]))) / moments.shape[0]
+
+
+def contrast(vectors, weights):
+    """How badly one half of a sentence finds its other half among those of the batch.
+
+    The halves are the tokens up to half of the sentence's weight and those after it; a half's
+    vector is the weighted mean. Of each half the loss is -log softmax of its cosine with the
+    sentence's other half, over those with the other half of every sentence, all divided by
+    `CONTRAST_TEMPERATURE` (InfoNCE; van den Oord et al., 2018, arXiv:1807.03748). Sentences with a
+    half without weight take no part.
+
+    Args:
+        vectors: [B, T, D] float.
+        weights: [B, T] float32; take no gradient.
+
+    Returns:
+        [] float32, natural log, the mean over halves; 0 without a sentence that takes part.
+    """
+    vectors = ops.cast(vectors, "float32")
+    so_far, of_all = ops.cumsum(weights, axis=1), ops.sum(weights, axis=1, keepdims=True)
+    is_first = ops.cast(so_far <= of_all / 2, "float32")  # [B, T]
+    halves = [weights * is_first, weights * (1.0 - is_first)]
+    takes_part = ops.logical_and(*(ops.sum(half, axis=1) > 0 for half in halves))  # [B]
+    # (A sum has the direction of the mean, and cosines ask for nothing else.)
+    first, second = (
+        ops.normalize(ops.sum(half[:, :, None] * vectors, axis=1), axis=-1, order=2)
+        for half in halves
+    )
+    logits = ops.matmul(first, ops.transpose(second)) / CONTRAST_TEMPERATURE  # [B, B]
+    both = ops.logical_and(takes_part[:, None], takes_part[None, :])
+    logits = ops.where(both, logits, -1e9)
+    losses = (ops.logsumexp(logits, axis=0) + ops.logsumexp(logits, axis=1)) / 2
+    losses = ops.where(takes_part, losses - ops.diagonal(logits), 0.0)
+    return ops.sum(losses) / ops.maximum(ops.sum(ops.cast(takes_part, "float32")), 1.0)
 
 
 def _logits(features, table, bias):

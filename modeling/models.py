@@ -11,7 +11,7 @@ from tta.errors import InputError
 from tta.modeling.config import ModelConfig
 from tta.modeling.encoders import ENCODERS
 from tta.modeling.heads import NORMALIZERS, TiedSoftmaxHead
-from tta.modeling.losses import decorrelation
+from tta.modeling.losses import contrast, decorrelation
 from tta.modeling.masks import inner_weights
 
 
@@ -99,19 +99,20 @@ class LanguageModel(keras.Model):
         """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: [].
 
         The config's `log_normalizer_weight` adds what keeps the log-normalizer near 0, its
-        `decorrelation_weight` what keeps the outputs at the targets, boundary tokens left out,
-        uncorrelated (in a batch; of several replicas, in each one's).
+        `decorrelation_weight` what keeps the outputs uncorrelated, its `contrast_weight` what makes
+        those of a sentence alike and unlike other sentences'. The last two are of the outputs at
+        the targets, boundary tokens left out (in a batch; of several replicas, in each one's).
         """
         hidden_states = self.encode(inputs, training=training)["hidden_states"]
         loss = self.head.cross_entropy(
             hidden_states, self.token_table, targets, weights, self.config.log_normalizer_weight
         )
+        count, inner = ops.sum(weights), weights * inner_weights(inputs["padding_mask"])
         if self.config.decorrelation_weight:
-            inner = weights * inner_weights(inputs["padding_mask"])
-            distance = decorrelation(
-                ops.reshape(hidden_states, (-1, self.config.hidden_size)), ops.reshape(inner, (-1,))
-            )
-            loss += self.config.decorrelation_weight * ops.sum(weights) * distance
+            distance = decorrelation(hidden_states, inner)
+            loss += self.config.decorrelation_weight * count * distance
+        if self.config.contrast_weight:
+            loss += self.config.contrast_weight * count * contrast(hidden_states, inner)
         return loss
 
     def normalize_by(self, normalizer):

@@ -35,6 +35,7 @@ BAD_VALUES = [
     ("model_type", None, "model_type must be of type str, not None"),
     ("log_normalizer_weight", -0.1, "log_normalizer_weight must be 0 or more, not -0.1"),
     ("decorrelation_weight", float("nan"), "decorrelation_weight must be 0 or more, not nan"),
+    ("contrast_weight", -1.0, "contrast_weight must be 0 or more, not -1.0"),
     ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
     # Refused by arithmetic, before anything is allocated.
     ("vocab_size", 10**12, "a model has at most 10,000,000,000 parameters, not 16,"),

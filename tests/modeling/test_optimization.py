@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import batch, randomize, tiny_model
+from tta.modeling.losses import contrast, decorrelation
 from tta.modeling.optimization import OPTIMIZERS, BertAdamW, Muon, WarmupLinearDecay
 
 # The rate and everything else as BERT has it; weights and gradients of a usual size.
@@ -222,20 +223,19 @@ def test_configs_round_trip():
     assert vars(WarmupLinearDecay.from_config(schedule.get_config())) == vars(schedule)
 
 
+@pytest.mark.parametrize("distance", [decorrelation, contrast])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_a_decorrelation_weight_counts_targets_inside_the_sentence_alone(weight):
+def test_weights_of_the_outputs_count_targets_inside_the_sentence_alone(distance, weight):
     model, inputs = tiny_model(), batch([7, 5, 3])
     targets, weights = inputs["input_ids"], 0.1 * inputs["padding_mask"].astype(np.float32)
     weights[0, 2] = 0.0
     plain = model.cross_entropy(inputs, targets, weights)
     outputs = np.asarray(model.encode(inputs)["hidden_states"])
-    inner = np.zeros(weights.shape, bool)
+    inner = np.zeros(weights.shape, np.float32)
     for row, length in enumerate([7, 5, 3]):
-        inner[row, 1 : length - 1] = True
-    inner[0, 2] = False
-    chosen = outputs[inner]
-    moments = chosen.T @ chosen / len(chosen)
-    distance = np.square(moments - np.eye(len(moments))).sum() / len(moments)
-    model.config = model.config.replace(decorrelation_weight=weight)
+        inner[row, 1 : length - 1] = 0.1
+    inner[0, 2] = 0.0
+    model.config = model.config.replace(**{f"{distance.__name__}_weight": weight})
     found = model.cross_entropy(inputs, targets, weights)
-    np.testing.assert_allclose(found, plain + weight * weights.sum() * distance, rtol=1e-4)
+    expected = plain + weight * weights.sum() * distance(outputs, inner)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
