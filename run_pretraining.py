@@ -272,14 +272,27 @@ def make_sampler(vocabulary, batches):
 
 
 def start_from(directory, model, vocabulary):
-    """Gives the model the weights of a model directory with the same vocabulary."""
-    from tta.modeling.model_directory import VOCABULARY, WEIGHTS
-    from tta.modeling.weights import load_weights
+    """Gives the model the weights of a model directory, of its size and vocabulary or made so."""
+    from tta.modeling.growth import grow
+    from tta.modeling.model_directory import VOCABULARY, load_model
 
     theirs = Vocabulary.from_file(directory / VOCABULARY)
+    trained = load_model(directory)
+    if trained.config.vocab_size != len(theirs):
+        raise InputError(
+            f"the vocabulary has {len(theirs)} pieces, the model {trained.config.vocab_size}",
+            theirs.path,
+        )
+    origins = None
     if theirs.sha256 != vocabulary.sha256:
-        raise InputError(f"not the vocabulary that {FLAGS.input_dir} was written with", theirs.path)
-    load_weights(model, directory / WEIGHTS)
+        origins = vocabulary.origins(theirs)
+        known = sum(token in theirs for token in vocabulary.tokens)
+        print(
+            f"{known:,} of the {len(vocabulary):,} pieces are in {theirs.path}, the others start "
+            "as the mean of theirs",
+            file=sys.stderr,
+        )
+    grow(model, trained, directory, origins, FLAGS.seed)
 
 
 def readme(info, trainer):

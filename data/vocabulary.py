@@ -109,6 +109,35 @@ class Vocabulary:
         lacks = "; ".join(f"as {family}'s it lacks {' '.join(m)}" for family, m in missing.items())
         raise InputError(f"special tokens are missing: {lacks}", self.path)
 
+    def origins(self, other):
+        """What each piece is made of in another vocabulary.
+
+        Args:
+            other: `Vocabulary`.
+
+        Returns:
+            list of tuples of the other's ids, one tuple a piece: the special token of the same
+            part, the piece itself where the other has it, or the longest pieces from its left that
+            make it up; else the unknown token.
+        """
+        parts = dict(zip(self._special_ids, other._special_ids, strict=True))
+        return [
+            (parts[number],) if number in parts else other._longest_pieces(token)
+            for number, token in enumerate(self.tokens)
+        ]
+
+    def _longest_pieces(self, piece):
+        """Ids of the pieces that WordPiece makes of one, which may start inside a word."""
+        ids = []
+        while piece not in self.ids:
+            lengths = range(len(piece), 0, -1)
+            longest = next((n for n in lengths if piece[:n] in self.ids), 0)
+            if longest <= piece.startswith("##") * 2:
+                return (self.unk_id,)
+            ids.append(self.ids[piece[:longest]])
+            piece = "##" + piece[longest:]
+        return (*ids, self.ids[piece])
+
     @cached_property
     def continues_word(self):
         """[len] bool array: whether a piece goes on with the word of the one before it."""

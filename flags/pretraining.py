@@ -22,8 +22,10 @@ def define():
     flags.DEFINE_string(
         "init_checkpoint",
         None,
-        "Model directory whose weights the run starts from, with the same vocabulary and sizes; "
-        "to go on with text of your own, for example. Default: random weights.",
+        "Model directory whose weights the run starts from; to go on with text of your own, for "
+        "example. A smaller model grows: sizes by whole factors, heads by their number. Pieces "
+        "that its vocabulary lacks start as the mean of what it makes of them. Default: random "
+        "weights.",
     )
     flags.DEFINE_enum(
         "objective",

@@ -16,9 +16,11 @@ import h5py
 import numpy as np
 import pytest
 
-from tests.modeling.tiny import tiny_config
+from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_dataset
 from tta.atomic import locked_folder
+from tta.data.vocabulary import Vocabulary
+from tta.modeling.model_directory import save_model
 
 ROOT = Path(__file__).resolve().parent.parent
 NUM_STEPS = 120
@@ -223,6 +225,10 @@ def refusals(folder):
     shard.write_bytes(content)
     (folder / "other").mkdir()
     (folder / "other" / "vocab.txt").write_text((folder / "other_vocab.txt").read_text())
+    save_model(tiny_model(num_hidden_layers=1), folder / "other", "")
+    wide = {"num_hidden_layers": 1, "hidden_size": 30, "intermediate_size": 34}
+    tiny_config(**wide, num_attention_heads=6).to_json(folder / "wide.json")
+    tiny_config(**wide).to_json(folder / "wide_heads.json")
     (folder / "not_flags").mkdir()
     (folder / "not_flags" / "run.json").write_text("[1]")
 
@@ -237,6 +243,7 @@ def refusals(folder):
         } | more
         return [f"--{name}={value}" for name, value in values.items()]
 
+    unchanged = {"learning_rate": 0.0, "num_train_steps": 1, "num_warmup_steps": 0}
     cases = {
         "no data": flags(folder / "none"),
         "cut": flags(folder / "cut"),
@@ -255,14 +262,18 @@ def refusals(folder):
         "other config": flags(config="dropout.json"),
         "not flags": flags(output_dir=folder / "not_flags"),
         "objective": flags(output_dir=folder / "mlm", objective="mlm"),
-        "init": flags(
-            output_dir=folder / "from_model",
-            init_checkpoint=output,
-            learning_rate=0.0,
-            num_train_steps=1,
-            num_warmup_steps=0,
+        "init": flags(output_dir=folder / "from_model", init_checkpoint=output, **unchanged),
+        "init vocabulary": flags(
+            output_dir=folder / "from_other", init_checkpoint=folder / "other", **unchanged
         ),
-        "init vocabulary": flags(output_dir=folder / "no_init", init_checkpoint=folder / "other"),
+        "init larger": flags(
+            config="wide.json", output_dir=folder / "grown", init_checkpoint=folder / "other"
+        ),
+        "init heads": flags(
+            config="wide_heads.json",
+            output_dir=folder / "no_init",
+            init_checkpoint=folder / "other",
+        ),
         "init nowhere": flags(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
     }
     (folder / "busy").mkdir()
@@ -299,7 +310,9 @@ def refusals(folder):
         ("other config", "config.json: this run began with another config than "),
         ("not flags", "run.json: not the flags of a run"),
         ("init", "done"),
-        ("init vocabulary", "other/vocab.txt: not the vocabulary that "),
+        ("init vocabulary", "done"),
+        ("init larger", "done"),
+        ("init heads", "other: heads of size 5 cannot become heads of size 10"),
         ("init nowhere", "none/vocab.txt: "),
     ],
 )
@@ -328,6 +341,17 @@ def test_a_run_may_start_from_a_trained_model(refusals, folder):
             np.testing.assert_allclose(after[name], before[name], atol=0.01, err_msg=name)
         else:
             np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+
+
+def test_a_run_may_start_from_a_model_of_another_vocabulary(refusals, folder):
+    before, after = (
+        weights(folder / name / "model.weights.h5")["encoder/embeddings/token_table"]
+        for name in ("other", "from_other")
+    )
+    vocabulary = Vocabulary.from_file(folder / "data" / "vocab.txt")
+    expected = before.copy()
+    expected[vocabulary.ids["r"]] = before[vocabulary.unk_id]  # Nothing there makes up an "r".
+    np.testing.assert_array_equal(after, expected)
 
 
 def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):

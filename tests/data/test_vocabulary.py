@@ -81,3 +81,25 @@ def test_save_refuses_to_overwrite(tmp_path):
     assert path.read_text() == "mine"
     vocabulary.save(path, overwrite=True)
     assert Vocabulary.from_file(path) == vocabulary
+
+
+def test_origins_are_the_piece_itself_or_the_longest_pieces_that_make_it_up():
+    bert = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    other = Vocabulary([*bert, "a", "##a", "ab", "##b", "##bc", "c", "##"])
+    ours = Vocabulary([*TTA_SPECIALS, "c", "##bc", "abbc", "##ab", "aca", "##", "[CLS]", "bc"])
+    names = [[other.tokens[number] for number in ids] for ids in ours.origins(other)]
+    assert names == [
+        ["[PAD]"],
+        ["[SEP]"],
+        ["[UNK]"],
+        ["[CLS]"],
+        ["[MASK]"],
+        ["c"],
+        ["##bc"],
+        ["ab", "##bc"],
+        ["##a", "##b"],
+        ["[UNK]"],  # No "##c".
+        ["##"],
+        ["[CLS]"],
+        ["[UNK]"],  # No "b", and "##bc" is inside a word.
+    ]
