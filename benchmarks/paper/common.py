@@ -62,6 +62,7 @@ SCORERS = (
     Entry("uniLM", "unilm", representations=("context", "embed", "eos")),
     Entry("biLM", "bilm"),
     Entry("T-TA", "tta"),
+    Entry("T-TA base", "base"),
 )
 ENCODERS = (
     Entry("GloVe", "glove", representations=("embed",)),
@@ -84,6 +85,7 @@ def define_flags():
     )
     for name, default in {
         "tta": BUILT_IN_NAME,
+        "base": "base",
         "bilm": "bilm-small",
         "unilm": "unilm-small",
         "bert": None,
