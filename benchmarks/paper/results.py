@@ -98,7 +98,7 @@ def results(tables):
 
 
 def side_by_side(tables):
-    """README's table, as Markdown."""
+    """README's table, as Markdown; models that were not there have no row."""
     lines = ["| | " + " | ".join(heading for heading, *_ in SIDE_BY_SIDE) + " |"]
     lines.append("|---|" + "---:|" * len(SIDE_BY_SIDE))
     for shown, name, vectors in MODELS:
@@ -106,7 +106,8 @@ def side_by_side(tables):
         for _, table, column, row, digits in SIDE_BY_SIDE:
             rows = tables[table].rows if tables[table] else {}
             cells.append(common.number(rows.get(row.format(name, vectors), {}).get(column), digits))
-        lines.append(f"| {shown} | " + " | ".join(cells) + " |")
+        if set(cells) != {common.number(None)}:
+            lines.append(f"| {shown} | " + " | ".join(cells) + " |")
     used = {tables[name] and tables[name].command for _, name, *_ in SIDE_BY_SIDE}
     limited = [f"`{command}`" for command in sorted(filter(None, used)) if "--limit" in command]
     if limited:
