@@ -144,6 +144,7 @@ def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
     assert "| T-TA | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
     assert "| first pass | 25.00 | 25.00 |" in table
     assert "old" not in table
+    assert "T-TA base" not in table  # It was not there.
     assert "sample" not in table
     document = (tmp_path / "out.md").read_text()
     assert "## Table 1: speech recognition, WER %" in document
