@@ -1,4 +1,4 @@
-"""The models in the repository: each loads, knows a sentence from its words, and can be made anew."""
+"""The models in the repository: they load, know sentences from words, and can be made anew."""
 
 import re
 import subprocess
