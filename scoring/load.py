@@ -29,6 +29,8 @@ OPTIONS = (
 
 BUILT_IN_NAME = "small"
 PRETRAINED = Path(tta.__file__).resolve().parent.parent / "pretrained"  # in a checkout
+# An installed package has no checkout around it, but whoever calls it may stand in one.
+PRETRAINED_HERE = Path("pretrained")
 
 
 def load_scorer(model=None, **options):
@@ -36,8 +38,8 @@ def load_scorer(model=None, **options):
 
     Args:
         model: None or "small", the built-in model; a model directory; the name of a folder in the
-            checkout's `pretrained/`; or "kind:path", the kind one of `KINDS`. A directory that
-            exists wins over a name.
+            checkout's `pretrained/`, or the working directory's; or "kind:path", the kind one of
+            `KINDS`. A directory that exists wins over a name.
         **options: of the kind's class; those of `OPTIONS` that it does not take are left out.
 
     Returns:
@@ -83,8 +85,12 @@ def _find_directory(model):
         return model
     if model == BUILT_IN_NAME:
         return None
-    trained = sorted(path.parent.name for path in PRETRAINED.glob("*/config.json"))
+    trained = {
+        path.parent.name: path.parent
+        for folder in (PRETRAINED_HERE, PRETRAINED)
+        for path in folder.glob("*/config.json")
+    }
     if model in trained:
-        return PRETRAINED / model
-    names = ", ".join([BUILT_IN_NAME, *trained])
+        return trained[model]
+    names = ", ".join([BUILT_IN_NAME, *sorted(trained)])
     raise InputError(f"no such model directory, nor a model of that name ({names})", model)

@@ -49,6 +49,12 @@ def test_a_trained_model_by_its_name(seen, tmp_path):
     assert seen == [(tmp_path / "pretrained/bilm-small", {})]
 
 
+def test_a_trained_model_of_the_checkout_that_an_installed_package_is_called_in(seen, monkeypatch):
+    monkeypatch.setattr(load, "PRETRAINED", Path("nowhere"))
+    tta.load("bilm-small")
+    assert seen == [(Path("pretrained/bilm-small"), {})]
+
+
 @pytest.mark.parametrize("name", ["small", "bilm-small", "toy:path", "a/model", "other:kind"])
 def test_a_directory_wins_over_a_name(seen, tmp_path, name):
     (tmp_path / name).mkdir(parents=True)
