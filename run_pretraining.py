@@ -229,12 +229,14 @@ def make_trainer(info, vocabulary, output_dir):
                 # It was free until now; training would be long in moving it by small steps.
                 few = epoch_batches(0).take(CENTERING_BATCHES)
                 model.shift_log_normalizer(-mean_log_normalizer(model, few))
+        products = {"product_dtype": FLAGS.mixed_precision} if FLAGS.optimizer == "muon" else {}
         optimizer = OPTIMIZERS[FLAGS.optimizer](
             WarmupLinearDecay(FLAGS.learning_rate, FLAGS.num_warmup_steps, FLAGS.num_train_steps),
             FLAGS.adam_beta_1,
             FLAGS.adam_beta_2,
             weight_decay=FLAGS.weight_decay,
             global_clipnorm=FLAGS.clip_norm,
+            **products,
         )
     return Trainer(
         model,

@@ -119,8 +119,9 @@ class Muon(_TakesSums, keras.optimizers.Muon):
 
     Muon (Jordan et al., 2024; scaled to Adam's rates as in Liu et al., 2025, arXiv:2502.16982)
     moves a matrix by its momentum with all singular values brought to about 1, so that rare
-    directions learn as fast as common ones. Keras's own, with products in bfloat16 as its authors
-    have them: in float32 they cost a fifth of a training step on a CPU.
+    directions learn as fast as common ones. Keras's own, with products of a type that one chooses:
+    its authors have bfloat16, which is faster than float32 on a CPU that has such products, and
+    several times slower on one that has not (docs/training.md).
 
     Under a `tf.distribute.Strategy` it takes gradients that are summed over the replicas.
 
@@ -128,6 +129,7 @@ class Muon(_TakesSums, keras.optimizers.Muon):
         learning_rate: a float or a schedule, for both.
         beta_1, beta_2: Adam's.
         weight_decay, global_clipnorm: as `BertAdamW`.
+        product_dtype: "float32" or "bfloat16", of the products that even out the singular values.
         **kwargs: as `keras.optimizers.Muon` has them.
     """
 
@@ -138,6 +140,7 @@ class Muon(_TakesSums, keras.optimizers.Muon):
         beta_2=0.999,
         weight_decay=0.01,
         global_clipnorm=1.0,
+        product_dtype="float32",
         name="muon",
         **kwargs,
     ):
@@ -154,18 +157,22 @@ class Muon(_TakesSums, keras.optimizers.Muon):
             }
             | kwargs,
         )
+        self.product_dtype = product_dtype
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
 
     def zeropower_via_newtonschulz5(self, x, steps):
         """[R, C] float32 -> [R, C] float32: its singular values brought near 1."""
         wide = x.shape[0] <= x.shape[1]
         x = x / (ops.norm(x) + 1e-7)
-        x = ops.cast(x if wide else ops.transpose(x), "bfloat16")
+        x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
         for _ in range(steps):
             gram = ops.matmul(x, ops.transpose(x))
             gram = self.muon_b * gram + self.muon_c * ops.matmul(gram, gram)
             x = self.muon_a * x + ops.matmul(gram, x)
         return ops.cast(x if wide else ops.transpose(x), "float32")
+
+    def get_config(self):
+        return super().get_config() | {"product_dtype": self.product_dtype}
 
 
 OPTIMIZERS = {"adamw": BertAdamW, "muon": Muon}

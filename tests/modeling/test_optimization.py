@@ -152,11 +152,14 @@ def test_a_log_normalizer_weight_keeps_the_log_normalizer_at_zero(weight):
 
 
 @pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
-def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(shape):
+@pytest.mark.parametrize(("product_dtype", "error"), [("float32", 1e-5), ("bfloat16", 0.05)])
+def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(
+    shape, product_dtype, error
+):
     rng = np.random.default_rng(2)
     value = rng.normal(size=shape)
     weight = keras.Variable(value.astype(np.float32), name="kernel")
-    optimizer = Muon(RATE, weight_decay=DECAY, global_clipnorm=None)
+    optimizer = Muon(RATE, weight_decay=DECAY, global_clipnorm=None, product_dtype=product_dtype)
     momentum = np.zeros(shape)
     for _ in range(3):
         gradient = rng.normal(size=shape)
@@ -164,8 +167,8 @@ def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(shape
         momentum = 0.95 * momentum + gradient
         update = polar_factor_by_newton_schulz(gradient + 0.95 * momentum)
         value = value * (1 - RATE * DECAY) - RATE * 0.2 * np.sqrt(max(shape)) * update
-    # Products are in bfloat16: 8 bits. The step's own size is RATE.
-    np.testing.assert_allclose(np.asarray(weight), value, atol=3 * 0.05 * RATE)
+    # The step's own size is RATE.
+    np.testing.assert_allclose(np.asarray(weight), value, atol=3 * error * RATE)
 
 
 def polar_factor_by_newton_schulz(x):
@@ -215,7 +218,7 @@ def test_configs_round_trip():
     again = BertAdamW.from_config(optimizer.get_config())
     assert again.get_config() == optimizer.get_config()
     assert (again.beta_1, again.weight_decay, again.global_clipnorm) == (0.8, 0.02, 3.0)
-    muon = Muon(0.5, 0.8, 0.98, 0.02, 3.0, ns_steps=4)
+    muon = Muon(0.5, 0.8, 0.98, 0.02, 3.0, "bfloat16", ns_steps=4)
     again = Muon.from_config(muon.get_config())
     assert again.get_config() == muon.get_config()
     assert (again.adam_beta_1, again.adam_weight_decay, again.ns_steps) == (0.8, 0.02, 4)
