@@ -13,7 +13,8 @@ COMMANDS = ("run_pretraining", "run_rerank", "run_sts")
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 BEAM = ["apache-beam>=2.77,<3"]  # its protobuf is below 7: pip takes TensorFlow's with it
-TEST = ["pytest>=8", "hypothesis>=6.100", "jiwer>=3.1", "ruff>=0.12", *REPORT, *BEAM]
+TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "ruff>=0.12"]
+TEST += [*REPORT, *BEAM]
 # Hugging Face's BERT, which ours is compared with; without it those tests skip. (The registry's
 # torch brings CUDA along: install a CPU build before it where there is one.)
 TEST_BERT = ["torch>=2.4", "transformers>=5"]

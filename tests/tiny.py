@@ -18,9 +18,12 @@ CONFIG = ModelConfig(
 
 
 def make_model(config=CONFIG, dtype="float32", seed=0):
-    """A model whose every weight is random, biases and LayerNorms too."""
+    """A model whose every weight is random, biases and LayerNorms too; a seed has one model."""
+    import keras
+
     from tta.modeling.models import LanguageModel
 
+    keras.utils.set_random_seed(seed)
     model = LanguageModel(config, dtype=dtype)
     rng = np.random.default_rng(seed)
     for variable in model.named_weights().values():
