@@ -90,7 +90,7 @@ def test_empty_file_has_no_lines(tmp_path):
     [
         (b"good\n\nb\xffd\n", "a:3: expected UTF-8, got byte 0xff"),
         (lzma.compress(b"x\n" * 9999)[:-20], "a: broken or truncated archive"),
-        (gzip.compress(b"x\n" * 9999)[:-9], "a: broken or truncated archive"),
+        (gzip.compress(b"x\n" * 9999, mtime=0)[:-9], "a: broken or truncated archive"),
         (lzma.compress(os.urandom(9999).hex().encode())[:5000] * 2, "a: broken or truncated"),
     ],
 )
