@@ -52,13 +52,17 @@ def test_lines(tmp_path, data, lines, why):
     assert list(iter_lines(path)) == lines, why
 
 
+# Without the time in it, for it names a test case.
+CUT_GZIP = gzip.compress(b"a\n" * 999, mtime=0)[:-9]
+
+
 @pytest.mark.parametrize(
     ("data", "message", "why"),
     [
         (b"", "a.txt: the file is empty", "empty"),
         (b"good\nbad \xff\n", "a.txt:2: expected UTF-8, got byte 0xff", "not UTF-8"),
         (b"\xc3\n", "a.txt:1: expected UTF-8, got byte 0xc3", "character cut short"),
-        (gzip.compress(b"a\n" * 999)[:-9], "a.txt: broken or truncated archive", "cut gzip"),
+        (CUT_GZIP, "a.txt: broken or truncated archive", "cut gzip"),
         (lzma.compress(b"a\n" * 999)[:-9], "a.txt: broken or truncated archive", "cut xz"),
         (b"\x1f\x8bnonsense", "a.txt: broken or truncated archive", "no gzip after its magic"),
     ],
