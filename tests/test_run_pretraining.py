@@ -375,3 +375,43 @@ def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
         assert message in ended.stderr
         assert "Traceback" not in ended.stderr
     assert not (folder / "x").exists()
+
+
+# Prints what type the optimizer's products are of, and trains nothing.
+PRODUCTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from absl import flags
+from tta import run_pretraining
+from tta.modeling.optimization import OPTIMIZERS
+run_pretraining.command_flags.define()
+flags.FLAGS(["run_pretraining.py", *sys.argv[2:]])
+class Muon(OPTIMIZERS["muon"]):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        sys.exit(f"products in {self.product_dtype}")
+OPTIMIZERS["muon"] = Muon
+run_pretraining.main()
+"""
+
+
+def test_muon_multiplies_in_the_type_that_mixed_precision_names(folder):
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            PRODUCTS,
+            str(ROOT),
+            f"--input_dir={folder / 'data'}",
+            f"--config_file={folder / 'config.json'}",
+            f"--output_dir={folder / 'products'}",
+            "--optimizer=muon",
+            "--mixed_precision=bfloat16",
+            *FLAGS,
+        ],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert ended.stderr.strip().endswith("products in bfloat16")
