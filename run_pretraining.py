@@ -9,12 +9,12 @@ from absl import flags
 
 from tta import cli
 from tta.atomic import locked_folder
-from tta.data.files import open_output
-from tta.data.tfrecord import check_records, load_dataset_info, shard_paths
-from tta.data.vocabulary import Vocabulary
+from tta.data.records.tfrecord import check_records, load_dataset_info, shard_paths
+from tta.data.text.files import open_output
+from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import DamagedDataError, InputError
 from tta.flags import pretraining as command_flags
-from tta.modeling.cluster import is_chief
+from tta.modeling.training.cluster import is_chief
 
 FLAGS = flags.FLAGS
 
@@ -83,8 +83,8 @@ def pretrain(info, vocabulary, output_dir, chief=True):
 
 def write_model(info, vocabulary, trainer, output_dir):
     """Makes the output directory a model directory, and prints its name."""
-    from tta.modeling.model_directory import save_model
-    from tta.modeling.trainer import output_statistics
+    from tta.modeling.formats.model_directory import save_model
+    from tta.modeling.training.trainer import output_statistics
 
     batches = trainer.epoch_batches(0)
     statistics = output_statistics(trainer.model, batches, STANDARDIZING_BATCHES)
@@ -160,13 +160,13 @@ def make_trainer(info, vocabulary, output_dir):
     import keras
     import tensorflow as tf
 
-    from tta.data import pipeline
-    from tta.modeling.config import ModelConfig
-    from tta.modeling.distribution import check_same, make_strategy
-    from tta.modeling.models import LanguageModel
-    from tta.modeling.objectives import OBJECTIVES
-    from tta.modeling.optimization import OPTIMIZERS, WarmupLinearDecay
-    from tta.modeling.trainer import Trainer, TrainerConfig, mean_log_normalizer
+    from tta.data.records import pipeline
+    from tta.modeling.config.transformer import ModelConfig
+    from tta.modeling.models.language_model import LanguageModel
+    from tta.modeling.objectives.objectives import OBJECTIVES
+    from tta.modeling.training.distribution import check_same, make_strategy
+    from tta.modeling.training.optimizers import OPTIMIZERS, WarmupLinearDecay
+    from tta.modeling.training.trainer import Trainer, TrainerConfig, mean_log_normalizer
 
     if FLAGS.deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -259,8 +259,8 @@ def make_trainer(info, vocabulary, output_dir):
 
 def make_sampler(vocabulary, batches):
     """The `PieceSampler` that --num_sampled_pieces asks for, or None."""
-    from tta.modeling.sampled_softmax import PieceSampler
-    from tta.modeling.trainer import piece_counts
+    from tta.modeling.heads.sampled_softmax import PieceSampler
+    from tta.modeling.training.trainer import piece_counts
 
     size = FLAGS.num_sampled_pieces
     if not size:
@@ -275,8 +275,8 @@ def make_sampler(vocabulary, batches):
 
 def start_from(directory, model, vocabulary):
     """Gives the model the weights of a model directory, of its size and vocabulary or made so."""
-    from tta.modeling.growth import grow
-    from tta.modeling.model_directory import VOCABULARY, load_model
+    from tta.modeling.formats.growth import grow
+    from tta.modeling.formats.model_directory import VOCABULARY, load_model
 
     theirs = Vocabulary.from_file(directory / VOCABULARY)
     trained = load_model(directory)

@@ -13,7 +13,7 @@ FLAGS = flags.FLAGS
 
 
 def main():
-    from tta.scoring.rerank_files import RerankConfig, rerank_files
+    from tta.scoring.reranking.rerank import RerankConfig, rerank_files
 
     config = RerankConfig(
         **{field.name: FLAGS[field.name].value for field in dataclasses.fields(RerankConfig)}

@@ -13,7 +13,7 @@ FLAGS = flags.FLAGS
 
 
 def main():
-    from tta.scoring.sts_files import StsConfig, compare_files
+    from tta.scoring.similarity.sts import StsConfig, compare_files
 
     config = StsConfig(
         **{field.name: FLAGS[field.name].value for field in dataclasses.fields(StsConfig)}

@@ -35,7 +35,7 @@ flags.DEFINE_integer("seed", 0, "Of worker and moment.", lower_bound=0)
 
 def prepare(folder):
     """Writes the data set and the config of a small model."""
-    from tta.modeling.config import ModelConfig
+    from tta.modeling.config.transformer import ModelConfig
 
     text = f"--input_file={ROOT / 'examples/train.txt'}"
     vocab = f"--vocab_file={folder / 'vocab.txt'}"
@@ -133,7 +133,7 @@ def errors(folder, output):
 
 def weights(folder):
     """{name: array} of a model directory."""
-    from tta.modeling.model_directory import load_model
+    from tta.modeling.formats.model_directory import load_model
 
     return {n: np.asarray(v) for n, v in load_model(folder).named_weights().items()}
 

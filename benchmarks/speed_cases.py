@@ -11,11 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.timing import Case
-from tta.data.tokenizer import Tokenizer
-from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
-from tta.modeling.config import ModelConfig
-from tta.modeling.models import LanguageModel
-from tta.scoring.text_model import TextModel
+from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.models.language_model import LanguageModel
+from tta.scoring.scorers.text_model import TextModel
 
 VOCAB_SIZE = 29_530  # the paper's; its other sizes are ModelConfig's defaults
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
@@ -224,7 +224,7 @@ def _gpt2_small(list_size, words):
 
 def _kenlm(list_size, words):
     """A bigram model over the same words, its probabilities made up: lookups are what is timed."""
-    from tta.scoring.ngram_model import NgramModel
+    from tta.scoring.scorers.ngram_model import NgramModel
 
     pairs = np.random.default_rng(0).integers(len(TTA_SPECIALS), VOCAB_SIZE, (200_000, 2))
     pairs = sorted({(int(a), int(b)) for a, b in pairs})

@@ -26,9 +26,9 @@ def make_step(config, num_parts, batch):
     """A compiled training step whose loss is made in `num_parts` parts."""
     import tensorflow as tf
 
-    from tta.modeling import losses
-    from tta.modeling.models import LanguageModel
-    from tta.modeling.optimization import BertAdamW
+    from tta.modeling.heads.tied_softmax import cross_entropy as losses
+    from tta.modeling.models.language_model import LanguageModel
+    from tta.modeling.training.optimizers import BertAdamW
 
     model = LanguageModel(config, dtype="mixed_bfloat16")
     optimizer = BertAdamW(1e-4)
@@ -53,7 +53,7 @@ def main(_):
     import numpy as np
 
     import tta  # noqa: F401  (quiets TensorFlow)
-    from tta.modeling.config import ModelConfig
+    from tta.modeling.config.transformer import ModelConfig
 
     config = ModelConfig.from_json(FLAGS.config_file)
     ids = np.random.default_rng(0).integers(

@@ -11,19 +11,19 @@ from absl import flags
 
 from tta import cli
 from tta.data.run_create_tfrecords import summary
-from tta.data.vocabulary import Vocabulary
+from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.flags import beam_create_tfrecords as command_flags
 
 FLAGS = flags.FLAGS
 
 
 def main(arguments):
-    from tta.data.beam_common import find_files
+    from tta.data.corpus.beam_common import find_files
 
     paths = find_files(FLAGS.input_file)
     vocabulary = Vocabulary.from_file(FLAGS.vocab_file)
-    from tta.data.beam_prepare import create_tfrecords
-    from tta.data.prepare import Options
+    from tta.data.corpus.beam_prepare import create_tfrecords
+    from tta.data.corpus.prepare import Options
 
     start = time.monotonic()
     info = create_tfrecords(

@@ -7,8 +7,8 @@ import time
 from absl import flags
 
 from tta import cli
-from tta.data.text import expand_globs
-from tta.data.vocabulary import Vocabulary
+from tta.data.text.lines import expand_globs
+from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.flags import create_tfrecords as command_flags
 
 FLAGS = flags.FLAGS
@@ -17,7 +17,7 @@ FLAGS = flags.FLAGS
 def main():
     paths = expand_globs(FLAGS.input_file)
     vocabulary = Vocabulary.from_file(FLAGS.vocab_file)
-    from tta.data.prepare import Options, create_tfrecords
+    from tta.data.corpus.prepare import Options, create_tfrecords
 
     start = time.monotonic()
     info = create_tfrecords(

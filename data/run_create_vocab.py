@@ -5,9 +5,9 @@ import sys
 from absl import flags
 
 from tta import cli
-from tta.data.create_vocab import create_vocab
-from tta.data.files import open_output
-from tta.data.text import expand_globs
+from tta.data.text.files import open_output
+from tta.data.text.lines import expand_globs
+from tta.data.vocabulary.train import create_vocab
 from tta.flags import create_vocab as command_flags
 
 FLAGS = flags.FLAGS

@@ -13,11 +13,11 @@ FLAGS = flags.FLAGS
 
 
 def main(arguments):
-    from tta.data.beam_common import find_files
+    from tta.data.corpus.beam_common import find_files
 
     paths = find_files(FLAGS.nbest_file)
-    from tta.scoring.beam_score import score_files
-    from tta.scoring.reranking import RerankWeights
+    from tta.scoring.combining.scored_lists import RerankWeights
+    from tta.scoring.reranking.beam import score_files
 
     (model,) = scoring_flags.models(FLAGS)
     info = score_files(

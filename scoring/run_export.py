@@ -6,7 +6,7 @@ import tta
 from tta import cli
 from tta.flags import export as command_flags
 from tta.flags import scoring as scoring_flags
-from tta.scoring.export import check_output_dir, export
+from tta.scoring.serving.export import check_output_dir, export
 
 FLAGS = flags.FLAGS
 

@@ -7,12 +7,12 @@ from absl import flags
 
 import tta
 from tta import cli
-from tta.data.files import open_output
-from tta.data.text import TextReader, expand_globs, sample_lines
+from tta.data.text.files import open_output
+from tta.data.text.lines import TextReader, expand_globs, sample_lines
 from tta.errors import InputError
 from tta.flags import fit_pooling as command_flags
 from tta.flags import scoring as scoring_flags
-from tta.scoring.pooling import STATISTICS, fit_pooling
+from tta.scoring.scorers.pooling import STATISTICS, fit_pooling
 
 FLAGS = flags.FLAGS
 

@@ -8,11 +8,11 @@ from absl import flags
 
 import tta
 from tta import cli
-from tta.data.files import STANDARD_STREAM, open_output, shown_path
-from tta.data.text import TextReader
+from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
+from tta.data.text.lines import TextReader
 from tta.flags import score as command_flags
 from tta.flags import scoring as scoring_flags
-from tta.scoring.stream import read_blocks, score_stream
+from tta.scoring.scorers.stream import read_blocks, score_stream
 
 FLAGS = flags.FLAGS
 

@@ -13,7 +13,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from tta.scoring.scorer import Scorer, TokenScores  # noqa: E402
+from tta.scoring.scorers.scorer import Scorer, TokenScores  # noqa: E402
 
 KNOWN = {"the", "a", "cat", "dog", "sat", "on", "mat", "ran", "home"}
 

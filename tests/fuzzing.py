@@ -16,18 +16,18 @@ from functools import partial
 
 import numpy as np
 
-from tta.data.nbest import FORMATS, read_nbest, write_nbest
-from tta.data.sts import read_sts
-from tta.data.text import TextReader
-from tta.data.tfrecord import load_dataset_info, shard_paths
-from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
-from tta.data.word_vectors import WordVectorFile
+from tta.data.nbest.files import FORMATS, read_nbest, write_nbest
+from tta.data.pairs.sts import read_sts
+from tta.data.records.tfrecord import load_dataset_info, shard_paths
+from tta.data.text.lines import TextReader
+from tta.data.vectors.word_vectors import WordVectorFile
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
-from tta.modeling.bert import GOOGLE_ACTIVATIONS, bert_config
-from tta.modeling.config import ModelConfig
-from tta.scoring.marked_text import mark
-from tta.scoring.pooling import PoolingStatistics
-from tta.scoring.scorer import TokenScores
+from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.formats.bert import GOOGLE_ACTIVATIONS, bert_config
+from tta.scoring.reports.marked_text import mark
+from tta.scoring.scorers.pooling import PoolingStatistics
+from tta.scoring.scorers.scorer import TokenScores
 
 # What has broken parsers before: not UTF-8, half a surrogate pair, line ends that are none, byte
 # order marks, magic numbers of archives and pickles, numbers that are none or too many.

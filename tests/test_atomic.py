@@ -137,7 +137,7 @@ def test_sigterm_ends_a_command_in_one_line_and_leaves_nothing(tmp_path):
     code = f"""
 import os, signal
 from tta import cli
-from tta.data.files import open_output
+from tta.data.text.files import open_output
 
 def main():
     with open_output({str(tmp_path / "a")!r}) as file:

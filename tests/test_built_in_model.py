@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tta
-from tta.scoring.rerank_files import RerankConfig, rerank_files
-from tta.scoring.text_model import BUILT_IN
+from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+from tta.scoring.scorers.text_model import BUILT_IN
 
 EXAMPLES = BUILT_IN.parent.parent / "examples"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import strategies
 
 from tests.fuzzing import READERS, outcome
-from tta.data import nbest
+from tta.data.nbest.files import files as nbest
 from tta.errors import InputError
-from tta.modeling import config
+from tta.modeling.config.transformer import transformer as config
 
 INPUTS = 250
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tta
-from tta.scoring.load import PRETRAINED
-from tta.scoring.text_model import BUILT_IN
+from tta.scoring.scorers.load import PRETRAINED
+from tta.scoring.scorers.text_model import BUILT_IN
 
 DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/config.json"))]
 COMMANDS = {

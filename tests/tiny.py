@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tta.modeling.config import ModelConfig
+from tta.modeling.config.transformer import ModelConfig
 
 WORDS = ("the", "cat", "dog", "sat", "on", "mat", "ran", "home", "##s", ".", ",", "'")
 TOKENS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", *WORDS, *"abcdefghijklmnopqrstuvwxyz")
@@ -21,7 +21,7 @@ def make_model(config=CONFIG, dtype="float32", seed=0):
     """A model whose every weight is random, biases and LayerNorms too; a seed has one model."""
     import keras
 
-    from tta.modeling.models import LanguageModel
+    from tta.modeling.models.language_model import LanguageModel
 
     keras.utils.set_random_seed(seed)
     model = LanguageModel(config, dtype=dtype)
@@ -33,7 +33,7 @@ def make_model(config=CONFIG, dtype="float32", seed=0):
 
 def write_model_directory(directory, config=CONFIG, seed=0):
     """Writes a model directory that `tta.load` takes."""
-    from tta.modeling.model_directory import save_model
+    from tta.modeling.formats.model_directory import save_model
 
     save_model(make_model(config, seed=seed), directory, "A tiny model with random weights.\n")
     (directory / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))

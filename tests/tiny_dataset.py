@@ -5,8 +5,8 @@ import json
 import numpy as np
 import tensorflow as tf
 
-from tta.data.tfrecord import FORMAT_VERSION, INFO_FILE, encode_records, shard_name
-from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
+from tta.data.records.tfrecord import FORMAT_VERSION, INFO_FILE, encode_records, shard_name
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 
 VOCABULARY = Vocabulary((*TTA_SPECIALS, *"abcdefghijklmnopqr"))  # 23 pieces
 MAX_LENGTH = 17

@@ -6,7 +6,6 @@
 """
 
 import os
-from pathlib import Path
 
 __version__ = "0.1.0.dev0"
 
@@ -14,11 +13,6 @@ __version__ = "0.1.0.dev0"
 # import TensorFlow. (At level 2 it still calls it an error that a machine has no GPU.) What it
 # writes before it reads this variable, `tta._quiet` keeps out of the commands.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
-# In a checkout the rooms (data/, modeling/, ...) lie beside this folder; installed, they lie in it.
-_HERE = Path(__file__).resolve().parent
-if not (_HERE / "modeling").is_dir():
-    __path__.append(str(_HERE.parent))
 
 
 def load(model=None, **options):
@@ -33,16 +27,16 @@ def load(model=None, **options):
             checkout's `pretrained/`; or `kind:path`: `kenlm:lm.arpa`, `glove:vectors.txt`,
             `word2vec:vectors.bin`. A directory that exists wins over a name.
         **options: `precision`, `score_boundary_tokens`, `long_sentences`, `batch_tokens`,
-            `pll_variant`, see `tta.scoring.text_model.TextModel`; one that means nothing to a
+            `pll_variant`, see `tta.scoring.scorers.text_model.TextModel`; one that means nothing to a
             kind is ignored by it.
 
     Returns:
-        A `tta.scoring.scorer.Scorer`; for a directory a `tta.scoring.text_model.TextModel`.
+        A `tta.scoring.scorers.scorer.Scorer`; for a directory a `tta.scoring.scorers.text_model.TextModel`.
 
     Raises:
         tta.errors.InputError: there is no such model, or one of its files is missing or malformed.
         TypeError: an option is unknown.
     """
-    from tta.scoring.load import load_scorer
+    from tta.scoring.scorers.load import load_scorer
 
     return load_scorer(model, **options)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 def prepare(folder):
     """Text and a vocabulary -> the command that makes shards of them."""
-    from tta.data.vocabulary import TTA_SPECIALS, Vocabulary
+    from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 
     Vocabulary([*TTA_SPECIALS, *"0123456789", "n", "."]).save(folder / "vocab.txt")
     lines = (f"n {' '.join(str(number))} .\n" for number in range(300_000))

@@ -12,9 +12,9 @@ from absl import flags
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tta.data.files import open_output, read_lines
+from tta.data.text.files import open_output, read_lines
 from tta.errors import InputError
-from tta.scoring.load import BUILT_IN_NAME, PRETRAINED
+from tta.scoring.scorers.load import BUILT_IN_NAME, PRETRAINED
 
 FLAGS = flags.FLAGS
 ROOT = Path(__file__).resolve().parents[2]

@@ -74,10 +74,10 @@ def write_lists(path):
 
 def random_bilm(folder):
     """A biLM of the built-in model's size and vocabulary, its weights random."""
-    from tta.data.vocabulary import Vocabulary
-    from tta.modeling.config import ModelConfig
-    from tta.modeling.model_directory import save_model
-    from tta.modeling.models import LanguageModel
+    from tta.data.vocabulary.word_pieces import Vocabulary
+    from tta.modeling.config.transformer import ModelConfig
+    from tta.modeling.formats.model_directory import save_model
+    from tta.modeling.models.language_model import LanguageModel
 
     config = ModelConfig.from_json(common.ROOT / "configs" / "small-bilm.json")
     save_model(LanguageModel(config), folder, "Random weights.\n")

@@ -8,11 +8,11 @@ import numpy as np
 
 import tta
 from benchmarks.paper.common import FLAGS, SCORERS, cached, data, say, spread
-from tta.data.nbest import read_nbest, write_nbest
-from tta.scoring.load import KINDS
-from tta.scoring.rerank_files import RerankConfig, rerank_files
-from tta.scoring.rerank_report import compare_rows, format_interval
-from tta.scoring.scorer import Scorer, TokenScores
+from tta.data.nbest.files import read_nbest, write_nbest
+from tta.scoring.reports.table import compare_rows, format_interval
+from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+from tta.scoring.scorers.load import KINDS
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 BONUS_ALONE = "length bonus alone"
 

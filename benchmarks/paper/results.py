@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli
-from tta.data.files import open_output
+from tta.data.text.files import open_output
 from tta.errors import InputError
 
 FLAGS = flags.FLAGS

@@ -4,8 +4,8 @@ import csv
 from pathlib import Path
 
 from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say, spread
-from tta.data.sts import read_sts
-from tta.scoring.sts_files import StsConfig, compare_files
+from tta.data.pairs.sts import read_sts
+from tta.scoring.similarity.sts import StsConfig, compare_files
 
 # What no table of the paper has: vectors that compare better than its protocol.
 EXTRA = dict.fromkeys(("T-TA", "T-TA base"), ("token", "whitened"))

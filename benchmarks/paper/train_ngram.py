@@ -11,7 +11,7 @@ build, though its source has it (cmake, a C++ compiler and Boost are needed):
     cmake ../kenlm-*/ && make lmplz build_binary && export PATH="$PWD/bin:$PATH"
 
 An n-gram model knows a word only as it was written in training, so there are two forms. "spoken" is
-for recogniser output: `tta.data.text.spoken_form`, what T-TA's own spoken sentences went through;
+for recogniser output: `tta.data.text.lines.spoken_form`, what T-TA's own spoken sentences went through;
 sentences without one are left out. "written" is for tokenised translations: lower case, punctuation
 apart, clitics apart with their apostrophe ("don 't").
 """
@@ -66,7 +66,7 @@ def define_flags():
 
 
 def main():
-    from tta.data.text import expand_globs
+    from tta.data.text.lines import expand_globs
 
     paths = expand_globs(FLAGS.input_file)
     tools = {name: shutil.which(name) for name in ("lmplz", "build_binary")}
@@ -99,7 +99,7 @@ def estimate(lmplz, paths, arpa, folder):
     """Feeds the sentences to lmplz; returns how many there were, and how many words."""
     from tqdm import tqdm
 
-    from tta.data.text import TextReader, spoken_form
+    from tta.data.text.lines import TextReader, spoken_form
 
     convert = {"spoken": spoken_form, "written": written_form}[FLAGS.form]
     options = ["-o", str(FLAGS.order), "-S", FLAGS.memory, "-T", folder, "--arpa", arpa]

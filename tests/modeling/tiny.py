@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tta.modeling.config import ModelConfig
-from tta.modeling.models import LanguageModel
+from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.models.language_model import LanguageModel
 
 VOCAB_SIZE = 23
 MASK_ID = 4

@@ -1,0 +1,88 @@
+"""An n-gram model as a scorer, read by the `kenlm` package."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import tta
+from tta.data.text.files import check_rereadable, file_digest, open_input
+from tta.errors import InputError
+from tta.scoring.scorers.scorer import Scorer, TokenScores, check_texts
+
+
+class NgramModel(Scorer):
+    """Scores a text by the log-probability of each word given those before it.
+
+    Words are what stands between white space, as they stand: case and punctuation count, and must
+    be treated as in the text that the model was made of. A word that the model does not know gets
+    the probability of its <unk>; KenLM gives 10 ** -100 where it has none. The begin token <s> is
+    context and never scored. KenLM's log10 becomes the natural log.
+
+    Args:
+        path: an ARPA file, plain or compressed, or a binary file of KenLM.
+        score_boundary_tokens: whether the end token </s> counts in scores.
+
+    Raises:
+        InputError: the package `kenlm` is missing, or the file is missing or malformed.
+    """
+
+    no_vectors = "an n-gram model has no sentence vectors"
+
+    def __init__(self, path, score_boundary_tokens=False):
+        self.name = Path(path).name
+        self.path = path
+        self.score_boundary_tokens = score_boundary_tokens
+        self._model = _read(path)
+
+    @property
+    def signature(self):
+        boundary = "yes" if self.score_boundary_tokens else "no"
+        return (
+            f"model:{self.name}|type:ngram|order:{self._model.order}"
+            f"|file:{file_digest(self.path)}|boundary_tokens:{boundary}|log:natural"
+            f"|version:{tta.__version__}"
+        )
+
+    def score_tokens(self, texts, progress=False):
+        """As `Scorer.score_tokens`; tokens are words, and </s> where boundary tokens count."""
+        check_texts(texts)
+        end = self.score_boundary_tokens
+        scored = []
+        for text in tqdm(texts, unit=" sentences", disable=not progress, desc="scoring"):
+            words = text.split()
+            # KenLM splits at ASCII white space alone; joined by blanks, its words are ours.
+            results = self._model.full_scores(" ".join(words), bos=True, eos=end)
+            log10 = np.array([log_probability for log_probability, _, _ in results], np.float64)
+            scored.append(TokenScores(words + ["</s>"] * end, log10 * math.log(10)))
+        return scored
+
+
+def _read(path):
+    try:
+        import kenlm
+    except ImportError:
+        raise InputError(
+            "an n-gram model needs the package kenlm: pip install tta-lm[kenlm]", path
+        ) from None
+    check_rereadable(path)
+    with open_input(path):  # says in one line that it is missing, a folder, or unreadable
+        pass
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(str(path), config)
+    except UnicodeDecodeError:  # the package fails to repeat what it found
+        reason = "it is neither an ARPA file nor a binary file of KenLM"
+    except (OSError, RuntimeError) as error:
+        # "Cannot read model 'path' (place in KenLM threw What because `condition'. reason)"
+        found = re.fullmatch(r"Cannot read model '.*?' \((?:.* threw .*?\. )?(.*)\)", _line(error))
+        reason = found.group(1) if found else _line(error)
+    raise InputError(f"KenLM cannot read it: {reason}", path)
+
+
+def _line(error):
+    return " ".join(str(error).split())

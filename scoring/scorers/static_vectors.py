@@ -1,0 +1,85 @@
+"""Word vectors as a sentence encoder: the mean of a text's words, wherever they stand."""
+
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+
+import tta
+from tta.data.text.files import file_digest
+from tta.data.vectors.word_vectors import WordVectorFile
+from tta.scoring.scorers.scorer import Scorer, check_pooling, check_texts
+
+# What Unicode calls punctuation and symbols.
+PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")
+
+
+class StaticVectors(Scorer):
+    """Encodes a text as the mean of its words' vectors, one a word whatever stands around it.
+
+    Words are what stands between white space, without the punctuation at their ends. A word is
+    looked up as it stands, then in lower case; one that is unknown either way is left out. The
+    file is read when words occur that have not been looked up before, and only those are kept:
+    memory grows with the words of the texts, not with the file.
+
+    Args:
+        path: a file of GloVe or word2vec, see `tta.data.vectors.word_vectors.WordVectorFile`.
+
+    Raises:
+        InputError: the file is missing or malformed.
+    """
+
+    representations = ("embed",)
+    no_scores = "word vectors give no sentence scores"
+
+    def __init__(self, path):
+        self.name = Path(path).name
+        self._file = WordVectorFile(path)
+        self._vectors = {}  # every word looked up so far: [D] float32, or None if unknown
+
+    @property
+    def signature(self):
+        return (
+            f"model:{self.name}|type:word_vectors|size:{self._file.size}"
+            f"|file:{file_digest(self._file.path)}|case:as is, then lower"
+            f"|version:{tta.__version__}"
+        )
+
+    def encode(self, texts, representation=None, pooling="mean", progress=False):
+        """As `Scorer.encode`; zeros for a text without a known word.
+
+        Raises:
+            InputError: the file is malformed, or a word's vector is not finite.
+        """
+        check_texts(texts)
+        self.choose_representation(representation)
+        check_pooling(pooling, self.name)
+        words = [split_words(text) for text in texts]
+        self._look_up({form for text in words for word in text for form in _forms(word)}, progress)
+        means = np.zeros((len(texts), self._file.size), np.float32)
+        for mean, text in zip(means, words, strict=True):
+            vectors = [vector for word in text if (vector := self._vector(word)) is not None]
+            if vectors:
+                mean[:] = np.mean(vectors, axis=0, dtype=np.float64)
+        return means
+
+    def _look_up(self, forms, progress):
+        new = forms - self._vectors.keys()
+        if new:
+            found = self._file.read(new, progress)
+            self._vectors.update((form, found.get(form)) for form in new)
+
+    def _vector(self, word):
+        known = (self._vectors[form] for form in _forms(word))
+        return next((vector for vector in known if vector is not None), None)
+
+
+def split_words(text):
+    """The words of a text: what stands between white space, punctuation at the ends cut off."""
+    words = (word.strip(PUNCTUATION) for word in text.split())
+    return [word for word in words if word]
+
+
+def _forms(word):
+    """What a word is looked up as, in turn."""
+    return word, word.lower()

@@ -1,0 +1,108 @@
+"""Writes a model for TF Serving: a SavedModel that takes raw strings, and requests to warm it up.
+
+models/tta/1/                   --output_dir: the model's folder, and in it a version's number
+    saved_model.pb, variables/  graph and weights
+    assets.extra/
+        tf_serving_warmup_requests   what TF Serving asks itself before it takes requests
+        tta_signature.txt            what the scores depend on, as run_rerank.py prints it
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from tta.errors import InputError
+
+# Warm-up: a short sentence, one that is longer than any model here, and an empty one.
+_WARMUP_TEXTS = ("the cat sat on the mat", "the cat sat on the mat and " * 40, "")
+
+
+def check_output_dir(output_dir):
+    """The rules for the folder of a version.
+
+    Raises:
+        InputError: its name is no version number, or it exists.
+    """
+    output_dir = Path(output_dir)
+    name = output_dir.name
+    if not (name.isascii() and name.isdecimal()):
+        raise InputError(
+            f"TF Serving reads a model from a folder named by its version, as {output_dir / '1'}",
+            output_dir,
+        )
+    if os.path.lexists(output_dir):
+        raise InputError(
+            "exists; a version is never replaced, for a server may be reading it", output_dir
+        )
+
+
+def export(lm, output_dir, reduction="sum"):
+    """Writes a model as a SavedModel, complete under its name or not at all.
+
+    Args:
+        lm: `tta.scoring.scorers.text_model.TextModel`.
+        output_dir: the version's folder, `models/tta/1`; folders above it are made.
+        reduction: "sum" or "mean" of a hypothesis's token scores, for the signature `rerank`.
+
+    Raises:
+        InputError: as `check_output_dir`; the model is of another kind or has no vocabulary; or
+            the files cannot be written.
+    """
+    import tensorflow as tf
+
+    from tta.scoring.scorers.text_model import TextModel
+    from tta.scoring.serving.served_model import ServedModel
+
+    output_dir = Path(output_dir)
+    check_output_dir(output_dir)
+    if not isinstance(lm, TextModel):
+        raise InputError(f"only a T-TA, biLM or uniLM can be exported, not a {type(lm).__name__}")
+    if lm.tokenizer is None:
+        raise InputError(f"model {lm.name!r} has no vocab.txt: it cannot take text")
+    output_dir.parent.mkdir(parents=True, exist_ok=True)
+    # TF Serving looks at folders named by a number alone.
+    temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")
+    try:
+        served = ServedModel(lm, reduction)
+        tf.saved_model.save(served, temporary, served.signatures())
+        extra = temporary / "assets.extra"
+        extra.mkdir()
+        (extra / "tta_signature.txt").write_text(f"{lm.signature}\n", encoding="utf-8")
+        with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as file:
+            for request in warmup_requests():
+                file.write(request.SerializeToString())
+        os.rename(temporary, output_dir)
+    except tf.errors.OpError as error:
+        reason = error.message.partition("\n")[0]
+        raise InputError(f"cannot be written: {reason}", output_dir) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def warmup_requests():
+    """A list of `PredictionLog`s, one a signature."""
+    import tensorflow as tf
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    texts = {"texts": tf.constant(_WARMUP_TEXTS)}
+    hypotheses = {
+        "hypotheses": tf.constant(_WARMUP_TEXTS),
+        "first_pass_scores": tf.constant([-1.0, -2.0, -3.0]),
+        "lm_weight": tf.constant(0.5),
+        "length_bonus": tf.constant(0.0),
+    }
+    requests = []
+    for name, inputs in {
+        "score": texts,
+        "score_tokens": texts,
+        "encode": texts,
+        "rerank": hypotheses,
+    }.items():
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = "tta"
+        request.model_spec.signature_name = name
+        for key, value in inputs.items():
+            request.inputs[key].CopyFrom(tf.make_tensor_proto(value))
+        log = prediction_log_pb2.PredictLog(request=request)
+        requests.append(prediction_log_pb2.PredictionLog(predict_log=log))
+    return requests

@@ -1,0 +1,279 @@
+"""Bad N-best input: each row breaks one rule, and the error names it."""
+
+import re
+
+import pytest
+
+from tta.data.nbest.files import detect_format, iter_nbest, read_nbest
+from tta.errors import InputError
+
+DEEP = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
+HYP = '{"text": "x", "score": -1}'
+
+# format (None: detected), file, the error after "input", why
+BAD_FILES = [
+    # any format
+    (None, "", ": the file is empty", "no bytes"),
+    (None, "\n \n", ": the file is empty", "blank lines only"),
+    ("moses", "\n \n", ": the file holds no list", "blank lines only, format given"),
+    (None, "some words\nmore words\n", ": looks like no known format", "plain text"),
+    (None, "a-1\t5\nb-1\t6\n", ": could be kaldi or tsv: say which", "words or a score?"),
+    ("xml", "0 ||| x ||| -1", ": unknown format 'xml': expected one of dict, ", "no such format"),
+    # dict
+    (None, '{"a": {\n"hyp_1": ', ":2: malformed JSON: Expecting value, column 10", "cut short"),
+    (None, f'{{"a": {{"hyp_1": {HYP}}}}} x', ":1: malformed JSON: Extra data", "two documents"),
+    ("dict", "[]", ": expected the document as an object, got []", "an array"),
+    ("dict", "{}", ": the file holds no list", "no lists"),
+    ("dict", '{"a": 1}', ": list 'a': expected a list as an object, got 1", "a number"),
+    ("dict", '{\n"a": {"ref": "x"}}', ":2: list 'a': expected at least one hypothesis", "no hyp"),
+    ("dict", '{"a": {"hyp_1": "x"}}', ":1: list 'a': hyp_1: expected a hypothesis as an", "string"),
+    ("dict", '{"a": {"hyp_1": {"score": 1}}}', ":1: list 'a': hyp_1: a hypothesis has no", "text"),
+    (
+        "dict",
+        '{"a": {"hyp_1": {"text": 5}}}',
+        ":1: list 'a': expected a hypothesis as a string, got 5",
+        "a number as text",
+    ),
+    (
+        "dict",
+        '{"a": {"hyp_1": {"text": "\\ud800"}}}',
+        ":1: list 'a': a hypothesis holds half a surrogate pair: '\\ud800'",
+        "UTF-8 cannot hold it",
+    ),
+    *(
+        (
+            "dict",
+            f'{{"a": {{"hyp_1": {HYP}}},\n"b": {{"hyp_1": {{"text": "x", "score": {score}}}}}}}',
+            f":2: list 'b': hyp_1: expected a finite number as score, got {got}",
+            why,
+        )
+        for score, got, why in [
+            ("NaN", "nan", "not a number"),
+            ("-Infinity", "-inf", "infinite"),
+            ("1e999", "inf", "infinite as float"),
+            ("1" * 400, "1111", "infinite as float"),
+            ('"nan"', "'nan'", "not a number, as text"),
+            ('"high"', "'high'", "a word"),
+            ("true", "True", "a truth value"),
+            ("[1]", "[1]", "an array"),
+        ]
+    ),
+    ("dict", '{"a": {"hyp_1": {"text": "x", "score": ' + "1" * 5000, ":1: malformed JSON", "huge"),
+    ("dict", f'{{"a": {{"hyp_1": {HYP}}},\n"a": {{}}}}', ":2: duplicate key 'a'", "id"),
+    ("dict", f'{{"a": {{"hyp_1": {HYP}, "hyp_1": {HYP}}}}}', ":1: duplicate key 'hyp_1'", "number"),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}, "hyp_01": {HYP}}}}}',
+        ":1: list 'a': duplicate hypothesis number 1",
+        "the same number in other digits",
+    ),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}, "hyp_2": {{"text": "y"}}}}}}',
+        ":1: list 'a': expected a score for every hypothesis or for none, got 1 scores for 2",
+        "one without a score",
+    ),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}}},\n\n"b": {{"hyp_1": {{"text": "x"}}}}}}',
+        ":3: list 'b': has no scores, but the lists before it have some",
+        "a list without scores",
+    ),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}, "ref": "x"}}, "b": {{"hyp_1": {HYP}}}}}',
+        ":1: list 'b': has no reference, but the lists before it have one",
+        "a list without a reference",
+    ),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}}}, "b": {{"hyp_1": {HYP}, "ref": "x"}}}}',
+        ":1: list 'b': has a reference, but the lists before it have none",
+        "only one reference",
+    ),
+    ("dict", f'{{"a": {{"hyp_1": {HYP}, "ref": 1}}}}', ":1: list 'a': expected the ref", "number"),
+    ("dict", f'{{"": {{"hyp_1": {HYP}}}}}', ":1: list '': expected an id, got an empty one", "id"),
+    ("dict", DEEP, ":1: malformed JSON: nested too deeply", "a bomb"),
+    # jsonl
+    (None, f'{{"id": "a", "nbest": [{HYP}]}}\n{{', ":2: malformed JSON: Expecting prop", "cut"),
+    (None, f'{{"id": "a", "nbest": [{HYP}]}}\n[1]', ":2: expected a list as an object", "array"),
+    (
+        None,
+        f'{{"id": "a", "nbest": [{HYP}]}}\n\n{{"id": "b"}}',
+        ":3: list 'b': expected",
+        "no list",
+    ),
+    (None, '{"id": "a", "nbest": []}', ":1: list 'a': expected at least one hyp", "no hypotheses"),
+    (None, '{"id": "a", "nbest": [3]}', ":1: list 'a': expected a hypothesis as an object", "3"),
+    (None, f'{{"id": null, "nbest": [{HYP}]}}', ":1: list None: expected the id as a st", "null"),
+    (
+        None,
+        f'{{"id": "1", "nbest": [{HYP}]}}\n{{"id": 1, "nbest": [{HYP}]}}',
+        ":2: list 1: duplicate id '1'",
+        "a number and its text are one id",
+    ),
+    ("jsonl", DEEP, ":1: malformed JSON: nested too deeply", "a bomb"),
+    # hyporadise
+    (None, '[{"input": ["x"]}, \n7]', ": item 1: expected a list as an object, got 7", "number"),
+    (None, '[{"input": "x"}]', ":1: item 0: expected \"input\" as an array, got 'x'", "a string"),
+    (None, '[{"input": ["x"]},\n{"input": []}]', ":2: item 1: expected at least one", "empty"),
+    (None, '[{"input": ["x"], "score": [1, 2]}]', ':1: item 0: expected one "score" a', "two"),
+    (None, '[{"input": ["x"], "am_score": [NaN]}]', ":1: item 0: expected a finite number", "NaN"),
+    (
+        None,
+        '[{"input": ["x"], "output": "r"},\n{"input": ["x"]}]',
+        ":2: item 1: has no reference, but the lists before it have one",
+        "a reference is missing",
+    ),
+    (
+        None,
+        '[{"id": "a", "input": ["x"]},\n{"id": "a", "input": ["x"]}]',
+        ":2: item 1: duplicate id 'a'",
+        "one id twice",
+    ),
+    (None, "[" * 100_000, ":1: malformed JSON: nested too deeply", "a bomb"),
+    # espnet1
+    (
+        None,
+        '{"utts": {"a": {}}}',
+        ":1: list 'a': expected \"output\" as an array, got N",
+        "no output",
+    ),
+    (None, '{"utts": {"a": {"output": []}}}', ":1: list 'a': expected at least one hyp", "empty"),
+    (
+        None,
+        '{"utts": {"a": {"output": [{}]}}}',
+        ":1: list 'a': expected \"rec_text\" as a",
+        "no text",
+    ),
+    # moses
+    ("moses", "0 ||| x ||| -1\n0 ||| x\n", ":2: expected id ||| text ||| features", "2 fields"),
+    ("moses", "0 ||| a ||| b ||| c ||| d ||| -1", ":1: expected id ||| text", "6 fields"),
+    (None, "0 ||| x ||| f ||| nan", ":1: expected a finite number as score, got 'nan'", "NaN"),
+    (None, "0 ||| x ||| f ||| ", ":1: expected a finite number as score, got ''", "no score"),
+    (None, " ||| x ||| -1", ":1: list '': expected an id, got an empty one", "no id"),
+    (
+        None,
+        "0 ||| x ||| -1\n1 ||| x ||| -1\n\n0 ||| y ||| -1\n",
+        ":4: list '0': duplicate id '0': the hypotheses of one id stand together",
+        "rows of one id apart",
+    ),
+    # kaldi
+    (None, "a-1 x\na-2 y\nwords\n", ":3: expected utt-N words, got 'words'", "no number"),
+    (None, "a-1 x\n-1 y\na-2 y", ":2: expected utt-N words, got '-1'", "no id"),
+    (None, "a-1 x\na-2 y\na-1 z\n", ":3: duplicate hypothesis number 1 of 'a'", "twice"),
+    (None, "a-1 x\na-01 z\n", ":2: duplicate hypothesis number 1 of 'a'", "the same number"),
+    # tsv
+    (None, "a\tx\t-1\na\ty\n", ":2: expected 3 columns, got 2", "a column is missing"),
+    (None, "a\tx\t-1\na\ty\tz\t-1\n", ":2: expected 3 columns, got 4", "a tab in the text"),
+    ("tsv", "a\tx\ty\t-1\n", ":1: expected id<TAB>text<TAB>score, or text", "four columns"),
+    (None, "a\tx\t-1\na\ty\tinf\n", ":2: expected a finite number as score, got 'inf'", "infinite"),
+    ("tsv", "id\ttext\tscore\n", ":1: expected a finite number as score, got 'score'", "a header"),
+    (None, "a\tx\t-1\nb\tx\t-1\na\ty\t-1\n", ":3: list 'a': duplicate id 'a'", "rows apart"),
+    (None, "x\t-1\ny\t-2\n", ": text<TAB>score does not say where a list ends", "no beam size"),
+]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "message", "why"),
+    BAD_FILES,
+    ids=[f"{row[0]}-{row[-1]}" for row in BAD_FILES],
+)
+def test_bad_file(write, format, text, message, why):
+    with pytest.raises(InputError, match=re.escape(f"input{message}")) as error:
+        read_nbest(write("input", text), format=format)
+    assert "\n" not in str(error.value), why
+    assert len(str(error.value)) < 900, why
+    with pytest.raises(InputError) as same:
+        list(iter_nbest(error.value.path, format=format))
+    assert str(same.value) == str(error.value), why
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(InputError, match="nowhere: no such file"):
+        read_nbest(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="nowhere: no such file"):
+        detect_format(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="expected a file, got a folder"):
+        read_nbest(tmp_path)
+
+
+def test_detection_names_the_formats(write):
+    with pytest.raises(InputError, match=r"input: looks like no known .*moses: id \|\|\| text"):
+        detect_format(write("input", "plain text\n"))
+
+
+@pytest.mark.parametrize(
+    ("costs", "message", "why"),
+    [
+        ("a-1 1\n", "input:2: 'a-2' has no cost in .*costs", "an id without a cost"),
+        ("a-1 1\na-2 2\nb-1 1\n", "costs: 'b-1' has a cost but no hypothesis", "a cost too many"),
+        ("a-1 1\n\na-1 2\n", "costs:3: duplicate hypothesis number 1 of 'a'", "a cost twice"),
+        ("a-1 1 2\n", "costs:1: expected utt-N cost, got 'a-1 1 2'", "two costs"),
+        ("a-1\n", "costs:1: expected utt-N cost, got 'a-1'", "no cost"),
+        ("a 1\n", "costs:1: expected utt-N words, got 'a'", "no number"),
+        ("a-1 nan\n", "costs:1: expected a finite number as score, got 'nan'", "not a number"),
+        ("", "costs: the file is empty", "empty"),
+    ],
+)
+def test_bad_costs(write, costs, message, why):
+    with pytest.raises(InputError, match=message):
+        read_nbest(write("input", "a-1 x\na-2 y\n"), score_file=write("costs", costs))
+
+
+@pytest.mark.parametrize(
+    ("references", "message", "why"),
+    [
+        ("u1 x\nu2 y\n", "refs: list 'u3' has no reference", "an id is missing, by id"),
+        ("u1 x\nu2 y\nu3 z\nu4 w\n", "refs:4: 'u4' has a reference but no list", "one too many"),
+        ("u1 x\nu2 y\nu1 z\n", "refs:3: duplicate id 'u1', first on line 1", "an id twice"),
+        ("v1 x\nv2 y\nv3 z\n", "refs: list 'u1' has no reference", "ids of another set"),
+        ("the cat\nthe hat\n", "refs: expected one reference a list, got 2 for 3", "too few"),
+        ("a\nb\nc\nd\n", "refs: expected one reference a list, got 4 for 3", "too many"),
+        ("", "refs: the file is empty", "empty"),
+    ],
+)
+def test_bad_references(write, references, message, why):
+    path = write("input", "u1-1 x\nu2-1 y\nu3-1 z\n")
+    with pytest.raises(InputError, match=message):
+        read_nbest(path, reference_file=write("refs", references))
+
+
+@pytest.mark.parametrize(
+    ("references", "message", "why"),
+    [
+        ("a\nb\nc\nd\n", "refs:3: '2' has a reference but no list", "a hole in the ids"),
+        ("a\nb\n", "refs: expected one reference a list, got 2 for 3", "too few"),
+    ],
+)
+def test_bad_references_by_line_number(write, references, message, why):
+    path = write("input", "0 ||| x ||| -1\n1 ||| x ||| -1\n3 ||| x ||| -1\n")
+    with pytest.raises(InputError, match=message):
+        read_nbest(path, reference_file=write("refs", references))
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "why"),
+    [
+        ({"beam_size": 2}, "input: expected a multiple of the beam size 2, got 3 rows", "a rest"),
+        ({"beam_size": 0}, "the beam size must be at least 1, got 0", "no hypotheses"),
+        ({"score_file": "x"}, "input: the format tsv takes no score file", "scores are inside"),
+        (
+            {"beam_size": 3, "format": "dict"},
+            "input: the format dict takes no beam size",
+            "the file says where a list ends",
+        ),
+    ],
+)
+def test_options_that_do_not_fit(write, options, message, why):
+    with pytest.raises(InputError, match=message):
+        read_nbest(write("input", "x\t-1\ny\t-2\nz\t-3\n"), **options)

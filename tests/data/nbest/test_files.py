@@ -1,0 +1,380 @@
+"""N-best files: what each format reads, and that writing gives it back."""
+
+import dataclasses
+import gzip
+import io
+import itertools
+import json
+
+import pytest
+
+from tta.data.nbest.files import (
+    FORMATS,
+    Hypothesis,
+    NBestList,
+    detect_format,
+    iter_nbest,
+    read_nbest,
+    write_nbest,
+)
+from tta.errors import InputError
+
+
+def nbest(utterance_id, *hypotheses, reference=None):
+    return NBestList(utterance_id, tuple(Hypothesis(*h) for h in hypotheses), reference)
+
+
+SCORED = [nbest("a-b", ("the cat", -1.5), ("the hat", -2.0)), nbest("c", ("", -3.0))]
+UNSCORED = [nbest("a-b", ("the cat", None), ("the hat", None)), nbest("c", ("", None))]
+WITH_REFERENCES = [
+    dataclasses.replace(x, reference=r) for x, r in zip(SCORED, ("a cat", ""), strict=True)
+]
+
+# format, file, lists, why
+FILES = [
+    (
+        "dict",
+        '{"a-b": {"hyp_2": {"score": -2, "text": "the hat"}, "ref": "a cat",\n'
+        '"hyp_1": {"score": -1.5, "text": "the cat"}},\n'
+        '"c": {"hyp_1": {"score": "-3.0", "text": ""}, "ref": ""}}',
+        WITH_REFERENCES,
+        "ordered by number; integer and quoted scores",
+    ),
+    (
+        "dict",
+        '{"a-b": {"hyp_1": {"text": "the cat"}, "hyp_2": {"text": "the hat", "score": null}},'
+        '"c": {"hyp_1": {"text": ""}}}',
+        UNSCORED,
+        "no scores, no references",
+    ),
+    (
+        "jsonl",
+        '{"id": "a-b", "hypotheses": [{"text": "the cat", "score": -1.5},'
+        '{"text": "the hat", "score": -2}], "reference": "a cat"}\n\n'
+        '{"reference": "", "hypotheses": [{"text": "", "score": -3}], "id": "c"}\n',
+        WITH_REFERENCES,
+        "one list a line, blank lines between",
+    ),
+    (
+        "jsonl",
+        '{"utt_id": "a-b", "nbest": [{"score": -1.5, "text": "the cat"},'
+        '{"score": -2.0, "text": "the hat"}], "ref": "a cat"}\n'
+        '{"utterance_id": "c", "hyps": [{"score": -3.0, "text": ""}], "ref": ""}\n',
+        WITH_REFERENCES,
+        "other key names",
+    ),
+    (
+        "jsonl",
+        '{"hyps": ["the cat", "the hat"]}\n{"hyps": [""]}',
+        [nbest("0", ("the cat", None), ("the hat", None)), nbest("1", ("", None))],
+        "plain strings, ids by index",
+    ),
+    (
+        "moses",
+        "a-b ||| the cat ||| lm= -3.2 tm= -1.2 -0.3 ||| -1.5\n"
+        "a-b ||| the hat ||| lm= -9 ||| -2 ||| 0=0 1=1\n"
+        "c|||||||||-3\n",
+        SCORED,
+        "spaces are optional, a word alignment may follow",
+    ),
+    (
+        "moses",
+        "a-b ||| the cat ||| -1.5\na-b ||| the hat ||| -2e0\nc ||| ||| -3\n",
+        SCORED,
+        "without features",
+    ),
+    (
+        "kaldi",
+        "a-b-10 the hat\na-b-2  the\tcat \nc-1\n",
+        [nbest("a-b", ("the\tcat", None), ("the hat", None)), nbest("c", ("", None))],
+        "ordered by number, not by name; the id is split from the right",
+    ),
+    (
+        "hyporadise",
+        '[{"id": "a-b", "input": ["the cat", "the hat"], "output": "a cat",\n'
+        '"am_score": [-1.5, -2]}, {"id": "c", "input": [""], "output": "", "score": [-3]}]',
+        WITH_REFERENCES,
+        "two names of the score",
+    ),
+    (
+        "hyporadise",
+        '[{"input": ["the cat", "the cat"], "output": "a"}, {"input": ["x"], "output": "b"}]',
+        [
+            nbest("0", ("the cat", None), ("the cat", None), reference="a"),
+            nbest("1", ("x", None), reference="b"),
+        ],
+        "no scores, ids by index, repeated hypotheses stay",
+    ),
+    (
+        "tsv",
+        "a-b\tthe cat\t-1.5\na-b\tthe hat\t-2\nc\t\t-3\n",
+        SCORED,
+        "three columns",
+    ),
+    (
+        "espnet1",
+        '{"utts": {"a-b": {"output": [{"name": "target1[1]", "text": "a cat", "score": -1.5,'
+        '"rec_text": "the cat <eos>"}, {"text": "a cat", "rec_text": "the hat", "score": -2}]},'
+        '"c": {"output": [{"text": "", "rec_text": "<eos>", "score": -3}]}}}',
+        WITH_REFERENCES,
+        "the end token is no word",
+    ),
+]
+
+
+@pytest.fixture
+def write(tmp_path):
+    numbers = itertools.count()
+
+    def write(text):
+        path = tmp_path / f"input{next(numbers)}"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def written(lists, format):
+    stream = io.StringIO()
+    write_nbest(stream, lists, format)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(("format", "text", "lists", "why"), FILES)
+def test_reads_and_detects(write, format, text, lists, why):
+    path = write(text)
+    assert detect_format(path) == format, why
+    file = read_nbest(path)
+    assert (file.format, file.lists) == (format, lists), why
+    assert read_nbest(path, format=format) == file
+    assert list(iter_nbest(path)) == list(iter_nbest(path, format=format)) == lists, why
+
+
+def test_json_lines_are_read_no_further_than_they_are_asked_for():
+    rows = (b'{"hyps": ["%d"]}\n' % i for i in itertools.count())
+
+    class Endless(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            row = next(rows)
+            buffer[: len(row)] = row
+            return len(row)
+
+    lists = iter_nbest("endless", opener=lambda path, mode: io.BufferedReader(Endless()))
+    found = list(itertools.islice(lists, 50))
+    assert [one.utterance_id for one in found] == [str(i) for i in range(50)]
+    assert int(next(rows)[11:-4]) < 2000, "a buffer further"
+
+
+@pytest.mark.parametrize(("format", "text", "lists", "why"), FILES)
+def test_written_lists_read_back_equal(write, format, text, lists, why):
+    once = written(read_nbest(write(text)).lists, format)
+    again = read_nbest(write(once))
+    assert again.lists == lists, why
+    assert written(again.lists, format) == once, "a second round changes nothing"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_reranked_list_comes_back_best_first_with_its_new_scores(write, tmp_path, format):
+    text = next(text for name, text, *_ in FILES if name == format)
+    score_file = write("a-b-2 1.5\na-b-10 2\nc-1 3\n") if format == "kaldi" else None
+    file = read_nbest(write(text), score_file=score_file)
+    reranked = [
+        dataclasses.replace(
+            x,
+            hypotheses=tuple(
+                dataclasses.replace(h, score=h.score * 2 + i)
+                for i, h in enumerate(reversed(x.hypotheses))
+            ),
+        )
+        for x in file.lists
+    ]
+    target = tmp_path / "out"
+    write_nbest(target, reranked, format)
+    scores = f"{target}.scores" if format == "kaldi" else None
+    back = read_nbest(target, score_file=scores)
+    assert (back.format, back.lists) == (format, reranked)
+    assert [h.score for h in back.lists[0].hypotheses] == [-4.0, -2.0]
+    assert back.lists[0].hypotheses[0].text == "the hat"
+
+
+def test_every_format_is_in_the_table():
+    assert {name for name, *_ in FILES} == set(FORMATS)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_formats_convert_to_each_other(write, format):
+    lists = read_nbest(write(written(SCORED, format)), format=format).lists
+    expected = UNSCORED if format == "kaldi" else SCORED
+    assert lists == expected
+
+
+def test_nemo_rows_are_cut_by_the_beam_size(write):
+    text = "the cat\t-1.5\nthe hat\t-2.0\n\t-1.0\nx\t-3.0\n"
+    file = read_nbest(write(text), beam_size=2)
+    assert file.lists == [
+        nbest("0", ("the cat", -1.5), ("the hat", -2.0)),
+        nbest("1", ("", -1.0), ("x", -3.0)),
+    ]
+    assert written(file.lists, "tsv") == text
+
+
+def test_kaldi_costs_are_negated_both_ways(write, tmp_path):
+    costs = write("a-b-2 2\nc-1 0\na-b-1 -1.5\n")
+    file = read_nbest(write("a-b-1 x\na-b-2 y\nc-1\n"), score_file=costs)
+    assert file.lists == [nbest("a-b", ("x", 1.5), ("y", -2.0)), nbest("c", ("", 0.0))]
+    write_nbest(tmp_path / "out", file.lists, "kaldi", score_path=tmp_path / "costs")
+    assert (tmp_path / "out").read_text() == "a-b-1 x\na-b-2 y\nc-1\n"
+    assert (tmp_path / "costs").read_text() == "a-b-1 -1.5\na-b-2 2.0\nc-1 0.0\n"
+
+
+def test_kaldi_without_scores_writes_one_file(tmp_path):
+    write_nbest(tmp_path / "out", UNSCORED, "kaldi")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_moses_keeps_features_with_their_hypothesis(write):
+    text = "0 ||| x ||| lm= -3.2 ||| -1.0 ||| 0=0\n0 ||| y ||| lm= -9 ||| -2.0\n"
+    (only,) = read_nbest(write(text)).lists
+    assert written([only], "moses") == text
+    swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])
+    assert written([swapped], "moses") == "".join(reversed(text.splitlines(keepends=True)))
+
+
+@pytest.mark.parametrize(
+    ("format", "document", "expected", "why"),
+    [
+        (
+            "dict",
+            {"a": {"hyp_1": {"text": "x", "n": 1}, "hyp_2": {"text": "y", "n": 2}, "lang": "en"}},
+            {"a": {"hyp_1": {"text": "y", "n": 2}, "hyp_2": {"text": "x", "n": 1}, "lang": "en"}},
+            "other keys of hypothesis and list",
+        ),
+        (
+            "dict",
+            {"a": {"hyp_1": {"text": "x"}, "hyp_2": {"text": "ü"}, "odd": "\ud800", "n": None}},
+            {"a": {"hyp_1": {"text": "ü"}, "hyp_2": {"text": "x"}, "odd": "\ud800", "n": None}},
+            "half a surrogate pair, which UTF-8 cannot hold, as an escape",
+        ),
+        (
+            "hyporadise",
+            [{"instruction": "pick", "input": ["x", "y"], "lm": [1, 2], "output": "r"}],
+            [{"instruction": "pick", "input": ["y", "x"], "lm": [2, 1], "output": "r"}],
+            "the instruction; a column follows its hypotheses",
+        ),
+        (
+            "jsonl",
+            {"utt_id": 7, "nbest": [{"text": "x", "n": 1}, {"text": "y"}], "lang": "en"},
+            {"utt_id": 7, "nbest": [{"text": "y"}, {"text": "x", "n": 1}], "lang": "en"},
+            "key names and a numeric id",
+        ),
+        (
+            "espnet1",
+            {"utts": {"a": {"spk": 1, "output": [{"rec_text": "x"}, {"rec_text": "y <eos>"}]}}},
+            {
+                "utts": {
+                    "a": {
+                        "spk": 1,
+                        "output": [
+                            {"rec_text": "y <eos>", "name": "target1[1]"},
+                            {"rec_text": "x", "name": "target1[2]"},
+                        ],
+                    }
+                }
+            },
+            "speaker and end token",
+        ),
+    ],
+)
+def test_what_else_a_json_file_said_is_kept(write, format, document, expected, why):
+    (only,) = read_nbest(write(json.dumps(document))).lists
+    swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])
+    text = written([swapped], format)
+    assert json.loads(text.encode()) == expected, why
+
+
+@pytest.mark.parametrize(
+    ("references", "why"),
+    [
+        ("a cat\n\n", "in the order of the lists"),
+        ("c\na-b a cat\n", "by id, in any order; an id alone is an empty reference"),
+    ],
+)
+def test_reference_file(write, references, why):
+    file = read_nbest(
+        write("a-b-1 the cat\nc-1\n"), format="kaldi", reference_file=write(references)
+    )
+    assert [x.reference for x in file.lists] == ["a cat", ""], why
+
+
+def test_reference_line_is_the_id_in_moses(write):
+    file = read_nbest(write("1 ||| x ||| -1\n0 ||| y ||| -1\n"), reference_file=write("r0\nr\n"))
+    assert [x.reference for x in file.lists] == ["r", "r0"]
+
+
+def test_ids_from_one_do_not_shift_the_references(write):
+    file = read_nbest(write("1 ||| x ||| -1\n2 ||| y ||| -1\n"), reference_file=write("r\ns\n"))
+    assert [x.reference for x in file.lists] == ["r", "s"]
+
+
+def test_reference_file_replaces_the_references_of_the_file(write):
+    file = read_nbest(write('[{"input": ["x"], "output": "old"}]'), reference_file=write("new\n"))
+    assert file.lists[0].reference == "new"
+    assert json.loads(written(file.lists, "hyporadise"))[0]["output"] == "new"
+
+
+def test_compressed_and_standard_input(tmp_path, monkeypatch):
+    data = gzip.compress(b"0 ||| x ||| -1\n")
+    (tmp_path / "file").write_bytes(data)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+    assert read_nbest(tmp_path / "file") == read_nbest("-")
+
+
+def test_no_output_where_one_of_two_files_exists(tmp_path):
+    (tmp_path / "out.scores").write_text("old")
+    with pytest.raises(InputError, match=r"out\.scores: exists; pass --overwrite"):
+        write_nbest(tmp_path / "out", SCORED, "kaldi")
+    assert [p.name for p in tmp_path.iterdir()] == ["out.scores"]
+
+
+@pytest.mark.parametrize(
+    ("format", "lists", "message", "why"),
+    [
+        ("moses", [nbest("a", ("x ||| y", -1.0))], "cannot hold 'x ||| y'", "separator in a text"),
+        ("tsv", [nbest("a", ("x\ty", -1.0))], r"cannot hold 'x\\ty'", "separator in a text"),
+        ("kaldi", [nbest("a", ("x\ny", -1.0))], r"cannot hold 'x\\ny'", "line break in a text"),
+        ("kaldi", [nbest("a b", ("x", -1.0))], "ids have no space, got 'a b'", "space in an id"),
+        ("moses", UNSCORED, "rows need a score, list 'a-b' has none", "a score is a field"),
+        ("tsv", UNSCORED, "rows need a score, list 'a-b' has none", "a score is a column"),
+        ("dict", [nbest("a", ("x", float("nan")))], "list 'a': score nan is not finite", "NaN"),
+        ("xml", SCORED, "unknown format 'xml': expected one of dict, jsonl", "no such format"),
+    ],
+)
+def test_what_cannot_be_written_leaves_no_file(tmp_path, format, lists, message, why):
+    with pytest.raises(InputError, match=message):
+        write_nbest(tmp_path / "out", lists, format)
+    assert not list(tmp_path.iterdir()), why
+
+
+# The files that the project is developed with.
+REAL_FILES = [
+    ("asr_arctic/test.clean.json", None, "dict", 300, True),
+    ("asr_hyporadise/test_ls_clean.json", None, "hyporadise", 2620, False),
+    ("asr_hyporadise/test_atis.json", None, "hyporadise", 809, True),
+    ("mt_iwslt14_deen/test.nbest", "mt_iwslt14_deen/test.ref", "moses", None, True),
+]
+
+
+@pytest.mark.parametrize(("name", "references", "format", "count", "scored"), REAL_FILES)
+def test_real_files(tta_data, tmp_path, name, references, format, count, scored):
+    folder = tta_data / "nbest"
+    reference_file = folder / references if references else None
+    file = read_nbest(folder / name, reference_file=reference_file)
+    assert file.format == format
+    assert count in (None, len(file.lists))
+    assert all(x.reference for x in file.lists)
+    assert all((h.score is not None) == scored for x in file.lists for h in x.hypotheses)
+    write_nbest(tmp_path / "out", file.lists, format)
+    assert read_nbest(tmp_path / "out", reference_file=reference_file) == file

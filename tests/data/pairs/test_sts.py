@@ -1,0 +1,96 @@
+"""Files of sentence pairs: the layouts, and what breaks them."""
+
+import re
+
+import pytest
+
+from tta.data.pairs.sts import SentencePair, read_sts
+from tta.errors import InputError
+
+PAIRS = [SentencePair('A "hard" hat.', "A hat, hard.", 5.0), SentencePair("Züge", "b", 0.25)]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text):
+        (tmp_path / "pairs").write_text(text, encoding="utf-8")
+        return tmp_path / "pairs"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            'g\tf\t2012\t1\t5.000\tA "hard" hat.\tA hat, hard.\n'
+            "g\tf\t2012\t2\t.25\tZüge\tb\ts\tt\n",
+            "STS-B's original; some rows name their sources",
+        ),
+        (
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+            '1\tA "hard" hat.\tA hat, hard.\t5\tNEUTRAL\n2\tZüge\tb\t0.25\tNEUTRAL\n',
+            "SICK",
+        ),
+        (
+            'index\tsentence1\tsentence2\tscore\n0\tA "hard" hat.\tA hat, hard.\t5\n'
+            "1\tZüge\tb\t0.25\n",
+            "a header as GLUE's",
+        ),
+        ('"A ""hard"" hat.","A hat, hard.",5.0\n\nZüge,b,0.25\n', "csv, a blank line"),
+        (
+            'sentence1,sentence2,score\n"A ""hard"" hat.","A hat, hard.",5\nZüge,b,.25',
+            "csv, header",
+        ),
+    ],
+)
+def test_layouts(write, text, why):
+    assert read_sts(write(text)) == PAIRS, why
+
+
+def test_csv_field_over_two_lines(write):
+    assert read_sts(write('"a\nb",c,1\n')) == [SentencePair("a\nb", "c", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "why"),
+    [
+        ("", ": the file is empty", "no bytes"),
+        ("\n\n", ": the file is empty", "blank lines"),
+        ("sentence1,sentence2,score\n", ": the file has a header and no pairs", "header only"),
+        ("just a line\n", ":1: expected STS-B's tab-separated genre", "plain text"),
+        ("a\tb\tc\td\n", ":1: expected STS-B's tab-separated genre", "four columns"),
+        ("a,b,1\na,b\n", ":2: expected 3 columns, got 2", "a column is missing"),
+        ("a,b,1\na,b,c,1\n", ":2: expected 3 columns, got 4", "a comma that is not quoted"),
+        ("g\tf\ty\t1\t5\ta\tb\ng\tf\ty\t1\t5\ta\n", ":2: expected 7 or 8 or 9 columns", "six"),
+        ("a,b,1\na,b,high\n", ":2: expected a finite number as score, got 'high'", "a word"),
+        ("a,b,nan\n", ":1: expected a finite number as score, got 'nan'", "not a number"),
+        ("a,b,inf\n", ":1: expected a finite number as score, got 'inf'", "infinite"),
+        ("a,b,1\n\na, ,1\n", ":3: expected two sentences, got an empty one", "no sentence"),
+        ('a,b,1\n"a,b,1\n', ":2: malformed csv: unexpected end of data", "an open quote"),
+        ('a,b,1\n"a"x,b,1\n', ":2: malformed csv: ',' expected after '\"'", "text after a quote"),
+    ],
+)
+def test_bad_file(write, text, message, why):
+    with pytest.raises(InputError, match=re.escape(f"pairs{message}")):
+        read_sts(write(text))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(InputError, match="nowhere: no such file"):
+        read_sts(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "low", "high"),
+    [
+        ("stsb-en-dev.csv", 1500, 0, 5),
+        ("stsb-en-test.csv", 1379, 0, 5),
+        ("SICK_train.txt", 4500, 1, 5),
+        ("SICK_test_annotated.txt", 4927, 1, 5),
+    ],
+)
+def test_real_files(tta_data, name, count, low, high):
+    pairs = read_sts(tta_data / "sts" / name)
+    assert len(pairs) == count
+    assert all(low <= pair.gold <= high for pair in pairs)

@@ -1,0 +1,114 @@
+"""Batches: within their budget, every sentence once, and the same for a same seed and epoch."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_dataset, write_shard
+from tta.data.records.pipeline import bucket_lengths, eval_batches, train_batches
+from tta.data.records.tfrecord import load_dataset_info, shard_paths
+
+PAD = VOCABULARY.pad_id
+TRAIN, HELDOUT = sentences(211), sentences(53, seed=1)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    directory = write_dataset(tmp_path_factory.mktemp("data"), TRAIN, HELDOUT)
+    info = load_dataset_info(directory)
+    return {name: shard_paths(directory, info, name) for name in ("train", "heldout")}
+
+
+def batches(shards, batch_tokens=100, seed=0, epoch=0, max_length=MAX_LENGTH):
+    found = train_batches(shards["train"], batch_tokens, max_length, PAD, seed, epoch)
+    return [{name: array.numpy() for name, array in batch.items()} for batch in found]
+
+
+def rows(batches):
+    """The sentences of all batches, as lists of ids."""
+    return [
+        ids[mask].tolist()
+        for batch in batches
+        for ids, mask in zip(batch["input_ids"], batch["padding_mask"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 7, 8, 9, 17, 128, 512])
+def test_bucket_lengths_rise_to_the_longest(max_length):
+    found = bucket_lengths(max_length)
+    assert found[-1] == max_length
+    assert found == sorted(set(found))
+    assert all(b - a <= max(2, a // 8) for a, b in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("batch_tokens", [1, MAX_LENGTH, 100, 100_000])
+def test_every_sentence_comes_once_an_epoch_within_the_budget(shards, batch_tokens):
+    found = batches(shards, batch_tokens)
+    assert sorted(rows(found)) == sorted(TRAIN)
+    for batch in found:
+        assert batch["input_ids"].shape == batch["padding_mask"].shape
+        # A sentence longer than the budget is a batch of its own.
+        assert batch["input_ids"].size <= batch_tokens or len(batch["input_ids"]) == 1
+
+
+def test_padding_follows_the_tokens_and_is_no_longer_than_it_must_be(shards):
+    for batch in batches(shards):
+        ids, mask = batch["input_ids"], batch["padding_mask"]
+        assert (ids.dtype, mask.dtype) == (np.int32, bool)
+        lengths = mask.sum(axis=1)
+        np.testing.assert_array_equal(mask, np.arange(ids.shape[1]) < lengths[:, None])
+        np.testing.assert_array_equal(ids[~mask], PAD)
+        assert ids.shape[1] == lengths.max()
+        np.testing.assert_array_equal(ids[:, 0], VOCABULARY.bos_id)
+        np.testing.assert_array_equal(ids[np.arange(len(ids)), lengths - 1], VOCABULARY.eos_id)
+
+
+def test_a_real_token_that_has_the_padding_s_id_is_no_padding(tmp_path):
+    write_shard(tmp_path / "shard", [[3, PAD, 1], [3, 6, 7, 8, 1]])
+    (batch,) = eval_batches([str(tmp_path / "shard")], 100, MAX_LENGTH, PAD)
+    assert sorted(batch["padding_mask"].numpy().sum(axis=1)) == [3, 5]
+
+
+def test_padding_is_a_small_share(shards):
+    found = batches(shards, 300)
+    assert np.mean(np.concatenate([b["padding_mask"].ravel() for b in found])) > 0.8
+
+
+def test_seed_and_epoch_decide_the_order(shards):
+    def order(**options):
+        tf.random.set_seed(0)
+        return rows(batches(shards, **options))
+
+    first = order(seed=5, epoch=2)
+    assert order(seed=5, epoch=2) == first
+    assert order(seed=5, epoch=3) != first
+    assert order(seed=6, epoch=2) != first
+
+
+def test_skipping_gives_the_batches_that_would_have_come(shards):
+    # What resuming in the middle of an epoch relies on.
+    all_batches = train_batches(shards["train"], 100, MAX_LENGTH, PAD, 0, 0)
+    rest = train_batches(shards["train"], 100, MAX_LENGTH, PAD, 0, 0).skip(7)
+    expected = [b["input_ids"].numpy().tolist() for b in all_batches][7:]
+    assert [b["input_ids"].numpy().tolist() for b in rest] == expected
+
+
+def test_lengths_are_mixed_over_an_epoch(shards):
+    widths = [b["input_ids"].shape[1] for b in batches(shards, 50)]
+    assert np.mean(np.diff(widths) == 0) < 0.5
+
+
+def test_evaluation_reads_every_sentence_once(shards):
+    found = eval_batches(shards["heldout"], 100, MAX_LENGTH, PAD)
+    assert sorted(rows([{k: v.numpy() for k, v in b.items()} for b in found])) == sorted(HELDOUT)
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-5], lambda c: c[:40] + b"?" + c[41:]])
+def test_a_damaged_shard_is_an_error_and_no_end_of_data(tmp_path, damage):
+    path = tmp_path / "shard"
+    write_shard(path, TRAIN[:20])
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(tf.errors.DataLossError):
+        list(eval_batches([str(path)], 100, MAX_LENGTH, PAD))

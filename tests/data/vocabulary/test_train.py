@@ -1,0 +1,111 @@
+"""Training a vocabulary: specials first, repeatable, from a uniform sample of bounded size."""
+
+import collections
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tta.data.text.lines import TextReader, sample_lines
+from tta.data.vocabulary.train import alphabet, create_vocab
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS
+from tta.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+SENTENCE = "the cat sat on the mats and the dogs ran after cats in the sun"
+WORDS = SENTENCE.split()
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    lines = [" ".join([*WORDS[i % 7 :], "The Café!"]) for i in range(200)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return [str(path)]
+
+
+def test_specials_then_characters_then_pieces(text):
+    vocabulary = create_vocab(text, vocab_size=80)
+    assert vocabulary.tokens[:5] == TTA_SPECIALS
+    letters = sorted(set("".join(WORDS) + "cafe!"))
+    assert vocabulary.tokens[5 : 5 + len(letters)] == tuple(letters)
+    assert "##s" in vocabulary
+    assert "##!" not in vocabulary, "punctuation is never inside a word"
+    assert "the" in vocabulary
+    assert "cafe" in vocabulary, "lower-cased, without accents"
+    assert len(vocabulary) <= 80
+
+
+def test_case_is_kept_if_asked(text):
+    vocabulary = create_vocab(text, vocab_size=80, lower_case=False)
+    assert "The" in vocabulary
+    assert "Café" in vocabulary
+
+
+def test_same_seed_same_vocabulary(text, tmp_path):
+    # The trainer's own order of characters differs between processes, so ask another one.
+    path = tmp_path / "vocab.txt"
+    command = [sys.executable, "-m", "tta.data.run_create_vocab", f"--input_file={text[0]}"]
+    command += [f"--vocab_file={path}", "--vocab_size=70", "--max_sentences=50", "--seed=3"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    here = create_vocab(text, vocab_size=70, max_sentences=50, seed=3)
+    assert tuple(path.read_text(encoding="utf-8").split()) == here.tokens
+
+
+def test_rare_characters_are_left_out(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("aaaa bbb cc\n" * 3 + "d z\n")
+    assert alphabet(["aaaa bbb cc", "z d"], 4) == ["a", "b", "c", "d"]
+    vocabulary = create_vocab([str(path)], vocab_size=30, limit_alphabet=3)
+    assert "c" in vocabulary
+    assert "d" not in vocabulary
+    assert "##z" not in vocabulary
+
+
+def test_too_small_for_its_characters(text):
+    with pytest.raises(InputError, match="vocab_size 20 is too small for 16 characters"):
+        create_vocab(text, vocab_size=20)
+
+
+def test_no_text(tmp_path):
+    path = tmp_path / "blank.txt"
+    path.write_text("\n \n")
+    with pytest.raises(InputError, match=r"blank\.txt: no line of text in the input"):
+        create_vocab([str(path)])
+
+
+def test_sample_is_uniform(tmp_path):
+    path = tmp_path / "numbers.txt"
+    path.write_text("".join(f"{i}\n" for i in range(20)))
+    drawn = collections.Counter()
+    for seed in range(600):
+        sample = sample_lines(TextReader([str(path)]), 5, seed)
+        assert len(set(sample)) == 5
+        drawn.update(sample)
+    assert len(drawn) == 20
+    # 150 expected each, standard deviation 10.6.
+    assert all(abs(count - 150) < 45 for count in drawn.values())
+    everything = sample_lines(TextReader([str(path)]), 100, seed=0)
+    assert everything == [str(i) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--input_file=none.txt", "--vocab_file=v"], 1, "error: none.txt: no file matches"),
+        (["--input_file=none.txt"], 2, "--vocab_file must have a value"),
+        (["--input_file=-", "--vocab_file=v", "--vocab_size=0"], 2, "vocab_size"),
+        (["--input_file=-", "--vocab_file=folder/v"], 1, "error: folder/v: no such folder"),
+    ],
+)
+def test_command_refuses(tmp_path, arguments, status, message):
+    run = subprocess.run(
+        [sys.executable, "-m", "tta.data.run_create_vocab", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert run.returncode == status
+    assert message in run.stderr

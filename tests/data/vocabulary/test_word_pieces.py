@@ -1,0 +1,105 @@
+"""Vocabulary files: both families of special tokens, and every way a file can be wrong."""
+
+import hashlib
+
+import pytest
+
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.errors import InputError
+
+
+def write(tmp_path, text):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ids", "why"),
+    [
+        ([*TTA_SPECIALS, "a"], (0, 2, 3, 1, 4), "T-TA's, in its order"),
+        (["[PAD]", "x", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], (0, 2, 3, 4, 5), "BERT's"),
+        (["a", "[MASK]", "[SEP]", "[CLS]", "[UNK]", "[PAD]"], (5, 4, 3, 2, 1), "found by name"),
+        ([*TTA_SPECIALS, "[CLS]", "[SEP]"], (0, 2, 3, 1, 4), "both: T-TA's go first"),
+    ],
+)
+def test_special_ids(tokens, ids, why):
+    v = Vocabulary(tokens)
+    assert (v.pad_id, v.unk_id, v.bos_id, v.eos_id, v.mask_id) == ids, why
+    assert v.special_ids == set(ids)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_file_round_trip(tmp_path, line_end):
+    tokens = (*TTA_SPECIALS, "a", "##b", "é", "\u2028")
+    path = write(tmp_path, line_end.join(tokens))
+    vocabulary = Vocabulary.from_file(path)
+    assert vocabulary.tokens == tokens
+    assert len(vocabulary) == 9
+    assert vocabulary.ids["##b"] == 6
+    assert "é" in vocabulary
+    assert "b" not in vocabulary
+    vocabulary.save(tmp_path / "copy.txt")
+    assert Vocabulary.from_file(tmp_path / "copy.txt") == vocabulary
+    content = (tmp_path / "copy.txt").read_bytes()
+    assert vocabulary.sha256 == hashlib.sha256(content).hexdigest()
+
+
+SPECIALS = "\n".join(TTA_SPECIALS) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "vocab.txt: the file is empty"),
+        (SPECIALS + "a\nb\na\n", "vocab.txt:8: token 'a' is already on line 6"),
+        (SPECIALS + "a\n\nb\n", "vocab.txt:7: an empty line is no token"),
+        (SPECIALS + "the\t-3.2\n", r"vocab.txt:6: a token has no white space, got 'the\\t-3.2'"),
+        (SPECIALS + "a\rb\n", r"vocab.txt:6: a token has no white space, got 'a\\rb'"),
+        ("[PAD]\n[UNK]\n[SOS]\na\n", r"as T-TA's it lacks \[EOS\] \[MASK\]"),
+        ("[PAD]\n[UNK]\n[CLS]\n[MASK]\n", r"as BERT's it lacks \[SEP\]$"),
+    ],
+)
+def test_bad_files(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        Vocabulary.from_file(write(tmp_path, text))
+
+
+def test_missing_and_undecodable_files(tmp_path):
+    with pytest.raises(InputError, match=r"none\.txt: no such file"):
+        Vocabulary.from_file(tmp_path / "none.txt")
+    (tmp_path / "latin.txt").write_bytes(b"[PAD]\n\xe9\n")
+    with pytest.raises(InputError, match=r"latin\.txt:2: expected UTF-8"):
+        Vocabulary.from_file(tmp_path / "latin.txt")
+
+
+def test_save_refuses_to_overwrite(tmp_path):
+    vocabulary = Vocabulary(TTA_SPECIALS)
+    path = write(tmp_path, "mine")
+    with pytest.raises(InputError, match="exists; pass --overwrite"):
+        vocabulary.save(path)
+    assert path.read_text() == "mine"
+    vocabulary.save(path, overwrite=True)
+    assert Vocabulary.from_file(path) == vocabulary
+
+
+def test_origins_are_the_piece_itself_or_the_longest_pieces_that_make_it_up():
+    bert = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    other = Vocabulary([*bert, "a", "##a", "ab", "##b", "##bc", "c", "##"])
+    ours = Vocabulary([*TTA_SPECIALS, "c", "##bc", "abbc", "##ab", "aca", "##", "[CLS]", "bc"])
+    names = [[other.tokens[number] for number in ids] for ids in ours.origins(other)]
+    assert names == [
+        ["[PAD]"],
+        ["[SEP]"],
+        ["[UNK]"],
+        ["[CLS]"],
+        ["[MASK]"],
+        ["c"],
+        ["##bc"],
+        ["ab", "##bc"],
+        ["##a", "##b"],
+        ["[UNK]"],  # No "##c".
+        ["##"],
+        ["[CLS]"],
+        ["[UNK]"],  # No "b", and "##bc" is inside a word.
+    ]

@@ -1,0 +1,417 @@
+"""run_pretraining.py as a user runs it: killed, stopped, started again, and refused with a reason.
+
+Importing TensorFlow takes seconds: the runs below are few, and all refusals share one process.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.modeling.tiny import tiny_config, tiny_model
+from tests.tiny_dataset import MAX_LENGTH, sentences, write_dataset
+from tta.atomic import locked_folder
+from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.modeling.formats.model_directory import save_model
+
+ROOT = Path(__file__).resolve().parent.parent
+NUM_STEPS = 120
+FLAGS = [
+    f"--num_train_steps={NUM_STEPS}",
+    "--num_warmup_steps=10",
+    "--train_batch_tokens=100",
+    "--learning_rate=1e-2",
+    "--save_checkpoints_steps=7",
+    "--eval_steps=50",
+    "--log_steps=3",
+    "--deterministic",
+]
+
+
+def environment():
+    """The user's, with nothing that this process has set for TensorFlow."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A data set of 17 batches an epoch, and the config of a model with dropout."""
+    folder = tmp_path_factory.mktemp("pretraining")
+    write_dataset(folder / "data", sentences(120), sentences(20, seed=1))
+    config = tiny_config(
+        num_hidden_layers=1, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2
+    )
+    config.to_json(folder / "config.json")
+    return folder
+
+
+def start(folder, output, *flags):
+    """Starts the command; its standard error goes to `<output>.err`."""
+    with open(folder / f"{output}.err", "ab") as err, open(folder / f"{output}.out", "ab") as out:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                str(ROOT / "run_pretraining.py"),
+                f"--input_dir={folder / 'data'}",
+                f"--config_file={folder / 'config.json'}",
+                f"--output_dir={folder / output}",
+                *FLAGS,
+                *flags,
+            ],
+            stdout=out,
+            stderr=err,
+            env=environment(),
+        )
+
+
+def checkpoint(folder, output):
+    """The step of the last complete checkpoint, 0 where there is none."""
+    state = folder / output / "checkpoints" / "checkpoint"
+    if not state.exists():
+        return 0
+    (line,) = (s for s in state.read_text().splitlines() if s.startswith("model_checkpoint_path"))
+    return int(line.strip('"').rpartition("-")[2])
+
+
+def wait_for_checkpoint(process, folder, output, step):
+    """Waits until there is a checkpoint of at least this step."""
+    deadline = time.monotonic() + 300
+    while checkpoint(folder, output) < step:
+        assert process.poll() is None, (folder / f"{output}.err").read_text()
+        assert time.monotonic() < deadline, "no checkpoint came"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    """One run that nothing disturbs, and one that is killed, started, told to stop, started."""
+    whole = start(folder, "whole")
+    killed = start(folder, "killed")
+    wait_for_checkpoint(killed, folder, "killed", 14)
+    time.sleep(random.uniform(0.0, 0.3))  # Any moment will do.
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    after_kill = checkpoint(folder, "killed")
+    assert after_kill < NUM_STEPS - 7, "it was too fast to be killed"
+    assert not (folder / "killed" / "model.weights.h5").exists()
+
+    stopped = start(folder, "killed")
+    wait_for_checkpoint(stopped, folder, "killed", after_kill + 7)
+    stopped.terminate()
+    assert stopped.wait() == 0, (folder / "killed.err").read_text()
+    told = (folder / "killed.err").read_text()
+    after_stop = checkpoint(folder, "killed")
+    assert after_kill < after_stop < NUM_STEPS, "it was too fast to be stopped"
+    assert not (folder / "killed" / "model.weights.h5").exists()
+
+    last = start(folder, "killed")
+    assert last.wait() == 0, (folder / "killed.err").read_text()
+    assert whole.wait() == 0, (folder / "whole.err").read_text()
+    return {"folder": folder, "told": told}
+
+
+def weights(path):
+    """{name: array} of a weights file."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: (
+                found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None
+            )
+        )
+    return found
+
+
+def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(runs):
+    whole, killed = (
+        weights(runs["folder"] / name / "model.weights.h5") for name in ("whole", "killed")
+    )
+    assert set(whole) == set(killed)
+    assert len(whole) == 4 + 16 + 5
+    for name in whole:
+        np.testing.assert_array_equal(killed[name], whole[name], err_msg=name)
+
+
+def test_a_run_that_is_told_to_stop_says_that_it_can_go_on(runs):
+    assert runs["told"].endswith("stopped; the same command goes on from the last checkpoint\n")
+
+
+def test_the_output_is_a_model_directory(runs):
+    from tta.modeling.formats.model_directory import load_model
+
+    output = runs["folder"] / "whole"
+    model = load_model(output)
+    values = json.loads((runs["folder"] / "config.json").read_text())
+    assert json.loads((output / "config.json").read_text()) == values | {"do_lower_case": True}
+    assert model.config.hidden_dropout_prob == 0.2
+    assert (output / "vocab.txt").read_text() == (runs["folder"] / "data/vocab.txt").read_text()
+    readme = (output / "README.md").read_text()
+    assert readme.startswith("# whole\n")
+    assert f"Trained for {NUM_STEPS} steps" in readme
+    assert "- letters.txt" in readme
+    assert "Held-out: nll " in readme
+    assert "--learning_rate=0.01" in readme
+    killed = (runs["folder"] / "killed" / "README.md").read_text()
+    assert killed.splitlines()[2:] == readme.splitlines()[2:]
+
+
+def test_it_prints_where_the_model_is_and_nothing_else(runs):
+    for name in ("whole", "killed"):
+        assert (runs["folder"] / f"{name}.out").read_text() == f"{runs['folder'] / name}\n"
+
+
+def test_standard_error_holds_the_command_s_own_lines(runs):
+    text = (runs["folder"] / "whole.err").read_text().replace("\r", "\n")
+    rest = [
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and "step/s" not in line and "s/step" not in line
+    ]
+    assert [line.split(":")[0] for line in rest] == ["step 50", "step 100", "step 120"]
+    assert all("held-out nll " in line for line in rest)
+    assert "tokens/s" in text
+
+
+# Runs the command once for each list of flags in one process, and tells how each ended.
+DRIVER = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+sys.path.insert(0, sys.argv[1])
+from absl import flags
+from tta import run_pretraining
+from tta.errors import InputError
+run_pretraining.command_flags.define()
+defaults = {f: flags.FLAGS[f].default for f in flags.FLAGS}
+for args in json.load(sys.stdin):
+    for f, value in defaults.items():
+        flags.FLAGS[f].value = value
+    flags.FLAGS(["run_pretraining.py", *args])
+    try:
+        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
+            run_pretraining.main()
+        print("done", flush=True)
+    except InputError as error:
+        print(repr(str(error)), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def refusals(folder):
+    """{name of a case: how it ended}."""
+    data, output = folder / "data", folder / "refused"
+    (folder / "other_vocab.txt").write_text(
+        (data / "vocab.txt").read_text().replace("\nr\n", "\nz\n")
+    )
+    tiny_config(vocab_size=29).to_json(folder / "vocab29.json")
+    tiny_config(max_position_embeddings=MAX_LENGTH - 1).to_json(folder / "short.json")
+    tiny_config(model_type="gpt").to_json(folder / "gpt.json")
+    tiny_config(num_hidden_layers=1).to_json(folder / "good.json")
+    tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.5).to_json(folder / "dropout.json")
+    write_dataset(folder / "cut", sentences(20))
+    shard = next((folder / "cut").glob("train-00001*"))
+    shard.write_bytes(shard.read_bytes()[:-3])
+    write_dataset(folder / "flipped", sentences(20), num_shards=1)
+    shard = next((folder / "flipped").glob("train-*"))
+    content = bytearray(shard.read_bytes())
+    content[-20] ^= 0xFF
+    shard.write_bytes(content)
+    (folder / "other").mkdir()
+    (folder / "other" / "vocab.txt").write_text((folder / "other_vocab.txt").read_text())
+    save_model(tiny_model(num_hidden_layers=1), folder / "other", "")
+    wide = {"num_hidden_layers": 1, "hidden_size": 30, "intermediate_size": 34}
+    tiny_config(**wide, num_attention_heads=6).to_json(folder / "wide.json")
+    tiny_config(**wide).to_json(folder / "wide_heads.json")
+    (folder / "not_flags").mkdir()
+    (folder / "not_flags" / "run.json").write_text("[1]")
+
+    def flags(input_dir=data, config="good.json", output_dir=output, **more):
+        values = {
+            "input_dir": input_dir,
+            "config_file": folder / config,
+            "output_dir": output_dir,
+            "num_train_steps": 2,
+            "num_warmup_steps": 1,
+            "train_batch_tokens": 100,
+        } | more
+        return [f"--{name}={value}" for name, value in values.items()]
+
+    unchanged = {"learning_rate": 0.0, "num_train_steps": 1, "num_warmup_steps": 0}
+    cases = {
+        "no data": flags(folder / "none"),
+        "cut": flags(folder / "cut"),
+        "flipped": flags(folder / "flipped", output_dir=folder / "flipped_out"),
+        "busy": flags(output_dir=folder / "busy"),
+        "vocabulary": flags(vocab_file=folder / "other_vocab.txt"),
+        "vocabulary size": flags(config="vocab29.json"),
+        "positions": flags(config="short.json"),
+        "no config": flags(config="none.json"),
+        "model type": flags(config="gpt.json"),
+        # None of the above was a beginning: the corrected command is the first.
+        "good": flags(),
+        "again": flags(weights_dtype="float16", log_steps=7, eval_steps=9),
+        "other rate": flags(learning_rate=0.5),
+        "longer": flags(weights_dtype="float16", num_train_steps=3),
+        "other config": flags(config="dropout.json"),
+        "not flags": flags(output_dir=folder / "not_flags"),
+        "objective": flags(output_dir=folder / "mlm", objective="mlm"),
+        "init": flags(output_dir=folder / "from_model", init_checkpoint=output, **unchanged),
+        "init vocabulary": flags(
+            output_dir=folder / "from_other", init_checkpoint=folder / "other", **unchanged
+        ),
+        "init larger": flags(
+            config="wide.json", output_dir=folder / "grown", init_checkpoint=folder / "other"
+        ),
+        "init heads": flags(
+            config="wide_heads.json",
+            output_dir=folder / "no_init",
+            init_checkpoint=folder / "other",
+        ),
+        "init nowhere": flags(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
+    }
+    (folder / "busy").mkdir()
+    with locked_folder(folder / "busy"):
+        ended = subprocess.run(
+            [sys.executable, "-c", DRIVER, str(ROOT)],
+            input=json.dumps(list(cases.values())),
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr
+    return dict(zip(cases, ended.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        ("no data", "none: not a complete data set: it has no dataset.json"),
+        ("cut", "train-00001-of-00003.tfrecord: the shard has "),
+        ("flipped", "flipped/train-00000-of-00001.tfrecord: record 20 is truncated or damaged"),
+        ("busy", "busy: another process is writing there"),
+        ("vocabulary", "other_vocab.txt: not the vocabulary that "),
+        ("vocabulary size", "vocab29.json: vocab_size is 29, but "),
+        ("positions", "max_position_embeddings is 16, but the data has sentences of up to 17"),
+        ("no config", "none.json: no readable config: No such file or directory"),
+        ("model type", "gpt.json: model_type is 'gpt', but --objective=lae trains 'tta'"),
+        ("objective", "good.json: model_type is 'tta', but --objective=mlm trains 'bilm'"),
+        ("good", "done"),
+        ("again", "done"),
+        ("other rate", "run.json: this run began with --learning_rate=0.0001, not 0.5; choose"),
+        ("longer", "done"),
+        ("other config", "config.json: this run began with another config than "),
+        ("not flags", "run.json: not the flags of a run"),
+        ("init", "done"),
+        ("init vocabulary", "done"),
+        ("init larger", "done"),
+        ("init heads", "other: heads of size 5 cannot become heads of size 10"),
+        ("init nowhere", "none/vocab.txt: "),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(refusals, case, rule):
+    assert rule in refusals[case]
+
+
+def test_flags_that_may_change_take_effect(refusals, folder):
+    found = weights(folder / "refused" / "model.weights.h5")
+    assert {str(array.dtype) for array in found.values()} == {"float16"}
+
+
+def test_a_run_may_be_made_longer(refusals, folder):
+    assert checkpoint(folder, "refused") == 3
+    assert json.loads((folder / "refused" / "run.json").read_text())["num_train_steps"] == 3
+
+
+def test_a_run_may_start_from_a_trained_model(refusals, folder):
+    before, after = (
+        weights(folder / name / "model.weights.h5") for name in ("refused", "from_model")
+    )
+    # The last outputs are standardized anew, from weights that were rounded to float16.
+    standardized = ("layer_0/feed_forward_norm/norm/", "head/transform/")
+    for name in before:
+        if any(part in name for part in standardized):
+            np.testing.assert_allclose(after[name], before[name], atol=0.01, err_msg=name)
+        else:
+            np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+
+
+def test_a_run_may_start_from_a_model_of_another_vocabulary(refusals, folder):
+    before, after = (
+        weights(folder / name / "model.weights.h5")["encoder/embeddings/token_table"]
+        for name in ("other", "from_other")
+    )
+    vocabulary = Vocabulary.from_file(folder / "data" / "vocab.txt")
+    expected = before.copy()
+    expected[vocabulary.ids["r"]] = before[vocabulary.unk_id]  # Nothing there makes up an "r".
+    np.testing.assert_array_equal(after, expected)
+
+
+def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
+    # Neither needs TensorFlow, so neither takes its time.
+    good = [f"--input_dir={folder / 'none'}", "--config_file=none", f"--output_dir={folder / 'x'}"]
+    for flags, status, message in [
+        (good, 1, f"error: {folder / 'none'}: not a complete data set: it has no dataset.json\n"),
+        ([*good, "--num_train_steps=9", "--num_warmup_steps=9"], 2, "must be smaller than"),
+        ([*good, "--num_train_steps=0"], 2, "num_train_steps"),
+        ([*good, "--objective=other"], 2, "objective"),
+        (good[:2], 2, "output_dir"),
+    ]:
+        ended = subprocess.run(
+            [sys.executable, str(ROOT / "run_pretraining.py"), *flags],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+        assert (ended.returncode, ended.stdout) == (status, "")
+        assert message in ended.stderr
+        assert "Traceback" not in ended.stderr
+    assert not (folder / "x").exists()
+
+
+# Prints what type the optimizer's products are of, and trains nothing.
+PRODUCTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from absl import flags
+from tta import run_pretraining
+from tta.modeling.training.optimizers import OPTIMIZERS
+run_pretraining.command_flags.define()
+flags.FLAGS(["run_pretraining.py", *sys.argv[2:]])
+class Muon(OPTIMIZERS["muon"]):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        sys.exit(f"products in {self.product_dtype}")
+OPTIMIZERS["muon"] = Muon
+run_pretraining.main()
+"""
+
+
+def test_muon_multiplies_in_the_type_that_mixed_precision_names(folder):
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            PRODUCTS,
+            str(ROOT),
+            f"--input_dir={folder / 'data'}",
+            f"--config_file={folder / 'config.json'}",
+            f"--output_dir={folder / 'products'}",
+            "--optimizer=muon",
+            "--mixed_precision=bfloat16",
+            *FLAGS,
+        ],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    assert ended.stderr.strip().endswith("products in bfloat16")

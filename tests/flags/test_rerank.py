@@ -1,0 +1,648 @@
+"""run_rerank.py as a user meets it: files in, table and files out, one line where it fails."""
+
+import gzip
+import json
+import math
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import weakref
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from absl import flags
+
+import tta
+from tta.atomic import whole_file
+from tta.data.nbest.files import FORMATS, read_nbest
+from tta.errors import InputError
+from tta.flags import rerank as rerank_flags
+from tta.flags import scoring as scoring_flags
+from tta.scoring.metrics import bleu
+from tta.scoring.reranking.outputs import CURVE_FORMATS
+from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+
+ROOT = Path(__file__).resolve().parent.parent
+FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
+
+# The fake model knows "the cat sat" and "a dog ran home", and no word of the wrong hypotheses.
+LISTS = {
+    "u1": {
+        "hyp_1": {"score": -1.0, "text": "the kat sat"},
+        "hyp_2": {"score": -1.0625, "text": "the cat sat"},
+        "hyp_3": {"score": -1.5, "text": "the cat zat"},
+        "ref": "the cat sat",
+    },
+    "u2": {
+        "hyp_1": {"score": -2.0, "text": "a dog ran home"},
+        "hyp_2": {"score": -2.5, "text": "a dock ran home"},
+        "hyp_3": {"score": -3.0, "text": ""},
+        "ref": "a dog ran home",
+    },
+}
+
+
+DEV = {"dev_nbest_file": "lists.json"}
+
+
+def without(lists, *keys):
+    """The lists without references (`ref`) or scores (`score`)."""
+    return {
+        name: {
+            k: {a: b for a, b in v.items() if a not in keys} if isinstance(v, dict) else v
+            for k, v in one.items()
+            if k not in keys
+        }
+        for name, one in lists.items()
+    }
+
+
+@pytest.fixture
+def nbest(tmp_path):
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(LISTS))
+    return path
+
+
+@pytest.fixture
+def model(monkeypatch):
+    model = FakeModel()
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: model)
+    return model
+
+
+def command(*flags, text=None):
+    """Runs run_rerank.py with the fake model, TensorFlow and Keras out of reach."""
+    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "run_rerank.py", *flags]
+    return subprocess.run(run, capture_output=True, text=True, input=text, timeout=60)
+
+
+def table(report, title):
+    """The rows of a report's table: {name: [cells]}, and under "" the headings."""
+    lines = report[report.index(title) :].splitlines()[1:6]
+    return {line[:10].strip(): line[10:].split() for line in lines}
+
+
+def test_tunes_on_dev_and_prints_four_rows(nbest):
+    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n"  # no bar, no log where nobody watches
+    title = f"{nbest}: 2 lists, 6 hypotheses, 6 distinct\n"
+    assert done.stdout.count(title) == 2
+    rows = table(done.stdout, title)
+    assert rows[""][:6] == ["WER", "sub", "ins", "del", "gain", "%"]
+    assert list(rows) == ["", "first pass", "LM alone", "reranked", "oracle"]
+    assert rows["first pass"] == ["14.29", "14.29", "0.00", "0.00"]  # 1 of 7 words
+    assert rows["reranked"][:5] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
+    assert rows["oracle"] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
+    *_, bootstrap, metric, signature = done.stdout.splitlines()
+    assert bootstrap == "bootstrap|paired:lists|interval:95% percentile|resamples:10000|seed:0"
+    assert metric == "WER|words:whitespace|case:as is"
+    assert signature.startswith("fake|version:0|reduction:")
+
+
+def test_the_report_has_the_numbers_that_it_prints(nbest, model):
+    report = rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest)), ["length"])
+    assert report.names == ["fake"]
+    for part in (report.dev, report.test):
+        assert (part.num_lists, part.num_hypotheses, part.num_distinct) == (2, 6, 6)
+        rows = table(str(report), str(nbest))
+        for row in part.evaluation.rows:
+            assert part.row(row.name) is row
+            assert rows[row.name][:1] == [f"{row.value:.2f}"]
+    assert report.test.row("first pass").value == pytest.approx(100 / 7)
+    assert str(report).endswith("\n".join(report.signatures))
+
+
+def test_without_references_the_report_has_no_rows(tmp_path, model):
+    path = tmp_path / "lists.json"
+    path.write_text(json.dumps(without(LISTS, "ref")))
+    report = rerank_files(RerankConfig(str(path)))
+    assert report.dev is report.test.evaluation is report.metric is None
+
+
+def test_printed_weights_give_the_same_picks_again(nbest, tmp_path):
+    tuned = command(
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--output_file={tmp_path}/1"
+    )
+    *_, lm_weight, length_bonus, reduction = table(tuned.stdout, str(nbest))["reranked"]
+    again = command(
+        f"--nbest_file={nbest}", f"--lm_weight={lm_weight}", f"--length_bonus={length_bonus}",
+        f"--reduction={reduction}", f"--output_file={tmp_path}/2",
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert "not tuned" not in again.stdout
+    assert (
+        table(again.stdout, str(nbest))["reranked"] == table(tuned.stdout, str(nbest))["reranked"]
+    )
+    order = [
+        [[h.text for h in one.hypotheses] for one in read_nbest(tmp_path / name).lists]
+        for name in "12"
+    ]
+    assert order[0] == order[1]
+
+
+def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
+    config = RerankConfig(
+        str(nbest),
+        lm_weight=[0.25],
+        length_bonus=0.5,
+        reduction="sum",
+        output_file=str(tmp_path / "out.json"),
+        scores_file=str(tmp_path / "scores.jsonl.gz"),
+    )
+    rerank_files(config)
+    reranked = json.loads((tmp_path / "out.json").read_text())
+    assert list(reranked["u1"]) == ["hyp_1", "hyp_2", "hyp_3", "ref"]
+    # .75 * -1.0625 + .25 * -3 + .5 * 3
+    assert reranked["u1"]["hyp_1"] == {"score": -0.046875, "text": "the cat sat"}
+    assert reranked["u1"]["hyp_2"] == {"score": -1.0, "text": "the kat sat"}
+    # An empty hypothesis has the lowest language model score of its list, -8, and no bonus.
+    assert reranked["u2"]["hyp_3"] == {"score": 0.75 * -3 + 0.25 * -8, "text": ""}
+
+    lines = gzip.decompress((tmp_path / "scores.jsonl.gz").read_bytes()).splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert rows[0] == {
+        "id": "u1",
+        "text": "the cat sat",
+        "first_pass_score": -1.0625,
+        "lm_score": -3.0,
+        "num_tokens": 3,
+        "combined": -0.046875,
+    }
+    assert [row["id"] for row in rows] == ["u1"] * 3 + ["u2"] * 3
+    assert (rows[-1]["lm_score"], rows[-1]["num_tokens"]) == (-8.0, 0)
+
+
+def test_every_distinct_text_is_scored_once(nbest, tmp_path, model):
+    dev = tmp_path / "dev.json"
+    dev.write_text(
+        json.dumps(
+            {"d1": LISTS["u1"], "d2": {**LISTS["u2"], "hyp_4": {"score": -9.0, "text": "home"}}}
+        )
+    )
+    rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(dev)))
+    assert len(model.scored) == len(set(model.scored)) == 7
+
+
+def test_options_reach_the_model(nbest, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(
+        tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
+    )
+    rerank_files(RerankConfig(str(nbest)), ["some/model"], score_boundary_tokens=True)
+    assert seen == {"path": "some/model", "score_boundary_tokens": True}
+
+
+def test_without_dev_or_weights_it_guesses_and_says_so(nbest, model):
+    report = str(rerank_files(RerankConfig(str(nbest))))
+    assert table(report, str(nbest))["reranked"][0] == "0.00"
+    assert "note: lm_weight, length_bonus, reduction not tuned but guessed" in report
+    assert "hypotheses without a token to score, such as empty ones: 1;" in report
+    report = str(rerank_files(RerankConfig(str(nbest), lm_weight=[0.5], reduction="mean")))
+    assert "note: length_bonus not tuned but guessed" in report
+
+
+def test_rank_scores_give_the_order_a_say(nbest, tmp_path, model):
+    nbest.write_text(json.dumps(without(LISTS, "score")))
+    config = RerankConfig(
+        str(nbest),
+        rank_scores=True,
+        lm_weight=[0.25],
+        length_bonus=0.0,
+        reduction="sum",
+        output_file=str(tmp_path / "o"),
+    )
+    report = str(rerank_files(config))
+    assert "note: first-pass scores are -ln(rank), from the lists' own order" in report
+    assert "by the language model alone" not in report
+    one = json.loads((tmp_path / "o").read_text())["u1"]
+    # .75 * -ln(rank) + .25 * (-1 a known word, -5 an unknown one)
+    assert one["hyp_1"] == {
+        "score": pytest.approx(-0.75 * math.log(2) - 0.75),
+        "text": "the cat sat",
+    }
+    assert one["hyp_2"] == {"score": pytest.approx(-1.75), "text": "the kat sat"}
+
+
+def test_rank_scores_are_for_lists_without(nbest, model):
+    with pytest.raises(
+        InputError, match=r"lists\.json: has scores: rank_scores is for lists without"
+    ):
+        rerank_files(RerankConfig(str(nbest), rank_scores=True))
+
+
+def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path, model):
+    nbest.write_text(json.dumps(without(LISTS, "ref")))
+    config = RerankConfig(
+        str(nbest),
+        lm_weight=[0.5],
+        length_bonus=0.0,
+        reduction="sum",
+        output_file=str(tmp_path / "o"),
+    )
+    report = str(rerank_files(config))
+    assert "note: no references: nothing measured" in report
+    assert "WER" not in report
+    assert read_nbest(tmp_path / "o").lists[0].hypotheses[0].text == "the cat sat"
+
+
+def test_lists_without_scores_go_by_the_language_model_alone_and_it_says_so(nbest, tmp_path, model):
+    nbest.write_text(json.dumps(without(LISTS, "score")))
+    config = RerankConfig(str(nbest), output_file=str(tmp_path / "out.json"))
+    report = str(rerank_files(config))
+    assert "no first-pass scores: reranked by the language model alone" in report
+    rows = table(report, str(nbest))
+    assert rows["first pass"][0] == "14.29"  # the lists' own order
+    assert rows["reranked"] == rows["LM alone"]
+    assert read_nbest(tmp_path / "out.json").lists[0].hypotheses[0].score is not None
+
+
+def test_dev_lists_that_nothing_improves_keep_the_first_pass(nbest, model):
+    good = {"u2": {k: v for k, v in LISTS["u2"].items() if k != "hyp_3"}}
+    nbest.write_text(json.dumps(good))
+    report = str(rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest))))
+    assert "no weights did better than the first pass on the dev lists" in report
+    assert "|lm_weight:0|length_bonus:0" in report
+
+
+def test_moses_is_measured_by_bleu(tmp_path, model):
+    (tmp_path / "ref").write_text("the cat sat on the mat\na dog ran home\n")
+    (tmp_path / "nbest").write_text(
+        "0 ||| the kat sat on the mat ||| lm= -1 ||| -1.0\n"
+        "0 ||| the cat sat on the mat ||| lm= -2 ||| -1.1\n"
+        "1 ||| a dog ran home ||| lm= -3 ||| -1.0\n"
+    )
+    files = {
+        "nbest_file": str(tmp_path / "nbest"),
+        "reference_file": str(tmp_path / "ref"),
+        "output_file": str(tmp_path / "out"),
+    }
+    files |= {"lm_weight": [0.5], "length_bonus": 0.0, "reduction": "sum"}
+    report = str(rerank_files(RerankConfig(**files, bleu_tokenize="none")))
+    rows = table(report, str(tmp_path / "nbest"))
+    assert rows[""][:3] == ["BLEU", "brevity", "length"]
+    assert rows["reranked"][0] == rows["oracle"][0] == "100.00"
+    assert float(rows["first pass"][0]) < 80
+    assert "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:" in report
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
+    assert "WER" in str(rerank_files(RerankConfig(**files, metric="wer", overwrite=True)))
+
+
+def test_kaldi_costs_go_beside_the_words(tmp_path, model):
+    (tmp_path / "text").write_text("u-1-1 the kat sat\nu-1-2 the cat sat\nu-1-3\n")
+    (tmp_path / "cost").write_text("u-1-1 1.0\nu-1-2 1.25\nu-1-3 9\n")
+    config = RerankConfig(
+        str(tmp_path / "text"),
+        score_file=str(tmp_path / "cost"),
+        output_file=str(tmp_path / "out"),
+        lm_weight=[0.5],
+        length_bonus=0.0,
+        reduction="sum",
+    )
+    rerank_files(config)
+    assert (tmp_path / "out").read_text().splitlines()[0] == "u-1-1 the cat sat"
+    assert (tmp_path / "out.scores").read_text().splitlines()[0] == "u-1-1 2.125"
+    with pytest.raises(InputError, match=r"out: exists; pass --overwrite"):
+        rerank_files(config)
+    (tmp_path / "out").unlink()
+    with pytest.raises(InputError, match=r"out.scores: exists; pass --overwrite"):
+        rerank_files(config)
+    assert not (tmp_path / "out").exists()
+
+
+def test_standard_input_to_standard_output():
+    done = command(
+        "--nbest_file=-", "--output_file=-", "--format=dict", text=json.dumps(LISTS)
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["u1"]["hyp_1"]["text"] == "the cat sat"
+    assert "<stdin>: 2 lists" in done.stderr
+    assert "reranked" in done.stderr
+
+
+def test_help_shows_every_flag():
+    done = command("--help")
+    assert done.stderr == ""
+    names = "nbest_file dev_nbest_file reference_file dev_reference_file format score_file "
+    names += "dev_score_file beam_size model lm_weight length_bonus reduction metric bleu_tokenize "
+    names += "score_boundary_tokens long_sentences batch_tokens precision output_file scores_file "
+    names += "overwrite pll_variant curve_file report rank_scores"
+    for name in names.split():
+        assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "nbest_file"),
+        (["--nbest_file=x", "--lm_weight=1.5"], "lm_weight=[1.5]: must be between 0 and 1"),
+        (["--nbest_file=x", "--lm_weight=-0.5"], "lm_weight=[-0.5]: must be between 0 and 1"),
+        (["--nbest_file=x", "--lm_weight=nan"], "lm_weight=[nan]: must be a finite number"),
+        (["--nbest_file=x", "--lm_weight=much"], "lm_weight=much: could not convert"),
+        (["--nbest_file=x", "--lm_weight="], "lm_weight=: expected a number"),
+        (["--nbest_file=x", "--lm_weight=.1,.2"], "--lm_weight takes one number a --model"),
+        (["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.1"], "one number a --model"),
+        (["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.7,.4"], "so must the sum"),
+        (["--nbest_file=x", "--curve_file=c.png"], "--curve_file needs --dev_nbest_file"),
+        (["--nbest_file=x", "--dev_nbest_file=y", "--curve_file=c.pdf"], "must end in .png, .svg"),
+        (["--nbest_file=x", "--length_bonus=inf"], "length_bonus=inf: must be a finite number"),
+        (["--nbest_file=x", "--reduction=max"], "reduction=max"),
+        (["--nbest_file=x", "--format=xml"], "format=xml"),
+        (["--nbest_file=x", "--beam_size=0"], "beam_size=0"),
+        (["--nbest_file=x", "--metric=none", "--dev_nbest_file=y"], "leaves nothing to tune"),
+        (["--nbest_file=x", "--dev_reference_file=y"], "needs --dev_nbest_file"),
+        (["--nbest_file=x", "--dev_score_file=y"], "needs --dev_nbest_file"),
+        (["--nbest_file=x", "--lm_wait=1"], "lm_wait"),
+        (["--nbest_file=x", "lists.json"], "unexpected argument 'lists.json'"),
+    ],
+)
+def test_wrong_flags_exit_with_2(flags, message):
+    done = command(*flags)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "values", "message"),
+    [
+        (None, {}, "lists.json: no such file"),
+        ("", {}, "lists.json: the file is empty"),
+        ('{"u1": {"hyp_1": {"score": -1.0, "text": "a"}, "ref": "a"', {}, "malformed JSON"),
+        ('{"u1": {"hyp_1": {"score": NaN, "text": "a"}, "ref": "a"}}', {}, "finite number"),
+        (without(LISTS, "ref"), {"metric": "wer"}, "has no references: there is no wer"),
+        (without(LISTS, "ref"), {"dev_nbest_file": "lists.json"}, "there is nothing to tune on"),
+        ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references hold no word"),
+        (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
+        (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have one name"),
+        (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have one name"),
+        (LISTS, {"dev_nbest_file": "lists.json", "metric": "none"}, "that needs a metric"),
+        (LISTS, {"report": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"report": "missing/page.html"}, "missing/page.html: no such folder"),
+        (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have one name"),
+        (LISTS, {"curve_file": "c.tsv"}, "measured on dev lists, and there are none"),
+        (LISTS, {"curve_file": "c.gif", **DEV}, "c.gif: expected a name that ends in .png, .svg"),
+        (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),
+        (without(LISTS, "score"), {"curve_file": "c.tsv", **DEV}, "no first-pass scores to weigh"),
+        (LISTS, {"lm_weight": [0.5, 0.1]}, "one number a model, comma-separated: got 2"),
+        (LISTS, {"lm_weight": [1.5]}, "between 0 and 1, and so does their sum, got 1.5"),
+    ],
+)
+def test_bad_input_is_told_before_the_model_is_loaded(
+    tmp_path, monkeypatch, content, values, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    path = tmp_path / "lists.json"
+    if content is not None:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        rerank_files(RerankConfig("lists.json", **values))
+    assert "\n" not in str(error.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_failing_is_one_line_and_exit_status_1(nbest):
+    done = command(f"--nbest_file={nbest}", f"--output_file={nbest}")
+    assert done.returncode == 1
+    assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
+    assert done.stdout == ""
+    assert json.loads(nbest.read_text()) == LISTS
+
+
+def test_dev_and_test_lists_of_two_kinds_are_refused(nbest, tmp_path, model):
+    dev = tmp_path / "dev.json"
+    dev.write_text(json.dumps(without(LISTS, "score")))
+    with pytest.raises(InputError, match="one of dev and test lists has first-pass scores"):
+        rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(dev)))
+
+
+def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
+    nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
+    done = command(
+        f"--nbest_file={nbest}", f"--output_file={tmp_path}/out", f"--scores_file={tmp_path}/scores"
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "error: list 'u1': the language model's score of 'nan' is nan, not a finite number"
+    )
+    assert list(tmp_path.iterdir()) == [nbest]
+
+
+def test_several_models_are_tuned_together_and_each_is_reported(nbest, tmp_path):
+    done = command(
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", "--model=", "--model=length",
+        f"--scores_file={tmp_path}/scores",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n" * 2
+    lines = done.stdout.splitlines()
+    names = [line[:16].strip() for line in lines[2:9]]
+    assert names == [
+        "first pass",
+        "fake alone",
+        "length alone",
+        "fake reranked",
+        "length reranked",
+        "together",
+        "oracle",
+    ]
+    values = {
+        name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:9], strict=True)
+    }
+    assert values["together"] <= min(v for name, v in values.items() if name != "oracle")
+    pairs = [line.partition(":")[0] for line in lines[9:12]]
+    assert pairs == [
+        "fake reranked - length reranked",
+        "fake reranked - together",
+        "length reranked - together",
+    ]
+    assert lines[-2].startswith("fake|version:0|reduction:")
+    assert lines[-1].startswith("length|version:0|reduction:")
+
+    rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
+    assert set(rows[0]["models"]) == {"fake", "length"}
+    assert rows[0]["models"]["length"]["num_tokens"] == 3
+    assert "num_tokens" not in rows[0]
+
+
+def test_given_weights_are_the_formula_s_of_all_models(nbest, tmp_path, monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
+    config = RerankConfig(
+        str(nbest),
+        lm_weight=[0.25, 0.5],
+        length_bonus=0.5,
+        reduction="sum",
+        output_file=str(tmp_path / "out.json"),
+    )
+    rerank_files(config, [None, "length"])
+    reranked = json.loads((tmp_path / "out.json").read_text())
+    # .25 * -1.0625 + .25 * -3 + .5 * -9 + .5 * 3
+    assert reranked["u1"]["hyp_1"] == {"score": pytest.approx(-4.015625), "text": "the cat sat"}
+
+
+def test_several_models_without_dev_get_equal_shares_and_it_says_so(nbest, monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
+    report = str(rerank_files(RerankConfig(str(nbest)), [None, "length", "length"]))
+    assert "note: the models' scores got equal shares after scaling" in report
+    assert "length (2) alone" in report
+
+
+def test_a_model_is_released_before_the_next_is_loaded(nbest, tmp_path, monkeypatch):
+    loaded, alive = [], weakref.WeakSet()
+
+    def load(path, **options):
+        assert not alive, f"{list(alive)} still alive when {path} is loaded"
+        model = FakeModel(path)
+        model.cycle = model  # as a compiled function makes one
+        loaded.append(path)
+        alive.add(model)
+        return model
+
+    monkeypatch.setattr(tta, "load", load)
+    config = RerankConfig(str(nbest), dev_nbest_file=str(nbest), report=str(tmp_path / "r.html"))
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
+    rerank_files(config, ["length", "b", "c"])
+    assert loaded == ["c", "b", "length"]  # the first one last: its colours are in the page
+    assert "natural log, length" in (tmp_path / "r.html").read_text()
+
+
+def test_curve_and_report_are_written_with_everything_else(nbest, tmp_path):
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
+    flags = [
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv",
+        f"--report={tmp_path}/r.html",
+    ]  # fmt: skip
+    done = command(*flags)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n"
+    assert (tmp_path / "c.tsv").read_text().startswith("model\tlm_weight\tWER\nreranked\t0\t")
+    page = (tmp_path / "r.html").read_text()
+    for part in ("<svg", "kat</span>", "1 of 2: 1 better", "95% interval"):
+        assert part in page
+    again = command(*flags)
+    assert again.returncode == 1
+    assert "c.tsv: exists; pass --overwrite" in again.stderr
+    assert command(*flags, "--overwrite").returncode == 0
+
+
+def test_a_failure_leaves_neither_curve_nor_report(nbest, tmp_path):
+    nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
+    done = command(
+        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv",
+        f"--report={tmp_path}/r.html",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert list(tmp_path.iterdir()) == [nbest]
+
+
+@pytest.mark.parametrize(
+    ("missing", "values", "message"),
+    [
+        ("jinja2", {"report": "r.html"}, "--report needs jinja2: pip install 'tta-lm[report]'"),
+        ("matplotlib", {"report": "r.html"}, "--report needs matplotlib: pip install"),
+        ("matplotlib", {"curve_file": "c.svg"}, "--curve_file=c.svg needs matplotlib: pip install"),
+    ],
+)
+def test_a_missing_package_is_told_before_the_model_is_loaded(
+    nbest, tmp_path, monkeypatch, missing, values, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    for name in ("jinja2", "matplotlib"):
+        monkeypatch.setitem(sys.modules, name, None if name == missing else ModuleType(name))
+        if name != missing:
+            sys.modules[name].__spec__ = ModuleSpec(name, None)
+    with pytest.raises(InputError, match=re.escape(message)):
+        rerank_files(RerankConfig("lists.json", dev_nbest_file="lists.json", **values))
+    assert list(tmp_path.iterdir()) == [nbest]
+
+
+def test_a_curve_as_text_needs_no_package(nbest, tmp_path, monkeypatch, model):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path = tmp_path / "c.tsv"
+    rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest), curve_file=str(path)))
+    assert path.exists()
+
+
+def test_flags_name_what_the_rooms_know():
+    assert tuple(rerank_flags.CURVE_FORMATS) == tuple(CURVE_FORMATS)
+    assert set(rerank_flags.FORMATS) == set(FORMATS)
+    assert tuple(rerank_flags.BLEU_TOKENIZERS) == bleu.TOKENIZERS
+    from tta.modeling.objectives.objectives import PLL_VARIANTS
+
+    assert tuple(scoring_flags.PLL_VARIANTS) == PLL_VARIANTS
+
+
+def test_the_pll_variant_reaches_the_model(nbest):
+    values = flags.FlagValues()
+    flags.DEFINE_enum("pll_variant", "original", scoring_flags.PLL_VARIANTS, "", values)
+    flags.DEFINE_string("long_sentences", "window", "", values)
+    flags.DEFINE_string("precision", "float32", "", values)
+    flags.DEFINE_string("normalizer", "auto", "", values)
+    flags.DEFINE_integer("batch_tokens", None, "", flag_values=values)
+    values(["run_rerank.py", "--pll_variant=maskless"])
+    assert scoring_flags.load_options(values)["pll_variant"] == "maskless"
+    wrong = command(f"--nbest_file={nbest}", "--pll_variant=masked")
+    assert wrong.returncode == 2
+    assert "--pll_variant=masked: value should be one of" in wrong.stderr
+
+
+# The command with the fake model, killed where it is about to give its n-th output its name.
+KILLED = """
+import os, runpy, signal, sys
+replace, left = os.replace, [int(sys.argv[1])]
+def killed(*names):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*names)
+os.replace = killed
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_pair_of_files_is_never_half_new(tmp_path, number):
+    (tmp_path / "nbest").write_text("u-1 the cat\nu-2 xyz\n")
+    (tmp_path / "costs").write_text("u-1 9\nu-2 1\n")
+    out, costs = tmp_path / "out", tmp_path / "out.scores"
+    command = [str(ROOT / "tests" / "fake_model.py"), "run_rerank.py", "--lm_weight=0.5"]
+    command += [f"--nbest_file={tmp_path / 'nbest'}", f"--score_file={tmp_path / 'costs'}"]
+    command += [f"--output_file={out}", "--overwrite"]
+
+    def run(*start):
+        return subprocess.run([sys.executable, *start, *command], capture_output=True, check=False)
+
+    assert run().returncode == 0
+    whole = out.read_text(), costs.read_text()
+    out.write_text("former list")
+    costs.write_text("former costs")
+    assert run("-c", KILLED, str(number)).returncode == -signal.SIGKILL
+    assert not out.exists()  # The costs may be of either: without the list they are nobody's.
+    assert costs.read_text() == ("former costs" if number == 1 else whole[1])
+    assert run().returncode == 0
+    assert (out.read_text(), costs.read_text()) == whole
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["costs", "nbest", "out", "out.scores"]
+
+
+def test_two_rerankings_into_one_file(tmp_path):
+    (tmp_path / "nbest").write_text('{"u": {"hyp_1": {"text": "the cat"}}}')
+    command = [sys.executable, str(ROOT / "tests" / "fake_model.py"), "run_rerank.py"]
+    command += [f"--nbest_file={tmp_path / 'nbest'}", f"--output_file={tmp_path / 'out'}"]
+    with whole_file(tmp_path / "out"):
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == f"error: {tmp_path / 'out'}: another process is writing it\n"

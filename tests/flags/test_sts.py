@@ -1,0 +1,233 @@
+"""run_sts.py as a user meets it."""
+
+import csv
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tta
+from tta.errors import InputError
+from tta.scoring.similarity.sts import StsConfig, compare_files
+
+ROOT = Path(__file__).resolve().parent.parent
+FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
+
+PAIRS = [
+    ("A cat sat.", "A cat sat.", 5.0),
+    ("A cat sat.", "The cat sat on a mat.", 3.5),
+    ("A dog ran home.", "A cat sat.", 1.25),
+    ("A red door, open", "Blue", 0.0),
+]
+
+
+def write(path, pairs):
+    with open(path, "w", newline="") as stream:
+        csv.writer(stream).writerows(pairs)
+    return path
+
+
+@pytest.fixture
+def sts(tmp_path):
+    return write(tmp_path / "pairs.csv", PAIRS)
+
+
+@pytest.fixture
+def model(monkeypatch):
+    model = FakeModel()
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: model)
+    return model
+
+
+def command(*flags):
+    """Runs run_sts.py with the fake model, TensorFlow and Keras out of reach."""
+    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "run_sts.py", *flags]
+    return subprocess.run(run, capture_output=True, text=True, timeout=60)
+
+
+def loop_cosines(representation):
+    first, second, _ = zip(*PAIRS, strict=True)
+    a, b = (FakeModel().encode(list(texts), representation) for texts in (first, second))
+    return [x @ y / np.sqrt((x @ x) * (y @ y)) for x, y in zip(a, b, strict=True)]
+
+
+def test_prints_both_correlations_of_both_representations(sts):
+    done = command(f"--sts_file={sts}", "--representation=context,embed")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "loaded\n"
+    heading, *rows, signature = done.stdout.splitlines()
+    assert heading.split() == ["x", "100", "pairs", "model", "vectors", "Pearson", "Spearman"]
+    gold = [pair[2] for pair in PAIRS]
+    for row, representation in zip(rows, ("context", "embed"), strict=True):
+        cosines = loop_cosines(representation)
+        pearson, spearman = stats.pearsonr(cosines, gold)[0], stats.spearmanr(cosines, gold)[0]
+        numbers = [f"{100 * pearson:.2f}", f"{100 * spearman:.2f}"]
+        assert row.split() == [str(sts), "4", "small", representation, *numbers]
+    assert signature == "fake|version:0|similarity:cosine"
+
+
+def test_every_distinct_sentence_of_all_files_is_encoded_once(sts, tmp_path, model):
+    other = write(tmp_path / "other.csv", [*PAIRS[:2], ("Blue", "Some new sentence", 2.0)])
+    report = str(compare_files(StsConfig([str(sts), str(other)], ["context", "embed"])))
+    assert [representation for representation, _ in model.encoded] == ["context", "embed"]
+    for _, sentences in model.encoded:
+        assert len(sentences) == len(set(sentences)) == 6
+    assert [line.split()[0] for line in report.splitlines()[1:-1]] == [str(sts), str(other)] * 2
+
+
+class WordCounts(FakeModel):
+    """A model that has one representation only."""
+
+    representations = ("embed",)
+
+
+def test_several_models_a_row_each_and_a_signature_each(sts, tmp_path, monkeypatch):
+    models = {"one": FakeModel(), "counts:two": WordCounts("counts")}
+    monkeypatch.setattr(tta, "load", lambda name, **options: models[name])
+    output = tmp_path / "cosines.tsv"
+    report = compare_files(StsConfig([str(sts)], None, str(output)), list(models))
+    _, *rows, first, second = str(report).splitlines()
+    # Without --representation, each model's first.
+    assert [row.split()[2:4] for row in rows] == [["one", "context"], ["counts:two", "embed"]]
+    assert (first.split("|")[0], second.split("|")[0]) == ("fake", "counts")
+    for row, result in zip(rows, report.results, strict=True):
+        assert row.split()[2:5] == [
+            result.model, result.vectors, f"{result.correlation.pearson:.2f}"
+        ]  # fmt: skip
+    with open(output) as stream:
+        lines = list(csv.DictReader(stream, delimiter="\t"))
+    for name, representation in (("one", "context"), ("counts:two", "embed")):
+        cosines = [float(line["cosine"]) for line in lines if line["model"] == name]
+        np.testing.assert_allclose(cosines, loop_cosines(representation), atol=1e-6)
+
+
+def test_a_representation_that_a_model_lacks_is_told_before_any_model_encodes(sts, monkeypatch):
+    models = {"one": FakeModel(), "two": WordCounts("two")}
+    monkeypatch.setattr(tta, "load", lambda name, **options: models[name])
+    with pytest.raises(InputError, match=r"^two: representation must be embed, not 'context'$"):
+        compare_files(StsConfig([str(sts)], ["embed", "context"]), list(models))
+    assert models["one"].encoded == []
+
+
+def test_the_command_takes_several_models(sts):
+    done = command(f"--sts_file={sts}", "--model=one", "--model=", "--representation=embed")
+    assert done.returncode == 0, done.stderr
+    assert [row.split()[2] for row in done.stdout.splitlines()[1:3]] == ["one", "small"]
+
+
+def test_writes_the_cosine_of_every_pair(sts, tmp_path, model):
+    write(sts, [*PAIRS[:3], ("A\tred  door, open", "Blue", 0.0)])
+    output = tmp_path / "cosines.tsv"
+    compare_files(StsConfig([str(sts)], ["embed"], str(output)), ["runs/mine"])
+    heading, *lines = output.read_text().splitlines()
+    rows = [dict(zip(heading.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    assert rows[3]["first"] == "A red door, open"
+    assert [float(row["gold"]) for row in rows] == [pair[2] for pair in PAIRS]
+    assert [row["pair"] for row in rows] == ["1", "2", "3", "4"]
+    assert {(row["model"], row["vectors"]) for row in rows} == {("runs/mine", "embed")}
+    np.testing.assert_allclose([float(r["cosine"]) for r in rows], loop_cosines("embed"), atol=1e-6)
+
+
+def test_output_to_standard_output(sts):
+    done = command(f"--sts_file={sts}", "--output_file=-")
+    assert done.stdout.startswith("file\tpair\tmodel\tvectors\tcosine\t")
+    assert len(done.stdout.splitlines()) == 5
+    assert "Pearson" in done.stderr
+
+
+def test_help_shows_every_flag():
+    done = command("--help")
+    assert done.stderr == ""
+    names = "sts_file representation output_file overwrite model long_sentences batch_tokens "
+    names += "precision"
+    for name in names.split():
+        assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "sts_file"),
+        (["--sts_file=x", "--representation="], "must name at least one, and none twice"),
+        (["--sts_file=x", "--representation=embed,embed"], "must name at least one, and none"),
+        (["--sts_file=x", "--long_sentences=cut"], "long_sentences=cut"),
+        (["--sts_file=x", "--batch_tokens=0"], "batch_tokens=0"),
+    ],
+)
+def test_wrong_flags_exit_with_2(flags, message):
+    done = command(*flags)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "output", "message"),
+    [
+        (None, None, "pairs.csv: no file matches"),
+        ("", None, "pairs.csv: the file is empty"),
+        ("a,b,1\nc,2\n", None, "pairs.csv:2: expected 3 columns, got 2"),
+        ("a,b,1\n", None, "pairs.csv: a correlation takes at least two pairs, got 1"),
+        ("a,b,1\nc,d,1\n", None, "pairs.csv: all gold scores are 1: there is no correlation"),
+        ("a,b,1\nc,d,2\n", "pairs.csv", "pairs.csv: exists; pass --overwrite"),
+        ("a,b,1\nc,d,2\n", "missing/out", "missing/out: no such folder"),
+    ],
+)
+def test_bad_input_is_told_before_the_model_is_loaded(
+    tmp_path, monkeypatch, content, output, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    if content is not None:
+        Path("pairs.csv").write_text(content)
+    with pytest.raises(InputError, match=re.escape(message)):
+        compare_files(StsConfig(["pairs.csv"], ["context"], output))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("a,b,1\n7,c,2\n", "pairs.csv: pair 2: a sentence's vector is zero, it has no cosine"),
+        ("a,a,1\nb,b,2\n", "pairs.csv: all similarities are 1: there is no correlation"),
+    ],
+)
+def test_a_correlation_that_is_not_defined_leaves_no_output(tmp_path, pairs, message):
+    path = tmp_path / "pairs.csv"
+    path.write_text(pairs)
+    done = command(f"--sts_file={path}", f"--output_file={tmp_path}/out")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[1:] == [f"error: {tmp_path}/{message}"]
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_flags_name_the_poolings_that_there_are():
+    from tta.flags import sts
+    from tta.scoring.scorers.pooling import POOLINGS
+
+    assert sts.POOLINGS == POOLINGS
+
+
+def test_a_row_for_each_pooling(sts, monkeypatch):
+    class Pooled(FakeModel):
+        def encode(self, texts, representation=None, pooling="mean", progress=False):
+            vectors = super().encode(texts, representation)
+            return vectors if pooling == "mean" else vectors**2
+
+    monkeypatch.setattr(tta, "load", lambda name, **options: Pooled())
+    report = str(compare_files(StsConfig([str(sts)], ["embed"], pooling=["mean", "sif"])))
+    rows = [row.split() for row in report.splitlines()[1:3]]
+    assert [row[3] for row in rows] == ["embed", "embed/sif"]
+    assert rows[0][4:] != rows[1][4:]
+
+
+@pytest.mark.parametrize("value", ["max", "", "sif,sif"])
+def test_wrong_poolings_are_refused_by_the_flags(sts, value):
+    done = command(f"--sts_file={sts}", f"--pooling={value}")
+    assert done.returncode == 2
+    assert "must be of mean, sif, whitened" in done.stderr

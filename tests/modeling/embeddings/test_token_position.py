@@ -1,0 +1,50 @@
+"""The embedding layer and T-TA's first query."""
+
+import numpy as np
+import pytest
+
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import randomize
+from tta.modeling.embeddings.token_position import Embeddings
+
+V, D, P, B, T = 13, 5, 11, 3, 7
+IDS = np.random.default_rng(0).integers(0, V, (B, T)).astype(np.int32)
+
+
+@pytest.fixture
+def layer():
+    layer = Embeddings(V, D, P)
+    layer.build()
+    randomize({v.path: v for v in layer.weights})
+    return layer
+
+
+def normalise(layer, x):
+    gamma, beta = (np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta))
+    return numpy_tta.layer_norm(x, gamma, beta)
+
+
+def test_output_is_the_normalised_sum_of_token_and_position(layer):
+    token = np.asarray(layer.token_table, np.float64)
+    position = np.asarray(layer.position_table, np.float64)
+    expected = normalise(layer, token[IDS] + position[:T])
+    np.testing.assert_allclose(np.asarray(layer(IDS)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("token_id", [None, 4, 0], ids=["paper", "original", "token 0"])
+def test_first_query_knows_positions_and_no_token(layer, token_id):
+    token = np.asarray(layer.token_table, np.float64)
+    position = np.asarray(layer.position_table, np.float64)[:T]
+    expected = normalise(layer, position if token_id is None else position + token[token_id])
+    found = np.asarray(layer.first_query(IDS, token_id))
+    assert found.shape == (1, T, D)
+    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+    np.testing.assert_array_equal(np.asarray(layer.first_query((IDS + 1) % V, token_id)), found)
+
+
+def test_longest_sequence_is_taken_and_a_longer_one_refused(layer):
+    assert layer(np.zeros((1, P), np.int32)).shape == (1, P, D)
+    with pytest.raises(
+        ValueError, match=r"at most 11 positions \(max_position_embeddings\), not 12"
+    ):
+        layer(np.zeros((1, P + 1), np.int32))

@@ -1,0 +1,275 @@
+"""T-TA's guarantees, over lengths 1 to 17, padded or not, 1 to 3 layers, both first queries.
+
+Every comparison is between two batches of one shape that differ in nothing but tokens, row by row,
+so that "the same" can mean every bit.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_config, tiny_model
+from tta.modeling.models.language_model import LanguageModel
+
+LENGTHS = range(1, 18)
+FIRST_QUERIES = {"position": None, "mask": MASK_ID}
+DTYPES = ["float32", "mixed_bfloat16"]
+HIDDEN_SIZE = tiny_config().hidden_size
+
+
+@pytest.fixture(
+    scope="module",
+    params=itertools.product(DTYPES, [1, 2, 3], FIRST_QUERIES),
+    ids=lambda p: f"{p[0]}, {p[1]} layers, first query {p[2]}",
+)
+def graph(request):
+    dtype, layers, first_query = request.param
+    return graph_of(
+        tiny_model(dtype, num_hidden_layers=layers, first_query_token_id=FIRST_QUERIES[first_query])
+    )
+
+
+def outputs_of(model):
+    """(ids, mask) -> hidden states and logits, side by side: [B, T, D + V] float32."""
+
+    def outputs(ids, mask, *words):
+        inputs = {"input_ids": ids, "padding_mask": mask}
+        found = model(inputs | ({"word_ids": words[0]} if words else {}))
+        return tf.concat([tf.cast(found["hidden_states"], tf.float32), found["logits"]], axis=-1)
+
+    return outputs
+
+
+def graph_of(model, *more):
+    """The same as a graph of unknown shape; `more`: types of inputs after ids and mask."""
+    return tf.function(
+        outputs_of(model),
+        input_signature=[tf.TensorSpec([None, None], t) for t in (tf.int32, tf.bool, *more)],
+        autograph=False,
+    )
+
+
+def with_each_token_replaced(length, width, seed):
+    """A sentence [T] `width` times, the same with token i replaced in row i, and its mask."""
+    rng = np.random.default_rng([seed, length, width])
+    before = np.tile(rng.integers(0, VOCAB_SIZE, width), (width, 1)).astype(np.int32)
+    after = before.copy()
+    i = np.arange(width)
+    after[i, i] = (before[i, i] + rng.integers(1, VOCAB_SIZE, width)) % VOCAB_SIZE
+    return before, after, np.broadcast_to(i < length, (width, width))
+
+
+def check(outputs, length, width, word_ids=None):
+    """Replaces each token, looks at each position; `word_ids` [width] hide later pieces, too."""
+    before, after, mask = with_each_token_replaced(length, width, seed=width)
+    words = () if word_ids is None else (np.tile(word_ids, (width, 1)),)
+    first, second = (outputs(ids, mask, *words).numpy() for ids in (before, after))
+    assert np.isfinite(first).all()
+    same = first == second  # [replaced, at, D + V]
+    for replaced, at in itertools.product(range(width), range(length)):
+        where = f"length {length}, words {word_ids}, token {replaced} replaced, looked at {at}"
+        if replaced == at:
+            assert same[replaced, at].all(), f"self-unknown broken: {where}"
+        elif replaced >= length:
+            assert same[replaced, at].all(), f"padding matters: {where}"
+        elif word_ids is not None and word_ids[replaced] == word_ids[at] and replaced > at:
+            assert same[replaced, at].all(), f"later piece of the word seen: {where}"
+        else:
+            assert not same[replaced, at, :HIDDEN_SIZE].all(), f"does not matter: {where}"
+
+
+@pytest.mark.parametrize("padding", [0, 2], ids=["no padding", "padded"])
+def test_every_token_is_hidden_from_itself_and_seen_by_all_others(graph, padding):
+    for length in LENGTHS:
+        check(graph, length, length + padding)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("length", "width"), [(1, 1), (1, 3), (5, 7), (17, 17)])
+def test_the_same_without_a_graph(dtype, length, width):
+    check(outputs_of(tiny_model(dtype, num_hidden_layers=3)), length, width)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layers", [1, 3])
+def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(dtype, layers):
+    outputs = graph_of(tiny_model(dtype, num_hidden_layers=layers), tf.int32)
+    rng = np.random.default_rng(0)
+    for length, padding in itertools.product([1, 2, 3, 7, 13, 17], [0, 2]):
+        starts = rng.random(length + padding) < 0.4
+        check(outputs, length, length + padding, starts.cumsum().astype(np.int32))
+    check(outputs, 7, 7, np.zeros(7, np.int32))  # one word: left to right
+
+
+def test_word_ids_of_single_piece_words_change_nothing():
+    inputs = batch([7, 3])
+    words = np.tile(np.arange(7, dtype=np.int32), (2, 1))
+    model = tiny_model()
+    for found, expected in zip(
+        model(inputs | {"word_ids": words}).values(), model(inputs).values(), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("model_type", ["bilm", "unilm"])
+def test_encoders_that_have_no_use_for_word_ids_do_not_take_them(model_type):
+    with pytest.raises(TypeError, match="word_ids"):
+        tiny_model(model_type=model_type)(batch([3]) | {"word_ids": np.zeros((1, 3), np.int32)})
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("kind", ["inner", "scattered", "nothing"])
+def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch, kind, words):
+    model, inputs, asked = tiny_model(num_hidden_layers=3), batch([7, 3, 2]), []
+    if words:
+        inputs |= {"word_ids": np.tile(np.arange(7, dtype=np.int32) // 2, (3, 1))}
+    for block in model.encoder.blocks:
+        feed_forward = block.feed_forward
+
+        def counted(x, call=feed_forward.call, **more):
+            asked.append(x.shape[1])
+            return call(x, **more)
+
+        monkeypatch.setattr(feed_forward, "call", counted)
+    expected = np.asarray(model.encode(inputs)["hidden_states"])
+    asked.clear()
+    wanted = {
+        "inner": inputs["padding_mask"] & (np.arange(7) > 0) & (np.arange(7) < 6),
+        "scattered": np.random.default_rng(2).random((3, 7)) < 0.2,
+        "nothing": np.zeros((3, 7), bool),
+    }[kind]
+    found = np.asarray(model.encode(inputs | {"wanted": wanted})["hidden_states"])
+    columns = wanted.any(axis=0)
+    assert 0 < columns.sum() < 7 or kind == "nothing"
+    np.testing.assert_allclose(found, np.where(columns[:, None], expected, 0.0), atol=1e-6)
+    assert asked == [columns.sum()] * 3
+
+
+def test_encoder_with_word_ids_equals_the_plain_equations():
+    model, lengths = tiny_model(num_hidden_layers=3), [17, 7, 2, 1]
+    inputs = batch(lengths)
+    words = (np.random.default_rng(1).random((4, 17)) < 0.4).cumsum(axis=1).astype(np.int32)
+    found = model.encode(inputs | {"word_ids": words})["hidden_states"]
+    for b, n in enumerate(lengths):
+        visible = numpy_tta.earlier_in_word(words[b])
+        expected, _ = numpy_tta.encode(
+            arrays(model), model.config, inputs["input_ids"][b, :n], visible
+        )
+        np.testing.assert_allclose(found[b, :n], expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 6])
+def test_a_token_is_hidden_from_itself_whatever_replaces_it(graph, length):
+    ids = np.tile(batch([length])["input_ids"], (VOCAB_SIZE, 1))
+    mask = np.ones_like(ids, bool)
+    before = graph(ids, mask).numpy()
+    for i in range(length):
+        after = ids.copy()
+        after[:, i] = np.arange(VOCAB_SIZE)
+        np.testing.assert_array_equal(graph(after, mask)[:, i], before[:, i])
+
+
+def test_gradient_of_an_output_with_respect_to_its_own_token_is_exactly_zero():
+    model = tiny_model(num_hidden_layers=3, first_query_token_id=None)
+    embeddings = model.encoder.embeddings
+    ids = tf.constant([[6, 7, 8, 9, 10]])
+    for i in range(5):
+        with tf.GradientTape() as tape:
+            states = model.encode({"input_ids": ids, "padding_mask": tf.ones((1, 5), tf.bool)})
+            total = tf.reduce_sum(states["hidden_states"][0, i] ** 3)
+        gradient = tf.convert_to_tensor(tape.gradient(total, embeddings.token_table.value))
+        norms = np.linalg.norm(gradient, axis=-1)[6:11]
+        assert norms[i] == 0.0
+        assert (np.delete(norms, i) > 0.0).all()
+
+
+@pytest.mark.parametrize("first_query", FIRST_QUERIES)
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_encoder_and_head_equal_the_plain_equations(layers, first_query):
+    config = tiny_config(num_hidden_layers=layers, first_query_token_id=FIRST_QUERIES[first_query])
+    model = tiny_model(**vars(config))
+    weights, lengths = arrays(model), [17, 7, 2, 1, 0]
+    inputs = batch(lengths)
+    encoded = model.encode(inputs)
+    logits = model(inputs)["logits"].numpy()
+    for b, n in enumerate(lengths):
+        hidden, key_value = numpy_tta.encode(weights, config, inputs["input_ids"][b, :n])
+        for found, expected in [
+            (encoded["hidden_states"][b, :n], hidden),
+            (encoded["embedding_output"][b, :n], key_value),
+            (logits[b, :n], numpy_tta.logits(weights, hidden)),
+        ]:
+            np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 5e-2)])
+def test_a_score_depends_neither_on_the_batch_nor_on_padding(dtype, tolerance):
+    model = tiny_model(dtype, num_hidden_layers=3)
+    lengths = [1, 2, 5, 11, 17]
+    together = batch(lengths, width=19)
+    ids, mask = together["input_ids"], together["padding_mask"]
+    scores = np.asarray(model.log_probabilities(together, ids)) * mask
+    for b, n in enumerate(lengths):
+        alone = {"input_ids": ids[b : b + 1, :n], "padding_mask": mask[b : b + 1, :n]}
+        found = np.asarray(model.log_probabilities(alone, alone["input_ids"]))
+        np.testing.assert_allclose(found[0], scores[b, :n], atol=tolerance)
+        np.testing.assert_allclose(found.sum(), scores[b].sum(), atol=n * tolerance)
+
+
+def test_a_row_of_padding_alone_gives_finite_numbers():
+    model = tiny_model()
+    inputs = batch([5, 0])
+    assert np.isfinite(model(inputs)["logits"].numpy()).all()
+    assert np.isfinite(np.asarray(model.log_probabilities(inputs, inputs["input_ids"]))).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_outputs_have_the_documented_shapes_and_types(dtype):
+    model = tiny_model(dtype)
+    found = model(batch([7, 3]))
+    assert set(found) == {"hidden_states", "logits"}
+    assert found["hidden_states"].shape == (2, 7, 15)
+    assert found["hidden_states"].dtype == (tf.float32 if dtype == "float32" else tf.bfloat16)
+    assert (found["logits"].shape, found["logits"].dtype) == ((2, 7, VOCAB_SIZE), tf.float32)
+    encoded = model.encode(batch([7, 3]))
+    assert set(encoded) == {"hidden_states", "embedding_output"}
+
+
+def test_log_probabilities_are_the_logits_log_softmax_at_the_targets():
+    model, inputs = tiny_model(), batch([7, 3])
+    targets = batch([7, 7], seed=1)["input_ids"]
+    expected = numpy_tta.log_softmax(model(inputs)["logits"].numpy().astype(np.float64))
+    expected = np.take_along_axis(expected, targets[..., None], axis=-1)[..., 0]
+    found = np.asarray(model.log_probabilities(inputs, targets))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    weights = np.random.default_rng(0).random(targets.shape).astype(np.float32)
+    loss = float(model.cross_entropy(inputs, targets, weights))
+    np.testing.assert_allclose(loss, -(weights * expected).sum(), rtol=1e-5)
+
+
+def test_the_number_of_parameters_is_the_config_s():
+    config = tiny_config(num_hidden_layers=3)
+    model = LanguageModel(config)
+    assert sum(int(np.prod(v.shape)) for v in model.named_weights().values()) == (
+        config.num_parameters
+    )
+
+
+def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only():
+    model = tiny_model(hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
+    inputs = batch([7, 3])
+    still = model.encode(inputs)
+    again, trained = model.encode(inputs, training=False), model.encode(inputs, training=True)
+    for name in ("hidden_states", "embedding_output"):
+        np.testing.assert_array_equal(still[name], again[name])
+        assert not np.array_equal(still[name], trained[name])
+
+
+def test_a_sequence_longer_than_the_positions_is_refused():
+    with pytest.raises(
+        ValueError, match=r"at most 19 positions \(max_position_embeddings\), not 20"
+    ):
+        tiny_model()(batch([20]))

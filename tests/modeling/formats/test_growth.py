@@ -1,0 +1,103 @@
+"""A grown model computes what the smaller one does, and its copies learn apart."""
+
+import numpy as np
+import pytest
+
+from tests.modeling.tiny import VOCAB_SIZE, batch, tiny_config, tiny_model
+from tta.errors import InputError
+from tta.modeling.formats.growth import exchange_pieces, grow, widen
+from tta.modeling.models.language_model import LanguageModel
+
+TYPES = ["tta", "bilm", "unilm"]
+
+
+def larger(factor=2, inner=3, **changes):
+    """A model of `factor` times the size of `tiny_model`, `inner` times as wide in between."""
+    small = tiny_config()
+    sizes = {
+        "hidden_size": factor * small.hidden_size,
+        "num_attention_heads": factor * small.num_attention_heads,
+        "intermediate_size": inner * small.intermediate_size,
+    }
+    return LanguageModel(tiny_config(**sizes | changes))
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+@pytest.mark.parametrize(("factor", "inner"), [(2, 3), (3, 1), (1, 1)])
+def test_scores_stay_and_outputs_are_repeated(model_type, factor, inner):
+    small = tiny_model(model_type=model_type)
+    large, inputs = larger(factor, inner, model_type=model_type), batch([7, 5, 3, 1])
+    grow(large, small, "small")
+    before, after = small(inputs), large(inputs)
+    real = inputs["padding_mask"]
+    np.testing.assert_allclose(after["logits"][real], before["logits"][real], atol=2e-4)
+    repeated = np.tile(before["hidden_states"], (1, 1, factor))
+    np.testing.assert_allclose(after["hidden_states"][real], repeated[real], atol=2e-5)
+
+
+def test_copies_of_an_output_have_gradients_of_their_own():
+    import tensorflow as tf
+
+    small, large, inputs = tiny_model(), larger(), batch([7, 5, 3])
+    grow(large, small, "small")
+    weights = inputs["padding_mask"].astype(np.float32)
+    with tf.GradientTape() as tape:
+        loss = large.cross_entropy(inputs, inputs["input_ids"], weights)
+    variables = large.named_weights()
+    gradients = dict(
+        zip(variables, tape.gradient(loss, [v.value for v in variables.values()]), strict=True)
+    )
+    for name in ("encoder/layer_0/attention/query/kernel", "encoder/embeddings/position_table"):
+        first, second = np.split(np.asarray(gradients[name]), 2, axis=-1)
+        assert np.abs(first - second).max() > 0.1 * np.abs(first).max(), name
+
+
+def test_every_weight_of_a_grown_kernel_is_its_own():
+    grown = widen({"kernel": np.ones((2, 3)) * [1, 2, 3]}, {"kernel": (4, 6)})["kernel"]
+    assert np.unique(grown).size == grown.size
+    np.testing.assert_allclose(grown[:2] + grown[2:], np.tile([1, 2, 3], (2, 2)), rtol=1e-6)
+
+
+def test_pieces_are_taken_over_or_made_of_others():
+    small = tiny_model()
+    large = larger(vocab_size=4)
+    grow(large, small, "small", origins=[(7,), (0,), (3, 5, 5), (22,)])
+    tables = [np.asarray(m.token_table) for m in (small, large)]
+    biases = [np.asarray(m.head.bias) for m in (small, large)]
+    for rows, made in (tables, biases):
+        expected = np.stack([rows[7], rows[0], (rows[3] + 2 * rows[5]) / 3, rows[22]])
+        expected = np.tile(expected, (1, made.shape[1] // rows.shape[1]) if rows.ndim > 1 else 1)
+        np.testing.assert_allclose(made, expected, rtol=1e-6)
+
+
+def test_exchanging_pieces_for_themselves_changes_nothing():
+    weights = {name: np.asarray(v) for name, v in tiny_model().named_weights().items()}
+    found = exchange_pieces(weights, [(number,) for number in range(VOCAB_SIZE)])
+    for name, weight in weights.items():
+        np.testing.assert_array_equal(found[name], weight, err_msg=name)
+
+
+def test_a_run_of_the_same_seed_grows_the_same():
+    weights = [larger() for _ in range(3)]
+    for model, seed in zip(weights, [1, 1, 2], strict=True):
+        grow(model, tiny_model(), "small", seed=seed)
+    same, again, other = (m.encoder.blocks[0].attention.query_dense.kernel for m in weights)
+    np.testing.assert_array_equal(same, again)
+    assert not np.array_equal(same, other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"hidden_size": 20, "num_attention_heads": 4}, r"which cannot grow to \[.*20"),
+        ({"num_attention_heads": 3}, "heads of size 5 cannot become heads of size 10"),
+        ({"intermediate_size": 18}, r"\[15, 17\], which cannot grow to \[30, 18\]"),
+        ({"max_position_embeddings": 20}, r"\[19, 15\], which cannot grow to \[20, 30\]"),
+        ({"max_position_embeddings": 38}, r"cannot grow to \[38, 30\]: hidden size alone grows"),
+        ({"num_hidden_layers": 3}, "weight encoder/layer_2/.* is missing"),
+        ({"num_hidden_layers": 1}, "weight encoder/layer_1/.* is not one of the model's"),
+    ],
+)
+def test_what_cannot_grow_is_refused(changes, rule):
+    with pytest.raises(InputError, match="small: .*" + rule):
+        grow(larger(**changes), tiny_model(), "small")

@@ -1,0 +1,101 @@
+"""Model directories: saved, loaded, and refused with a reason."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.faults import file_size_limit
+from tests.modeling.tiny import batch, tiny_model
+from tta.errors import InputError
+from tta.modeling.formats.model_directory import load_model, save_model
+
+
+@pytest.fixture
+def directory(tmp_path):
+    save_model(tiny_model(first_query_token_id=4), tmp_path / "model", "A tiny model.\n")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_a_loaded_model_computes_what_the_saved_one_did(directory, dtype):
+    inputs = batch([7, 3])
+    expected = tiny_model(dtype, first_query_token_id=4)(inputs)["logits"]
+    found = load_model(directory, dtype)(inputs)["logits"]
+    np.testing.assert_array_equal(found, expected)
+    assert (directory / "README.md").read_text() == "A tiny model.\n"
+
+
+def test_float16_takes_half_the_room(tmp_path):
+    model = tiny_model(hidden_size=90, vocab_size=307)
+    for dtype in ("float32", "float16"):
+        save_model(model, tmp_path / dtype, "", dtype)
+    full, half = (
+        (tmp_path / dtype / "model.weights.h5").stat().st_size for dtype in ("float32", "float16")
+    )
+    assert 0.45 < half / full < 0.65
+    found = load_model(tmp_path / "float16")(batch([7]))["logits"]
+    np.testing.assert_allclose(found, model(batch([7]))["logits"], atol=0.05)
+
+
+def test_missing_files_are_named(directory, tmp_path):
+    with pytest.raises(InputError, match="none: no such model directory"):
+        load_model(tmp_path / "none")
+    with pytest.raises(InputError, match=r"README\.md: no such model directory"):
+        load_model(directory / "README.md")
+    (directory / "model.weights.h5").unlink()
+    with pytest.raises(InputError, match=r"no model\.weights\.h5: its training has not finished"):
+        load_model(directory)
+    (directory / "config.json").unlink()
+    with pytest.raises(InputError, match=r"not a model directory: it has no config\.json"):
+        load_model(directory)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"vocab_size": 29}, r"token_table has shape \[23, 15\], the config asks for \[29, 15\]"),
+        ({"num_hidden_layers": 3}, r"weight encoder/layer_2/attention/key/bias is missing"),
+        ({"num_hidden_layers": 1}, r"weight encoder/layer_1/\S+ is not one of the model's"),
+        ({"model_type": "gpt"}, r"config\.json: model_type must be tta\b.*, not 'gpt'"),
+        ({"num_attention_heads": 7}, "hidden_size must be a multiple of num_attention_heads"),
+        ({"vocab_size": 10**12}, "a model has at most 10,000,000,000 parameters"),
+        # Each would be 6 to 10 GB or five million layers, and is refused before it is made.
+        ({"vocab_size": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters that config\.json"),
+        ({"max_position_embeddings": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters"),
+        ({"num_hidden_layers": 5 * 10**6}, "a model has at most 1,000 layers, not 5000000"),
+    ],
+)
+def test_a_config_that_does_not_fit_the_weights_is_refused(directory, changes, rule):
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(InputError, match=rule):
+        load_model(directory)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt"])
+def test_a_flipped_bit_in_a_file_without_a_checksum_is_noticed(tmp_path, name):
+    (tmp_path / "vocab.txt").write_text("cat\n")
+    save_model(tiny_model(seed=1), tmp_path, "")
+    load_model(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    for place in range(0, len(content), 97):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        (tmp_path / name).write_bytes(flipped)
+        with pytest.raises(InputError) as error:
+            load_model(tmp_path)
+        # What it makes of a config may not fit the weights, and then that is said first.
+        assert str(error.value).startswith(str(tmp_path))
+    (tmp_path / name).write_bytes(content.replace(b"\n", b" \n"))  # No rule but the checksum
+    with pytest.raises(InputError, match=f"{name}: damaged or changed since its weights were sav"):
+        load_model(tmp_path)
+
+
+def test_a_disk_that_fills_up_leaves_the_former_model(directory):
+    before, model = {p.name: p.read_bytes() for p in directory.iterdir()}, load_model(directory)
+    with file_size_limit(1000), pytest.raises(OSError, match="File too large") as error:
+        save_model(model, directory, "short")
+    assert error.value.filename == str(directory / "model.weights.h5")
+    after = {path.name: path.read_bytes() for path in directory.iterdir()}
+    assert after == before | {"README.md": b"short"}

@@ -1,0 +1,209 @@
+"""Checkpoints of the original TensorFlow 1 code, by its variable names; BERT's: test_bert.py."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import batch, tiny_config
+from tta.errors import InputError
+from tta.modeling.formats.bert import original_names
+from tta.modeling.formats.model_directory import load_model
+
+# The original's config.json: BERT's keys, and none of those that T-TA adds.
+CONFIG = {
+    "vocab_size": 23,
+    "hidden_size": 15,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 17,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "max_position_embeddings": 19,
+    "initializer_range": 0.02,
+}
+
+
+def original_variables(seed=0):
+    """{the original's variable name: random array}, with the unused pooler and Adam's."""
+    d, f = 15, 17
+    shapes = {
+        "bert/embeddings/word_embeddings": (23, d),
+        "bert/embeddings/position_embeddings": (19, d),
+        "bert/embeddings/LayerNorm/gamma": (d,),
+        "bert/embeddings/LayerNorm/beta": (d,),
+        "bert/pooler/dense/kernel": (d, d),
+        "bert/pooler/dense/bias": (d,),
+        "cls/predictions/transform/dense/kernel": (d, d),
+        "cls/predictions/transform/dense/bias": (d,),
+        "cls/predictions/transform/LayerNorm/gamma": (d,),
+        "cls/predictions/transform/LayerNorm/beta": (d,),
+        "cls/predictions/output_bias": (23,),
+        "cls/predictions/output_bias/adam_m": (23,),
+    }
+    for i in range(2):
+        layer = f"bert/encoder/layer_{i}"
+        for part in ("self/query", "self/key", "self/value", "output/dense"):
+            shapes[f"{layer}/attention/{part}/kernel"] = (d, d)
+            shapes[f"{layer}/attention/{part}/bias"] = (d,)
+        for part in ("attention/output", "output"):
+            shapes[f"{layer}/{part}/LayerNorm/gamma"] = (d,)
+            shapes[f"{layer}/{part}/LayerNorm/beta"] = (d,)
+        shapes[f"{layer}/intermediate/dense/kernel"] = (d, f)
+        shapes[f"{layer}/intermediate/dense/bias"] = (f,)
+        shapes[f"{layer}/output/dense/kernel"] = (f, d)
+        shapes[f"{layer}/output/dense/bias"] = (d,)
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(0.0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def write(directory, variables, config=CONFIG, name="model.ckpt"):
+    """Writes what the original's `Saver` writes."""
+    directory.mkdir(exist_ok=True)
+    (directory / "config.json").write_text(json.dumps(config))
+    tf.raw_ops.SaveV2(
+        prefix=str(directory / name),
+        tensor_names=list(variables),
+        shape_and_slices=[""] * len(variables),
+        tensors=[tf.constant(value) for value in variables.values()],
+    )
+    (directory / "checkpoint").write_text(f'model_checkpoint_path: "/long/gone/{name}"\n')
+    return directory
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return write(tmp_path / "original", original_variables())
+
+
+def test_outputs_of_the_original_code(tta_data):
+    model = load_model(tta_data / "original_reference" / "tta")
+    expected = np.load(tta_data / "original_reference" / "tta" / "outputs.npz")
+    real = expected["input_mask"] == 1
+    inputs = {"input_ids": expected["input_ids"], "padding_mask": real}
+    encoded = model.encode(inputs)
+    log_probs = tf.nn.log_softmax(model(inputs)["logits"])
+    for found, name in [
+        (encoded["hidden_states"], "sequence_output"),
+        (encoded["embedding_output"], "embedding_output"),
+        (log_probs, "log_probs"),
+    ]:
+        assert found.shape == expected[name].shape
+        np.testing.assert_allclose(found.numpy()[real], expected[name][real], atol=1e-5)
+
+
+def test_every_variable_goes_where_the_original_uses_it(directory):
+    variables = original_variables()
+    model = load_model(directory)
+    assert model.config.first_query_token_id == 4
+    weights = {
+        ours: variables[theirs].astype(np.float64) for ours, theirs in original_names(2).items()
+    }
+    assert set(weights) == set(model.named_weights())
+    inputs = batch([7, 2])
+    found = model(inputs)
+    for b, n in enumerate([7, 2]):
+        hidden, _ = numpy_tta.encode(weights, model.config, inputs["input_ids"][b, :n])
+        np.testing.assert_allclose(found["hidden_states"][b, :n], hidden, atol=1e-5)
+        np.testing.assert_allclose(
+            found["logits"][b, :n], numpy_tta.logits(weights, hidden), atol=1e-5
+        )
+
+
+def test_a_config_may_ask_for_the_paper_s_first_query(tmp_path):
+    config = CONFIG | {"first_query_token_id": None}
+    model = load_model(write(tmp_path / "original", original_variables(), config))
+    assert model.config == tiny_config(
+        hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1, first_query_token_id=None
+    )
+
+
+def test_of_several_checkpoints_the_named_one_is_read(directory):
+    newer = original_variables(seed=1)
+    write(directory, newer, name="model.ckpt-200")
+    table = load_model(directory).token_table
+    np.testing.assert_array_equal(table, newer["bert/embeddings/word_embeddings"])
+    (directory / "checkpoint").unlink()
+    with pytest.raises(InputError, match=r"expected one checkpoint .*, found 2"):
+        load_model(directory)
+
+
+def without(name):
+    return {k: v for k, v in original_variables().items() if k != name}
+
+
+QUERY = "bert/encoder/layer_1/attention/self/query/kernel"
+BAD_VARIABLES = [
+    (without(QUERY), f"variable {QUERY} is missing"),
+    (without("cls/predictions/output_bias"), "variable cls/predictions/output_bias is missing"),
+    (
+        original_variables() | {"bert/embeddings/word_embeddings": np.zeros((29, 15), np.float32)},
+        "token_table has shape [29, 15], the config asks for [23, 15]",
+    ),
+    (
+        original_variables() | {QUERY: np.full((15, 15), np.nan, np.float32)},
+        "layer_1/attention/query/kernel holds values that are not finite",
+    ),
+    (
+        original_variables() | {QUERY: np.zeros((15, 15), np.int32)},
+        "layer_1/attention/query/kernel is of type int32, not a float",
+    ),
+    (
+        original_variables() | {"bert/encoder/layer_2/output/dense/bias": np.zeros(15, "float32")},
+        "variable bert/encoder/layer_2/output/dense/bias is not one that the config asks for",
+    ),
+    (
+        {k: v for k, v in original_variables().items() if not k.startswith("cls/predictions")},
+        "it has no output head (cls/predictions)",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("variables", "rule"), BAD_VARIABLES, ids=[rule for _, rule in BAD_VARIABLES]
+)
+def test_variables_that_do_not_fit_are_refused(tmp_path, variables, rule):
+    with pytest.raises(InputError) as error:
+        load_model(write(tmp_path / "original", variables))
+    assert str(error.value).startswith(str(tmp_path / "original" / "model.ckpt"))
+    assert rule in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"num_hidden_layers": 3}, "variable bert/encoder/layer_2/.* is missing"),
+        ({"max_position_embeddings": 17}, r"has shape \[19, 15\], the config asks for \[17, 15\]"),
+        ({"vocab_size": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters that config\.json"),
+        ({"num_hidden_layers": 5 * 10**6}, "a model has at most 1,000 layers, not 5000000"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused(tmp_path, changes, rule):
+    with pytest.raises(InputError, match=rule):
+        load_model(write(tmp_path / "original", original_variables(), CONFIG | changes))
+
+
+def test_damaged_files_are_refused_and_named(directory):
+    data, index = directory / "model.ckpt.data-00000-of-00001", directory / "model.ckpt.index"
+    content = data.read_bytes()
+    damages = [
+        (data, content[: len(content) // 2], "cannot be read"),
+        (data, bytes([content[0] ^ 1]) + content[1:], "cannot be read"),
+        (data, b"", "cannot be read"),
+        (index, b"", "not a readable TensorFlow checkpoint"),
+        (index, index.read_bytes()[:99], "not a readable TensorFlow checkpoint"),
+    ]
+    for path, damaged, rule in damages:
+        good = path.read_bytes()
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=rule) as error:
+            load_model(directory)
+        assert str(error.value).startswith(f"{directory}/model.ckpt: ")
+        assert "\n" not in str(error.value)
+        path.write_bytes(good)
+    data.unlink()
+    with pytest.raises(InputError, match=r"cannot be read|not a readable"):
+        load_model(directory)

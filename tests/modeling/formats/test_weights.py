@@ -1,0 +1,169 @@
+"""model.weights.h5: what is saved comes back, and nothing else is taken."""
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.modeling.tiny import arrays, tiny_model
+from tta.errors import InputError
+from tta.modeling.formats.weights import load_weights, save_weights
+
+TABLE = "encoder/embeddings/token_table"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model(seed=1)
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    save_weights(model, tmp_path / "model.weights.h5")
+    return tmp_path / "model.weights.h5"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_round_trip(model, tmp_path, dtype):
+    path = tmp_path / "model.weights.h5"
+    save_weights(model, path, dtype)
+    expected = {k: v.astype(dtype) for k, v in arrays(model).items()}
+    other = tiny_model(seed=2)
+    load_weights(other, path)
+    found = arrays(other)
+    assert set(found) == set(expected)
+    for name in found:
+        np.testing.assert_array_equal(found[name], expected[name])
+    assert [p.name for p in tmp_path.iterdir()] == ["model.weights.h5"]
+
+
+def test_weights_of_a_model_in_bfloat16_are_saved_in_full(tmp_path):
+    model, other = tiny_model("mixed_bfloat16", seed=1), tiny_model(seed=2)
+    save_weights(model, tmp_path / "w.h5")
+    load_weights(other, tmp_path / "w.h5")
+    np.testing.assert_array_equal(arrays(other)[TABLE], arrays(model)[TABLE])
+
+
+def test_a_flipped_byte_anywhere_is_noticed_or_harmless(path, model):
+    content = path.read_bytes()
+    expected, other = arrays(model), tiny_model(seed=2)
+    refused = 0
+    for place in range(0, len(content), 211):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        other.token_table.assign(other.token_table * 0.0)
+        try:
+            load_weights(other, path)
+        except InputError as error:
+            refused += str(error).startswith(f"{path}: ") and "\n" not in str(error)
+        else:
+            found = arrays(other)
+            assert all(np.array_equal(found[name], expected[name]) for name in found), place
+    assert refused > 20
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
+def test_a_truncated_file_is_refused(path, model, share):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match="not a readable weights file"):
+        load_weights(model, path)
+
+
+def test_weights_that_lie_in_other_files_are_refused(path, model, tmp_path):
+    (tmp_path / "secret").write_bytes(bytes(10_000))
+    with h5py.File(path, "a") as file:
+        shape = file[TABLE].shape
+        del file[TABLE]
+        file.create_dataset(
+            TABLE, shape, "f4", external=[(str(tmp_path / "secret"), 0, h5py.h5f.UNLIMITED)]
+        )
+    with pytest.raises(InputError, match=f"weight {TABLE} lies in another file"):
+        load_weights(model, path)
+
+
+def test_a_missing_file_is_named(model, tmp_path):
+    with pytest.raises(InputError, match=r"none\.h5: no such file"):
+        load_weights(model, tmp_path / "none.h5")
+
+
+def delete(file):
+    del file[TABLE]
+
+
+def add(file):
+    file["head/more"] = np.zeros(3, np.float32)
+
+
+def reshape(file):
+    del file[TABLE]
+    file[TABLE] = np.zeros((3, 15), np.float32)
+
+
+def transpose(file):
+    value = file[TABLE][()].T
+    del file[TABLE]
+    file[TABLE] = value
+
+
+def put_nan(file):
+    file[TABLE][2, 3] = np.nan
+
+
+def put_infinity(file):
+    file[TABLE][2, 3] = np.inf
+
+
+def put_text(file):
+    del file[TABLE]
+    file[TABLE] = [["text"] * 15] * 23
+
+
+def put_integers(file):
+    del file[TABLE]
+    file[TABLE] = np.zeros((23, 15), np.int64)
+
+
+def put_a_group(file):
+    del file[TABLE]
+    file.create_group(TABLE)
+
+
+def make_huge(file):
+    # Takes no room in the file, and 4 TB once it is read.
+    del file[TABLE]
+    file.create_dataset(TABLE, (10**6, 10**6), "float32", chunks=(1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (delete, f"weight {TABLE} is missing (1 in all)"),
+        (add, "weight head/more is not one of the model's"),
+        (reshape, f"weight {TABLE} has shape [3, 15], the config asks for [23, 15]"),
+        (transpose, f"weight {TABLE} has shape [15, 23], the config asks for [23, 15]"),
+        (put_nan, f"weight {TABLE} holds values that are not finite"),
+        (put_infinity, f"weight {TABLE} holds values that are not finite"),
+        (put_text, f"weight {TABLE} is of type object, not a float"),
+        (put_integers, f"weight {TABLE} is of type int64, not a float"),
+        (put_a_group, f"weight {TABLE} is missing (1 in all)"),
+        (make_huge, f"weight {TABLE} has shape [1000000, 1000000], the config asks for [23, 15]"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_weights_that_do_not_fit_are_refused(path, model, change, rule):
+    with h5py.File(path, "r+") as file:
+        change(file)
+    with pytest.raises(InputError) as error:
+        load_weights(model, path)
+    assert str(error.value) == f"{path}: {rule}"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"), [(np.nan, "float32"), (np.inf, "float32"), (1e6, "float16")]
+)
+def test_what_could_not_be_loaded_is_not_saved(tmp_path, value, dtype):
+    model = tiny_model()
+    table = model.token_table
+    table.assign(np.full(table.shape, value, np.float32))
+    with pytest.raises(InputError, match=f"{TABLE} holds values that {dtype} cannot hold"):
+        save_weights(model, tmp_path / "w.h5", dtype)
+    assert not (tmp_path / "w.h5").exists()

@@ -1,0 +1,113 @@
+"""The softmax over a sample of the vocabulary: against NumPy, against all of it, and on average."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tta.modeling.heads.cross_entropy import tied_cross_entropy
+from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
+
+D, V, NUM_PIECES = 5, 30, 15  # 10 frequent, 5 of the other 20
+COUNTS = np.random.default_rng(0).permutation(V)
+
+
+class OneDraw:
+    """A sampler that draws the same pieces each time."""
+
+    def __init__(self, sampler):
+        self.vocab_size, self.log_weights = sampler.vocab_size, sampler.log_weights
+        self.pieces = sampler.draw()
+
+    def draw(self):
+        return self.pieces
+
+
+def case(rows=21):
+    rng = np.random.default_rng(rows)
+    return (
+        tf.cast(rng.normal(size=(rows, D)), tf.float32),
+        tf.cast(rng.normal(size=(V, D)), tf.float32),
+        tf.cast(rng.normal(size=V), tf.float32),
+        tf.cast(rng.integers(0, V, rows), tf.int32),
+        tf.cast(rng.random(rows), tf.float32),
+    )
+
+
+def numpy_loss(arguments, sampler, log_normalizer_weight):
+    """Row by row: every piece drawn but the target, each for as many as it stands; the target."""
+    features, table, bias, targets, weights = (np.asarray(a, np.float64) for a in arguments)
+    pieces, total = np.asarray(sampler.pieces), 0.0
+    for x, target, weight in zip(features, targets.astype(int), weights, strict=True):
+        logits = table @ x + bias
+        others = pieces != target
+        mass = np.exp(logits[pieces] + sampler.log_weights)[others].sum() + np.exp(logits[target])
+        log_normalizer = np.log(mass)
+        total += weight * (log_normalizer - logits[target])
+        total += weight * log_normalizer_weight * log_normalizer**2
+    return total
+
+
+def test_the_frequent_are_always_there_and_none_is_drawn_twice():
+    sampler = PieceSampler(COUNTS, NUM_PIECES)
+    draws = np.array([sampler.draw() for _ in range(200)])
+    assert draws.shape == (200, NUM_PIECES)
+    assert all(len(set(draw)) == NUM_PIECES for draw in draws)
+    assert set(draws[:, :10].ravel()) == set(np.argsort(-COUNTS)[:10])
+    # Every other piece comes up, about equally often: 200 * 5 / 20 times.
+    times = np.bincount(draws[:, 10:].ravel(), minlength=V)[COUNTS < V - 10]
+    assert times.min() > 20
+    assert times.max() < 90
+
+
+@pytest.mark.parametrize("log_normalizer_weight", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [1, 8, 21])
+def test_it_equals_numpy(rows, log_normalizer_weight):
+    arguments, sampler = case(rows), OneDraw(PieceSampler(COUNTS, NUM_PIECES))
+    found = sampled_cross_entropy(*arguments, sampler, log_normalizer_weight)
+    expected = numpy_loss(arguments, sampler, log_normalizer_weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("log_normalizer_weight", [0.0, 0.1])
+def test_its_gradients_are_the_slopes_of_its_value(log_normalizer_weight):
+    arguments, sampler = case(), OneDraw(PieceSampler(COUNTS, NUM_PIECES))
+    with tf.GradientTape() as tape:
+        tape.watch(arguments[:3])
+        loss = 3.0 * sampled_cross_entropy(*arguments, sampler, log_normalizer_weight)
+    rng, step = np.random.default_rng(0), 1e-4
+    for i, gradient in enumerate(tape.gradient(loss, arguments[:3])):
+        for direction in rng.choice([-1.0, 1.0], (5, *arguments[i].shape)):
+            moved = [np.asarray(a, np.float64) for a in arguments]
+            values = []
+            for sign in (1, -1):
+                there = list(moved)
+                there[i] = moved[i] + sign * step * direction
+                values.append(3.0 * numpy_loss(there, sampler, log_normalizer_weight))
+            slope = (values[0] - values[1]) / (2 * step)
+            np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-3, atol=1e-3)
+
+
+def test_with_nearly_all_pieces_it_is_nearly_the_whole_softmax():
+    arguments = case()
+    whole = tied_cross_entropy(*arguments)
+    sampled = sampled_cross_entropy(*arguments, PieceSampler(COUNTS, V - 1))
+    np.testing.assert_allclose(sampled, whole, rtol=0.02)
+
+
+def test_the_sum_is_right_on_average():
+    """The weights of what is drawn make up for what is not: E[sum] = sum."""
+    features, table, bias, targets, _ = case(1)
+    logits = (table @ tf.transpose(features))[:, 0] + bias
+    sampler, one = PieceSampler(COUNTS, NUM_PIECES), tf.ones(1)
+    estimate = tf.function(
+        lambda: sampled_cross_entropy(features, table, bias, targets, one, sampler), autograph=False
+    )
+    sums = [np.exp(float(estimate() + logits[int(targets[0])])) for _ in range(400)]
+    error = np.std(sums) / np.sqrt(len(sums))
+    assert abs(np.mean(sums) - np.exp(logits).sum()) < 4 * error
+
+
+@pytest.mark.parametrize("num_pieces", [2, V])
+def test_too_few_or_all_pieces_are_refused(num_pieces):
+    with pytest.raises(ValueError, match="num_pieces must be 3 to 29"):
+        PieceSampler(COUNTS, num_pieces)

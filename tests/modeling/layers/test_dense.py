@@ -1,0 +1,87 @@
+"""Feed-forward, add-and-normalise and the dense layer's start, against NumPy."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import randomize
+from tta.modeling.layers.dense import AddNorm, FeedForward, activation, dense
+
+B, T, D, F = 2, 7, 5, 11
+X = np.random.default_rng(0).normal(0.0, 1.0, (B, T, D)).astype(np.float32)
+
+
+def weights_of(layer):
+    return {"/".join(v.path.split("/")[-2:]): np.asarray(v, np.float64) for v in layer.weights}
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("gelu", numpy_tta.gelu),
+        ("gelu_tanh", lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2),
+        ("relu", lambda x: np.maximum(x, 0.0)),
+    ],
+)
+def test_feed_forward_equals_its_equation(name, function):
+    layer = FeedForward(F, name)
+    layer.build(X.shape)
+    randomize({v.path: v for v in layer.weights})
+    expected = numpy_tta.feed_forward(X.astype(np.float64), weights_of(layer), function)
+    np.testing.assert_allclose(np.asarray(layer(X)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_gelu_is_the_exact_one_and_so_is_its_slope(training):
+    # The tanh approximation is off by up to 5e-4.
+    x = tf.constant(np.linspace(-4.0, 4.0, 101), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        value = activation("gelu", training)(x)
+    np.testing.assert_allclose(value, numpy_tta.gelu(x.numpy()), atol=1e-6)
+    exact = x.numpy().astype(np.float64)
+    slope = (numpy_tta.gelu(exact + 1e-5) - numpy_tta.gelu(exact - 1e-5)) / 2e-5
+    np.testing.assert_allclose(tape.gradient(value, x), slope, atol=1e-5)
+
+
+@pytest.mark.parametrize("residual_batch", [B, 1], ids=["each its own", "one for all"])
+def test_add_norm_normalises_the_sum(residual_batch):
+    layer = AddNorm()
+    layer.build(X.shape)
+    randomize({v.path: v for v in layer.weights})
+    residual = X[:residual_batch] + 0.5
+    weights = weights_of(layer)
+    expected = numpy_tta.layer_norm(
+        (X + residual).astype(np.float64), weights["norm/gamma"], weights["norm/beta"]
+    )
+    np.testing.assert_allclose(np.asarray(layer(X, residual)), expected, atol=1e-5)
+
+
+def test_layer_norm_epsilon_is_bert_s():
+    # With Keras's 1e-3 a row of variance 1e-4 would come out at a third of its size.
+    layer = AddNorm()
+    layer.build(X.shape)
+    row = np.asarray(layer(0.01 * X, np.zeros_like(X)))
+    np.testing.assert_allclose(row.std(axis=-1), 1.0, atol=1e-3)
+
+
+def test_dropout_falls_on_x_and_not_on_the_residual():
+    layer = AddNorm(dropout=0.5)
+    layer.build(X.shape)
+    still = np.asarray(layer(X, X))
+    np.testing.assert_array_equal(np.asarray(layer(X, X, training=False)), still)
+    assert not np.array_equal(np.asarray(layer(X, X, training=True)), still)
+    zeros = np.zeros_like(X)
+    np.testing.assert_array_equal(
+        np.asarray(layer(zeros, X, training=True)), np.asarray(layer(zeros, X))
+    )
+
+
+def test_dense_starts_as_bert_s():
+    layer = dense(301, 0.02)
+    layer.build((None, 307))
+    kernel = np.asarray(layer.kernel)
+    assert np.abs(kernel).max() <= 0.04 + 1e-6  # truncated at two standard deviations
+    np.testing.assert_allclose(kernel.std(), 0.0176, atol=3e-4)  # what truncation leaves of 0.02
+    np.testing.assert_array_equal(np.asarray(layer.bias), 0.0)

@@ -1,0 +1,56 @@
+"""The masks, pair by pair, against their definition in words."""
+
+import numpy as np
+import pytest
+
+from tta.modeling.layers.dense import masks
+
+RULES = [
+    (masks.diagonal_mask, lambda i, j, n: j != i and j < n),
+    (masks.causal_mask, lambda i, j, n: j <= i and j < n),
+    (masks.full_mask, lambda i, j, n: j < n),
+]
+
+
+@pytest.mark.parametrize(("mask", "rule"), RULES, ids=[m.__name__ for m, _ in RULES])
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_mask_follows_its_rule(mask, rule, length):
+    real = np.array([length, length // 2, 0])
+    padding_mask = np.arange(length) < real[:, None]
+    found = np.asarray(mask(padding_mask))
+    assert found.dtype == bool
+    found = np.broadcast_to(found, (3, length, length))
+    for b, n in enumerate(real):
+        for i in range(length):
+            for j in range(length):
+                assert found[b, i, j] == rule(i, j, n), (n, i, j)
+
+
+def test_padding_between_real_tokens_is_hidden_too():
+    found = np.asarray(masks.diagonal_mask(np.array([[True, False, True]])))
+    assert found.tolist() == [[[False, False, True], [True, False, True], [True, False, False]]]
+
+
+def test_the_rows_of_a_mask_are_of_the_positions_that_ask():
+    padding_mask = np.arange(7) < np.array([7, 3, 0])[:, None]
+    positions = np.array([1, 2, 5], np.int32)
+    whole = np.asarray(masks.diagonal_mask(padding_mask))
+    for mask in (padding_mask, np.broadcast_to(padding_mask[:, None], (3, 7, 7))):
+        found = np.asarray(masks.diagonal_mask(mask, positions))
+        np.testing.assert_array_equal(found, whole[:, positions])
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_within_a_word_no_later_piece_is_seen(length):
+    words = np.random.default_rng(length).integers(0, 2, (3, length)).cumsum(axis=1)
+    real = np.array([length, length // 2, 0])
+    padding_mask = np.arange(length) < real[:, None]
+    found = np.asarray(masks.within_word_mask(padding_mask, words.astype(np.int32)))
+    without_self = np.asarray(masks.diagonal_mask(found))
+    assert found.shape == without_self.shape == (3, length, length)
+    for b, n in enumerate(real):
+        for i in range(length):
+            for j in range(length):
+                allowed = j < n and not (words[b, i] == words[b, j] and j > i)
+                assert found[b, i, j] == allowed, (n, i, j)
+                assert without_self[b, i, j] == (allowed and j != i), (n, i, j)

@@ -1,0 +1,244 @@
+"""BERT's AdamW, Muon and BERT's learning rate against their equations."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling.tiny import batch, randomize, tiny_model
+from tta.modeling.heads.cross_entropy import contrast, decorrelation
+from tta.modeling.training.optimizers import OPTIMIZERS, BertAdamW, Muon, WarmupLinearDecay
+
+# The rate and everything else as BERT has it; weights and gradients of a usual size.
+RATE, BETA_1, BETA_2, EPSILON, DECAY = 0.01, 0.9, 0.999, 1e-6, 0.1
+
+
+class NumpyAdamW:
+    """One weight's updates, in float64: no bias correction, epsilon outside the root."""
+
+    def __init__(self, value, decay):
+        self.value, self.decay = value.astype(np.float64), decay
+        self.m, self.v = np.zeros_like(self.value), np.zeros_like(self.value)
+
+    def update(self, gradient, rate):
+        self.m = BETA_1 * self.m + (1 - BETA_1) * gradient
+        self.v = BETA_2 * self.v + (1 - BETA_2) * gradient**2
+        step = self.m / (np.sqrt(self.v) + EPSILON) + self.decay * self.value
+        self.value = self.value - rate * step
+
+
+def run(weights, gradients, schedule=None, clip=None):
+    """Several steps of the optimizer and of its twin; `weights` are Keras variables by name."""
+    optimizer = BertAdamW(
+        RATE if schedule is None else schedule, weight_decay=DECAY, global_clipnorm=clip
+    )
+    twins = {
+        name: NumpyAdamW(np.asarray(v), 0.0 if name.endswith(("bias", "gamma", "beta")) else DECAY)
+        for name, v in weights.items()
+    }
+    for step, one in enumerate(gradients):
+        optimizer.apply_gradients([(tf.constant(one[n], tf.float32), weights[n]) for n in weights])
+        norm = np.sqrt(sum((g**2).sum() for g in one.values()))
+        scale = 1.0 if clip is None else min(1.0, clip / norm)
+        rate = RATE if schedule is None else float(schedule(step))
+        for name, twin in twins.items():
+            twin.update(scale * one[name], rate)
+    for name, twin in twins.items():
+        np.testing.assert_allclose(
+            np.asarray(weights[name]), twin.value, atol=2e-6, rtol=2e-5, err_msg=name
+        )
+    return optimizer
+
+
+def random_gradients(weights, steps, scale):
+    rng = np.random.default_rng(1)
+    return [
+        {n: rng.normal(0.0, scale, v.shape).astype(np.float32) for n, v in weights.items()}
+        for _ in range(steps)
+    ]
+
+
+# 1e-6 is of epsilon's own size: there its place, inside or outside of the root, decides.
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
+def test_updates_equal_the_equations(scale):
+    weights = tiny_model().named_weights()
+    run(weights, random_gradients(weights, 5, scale))
+
+
+def test_clipping_takes_all_weights_together():
+    weights = tiny_model().named_weights()
+    gradients = random_gradients(weights, 3, 1.0)
+    gradients[1] = {n: 1e-4 * g for n, g in gradients[1].items()}  # Too small to be clipped.
+    run(weights, gradients, clip=1.0)
+
+
+def test_the_schedule_is_read_at_every_step():
+    weights = tiny_model().named_weights()
+    run(weights, random_gradients(weights, 6, 1.0), WarmupLinearDecay(RATE, 3, 7))
+
+
+def test_decay_spares_biases_and_layer_norms_and_nothing_else():
+    model = tiny_model(num_hidden_layers=3)
+    weights = model.named_weights()
+    randomize(weights, seed=5)
+    before = {name: np.asarray(v).copy() for name, v in weights.items()}
+    optimizer = BertAdamW(0.1, weight_decay=0.5)
+    optimizer.apply_gradients([(tf.zeros(v.shape), v) for v in weights.values()])
+    spared = {name for name in weights if np.array_equal(np.asarray(weights[name]), before[name])}
+    assert spared == {n for n in weights if n.split("/")[-1] in ("bias", "gamma", "beta")}
+    assert len(spared) == 2 + 3 * (6 + 4) + 1 + 1 + 2
+    for name in set(weights) - spared:
+        np.testing.assert_allclose(np.asarray(weights[name]), 0.95 * before[name], rtol=1e-5)
+
+
+def test_the_first_step_is_not_bias_corrected():
+    # Plain Adam's first step is the rate; without bias correction it is (1-b1) / sqrt(1-b2) of it.
+    weight = keras.Variable(np.zeros(3, np.float32), name="kernel")
+    BertAdamW(RATE).apply_gradients([(tf.constant([1.0, -2.0, 0.5]), weight)])
+    step = RATE * 0.1 / np.sqrt(0.001)
+    np.testing.assert_allclose(weight, [-step, step, -step], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_it_lowers_a_model_s_loss(name):
+    model, inputs = tiny_model(), batch([7, 5, 3])
+    targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
+    optimizer = OPTIMIZERS[name](WarmupLinearDecay(0.02, 3, 60), weight_decay=0.0)
+    variables = model.trainable_variables
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = model.cross_entropy(inputs, targets, weights, training=True)
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, [v.value for v in variables]), variables, strict=True)
+        )
+        return loss
+
+    optimizer.build(variables)
+    losses = [float(step()) for _ in range(60)]
+    assert losses[-1] < 0.2 * losses[0]
+
+
+@pytest.mark.parametrize("weight", [0.0, 3.0])
+def test_a_log_normalizer_weight_keeps_the_log_normalizer_at_zero(weight):
+    model, inputs = tiny_model(log_normalizer_weight=weight), batch([7, 5, 3])
+    targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
+    optimizer, variables = (
+        BertAdamW(WarmupLinearDecay(0.02, 3, 150), weight_decay=0.0),
+        model.trainable_variables,
+    )
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = model.cross_entropy(inputs, targets, weights, training=True)
+        gradients = tape.gradient(loss, [v.value for v in variables])
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
+
+    optimizer.build(variables)
+    for _ in range(150):
+        step()
+    logits = np.asarray(model(inputs)["logits"], np.float64)
+    log_normalizers = np.log(np.exp(logits).sum(axis=-1))[inputs["padding_mask"]]
+    assert (np.abs(log_normalizers).max() < 0.3) == bool(weight), log_normalizers
+    if weight:
+        model.normalize_by("learned")
+        learned = np.array(model.log_probabilities(inputs, targets))
+        model.normalize_by("exact")
+        exact = np.array(model.log_probabilities(inputs, targets))
+        real = inputs["padding_mask"]
+        np.testing.assert_allclose(learned[real], exact[real] + log_normalizers, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
+@pytest.mark.parametrize(("product_dtype", "error"), [("float32", 1e-5), ("bfloat16", 0.05)])
+def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(
+    shape, product_dtype, error
+):
+    rng = np.random.default_rng(2)
+    value = rng.normal(size=shape)
+    weight = keras.Variable(value.astype(np.float32), name="kernel")
+    optimizer = Muon(RATE, weight_decay=DECAY, global_clipnorm=None, product_dtype=product_dtype)
+    momentum = np.zeros(shape)
+    for _ in range(3):
+        gradient = rng.normal(size=shape)
+        optimizer.apply_gradients([(tf.constant(gradient, tf.float32), weight)])
+        momentum = 0.95 * momentum + gradient
+        update = polar_factor_by_newton_schulz(gradient + 0.95 * momentum)
+        value = value * (1 - RATE * DECAY) - RATE * 0.2 * np.sqrt(max(shape)) * update
+    # The step's own size is RATE.
+    np.testing.assert_allclose(np.asarray(weight), value, atol=3 * error * RATE)
+
+
+def polar_factor_by_newton_schulz(x):
+    """Five quintic steps on the singular values themselves, in float64."""
+    u, s, v = np.linalg.svd(x / np.linalg.norm(x), full_matrices=False)
+    for _ in range(5):
+        s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
+    return u * s @ v
+
+
+def test_muon_leaves_tables_biases_and_layer_norms_to_adam():
+    model = tiny_model()
+    weights = list(model.named_weights().values())
+    gradients = [np.random.default_rng(3).normal(size=v.shape).astype("float32") for v in weights]
+    before = {v.path: np.asarray(v).copy() for v in weights}
+    optimizer = Muon(RATE, weight_decay=0.0, global_clipnorm=None)
+    optimizer.apply_gradients(zip(map(tf.constant, gradients), weights, strict=True))
+    by_adam = set()
+    for weight, gradient in zip(weights, gradients, strict=True):
+        moved = before[weight.path] - np.asarray(weight)
+        if np.allclose(moved, RATE * np.sign(gradient), rtol=1e-3, atol=1e-6):
+            by_adam.add(weight.path)  # Adam's first step: the rate, with the gradient's sign.
+    assert by_adam == {path for path in before if not path.endswith("kernel")}
+
+
+@pytest.mark.parametrize(
+    ("step", "rate"),
+    [(0, 0.25), (1, 0.5), (2, 0.75), (3, 1.0), (4, 1.0), (5, 5 / 6), (9, 1 / 6), (10, 0.0)],
+)
+def test_schedule_rises_to_the_peak_and_falls_to_zero(step, rate):
+    schedule = WarmupLinearDecay(2e-4, num_warmup_steps=4, num_train_steps=10)
+    np.testing.assert_allclose(float(schedule(step)), 2e-4 * rate, rtol=1e-6)
+
+
+def test_schedule_without_warm_up_starts_at_the_peak():
+    assert float(WarmupLinearDecay(1.0, 0, 10)(0)) == 1.0
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(10, 10), (11, 10), (-1, 10), (0, 0)])
+def test_schedule_refuses_a_warm_up_as_long_as_the_run(warmup, steps):
+    with pytest.raises(ValueError, match=rf"in \[0, num_train_steps\), not {warmup} of {steps}"):
+        WarmupLinearDecay(1.0, warmup, steps)
+
+
+def test_configs_round_trip():
+    optimizer = BertAdamW(0.5, 0.8, 0.98, 1e-5, 0.02, 3.0)
+    again = BertAdamW.from_config(optimizer.get_config())
+    assert again.get_config() == optimizer.get_config()
+    assert (again.beta_1, again.weight_decay, again.global_clipnorm) == (0.8, 0.02, 3.0)
+    muon = Muon(0.5, 0.8, 0.98, 0.02, 3.0, "bfloat16", ns_steps=4)
+    again = Muon.from_config(muon.get_config())
+    assert again.get_config() == muon.get_config()
+    assert (again.adam_beta_1, again.adam_weight_decay, again.ns_steps) == (0.8, 0.02, 4)
+    schedule = WarmupLinearDecay(1.0, 2, 10)
+    assert vars(WarmupLinearDecay.from_config(schedule.get_config())) == vars(schedule)
+
+
+@pytest.mark.parametrize("distance", [decorrelation, contrast])
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_weights_of_the_outputs_count_targets_inside_the_sentence_alone(distance, weight):
+    model, inputs = tiny_model(), batch([7, 5, 3])
+    targets, weights = inputs["input_ids"], 0.1 * inputs["padding_mask"].astype(np.float32)
+    weights[0, 2] = 0.0
+    plain = model.cross_entropy(inputs, targets, weights)
+    outputs = np.asarray(model.encode(inputs)["hidden_states"])
+    inner = np.zeros(weights.shape, np.float32)
+    for row, length in enumerate([7, 5, 3]):
+        inner[row, 1 : length - 1] = 0.1
+    inner[0, 2] = 0.0
+    model.config = model.config.replace(**{f"{distance.__name__}_weight": weight})
+    found = model.cross_entropy(inputs, targets, weights)
+    expected = plain + weight * weights.sum() * distance(outputs, inner)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)

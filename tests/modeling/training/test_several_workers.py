@@ -1,0 +1,268 @@
+"""Training on several devices, and on several workers one of which is killed.
+
+Two devices of one process and two processes of one device each are the same two replicas: they must
+end with the same weights. modeling/two_replicas.py holds two replicas against one.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.modeling.tiny import tiny_config
+from tests.tiny_dataset import sentences, write_dataset
+from tta import run_pretraining
+from tta.errors import InputError
+from tta.modeling.training import cluster, distribution
+
+ROOT = Path(__file__).resolve().parent.parent
+NUM_STEPS = 30
+FLAGS = [
+    f"--num_train_steps={NUM_STEPS}",
+    "--num_warmup_steps=3",
+    "--train_batch_tokens=100",
+    "--learning_rate=1e-2",
+    "--save_checkpoints_steps=4",
+    "--eval_steps=20",
+    "--deterministic",
+]
+
+
+def tf_config(index, workers):
+    return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})
+
+
+def environment(**more):
+    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | more
+
+
+@pytest.fixture(scope="module")
+def replicas():
+    """{name of a check in two_replicas.py: how it ended}, while the others run."""
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / "tests/modeling/two_replicas.py")],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    lines = [line.split(" ", 2) for line in ended.stdout.splitlines()]
+    assert lines, ended.stderr
+    return {line[1]: line for line in lines}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "two_replicas_equal_one_with_their_batches",
+        "optimizers_take_sums_as_they_are",
+        "replicas_draw_numbers_of_their_own_and_keep_one_state",
+        "an_epoch_with_fewer_batches_than_replicas_is_refused",
+    ],
+)
+def test_replicas(replicas, check):
+    assert replicas[check] == ["ok", check]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A data set of 17 batches an epoch, and the config of a model with dropout."""
+    folder = tmp_path_factory.mktemp("distribution")
+    write_dataset(folder / "data", sentences(120), sentences(20, seed=1))
+    tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.2).to_json(folder / "config.json")
+    return folder
+
+
+def start(folder, name, output, strategy, num_cpus=1, **more):
+    """Starts the command; its streams go to `<name>.out` and `<name>.err`."""
+    with open(folder / f"{name}.err", "wb") as err, open(folder / f"{name}.out", "wb") as out:
+        return subprocess.Popen(
+            [
+                sys.executable,
+                str(ROOT / "tests/pretraining_process.py"),
+                str(num_cpus),
+                str(folder / f"{name}.npz"),
+                f"--input_dir={folder / 'data'}",
+                f"--config_file={folder / 'config.json'}",
+                f"--output_dir={folder / output}",
+                f"--distribution_strategy={strategy}",
+                *FLAGS,
+            ],
+            stdout=out,
+            stderr=err,
+            env=environment(**more),
+        )
+
+
+def start_workers(folder, name):
+    """Two workers on ports that were free; worker 1 has a folder of its own to write nothing in."""
+    with socket.socket() as one, socket.socket() as other:
+        for free in (one, other):
+            free.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other)]
+    return [
+        start(
+            folder,
+            f"{name}{i}",
+            f"output{i}",
+            "multi_worker_mirrored",
+            TF_CONFIG=tf_config(i, addresses),
+        )
+        for i in range(2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    """Two workers of which the second is killed, the two again, and two devices undisturbed."""
+    started = []
+    try:
+        workers = start_workers(folder, "killed")
+        started += workers
+        first = folder / "output0" / "checkpoints" / "ckpt-4.index"
+        deadline = time.monotonic() + 600
+        while not first.exists():
+            assert workers[0].poll() is None, (folder / "killed0.err").read_text()
+            assert time.monotonic() < deadline, "no checkpoint came"
+            time.sleep(0.01)
+        workers[1].kill()
+        assert workers[1].wait() == -signal.SIGKILL
+        survivor = workers[0].wait(timeout=600)
+        assert not (folder / "output0" / "model.weights.h5").exists(), "it was too fast"
+
+        again = start_workers(folder, "again")
+        started += again
+        for i, worker in enumerate(again):
+            assert worker.wait(timeout=600) == 0, (folder / f"again{i}.err").read_text()
+        # After the others: more processes at a time than cores wait for each other.
+        devices = start(folder, "devices", "output_devices", "mirrored", num_cpus=2)
+        started.append(devices)
+        assert devices.wait(timeout=600) == 0, (folder / "devices.err").read_text()
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    return survivor
+
+
+def test_a_worker_that_lost_another_says_so_in_one_line_and_fails(runs, folder):
+    text = (folder / "killed0.err").read_text().replace("\r", "\n")
+    last = text.rstrip("\n").splitlines()[-1]
+    assert last.startswith(
+        "error: another worker has stopped or cannot be reached; start all of them again with the "
+        "same command, and they go on from the last checkpoint ("
+    )
+    assert "Traceback" not in text
+    assert runs == 1
+
+
+def test_workers_end_with_the_same_weights_as_each_other_and_as_an_undisturbed_run(runs, folder):
+    workers = [np.load(folder / f"again{i}.npz") for i in range(2)]
+    devices = np.load(folder / "devices.npz")
+    assert set(devices) == set(workers[0]) == set(workers[1])
+    assert devices["step"] == NUM_STEPS
+    assert any("seed_generator" in name for name in devices)
+    for name in devices.files:
+        np.testing.assert_array_equal(workers[0][name], workers[1][name], err_msg=name)
+        for copy in devices[name]:
+            np.testing.assert_allclose(workers[0][name][0], copy, atol=1e-5, err_msg=name)
+
+
+def test_workers_go_on_from_the_checkpoint(runs, folder):
+    bars = (folder / "again0.err").read_text()
+    assert f"/{NUM_STEPS} [" in bars
+    assert f" 0/{NUM_STEPS} [" not in bars
+
+
+def test_the_chief_alone_writes_and_reads(runs, folder):
+    assert not (folder / "output1").exists()
+    assert {path.name for path in (folder / "output0").iterdir()} == {
+        *("checkpoints", "logs", "run.json"),
+        *("config.json", "vocab.txt", "model.weights.h5", "README.md"),
+    }
+    assert (folder / "again0.out").read_text() == f"{folder / 'output0'}\n"
+    assert (folder / "again1.out").read_text() == (folder / "again1.err").read_text() == ""
+    assert "held-out nll" in (folder / "again0.err").read_text()
+    assert json.loads((folder / "output0/run.json").read_text())["num_replicas"] == 2
+
+
+GOOD = ["one:1", "other:1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        (tf_config(0, GOOD), 0),
+        (tf_config(1, GOOD), 1),
+        (tf_config(0, ["[::1]:65535"]), 0),
+        ("", None),
+        ("{", None),
+        ("[]", None),
+        (tf_config(2, GOOD), None),  # the list has no such worker
+        (tf_config(-1, GOOD), None),
+        (tf_config(True, GOOD), None),
+        (tf_config("1", GOOD), None),
+        (tf_config(0, []), None),
+        (tf_config(0, "one:1"), None),
+        (tf_config(0, ["one:1", "one:1"]), None),  # two workers on one port
+        (tf_config(0, ["one"]), None),  # no port
+        (tf_config(0, ["one:65536"]), None),
+        (tf_config(0, [":1"]), None),
+        (tf_config(0, GOOD).replace('"type": "worker"', '"type": "ps"'), None),
+        (tf_config(0, GOOD).replace('{"worker": [', '{"ps": ["a:1"], "worker": ['), None),
+    ],
+)
+def test_tf_config_is_read_or_refused(text, index):
+    if index is not None:
+        assert cluster.worker_index(text) == index
+        return
+    with pytest.raises(InputError, match="TF_CONFIG must be ") as error:
+        cluster.worker_index(text)
+    assert str(error.value).endswith(f", not {text or 'empty'}")
+
+
+def test_tf_config_is_read_for_several_workers_alone(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", tf_config(1, GOOD))
+    assert cluster.is_chief("one_device")
+    assert cluster.is_chief("mirrored")
+    assert not cluster.is_chief("multi_worker_mirrored")
+
+
+class TwoWorkers:
+    """A strategy whose other worker has what `other` says."""
+
+    num_replicas_in_sync = 2
+
+    def __init__(self, other):
+        self.other = other
+
+    def run(self, function):
+        return function()
+
+    def reduce(self, op, value, axis):
+        return value + distribution.digest(self.other)
+
+
+def test_workers_that_were_not_started_alike_are_refused():
+    distribution.check_same(TwoWorkers("a"), "flags", "a")
+    with pytest.raises(InputError, match="flags must be the same on all workers, and are not"):
+        distribution.check_same(TwoWorkers("b"), "flags", "a")
+
+
+def test_another_number_of_replicas_is_told(tmp_path, capsys):
+    path = tmp_path / "run.json"
+    run_pretraining.remember_flags(path, 2)
+    run_pretraining.remember_flags(path, 2)
+    assert capsys.readouterr().err == ""
+    run_pretraining.remember_flags(path, 3)
+    assert "goes on with 3 replicas, and began with 2" in capsys.readouterr().err
+    path.write_text("{}")  # of a run that is older than the flag
+    run_pretraining.remember_flags(path, 1)
+    assert "goes on with" not in capsys.readouterr().err

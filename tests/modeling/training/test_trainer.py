@@ -1,0 +1,392 @@
+"""The training loop: it learns, measures truly, stops in time and goes on as if it had not."""
+
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.faults import file_size_limit
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import arrays, batch, tiny_config, tiny_model
+from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
+from tta.data.records.pipeline import eval_batches, train_batches
+from tta.errors import InputError
+from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.objectives.objectives import LanguageAutoencoding
+from tta.modeling.training import trainer as trainer_module
+from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
+from tta.modeling.training.trainer import Trainer, TrainerConfig, evaluate, output_statistics
+
+NUM_STEPS = 23
+SENTENCES = sentences(60)  # An epoch is 9 batches of at most 100 tokens.
+
+
+@pytest.fixture(scope="module")
+def shard(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "shard"
+    write_shard(path, SENTENCES)
+    return str(path)
+
+
+def make_trainer(shard, output_dir, num_train_steps=NUM_STEPS, dropout=0.3, rate=1e-2, **options):
+    """A trainer as run_pretraining.py makes it; every random state starts from seed 0."""
+    keras.utils.set_random_seed(0)
+    config = tiny_config(
+        num_hidden_layers=1, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout
+    )
+    values = {
+        "model": LanguageModel(config),
+        "optimizer": BertAdamW(WarmupLinearDecay(rate, 3, max(NUM_STEPS, num_train_steps))),
+        "objective": LanguageAutoencoding(),
+        "epoch_batches": lambda epoch: train_batches([shard], 100, MAX_LENGTH, 0, 0, epoch),
+        "heldout_batches": None,
+        "config": TrainerConfig(
+            num_train_steps, save_every_steps=5, eval_every_steps=10**9, log_every_steps=4
+        ),
+    }
+    return Trainer(output_dir=output_dir, **values | options)
+
+
+def assert_same_end(trainer, expected):
+    """Same weights, moments, random states and position.
+
+    To the last bit only where operations are deterministic, a setting of a whole process:
+    test_run_pretraining.py sees to that.
+    """
+
+    def variables(trainer):
+        return [*trainer.model.variables, *trainer.optimizer.variables, *trainer.position.values()]
+
+    for found, wanted in zip(variables(trainer), variables(expected), strict=True):
+        found, wanted = np.asarray(found), np.asarray(wanted)
+        # A key's bias has no gradient but rounding errors: 1e-2 is the least that counts.
+        scale = max(1e-2, np.abs(wanted).max()) if wanted.dtype.kind == "f" else 0.0
+        np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-3 * scale)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(shard, tmp_path_factory):
+    trainer = make_trainer(shard, tmp_path_factory.mktemp("whole"))
+    assert trainer.train()
+    return trainer
+
+
+# At a checkpoint of its own, at the end of an epoch, in the second epoch.
+@pytest.mark.parametrize("stop", [5, 9, 13])
+def test_a_run_that_was_stopped_ends_like_one_that_was_not(shard, tmp_path, uninterrupted, stop):
+    first = make_trainer(shard, tmp_path, num_train_steps=stop)
+    assert first.train()
+    assert first.step == stop
+    second = make_trainer(shard, tmp_path)
+    assert second.train()
+    assert_same_end(second, uninterrupted)
+
+
+def test_the_epochs_ended_where_the_stops_above_assume(shard):
+    sizes = [sum(1 for _ in train_batches([shard], 100, MAX_LENGTH, 0, 0, e)) for e in range(2)]
+    assert sizes == [9, 9]
+
+
+def test_the_position_counts_steps_epochs_batches_and_real_tokens(uninterrupted, shard):
+    position = {name: int(v.numpy()) for name, v in uninterrupted.position.items()}
+    tf.random.set_seed(0)
+    last = list(train_batches([shard], 100, MAX_LENGTH, 0, 0, 2))[:5]
+    tokens = 2 * sum(map(len, SENTENCES)) + sum(int(b["padding_mask"].numpy().sum()) for b in last)
+    assert position == {"step": 23, "epoch": 2, "batch": 5, "tokens": tokens}
+
+
+def test_sigterm_saves_after_the_step_under_way_and_the_next_start_goes_on(
+    shard, tmp_path, uninterrupted
+):
+    class Terminated(LanguageAutoencoding):
+        def __call__(self, batch):
+            def kill(step):
+                if step == 8:  # Counted up at the end of the step: the ninth is under way.
+                    os.kill(os.getpid(), signal.SIGTERM)
+                return np.int64(0)
+
+            tf.numpy_function(kill, [trainer.position["step"]], tf.int64)
+            return super().__call__(batch)
+
+    before = signal.getsignal(signal.SIGTERM)
+    trainer = make_trainer(shard, tmp_path, objective=Terminated())
+    assert not trainer.train()
+    assert trainer.step == 9
+    assert trainer.manager.latest_checkpoint.endswith("-9")
+    assert signal.getsignal(signal.SIGTERM) == before
+    again = make_trainer(shard, tmp_path)
+    assert again.train()
+    assert_same_end(again, uninterrupted)
+
+
+def test_it_learns_a_few_sentences_by_heart(tmp_path):
+    path = tmp_path / "shard"
+    write_shard(path, 20 * [[3, *range(5, 16), 1], [3, *range(21, 10, -1), 1]])
+    trainer = make_trainer(str(path), tmp_path, num_train_steps=120, dropout=0.0)
+    heldout = eval_batches([str(path)], 100, MAX_LENGTH, 0)
+    before = evaluate(trainer.model, trainer.objective, heldout)
+    assert trainer.train()
+    after = evaluate(trainer.model, trainer.objective, heldout)
+    np.testing.assert_allclose(before.nll, np.log(23), atol=0.3)
+    assert after.nll < 0.3 * before.nll
+
+
+@pytest.mark.parametrize("boundary", [False, True], ids=["inner tokens", "all tokens"])
+def test_evaluation_equals_a_direct_computation(shard, boundary):
+    model = tiny_model(hidden_dropout_prob=0.5)
+    weights, per_sentence = arrays(model), []
+    for ids in SENTENCES:
+        hidden, _ = numpy_tta.encode(weights, model.config, np.array(ids))
+        scores = numpy_tta.log_softmax(numpy_tta.logits(weights, hidden))
+        scores = scores[np.arange(len(ids)), ids]
+        per_sentence.append(scores if boundary else scores[1:-1])
+    found = evaluate(
+        model, LanguageAutoencoding(), eval_batches([shard], 100, MAX_LENGTH, 0), boundary
+    )
+    perplexities = [np.exp(-s.mean()) for s in per_sentence]
+    np.testing.assert_allclose(found.nll, -np.concatenate(per_sentence).mean(), rtol=1e-5)
+    np.testing.assert_allclose(found.pseudo_perplexity_mean, np.mean(perplexities), rtol=1e-4)
+    np.testing.assert_allclose(found.pseudo_perplexity_median, np.median(perplexities), rtol=1e-4)
+    assert (found.num_sentences, found.num_tokens) == (60, sum(map(len, per_sentence)))
+    assert "(ln)" in str(found)
+
+
+def test_evaluation_reads_as_many_batches_as_it_may():
+    batches = [batch([5, 3], seed=i) for i in range(4)]
+    model, objective = tiny_model(), LanguageAutoencoding()
+    assert evaluate(model, objective, batches, max_batches=3).num_sentences == 6
+    assert evaluate(model, objective, batches).num_tokens == 4 * (3 + 1)
+
+
+@pytest.mark.parametrize(
+    "batches", [[], [batch([2, 1])]], ids=["no batch", "boundary tokens alone"]
+)
+def test_evaluation_of_nothing_is_refused(batches):
+    with pytest.raises(InputError, match="the held-out set has no token to score"):
+        evaluate(tiny_model(), LanguageAutoencoding(), batches)
+
+
+def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_path, capfd):
+    calls = []
+
+    def heldout():
+        calls.append(trainer.step)
+        return eval_batches([shard], 100, MAX_LENGTH, 0)
+
+    options = {
+        "num_train_steps": 5,
+        "heldout_batches": heldout,
+        "config": TrainerConfig(5, save_every_steps=2, eval_every_steps=2),
+    }
+    trainer = make_trainer(shard, tmp_path, **options)
+    assert trainer.train()
+    assert calls == [2, 4, 5]
+    expected = trainer.last_evaluation
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"step 5: held-out {expected}" in err
+    # Killed after its last checkpoint, before it was told: the next start tells it.
+    trainer = make_trainer(shard, tmp_path, **options)
+    assert trainer.train()
+    assert calls == [2, 4, 5, 5]
+    assert trainer.last_evaluation == expected
+
+
+def test_a_loss_that_is_not_finite_stops_it_and_the_last_checkpoint_is_good(shard, tmp_path):
+    class Model(LanguageModel):
+        def cross_entropy(self, *args, **kwargs):
+            good = tf.cast(trainer.position["step"] < 6, tf.float32)
+            return super().cross_entropy(*args, **kwargs) * good / good
+
+    trainer = make_trainer(shard, tmp_path, model=Model(tiny_config(num_hidden_layers=1)))
+    with pytest.raises(InputError) as error:
+        trainer.train()
+    rule = "the loss became nan at step 7; the last good checkpoint is "
+    assert str(error.value).startswith(f"{rule}{tmp_path}/checkpoints/ckpt-5. ")
+    again = make_trainer(shard, tmp_path, dropout=0.0)
+    assert again.restore() == 5
+    assert all(np.isfinite(v).all() for v in arrays(again.model).values())
+
+
+def test_a_gradient_that_is_not_finite_never_reaches_a_checkpoint(shard, tmp_path):
+    class Model(LanguageModel):
+        def cross_entropy(self, *args, **kwargs):
+            zero = tf.reduce_sum(self.head.bias) * 0.0  # whose root is 0, and its gradient is not
+            return super().cross_entropy(*args, **kwargs) + tf.sqrt(zero)
+
+    trainer = make_trainer(
+        shard,
+        tmp_path,
+        model=Model(tiny_config()),
+        config=TrainerConfig(9, save_every_steps=1, log_every_steps=1),
+    )
+    with pytest.raises(InputError, match=r"is no longer finite at step 1; .* is none yet"):
+        trainer.train()
+    assert trainer.manager.latest_checkpoint is None
+
+
+@pytest.mark.parametrize("split", ["training", "held-out"])
+def test_a_damaged_shard_is_one_line(shard, tmp_path, split):
+    damaged = tmp_path / "damaged"
+    with open(shard, "rb") as file:
+        damaged.write_bytes(file.read()[:-5])
+    options = (
+        {"epoch_batches": lambda _: eval_batches([str(damaged)], 100, MAX_LENGTH, 0)}
+        if split == "training"
+        else {"heldout_batches": lambda: eval_batches([str(damaged)], 100, MAX_LENGTH, 0)}
+    )
+    with pytest.raises(InputError, match=f"a {split} shard is truncated or damaged: ") as error:
+        make_trainer(shard, tmp_path, num_train_steps=9, **options).train()
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_shard_is_one_line(tmp_path):
+    with pytest.raises(InputError, match=r"a training shard .*no/such/shard"):
+        make_trainer("no/such/shard", tmp_path).train()
+
+
+def test_a_training_set_without_a_sentence_is_refused(tmp_path):
+    write_shard(tmp_path / "empty", [])
+    with pytest.raises(InputError, match="the training set holds no sentence"):
+        make_trainer(str(tmp_path / "empty"), tmp_path).train()
+
+
+def test_a_checkpoint_of_another_model_is_refused(shard, tmp_path):
+    make_trainer(shard, tmp_path, num_train_steps=1).train()
+    for changes in ({"num_hidden_layers": 2}, {"num_hidden_layers": 1, "hidden_size": 21}):
+        other = make_trainer(shard, tmp_path, model=LanguageModel(tiny_config(**changes)))
+        with pytest.raises(
+            InputError, match=r"ckpt-1: the checkpoint cannot be restored: "
+        ) as error:
+            other.train()
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
+def test_a_truncated_checkpoint_is_refused(shard, tmp_path, ending):
+    trainer = make_trainer(shard, tmp_path, num_train_steps=1)
+    trainer.train()
+    path = tmp_path / "checkpoints" / f"ckpt-1{ending}"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(InputError, match=r"ckpt-1: the checkpoint cannot be restored: "):
+        make_trainer(shard, tmp_path).train()
+
+
+def save_at(shard, output_dir, *steps):
+    """A trainer with checkpoints of steps that it has not made."""
+    trainer = make_trainer(shard, output_dir)
+    for step in steps:
+        trainer.position["step"].assign(step)
+        trainer.save()
+    return trainer
+
+
+@pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
+def test_a_flipped_byte_in_a_checkpoint_is_noticed_or_harmless(shard, tmp_path, ending):
+    trainer = save_at(shard, tmp_path, 1)
+    variables = [*trainer.model.variables, *trainer.optimizer.variables]
+    values = [np.asarray(v).copy() for v in variables]
+    path = tmp_path / "checkpoints" / f"ckpt-1{ending}"
+    content = path.read_bytes()
+    refused = 0
+    for place in range(3, len(content), len(content) // 12):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        try:
+            trainer.restore()
+        except InputError as error:
+            refused += f"{tmp_path}/checkpoints/ckpt-1: the checkpoint cannot be" in str(error)
+        else:
+            assert all(map(np.array_equal, map(np.asarray, variables), values)), place
+    assert refused >= 6
+
+
+def test_what_a_killed_run_leaves_among_the_checkpoints_is_no_hindrance(shard, tmp_path):
+    save_at(shard, tmp_path, 5, 7)
+    folder = tmp_path / "checkpoints"
+    (folder / "ckpt-9_temp").mkdir()
+    (folder / "ckpt-9_temp" / "part-00000-of-00001.data-00000-of-00001").write_bytes(b"half")
+    for damaged in (b"", b"\xff" * 20, b'model_checkpoint_path: "ckpt-5"\n', b"gibberish"):
+        (folder / "checkpoint").write_bytes(damaged)
+        assert make_trainer(shard, tmp_path).restore() == 7
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "checkpoint",
+        *(f"ckpt-{n}.{part}" for n in (5, 7) for part in ("data-00000-of-00001", "index")),
+    ]
+
+
+def test_the_checkpoints_of_former_starts_are_deleted_as_one_s_own_are(shard, tmp_path):
+    save_at(shard, tmp_path, 5, 7)
+    save_at(shard, tmp_path, 9)
+    assert sorted(p.stem for p in tmp_path.rglob("*.index")) == ["ckpt-7", "ckpt-9"]
+
+
+def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_path, monkeypatch):
+    unfinished = tmp_path / "checkpoints" / "ckpt-9_temp"
+    unfinished.mkdir(parents=True)
+    (tmp_path / "checkpoints" / "checkpoint").write_text("")
+    monkeypatch.setattr(trainer_module, "is_chief", lambda strategy: False)
+    make_trainer(shard, tmp_path)
+    assert sorted(p.name for p in unfinished.parent.iterdir()) == ["checkpoint", "ckpt-9_temp"]
+
+
+def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):
+    def files():
+        paths = (tmp_path / "checkpoints").glob("ckpt-*")
+        return {path.name: path.read_bytes() for path in paths}
+
+    trainer = save_at(shard, tmp_path, 5)
+    before = files()
+    trainer.position["step"].assign(6)
+    with file_size_limit(20_000), pytest.raises(OSError, match="cannot be written: ") as error:
+        trainer.save()
+    assert str(tmp_path / "checkpoints") in str(error.value)
+    assert "{{" not in str(error.value)
+    assert "\n" not in str(error.value)
+    assert make_trainer(shard, tmp_path).restore() == 5
+    assert files() == before
+
+
+def test_two_checkpoints_are_kept(uninterrupted):
+    names = sorted(p.name for p in (uninterrupted.output_dir / "checkpoints").glob("*.index"))
+    assert names == ["ckpt-20.index", "ckpt-23.index"]
+
+
+def test_tensorboard_gets_loss_rate_and_evaluation(shard, tmp_path):
+    make_trainer(
+        shard, tmp_path, 4, heldout_batches=lambda: eval_batches([shard], 100, MAX_LENGTH, 0)
+    ).train()
+    (log,) = (tmp_path / "logs").iterdir()
+    tags = {
+        value.tag
+        for record in tf.data.TFRecordDataset(str(log))
+        for value in tf.compat.v1.Event.FromString(record.numpy()).summary.value
+    }
+    assert tags == {
+        "train/loss",
+        "train/tokens_per_second",
+        "train/learning_rate",
+        "heldout/nll",
+        "heldout/pseudo_perplexity_mean",
+        "heldout/pseudo_perplexity_median",
+    }
+
+
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+def test_standardized_outputs_have_mean_zero_and_deviation_one_and_scores_stay(model_type):
+    model = tiny_model(num_hidden_layers=2, model_type=model_type)
+    batches = [batch([7, 11, 3], seed=i) for i in range(9)]
+    before = [np.asarray(model(one)["logits"]) for one in batches]
+    model.standardize_outputs(*output_statistics(model, batches, 8))
+    inner = [
+        np.asarray(model(one)["hidden_states"])[row, 1 : length - 1]
+        for one in batches[:8]
+        for row, length in enumerate([7, 11, 3])
+    ]
+    outputs = np.concatenate(inner)
+    np.testing.assert_allclose(outputs.mean(axis=0), 0.0, atol=1e-4)
+    np.testing.assert_allclose(outputs.std(axis=0), 1.0, atol=1e-4)
+    for one, logits in zip(batches, before, strict=True):
+        np.testing.assert_allclose(np.asarray(model(one)["logits"]), logits, atol=2e-4)

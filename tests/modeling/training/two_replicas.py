@@ -1,0 +1,161 @@
+"""What needs a process with two CPU devices: prints "ok NAME" for each check that holds.
+
+    python two_replicas.py [NAME ...]
+
+TensorFlow takes the number of devices before anything else, and one strategy a process.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling.tiny import tiny_config
+from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
+from tta.data.records.pipeline import train_batches
+from tta.errors import InputError
+from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.objectives.objectives import LanguageAutoencoding
+from tta.modeling.training.distribution import local_replicas, make_strategy, own_random_numbers
+from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
+from tta.modeling.training.trainer import BATCH, Trainer, TrainerConfig
+
+ONE = tf.distribute.get_strategy()
+
+
+def copies(variable):
+    """[L, ...]: a variable as each replica has it."""
+    return np.stack([v.numpy() for v in TWO.experimental_local_results(variable.value)])
+
+
+def pairs_merged(batches):
+    """Batches 2 i and 2 i + 1 as one, padded to the longer; a last one alone is left out."""
+
+    def merge(*pair):
+        width = max(batch["input_ids"].shape[1] for batch in pair)
+        return {
+            name: np.concatenate(
+                [np.pad(b[name], [[0, 0], [0, width - b[name].shape[1]]]) for b in pair]
+            )
+            for name in BATCH
+        }
+
+    def merged():
+        each = batches.as_numpy_iterator()
+        yield from map(merge, each, each)
+
+    return tf.data.Dataset.from_generator(merged, output_signature=BATCH)
+
+
+def trained(strategy, optimizer, folder, arrange=lambda batches: batches, shard="shard", steps=9):
+    """A trainer after nine steps: over two epochs of nine batches and into a third."""
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = LanguageModel(tiny_config(num_hidden_layers=1))
+        # A rate and a decay that matter in nine steps; every gradient is larger than the norm.
+        rate = WarmupLinearDecay(1e-2, 3, steps)
+        optimizer = optimizer(rate, weight_decay=0.3, global_clipnorm=0.1)
+    trainer = Trainer(
+        model,
+        optimizer,
+        LanguageAutoencoding(),
+        lambda epoch: arrange(train_batches([f"{FOLDER}/{shard}"], 100, MAX_LENGTH, 0, 0, epoch)),
+        None,
+        f"{FOLDER}/{folder}",
+        TrainerConfig(steps, 100, 100, 100),
+        strategy,
+    )
+    assert trainer.train()
+    return trainer
+
+
+def two_replicas_equal_one_with_their_batches():
+    write_shard(f"{FOLDER}/shard", sentences(60))
+    two = trained(TWO, Muon, "two")
+    one = trained(ONE, Muon, "one", pairs_merged)
+    for name in ("step", "epoch", "tokens"):
+        assert int(two.position[name]) == int(one.position[name]), name
+    assert [int(two.position[name]) for name in ("epoch", "batch")] == [2, 2]  # 4 + 4 + 1 steps
+    wanted = one.model.named_weights()
+    for name, weight in two.model.named_weights().items():
+        values = copies(weight)
+        np.testing.assert_array_equal(values[0], values[1], err_msg=name)
+        np.testing.assert_allclose(values[0], wanted[name], atol=1e-5, err_msg=name)
+
+
+def optimizers_take_sums_as_they_are():
+    # Of epsilon's size: both optimizers forget a factor that is common to larger ones.
+    gradients = 1e-6 * np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
+    for make in (BertAdamW, Muon):
+        ends = []
+        for strategy in (TWO, ONE):
+            with strategy.scope():
+                weight = keras.Variable(np.ones((3, 5), np.float32), name="kernel")
+                optimizer = make(0.1, weight_decay=0.3, global_clipnorm=1.0)
+                optimizer.build([weight])
+
+            def step(gradient, weight=weight, optimizer=optimizer):
+                optimizer.apply_gradients([(gradient, weight)])
+                return gradient
+
+            steps = tf.function(lambda g, run=strategy.run, step=step: run(step, [g]))
+            for gradient in gradients:
+                steps(gradient)
+            ends.append(weight)
+        for values in copies(ends[0]):
+            np.testing.assert_allclose(values, ends[1].numpy(), atol=1e-6, err_msg=make.__name__)
+
+
+def replicas_draw_numbers_of_their_own_and_keep_one_state():
+    with TWO.scope():
+        seed = keras.random.SeedGenerator(7)
+
+    @tf.function(autograph=False)
+    def draw():
+        def drawn():
+            with own_random_numbers([seed.state]):
+                return keras.random.uniform([3], seed=seed)
+
+        return TWO.run(drawn)
+
+    draws = [np.stack(TWO.experimental_local_results(draw())) for _ in range(2)]
+    alone = keras.random.SeedGenerator(7)
+    for numbers in draws:
+        assert not np.isclose(numbers[0], numbers[1]).any()
+        # The first replica's are those of training on one device.
+        np.testing.assert_array_equal(numbers[0], keras.random.uniform([3], seed=alone))
+    np.testing.assert_array_equal(copies(seed.state), [[7, 2], [7, 2]])
+
+
+def an_epoch_with_fewer_batches_than_replicas_is_refused():
+    write_shard(f"{FOLDER}/short", sentences(2)[:1])
+    with pytest.raises(InputError, match="holds no batch for each of 2 replicas"):
+        trained(TWO, BertAdamW, "short_out", shard="short")
+
+
+if __name__ == "__main__":
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConfiguration()])
+    TWO = make_strategy("mirrored")
+    assert local_replicas(TWO) == [0, 1]
+    with tempfile.TemporaryDirectory() as FOLDER:
+        checks = (
+            two_replicas_equal_one_with_their_batches,
+            optimizers_take_sums_as_they_are,
+            replicas_draw_numbers_of_their_own_and_keep_one_state,
+            an_epoch_with_fewer_batches_than_replicas_is_refused,
+        )
+        for check in checks:
+            if sys.argv[1:] and check.__name__ not in sys.argv[1:]:
+                continue
+            try:
+                check()
+                print("ok", check.__name__, flush=True)
+            except Exception as error:
+                print("failed", check.__name__, repr(error), flush=True)

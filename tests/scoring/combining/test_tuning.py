@@ -1,0 +1,221 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tta.data.nbest.files import Hypothesis, NBestList
+from tta.scoring.combining import tuning
+from tta.scoring.combining.scored_lists import (
+    FIRST_PASS,
+    RerankWeights,
+    ScoredLists,
+    combine,
+    count_statistics,
+    select,
+    total,
+)
+from tta.scoring.combining.tuning import guess, tune
+from tta.scoring.metrics.bleu import Bleu
+from tta.scoring.metrics.error_rate import WordErrorRate
+
+WER = WordErrorRate()
+
+
+def make(seed, count=61, useful=0.8, scale=1.0, scores=True):
+    """Lists whose language model prefers the truth by `useful` nats a wrong word, under noise."""
+    random = np.random.default_rng(seed)
+    lists, token_scores = [], {}
+    for number in range(count):
+        reference = random.choice(list("abcdefgh"), size=random.integers(3, 9))
+        hypotheses = []
+        for _ in range(random.integers(2, 12)):
+            wrong = random.random(len(reference)) < 0.3
+            words = np.where(wrong, "x", reference)
+            words = words[: len(words) - (random.random() < 0.3)]
+            text = " ".join([*words, str(random.integers(0, 3))])  # an inserted word
+            first_pass = scale * (-0.8 * wrong.sum() + random.normal(0, 1.5))
+            hypotheses.append(Hypothesis(text, float(first_pass) if scores else None))
+            words = text.split()
+            score = -3.0 * len(words) - useful * wrong.sum() + random.normal(0, 2)
+            token_scores[text] = (score, 2 * len(words))
+        lists.append(NBestList(f"u{number}", tuple(hypotheses), " ".join(reference)))
+    return lists, ScoredLists.build(lists, token_scores)
+
+
+def value(metric, arrays, statistics, weights):
+    return metric.corpus(total(statistics, select(arrays, weights)))
+
+
+@pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("scores", [True, False])
+@pytest.mark.parametrize("useful", [1.2, 0.0, -1.2])
+def test_tuned_weights_are_never_worse_than_the_first_pass(useful, scores, metric):
+    for seed in range(5):
+        lists, arrays = make(seed, count=23, useful=useful, scores=scores)
+        statistics = count_statistics(lists, metric)
+        weights = tune(arrays, statistics, metric)
+        gain = value(metric, arrays, statistics, weights) - value(
+            metric, arrays, statistics, FIRST_PASS
+        )
+        assert gain >= 0 if metric.higher_is_better else gain <= 0
+
+
+def test_a_useful_model_gets_weight_and_a_harmful_one_none():
+    lists, arrays = make(seed=1, count=211, useful=3.0)
+    statistics = count_statistics(lists, WER)
+    weights = tune(arrays, statistics, WER)
+    assert weights.lm_weight > 0.1
+    assert value(WER, arrays, statistics, weights) < 0.9 * value(
+        WER, arrays, statistics, FIRST_PASS
+    )
+    perfect = [
+        dataclasses.replace(
+            one,
+            hypotheses=tuple(
+                dataclasses.replace(
+                    h, score=-float(WER.statistics([h.text], one.reference)[0, :3].sum())
+                )
+                for h in one.hypotheses
+            ),
+        )
+        for one in lists
+    ]
+    arrays = ScoredLists.build(
+        perfect, {h.text: (-1.0, 1) for one in perfect for h in one.hypotheses}
+    )
+    assert tune(arrays, statistics, WER) == FIRST_PASS  # it cannot be beaten
+    assert tune(arrays, statistics, WER, reduction="mean") == RerankWeights(0.0, 0.0, "mean")
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1e2])
+def test_the_grid_moves_with_the_scores_scale(scale):
+    # The grid is even in the log of the share, so 100 times the score is just 20 steps along it.
+    lists, arrays = make(seed=2, count=211, useful=1.0)
+    statistics = count_statistics(lists, WER)
+    one = tune(arrays, statistics, WER)
+    scaled = dataclasses.replace(arrays, first_pass=arrays.first_pass * scale)
+    other = tune(scaled, statistics, WER)
+    assert share(other) == pytest.approx(scale * share(one))
+    assert other.reduction == one.reduction
+    np.testing.assert_array_equal(select(scaled, other), select(arrays, one))
+
+
+def test_padding_changes_nothing():
+    lists, arrays = make(seed=3)
+    statistics = count_statistics(lists, WER)
+
+    def widen(array):
+        return np.pad(array, [(0, 0), (0, 5), *[(0, 0)] * (array.ndim - 2)])
+
+    wide = ScoredLists(
+        present=widen(arrays.present),
+        first_pass=widen(arrays.first_pass),
+        lm={reduction: widen(scores) for reduction, scores in arrays.lm.items()},
+        num_tokens=widen(arrays.num_tokens),
+        num_words=widen(arrays.num_words),
+        has_scores=True,
+    )
+    assert tune(wide, widen(statistics), WER) == tune(arrays, statistics, WER)
+    for reduction in ("sum", "mean"):
+        one, other = guess(arrays, reduction=reduction), guess(wide, reduction=reduction)
+        assert other.lm_weight == pytest.approx(one.lm_weight)
+        assert other.length_bonus == pytest.approx(one.length_bonus)
+
+
+def test_what_is_given_is_kept():
+    lists, arrays = make(seed=3)
+    statistics = count_statistics(lists, WER)
+    assert tune(arrays, statistics, WER, lm_weight=0.3).lm_weight == 0.3
+    assert tune(arrays, statistics, WER, length_bonus=-0.25).length_bonus == -0.25
+    assert tune(arrays, statistics, WER, reduction="mean").reduction == "mean"
+    given = {"lm_weight": 0.25, "length_bonus": 0.5, "reduction": "mean"}
+    assert tune(arrays, statistics, WER, **given) == RerankWeights(**given)
+    assert guess(arrays, **given) == RerankWeights(**given)
+
+
+def test_without_first_pass_scores_the_language_model_decides():
+    lists, arrays = make(seed=4, useful=3.0, scores=False)
+    assert tune(arrays, count_statistics(lists, WER), WER).lm_weight == 1.0
+    assert guess(arrays).lm_weight == 1.0
+
+
+def share(weights):
+    """The language model's share, w / (1 - w)."""
+    return weights.lm_weight / (1 - weights.lm_weight)
+
+
+def plateau(low, high):
+    """Lists that are right for a language model's share w / (1 - w) between two bounds alone."""
+    hypotheses = [("right r r", 0.0), ("early r r", np.log(2)), ("late r r", -np.log(2))]
+    # In logs of the share both wrong hypotheses take over at the bounds: first_pass gives the
+    # first its lead below `low`, the language model gives the last its lead above `high`.
+    texts = {
+        "right r r": -9.0,
+        "early r r": -9.0 - np.log(2) / low,
+        "late r r": -9.0 + np.log(2) / high,
+    }
+    one = NBestList("u1", tuple(Hypothesis(t, float(s)) for t, s in hypotheses), "right r r")
+    arrays = ScoredLists.build([one], {text: (float(score), 3) for text, score in texts.items()})
+    return arrays, count_statistics([one], WER)
+
+
+def test_on_a_plateau_the_choice_lies_inside_and_not_at_its_edge():
+    low, high = 1 / 20, 5.0
+    arrays, statistics = plateau(low, high)
+    weights = tune(arrays, statistics, WER, reduction="sum")
+    assert value(WER, arrays, statistics, weights) == 0
+    # The plateau is 20 steps wide; 4 steps or more from both edges.
+    assert 10 * np.log10(share(weights) / low) > 4
+    assert 10 * np.log10(high / share(weights)) > 4
+    assert tune(arrays, statistics, WER, reduction="sum") == weights
+
+
+def test_a_lone_lucky_point_loses_against_a_good_region(monkeypatch):
+    lists, arrays = make(seed=6, count=7)
+    grid = np.full([1, len(tuning.LM_WEIGHTS), len(tuning.BONUSES)], 20.0)
+    grid[0, 5, 5] = 9.0
+    grid[0, 30:40, 10:20] = 10.0
+    errors = iter([grid, 20.0])
+    monkeypatch.setattr(tuning, "_error", lambda metric, totals: next(errors))
+    weights = tune(arrays, count_statistics(lists, WER), WER, reduction="sum")
+    assert tuning.LM_WEIGHTS[33] <= weights.lm_weight <= tuning.LM_WEIGHTS[36]
+
+
+def test_a_good_region_s_point_that_does_not_beat_the_first_pass_is_not_chosen(monkeypatch):
+    lists, arrays = make(seed=6, count=7)
+    i, j = np.mgrid[: len(tuning.LM_WEIGHTS), : len(tuning.BONUSES)]
+    grid = 8 + 0.5 * ((i - 30.0) ** 2 + (j - 20.0) ** 2)
+    grid[30, 20] = 9.0  # the middle of a bowl, and no better than the first pass
+    errors = iter([grid[None], 9.0])
+    monkeypatch.setattr(tuning, "_error", lambda metric, totals: next(errors))
+    weights = tune(arrays, count_statistics(lists, WER), WER, reduction="sum")
+    chosen = np.abs(tuning.LM_WEIGHTS - weights.lm_weight).argmin()
+    assert chosen == 29  # a neighbour; of the four the one with the smallest weight
+
+
+@pytest.mark.parametrize("reduction", [None, "sum", "mean"])
+def test_a_guess_makes_the_same_picks_whatever_the_scale(reduction):
+    # 2 ** 20 keeps every bit of the scores.
+    _, arrays = make(seed=8)
+    picks = select(arrays, guess(arrays, reduction=reduction))
+    for scale in (2.0**-20, 2.0**20):
+        other = dataclasses.replace(arrays, first_pass=arrays.first_pass * scale)
+        weights = guess(other, reduction=reduction)
+        assert 0 < weights.lm_weight < 1
+        np.testing.assert_array_equal(select(other, weights), picks)
+    assert not np.array_equal(picks, select(arrays, FIRST_PASS))
+
+
+def test_a_guess_for_lists_that_say_nothing():
+    # One hypothesis a list, or equal scores: no spread to go by, and nothing to divide by.
+    one = NBestList("u1", (Hypothesis("", -1.0),))
+    arrays = ScoredLists.build([one], {"": (0.0, 0)})
+    assert np.isfinite(combine(arrays, guess(arrays))).all()
+
+
+def test_the_combined_cost_of_a_word_is_paid_in_full_by_a_bonus_of_one():
+    _, arrays = make(seed=9)
+    scores = combine(arrays, RerankWeights(0.4))
+    bonus = tuning.cost_of_a_word(arrays, scores)
+    paid = combine(arrays, RerankWeights(0.4, bonus))
+    assert paid[arrays.present].sum() == pytest.approx(0, abs=1e-9)

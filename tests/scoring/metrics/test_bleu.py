@@ -1,0 +1,83 @@
+import random
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
+from tta.scoring.metrics.bleu import TOKENIZERS, Bleu
+
+SENTENCES = [
+    "The cat, it is said, sat on the mat.",
+    "A dog's home isn't far (3.5 km away)!",
+    "„Nein“, said she; nothing more.",
+    "one two three four five six seven",
+    "Hi.",
+]
+
+
+def damaged(sentence, random_):
+    words = sentence.split()
+    kept = [w for w in words if random_.random() > 0.2] + random_.choices(words, k=2)
+    return " ".join(kept)
+
+
+@pytest.mark.parametrize("tokenize", TOKENIZERS)
+def test_corpus_and_signature_are_sacrebleus(tokenize):
+    random_ = random.Random(3)
+    metric = Bleu(tokenize)
+    references = SENTENCES * 7
+    hypotheses = [damaged(s, random_) for s in references[:-1]] + [""]
+    pairs = list(zip(hypotheses, references, strict=True))
+    totals = sum(metric.statistics([h], r)[0] for h, r in pairs)
+
+    sacre = sacrebleu.metrics.BLEU(tokenize=tokenize)
+    assert metric.corpus(totals) == sacre.corpus_score(hypotheses, [references]).score
+    assert metric.corpus(totals) == pytest.approx(
+        sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenize).score, abs=1e-12
+    )
+    assert metric.signature == f"BLEU|{sacre.get_signature()}"
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference"),
+    [
+        ("one two three", "one two three"),  # too short for 4-grams: the effective order counts
+        ("one two six four five", "one two three four five"),  # smoothed
+        ("nothing right here", "one two three"),
+        ("", "one two three"),
+        ("one", ""),
+    ],
+)
+def test_goodness_is_sentence_bleu(hypothesis, reference):
+    metric = Bleu()
+    statistics = metric.statistics([hypothesis], reference)
+    expected = sacrebleu.sentence_bleu(hypothesis, [reference], use_effective_order=True).score
+    assert metric.goodness(statistics) == pytest.approx([expected], abs=1e-12)
+
+
+def test_totals_of_any_shape():
+    metric = Bleu()
+    rows = metric.statistics(["one two three four", "one two"], "one two three four")
+    values = metric.corpus(np.stack([[rows[0], rows[1]], [rows[0] + rows[1], rows[0]]]))
+    assert values.shape == (2, 2)
+    assert values[0, 0] == pytest.approx(100)
+    assert values[1, 0] == metric.corpus(rows.sum(axis=0))
+
+
+def test_tokenizer_is_checked():
+    with pytest.raises(InputError, match=r"one of 13a, none, .*, not 'word'"):
+        Bleu("word")
+
+
+def test_first_pass_of_real_lists_is_sacrebleus(tta_data):
+    folder = tta_data / "nbest" / "mt_iwslt14_deen"
+    lists = read_nbest(folder / "test.nbest", reference_file=folder / "test.ref").lists
+    metric = Bleu("none")
+    picks = [one.hypotheses[0].text for one in lists]
+    references = [one.reference for one in lists]
+    pairs = zip(picks, references, strict=True)
+    totals = sum(metric.statistics([h], r)[0] for h, r in pairs)
+    expected = sacrebleu.corpus_bleu(picks, [references], tokenize="none", force=True).score
+    assert metric.corpus(totals) == pytest.approx(expected, abs=1e-12)

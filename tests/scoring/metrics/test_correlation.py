@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from tta.errors import InputError
+from tta.scoring.metrics.correlation import correlate, cosine
+
+
+def test_cosine_is_a_plain_loop():
+    random = np.random.default_rng(0)
+    first, second = random.normal(size=(2, 11, 7)).astype(np.float32)
+    expected = [
+        sum(float(x) * float(y) for x, y in zip(a, b, strict=True))
+        / sum(float(x) ** 2 for x in a) ** 0.5
+        / sum(float(y) ** 2 for y in b) ** 0.5
+        for a, b in zip(first, second, strict=True)
+    ]
+    similarities = cosine(first, second)
+    assert similarities.dtype == np.float64
+    np.testing.assert_allclose(similarities, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [([3.0, 0.0], 1.0), ([-2.0, 0.0], -1.0), ([0.0, 5.0], 0.0), ([1e-30, 1e-30], 2**-0.5)],
+)
+def test_cosine_ignores_length(second, expected):
+    first = np.array([[2.0, 0.0]], np.float32)
+    np.testing.assert_allclose(cosine(first, np.array([second], np.float32)), [expected])
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"), [([0.0, 0.0], "zero"), ([np.nan, 1.0], "not finite"), ([np.inf, 1.0], "not f")]
+)
+def test_a_vector_without_direction_is_an_error(bad, what):
+    vectors = np.ones([3, 2], np.float32)
+    broken = vectors.copy()
+    broken[1] = bad
+    for pair in (vectors, broken), (broken, vectors):
+        with pytest.raises(InputError, match=f"pair 2: a sentence's vector is {what}"):
+            cosine(*pair)
+
+
+def test_correlations_in_closed_form():
+    # Ranks agree but for one swap: rho = 1 - 6 * (1 + 1) / (5 * 24) = .9. Pearson by hand.
+    similarities, gold = [0.0, 1.0, 2.0, 4.0, 3.0], [0.0, 1.0, 2.0, 3.0, 4.0]
+    correlation = correlate(similarities, gold)
+    assert correlation.spearman == pytest.approx(90)
+    assert correlation.pearson == pytest.approx(90)
+    squared = correlate(np.square(gold), gold)
+    assert squared.spearman == pytest.approx(100)  # any rising curve
+    assert squared.pearson == pytest.approx(100 * 40 / np.sqrt(10 * 174))
+    assert correlate([-x for x in similarities], gold).pearson == pytest.approx(-90)
+
+
+@pytest.mark.parametrize(
+    ("similarities", "gold", "rule"),
+    [
+        ([], [], "at least two pairs, got 0"),
+        ([0.5], [1.0], "at least two pairs, got 1"),
+        ([0.5, 0.5], [1.0, 2.0], "all similarities are 0.5"),
+        ([0.5, 0.7], [1.0, 1.0], "all gold scores are 1"),
+        ([0.9, np.nextafter(0.9, 1)], [1.0, 2.0], "there is no correlation"),  # rounding alone
+    ],
+)
+def test_a_correlation_that_is_not_defined_is_an_error(similarities, gold, rule):
+    with pytest.raises(InputError, match=rule):
+        correlate(similarities, gold)

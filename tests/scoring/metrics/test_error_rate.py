@@ -1,0 +1,67 @@
+import random
+
+import jiwer
+import numpy as np
+import pytest
+
+from tta.errors import InputError
+from tta.scoring.metrics.error_rate import WordErrorRate
+
+WER = WordErrorRate()
+
+
+def random_pairs(count, seed):
+    random_ = random.Random(seed)
+    for _ in range(count):
+        reference = random_.choices("abcde", k=random_.randint(1, 13))
+        yield " ".join(reference), " ".join(random_.choices("abcde", k=random_.randint(0, 17)))
+
+
+def test_counts_are_jiwers():
+    for reference, hypothesis in random_pairs(300, seed=1):
+        words = jiwer.process_words(reference, hypothesis)
+        expected = [words.substitutions, words.insertions, words.deletions, len(reference.split())]
+        assert WER.statistics([hypothesis], reference).tolist() == [expected]
+
+
+def test_corpus_rate_is_jiwers_and_not_a_mean_of_rates():
+    references, hypotheses = zip(*random_pairs(97, seed=2), strict=True)
+    statistics = [WER.statistics([h], r)[0] for r, h in zip(references, hypotheses, strict=True)]
+    rate = WER.corpus(np.sum(statistics, axis=0))
+    assert rate == pytest.approx(100 * jiwer.wer(list(references), list(hypotheses)), abs=1e-12)
+    assert rate != pytest.approx(np.mean([WER.corpus(row) for row in statistics]), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "expected"),
+    [
+        ("a b c", "a b c", [0, 0, 0, 3]),
+        ("a b c", "a x c", [1, 0, 0, 3]),
+        ("a b c", "a b c d", [0, 1, 0, 3]),
+        ("a b c", "a c", [0, 0, 1, 3]),
+        ("a b c", "", [0, 0, 3, 3]),  # an empty hypothesis deletes everything
+        ("", "a b", [0, 2, 0, 0]),  # silence that was heard as words
+        ("", "", [0, 0, 0, 0]),
+        ("a b", "  a\tb ", [0, 0, 0, 2]),  # white space is no word
+        ("a b", "A b.", [2, 0, 0, 2]),  # case and punctuation count
+        ("aa bb", "aabb", [1, 0, 1, 2]),  # words, not letters
+    ],
+)
+def test_counts(reference, hypothesis, expected):
+    assert WER.statistics([hypothesis], reference).tolist() == [expected]
+
+
+def test_totals_of_any_shape():
+    totals = np.array([[[1, 2, 3, 12], [0, 0, 0, 5]]])
+    np.testing.assert_array_equal(WER.corpus(totals), [[50.0, 0.0]])
+    np.testing.assert_array_equal(WER.goodness(totals), [[-6.0, 0.0]])
+
+
+def test_details_sum_to_the_rate():
+    totals = WER.statistics(["a x c d e", "b c"], "a b c").sum(axis=0)
+    assert sum(WER.details(totals).values()) == pytest.approx(WER.corpus(totals))
+
+
+def test_references_without_words_have_no_rate():
+    with pytest.raises(InputError, match="the references hold no word"):
+        WER.corpus(WER.statistics(["a"], "")[0])

@@ -1,0 +1,208 @@
+"""The page: what it shows, and that nothing in a file can break out of it."""
+
+import html.parser
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tta.data.nbest.files import Hypothesis, NBestFile, NBestList
+from tta.scoring.combining.mixture import MixtureWeights
+from tta.scoring.combining.scored_lists import RerankWeights, ScoredLists, count_statistics
+from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.reports import page as html_report
+from tta.scoring.reports.page import Change, Page, find_changes, legend, level, write_report
+from tta.scoring.reports.table import evaluate
+from tta.scoring.scorers.text_model import TokenScores
+
+WER = WordErrorRate()
+LM = MixtureWeights((1.0,), RerankWeights(1.0))
+EVIL = "<script>alert('&')</script>\"'"
+
+
+class Colours:
+    name = f"model {EVIL}"
+
+    def __init__(self):
+        self.asked = []
+
+    def score_tokens(self, texts):
+        self.asked += texts
+        scores = [-0.5, -1.5, -3.0, -5.0, -8.0, -12.0]
+        return [TokenScores(text.split(), np.resize(scores, len(text.split()))) for text in texts]
+
+
+def part(*lists, measured=True):
+    """Lists of (first pass's text, language model's text, reference)."""
+    nbest, scores = [], {}
+    for i, (before, after, reference) in enumerate(lists):
+        hypotheses = (Hypothesis(before, 0.0), Hypothesis(after, -1.0))
+        nbest.append(NBestList(f"u{i}", hypotheses, reference))
+        scores |= {before: (-9.0, 3), after: (-1.0 - i, 3)}
+    arrays = ScoredLists.build(nbest, scores)
+    one = SimpleNamespace(
+        path="test.json",
+        nbest=NBestFile(nbest, "dict"),
+        models=[arrays],
+        statistics=count_statistics(nbest, WER) if measured else None,
+        evaluation=None,
+    )
+    if measured:
+        systems = {"LM alone": LM, "reranked": LM}
+        one.evaluation = evaluate(one.models, one.statistics, WER, systems)
+    return one
+
+
+def render(part, curve=b"", colours=None):
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    stream = io.StringIO()
+    page = Page(part, LM, WER, ["a note"], ["a|signature"], curve)
+    write_report(stream, page, colours or Colours())
+    return stream.getvalue()
+
+
+class Reader(html.parser.HTMLParser):
+    """Reads a page: its tags, its text, and whether every tag is closed in order."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text, self.open = [], "", []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in ("meta", "input", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+    def classes(self, name):
+        return [a for _, a in self.tags if name in (a.get("class") or "").split()]
+
+
+BETTER = ("the kat sat", "the cat sat", "the cat sat")
+MUCH_BETTER = ("x x x x", "a b c d", "a b c d")
+WORSE = ("a dog", "a dock", "a dog")
+NEITHER = ("a dug", "a dig", "a dog")
+SAME = ("one", "one", "two")
+
+
+def test_changes_are_found_judged_and_sorted():
+    one = part(BETTER, WORSE, NEITHER, SAME, MUCH_BETTER)
+    changes = find_changes(one.nbest.lists, one.models, LM, WER, one.statistics)
+    assert changes == [
+        Change(4, 0, 1, "better", 4.0),
+        Change(0, 0, 1, "better", 1.0),
+        Change(1, 0, 1, "worse", 1.0),
+        Change(2, 0, 1, "neither", 0.0),
+    ]
+    first_pass = MixtureWeights((1.0,), RerankWeights(0.0))
+    assert find_changes(one.nbest.lists, one.models, first_pass, WER, one.statistics) == []
+
+
+def test_without_references_the_change_of_the_score_counts():
+    one = part(("a", "b", None), ("c", "d", None), measured=False)
+    changes = find_changes(one.nbest.lists, one.models, LM)
+    assert changes == [Change(0, 0, 1, "", 8.0), Change(1, 0, 1, "", 7.0)]
+
+
+def test_the_page_shows_table_counts_and_both_hypotheses():
+    page = Reader(render(part(BETTER, WORSE, NEITHER, SAME)))
+    text = " ".join(page.text.split())
+    assert page.open == []
+    assert "3 of 4: 1 better, 1 worse, 1 neither." in text
+    assert "▲ better errors 1 → 0" in text
+    assert "▼ worse errors 0 → 1" in text
+    assert "LM alone" in text
+    assert "95% interval" in text
+    assert "a note" in text
+    assert "a|signature" in text
+    assert "first pass 0.00 (1 of 2)" in text
+    assert "first pass -1.00 (2 of 2)" in text
+    assert len(page.classes("card")) == 3
+    assert [a["title"] for a in page.classes("substituted") if "title" in a][:2] == [
+        "expected: cat",
+        "expected: dog",
+    ]
+    for name in ("all", "better", "worse", "neither"):
+        assert any(a.get("id") == f"show-{name}" for _, a in page.tags)
+
+
+def test_the_page_is_self_contained_and_has_no_script():
+    page = Reader(render(part(BETTER)))
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "img", "iframe", "object"}
+    attributes = {name for _, one in page.tags for name in one}
+    assert not attributes & {"src", "href"}
+    assert not any(name.startswith("on") for name in attributes)
+
+
+def test_every_token_is_coloured_by_its_log_probability():
+    page = Reader(render(part(("a b c d e x", "a b c d e f", "a b c d e f"))))
+    tokens = [a for a in page.classes("t") if "title" in a]
+    assert [a["class"] for a in tokens] == 2 * [f"t l{i}" for i in range(6)]
+    titles = " ".join(a["title"] for a in tokens[:6])
+    assert titles == "-0.50 -1.50 -3.00 -5.00 -8.00 -12.00"
+    for name in legend():
+        assert name in page.text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0, 0), (-1, 0), (-1.01, 1), (-2.01, 2), (-9, 4), (-9.01, 5), (-99, 5)]
+)
+def test_levels(value, expected):
+    assert level(value) == expected
+    assert len(legend()) == 6
+
+
+def test_nothing_in_the_files_breaks_out_of_the_page():
+    one = part((f"a {EVIL}", f"b {EVIL} c", f"b {EVIL} {EVIL}"), BETTER)
+    one.path = f"{EVIL}.json"
+    one.nbest.lists[0] = NBestList(EVIL, one.nbest.lists[0].hypotheses, f"{EVIL} b")
+    page = render(one)
+    assert "<script" not in page
+    read = Reader(page)
+    assert read.open == []
+    assert read.text.count(EVIL.split()[0]) > 5
+    assert not any(name.startswith("on") for _, a in read.tags for name in a)
+
+
+def test_the_curve_is_drawn_in_the_page_with_the_page_s_ink():
+    svg = (
+        b'<?xml version="1.0"?>\n<!DOCTYPE svg>\n<svg xmlns="http://www.w3.org/2000/svg">'
+        b'<path style="stroke: #000000; fill: #ffffff"></path></svg>'
+    )
+    page = render(part(BETTER), curve=svg)
+    assert '<svg xmlns="http://www.w3.org/2000/svg">' in page
+    assert "stroke: currentColor; fill: none" in page
+    assert "<?xml" not in page
+    assert "<svg" not in render(part(BETTER))
+
+
+def test_only_the_largest_changes_are_shown(monkeypatch):
+    monkeypatch.setattr(html_report, "MAX_UTTERANCES", 2)
+    colours = Colours()
+    page = Reader(render(part(NEITHER, BETTER, MUCH_BETTER), colours=colours))
+    assert len(page.classes("card")) == 2
+    assert "Shown are the 2 with the largest change." in page.text
+    assert "3 of 3: 2 better, 0 worse, 1 neither." in " ".join(page.text.split())
+    assert sorted(colours.asked) == sorted({*MUCH_BETTER, *BETTER})
+
+
+def test_lists_without_references_or_changes():
+    page = Reader(render(part(("a", "b", None), ("", "d", None), measured=False)))
+    text = " ".join(page.text.split())
+    assert "2 of 2. " in text
+    assert "(empty)" in text
+    assert "better" not in text
+    assert "Errors" not in text
+    page = Reader(render(part(SAME)))
+    assert "0 of 1: 0 better" in page.text
+    assert page.classes("card") == []

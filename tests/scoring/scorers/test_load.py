@@ -1,0 +1,114 @@
+"""What `tta.load` and --model take: built-in, directories, names, kind:path."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tta
+from tta.errors import InputError
+from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+from tta.scoring.scorers import load
+from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.scorers.text_model import TextModel
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class Toy(Scorer):
+    def __init__(self, path, score_boundary_tokens=False, letters=26):
+        self.got = path, score_boundary_tokens, letters
+
+
+@pytest.fixture
+def seen(monkeypatch, tmp_path):
+    """What `TextModel.from_directory` is called with, in a folder with a trained model."""
+    seen = []
+    monkeypatch.setattr(
+        TextModel, "from_directory", lambda path, **options: seen.append((path, options))
+    )
+    monkeypatch.setitem(load.KINDS, "toy", Toy)
+    monkeypatch.setattr(load, "PRETRAINED", tmp_path / "pretrained")
+    for name in ("bilm-small", "unilm-small"):
+        (tmp_path / "pretrained" / name).mkdir(parents=True)
+        (tmp_path / "pretrained" / name / "config.json").touch()
+    (tmp_path / "pretrained" / "notes.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    return seen
+
+
+@pytest.mark.parametrize("model", [None, "small"])
+def test_the_built_in_model(seen, model):
+    tta.load(model, precision="bfloat16")
+    assert seen == [(None, {"precision": "bfloat16"})]
+
+
+def test_a_trained_model_by_its_name(seen, tmp_path):
+    tta.load("bilm-small")
+    assert seen == [(tmp_path / "pretrained/bilm-small", {})]
+
+
+def test_a_trained_model_of_the_checkout_that_an_installed_package_is_called_in(seen, monkeypatch):
+    monkeypatch.setattr(load, "PRETRAINED", Path("nowhere"))
+    tta.load("bilm-small")
+    assert seen == [(Path("pretrained/bilm-small"), {})]
+
+
+@pytest.mark.parametrize("name", ["small", "bilm-small", "toy:path", "a/model", "other:kind"])
+def test_a_directory_wins_over_a_name(seen, tmp_path, name):
+    (tmp_path / name).mkdir(parents=True)
+    tta.load(name)
+    tta.load(tmp_path / name)
+    assert [str(path) for path, _ in seen] == [name, str(tmp_path / name)]
+
+
+def test_a_kind_gets_its_path_and_the_options_that_it_takes(seen):
+    options = {"precision": "bfloat16", "batch_tokens": 7, "long_sentences": "refuse"}
+    assert tta.load("toy:a/b:c", **options).got == ("a/b:c", False, 26)
+    assert tta.load("toy:x", score_boundary_tokens=True, letters=3).got == ("x", True, 3)
+    with pytest.raises(TypeError, match="batch_size"):
+        tta.load("toy:x", batch_size=7)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("nowhere", "nowhere: no such model directory, nor a model of that name (small, bilm-"),
+        ("../pretrained", "../pretrained: no such model directory"),
+        ("notes.txt", "notes.txt: no such model directory"),
+        ("runs/x:1", "runs/x:1: no such model directory, and 'runs/x' is no kind of model; kinds"),
+        ("toy:", "toy:: expected a path, as in toy:path"),
+        ("glove:missing.txt", "missing.txt: no such file"),
+    ],
+)
+def test_what_cannot_be_found_is_one_line(seen, model, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}") as raised:
+        tta.load(model)
+    assert "\n" not in str(raised.value)
+
+
+def test_every_kind_is_a_scorer_that_can_do_something():
+    for kind in load.KINDS.values():
+        module, name = kind.split(":")
+        scorer = getattr(__import__(module, fromlist=[name]), name)
+        assert issubclass(scorer, Scorer)
+        assert scorer.representations or scorer.score_tokens is not Scorer.score_tokens
+
+
+def test_the_scorer_of_the_docs_works_as_it_stands(monkeypatch):
+    text = (ROOT / "docs/scorers.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.setattr(load, "KINDS", dict(load.KINDS))
+    monkeypatch.chdir(ROOT)
+    names = {}
+    exec(compile(snippet, "docs/scorers.md", "exec"), names)
+    lm = names["lm"]
+    words = Path("examples/train.txt").read_text(encoding="utf-8").split()
+    size = len(words) + len(set(words)) + 1
+    expected = np.log((words.count("the") + 1) / size) + np.log(1 / size)
+    assert lm.score(["the xyzzy", ""]).tolist() == pytest.approx([expected, 0.0])
+    with pytest.raises(InputError, match="a unigram model has no sentence vectors"):
+        lm.encode(["the"])
+    report = rerank_files(RerankConfig("examples/asr.test.json"), ["unigram:examples/train.txt"])
+    assert lm.signature in str(report)

@@ -1,0 +1,228 @@
+"""Poolings against plain NumPy, and their statistics on disk: whole, damaged, another model's."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+import tta
+from tests.tiny import CONFIG, TOKENS, write_model_directory
+from tta.errors import InputError
+from tta.scoring.scorers.pooling import (
+    SIF_A,
+    STATISTICS,
+    PoolingStatistics,
+    Whitening,
+    fit_pooling,
+    piece_probabilities,
+)
+
+SIZE = CONFIG.hidden_size
+WORDS = ["the", "cat", "dog", "sat", "on", "mat", "ran", "home", "cats", "dogs", ".", ","]
+
+
+def texts(count, seed=0):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, rng.integers(1, 9))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    directory = write_model_directory(tmp_path_factory.mktemp("models") / "tiny")
+    fit_pooling(tta.load(directory), texts(200), 150).save(directory / STATISTICS)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def lm(directory):
+    return tta.load(directory)
+
+
+def test_probabilities_are_shares_with_half_a_piece_added():
+    found = piece_probabilities([np.array([1, 1, 3]), np.array([], int), np.array([1])], 5)
+    np.testing.assert_allclose(found, np.array([0.5, 3.5, 0.5, 1.5, 0.5]) / 6.5)
+    np.testing.assert_allclose(piece_probabilities([], 4), 0.25)
+
+
+def test_rare_pieces_count_more():
+    statistics = PoolingStatistics(np.array([SIF_A, 9 * SIF_A], np.float32), {})
+    np.testing.assert_allclose(statistics.piece_weights(), [0.5, 0.1], rtol=1e-6)
+
+
+def test_whitened_vectors_have_the_identity_as_covariance_before_their_lengths_are_made_one():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(500, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=5)
+    whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
+    white = (vectors - whitening.mean) @ whitening.matrix
+    np.testing.assert_allclose(np.cov(white.T), np.eye(5), atol=1e-4)
+    expected = white / np.linalg.norm(white, axis=1, keepdims=True)
+    np.testing.assert_allclose(whitening(vectors.astype(np.float32)), expected, atol=1e-5)
+
+
+def test_a_vector_that_is_the_mean_has_no_direction():
+    whitening = Whitening.fit(np.array([1.0, 2.0]), np.eye(2))
+    assert not np.asarray(whitening(np.array([[1.0, 2.0]], np.float32))).any()
+
+
+def test_a_direction_without_variance_is_not_blown_up():
+    vectors = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1.0, 0.0]
+    whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
+    assert np.abs(np.array([0.0, 0.0, 1e-6]) @ whitening.matrix).max() < 10
+
+
+@pytest.mark.parametrize("pooling", ["sif", "whitened"])
+@pytest.mark.parametrize("representation", ["context", "embed", "token"])
+def test_vectors_equal_plain_sums(lm, representation, pooling):
+    some = texts(7, seed=1)
+    found = lm.encode(some, representation, pooling)
+    weights = SIF_A / (SIF_A + np.asarray(lm.pooling_statistics.piece_probabilities, np.float64))
+    table = np.asarray(lm.model.token_table)
+    for text, vector in zip(some, found, strict=True):
+        (ids,) = lm.tokenizer.encode_with_specials([text])
+        inputs = {"input_ids": ids[None], "padding_mask": np.ones((1, len(ids)), bool)}
+        encoded = lm.model.encode(inputs, training=False)
+        rows = {
+            "context": np.asarray(encoded["hidden_states"])[0],
+            "embed": np.asarray(encoded["embedding_output"])[0],
+            "token": table[ids],
+        }[representation][1:-1]
+        weight = weights[ids[1:-1]]
+        if pooling == "whitened":
+            whitening = lm.pooling_statistics.whitenings[representation]
+            rows = (rows - whitening.mean) @ whitening.matrix
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        expected = (weight[:, None] * rows).sum(axis=0) / weight.sum()
+        np.testing.assert_allclose(vector, expected, atol=2e-3 if pooling == "whitened" else 1e-5)
+
+
+def test_moments_are_those_of_all_pieces_by_their_weights(lm):
+    some, weights = texts(40), np.random.default_rng(0).random(len(TOKENS), np.float32)
+    ids = np.concatenate(lm.tokenizer.encode(some))
+    vectors = np.asarray(lm.model.token_table, np.float64)[ids]
+    mean, covariance = lm.piece_moments(some, "token", weights)
+    np.testing.assert_allclose(mean, np.average(vectors, axis=0, weights=weights[ids]), atol=1e-6)
+    expected = np.cov(vectors.T, ddof=0, aweights=weights[ids])
+    np.testing.assert_allclose(covariance, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("representation", ["context", "embed", "token"])
+def test_a_whitening_is_fitted_on_the_first_sentences_by_sif(lm, representation):
+    weights = lm.pooling_statistics.piece_weights()
+    mean, covariance = lm.piece_moments(texts(200)[:150], representation, weights)
+    whitening = lm.pooling_statistics.whitenings[representation]
+    np.testing.assert_allclose(whitening.mean, mean, atol=1e-5)
+    variances = np.linalg.eigvalsh(whitening.matrix.T @ covariance @ whitening.matrix)
+    # As many directions as vary at all: the sentences have few words.
+    np.testing.assert_allclose(variances[variances > 0.5], 1.0, atol=0.02)
+    assert (variances > 0.5).sum() >= SIZE - 4
+
+
+@pytest.mark.parametrize("pooling", ["sif", "whitened"])
+def test_a_text_without_a_piece_is_zeros(lm, pooling):
+    assert not lm.encode(["", "the"], "token", pooling)[0].any()
+
+
+@pytest.mark.parametrize(
+    ("representation", "pooling", "rule"),
+    [
+        ("cls", "sif", "tiny: pooling must be mean for cls, not 'sif'"),
+        ("eos", "whitened", "tiny: pooling must be mean for eos, not 'whitened'"),
+        ("embed", "max", "tiny: pooling must be mean or sif or whitened for embed, not 'max'"),
+    ],
+)
+def test_poolings_that_there_are_not(lm, representation, pooling, rule):
+    with pytest.raises(InputError) as error:
+        lm.encode(["the cat"], representation, pooling)
+    assert str(error.value) == rule
+
+
+def test_a_model_without_statistics_says_what_makes_them(tmp_path):
+    lm = tta.load(write_model_directory(tmp_path / "bare"))
+    with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta-fit-pooling makes"):
+        lm.encode(["the cat"], "token", "sif")
+    assert lm.encode(["the cat"], "token").shape == (1, SIZE)
+
+
+def test_too_few_pieces_are_refused(lm):
+    with pytest.raises(InputError, match="of 12 numbers takes more pieces of text than that, not"):
+        fit_pooling(lm, ["the cat sat on the mat", "the dog ran home."], 1)
+
+
+def arrays(**changes):
+    """The arrays of a good file, some changed; None leaves one out."""
+    good = {
+        "piece_probabilities": np.full(len(TOKENS), 1 / len(TOKENS), np.float32),
+        "token.mean": np.zeros(SIZE, np.float32),
+        "token.matrix": np.eye(SIZE, dtype=np.float32),
+    }
+    return {n: a for n, a in (good | changes).items() if a is not None}
+
+
+def read(path, **changes):
+    np.savez(path, **arrays(**changes))
+    return PoolingStatistics.load(path, len(TOKENS), SIZE)
+
+
+def test_a_round_trip(tmp_path, directory):
+    good = read(tmp_path / STATISTICS)
+    good.save(tmp_path / "again.npz")
+    again = PoolingStatistics.load(tmp_path / "again.npz", len(TOKENS), SIZE)
+    np.testing.assert_array_equal(again.piece_probabilities, good.piece_probabilities)
+    np.testing.assert_array_equal(again.whitenings["token"].matrix, np.eye(SIZE))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", STATISTICS]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"piece_probabilities": None}, "other arrays"),
+        ({"piece_probabilities": np.ones(3, np.float32)}, "other arrays"),
+        ({"token.mean": np.zeros(3, np.float32)}, "other arrays"),
+        ({"token.matrix": None}, "other arrays"),
+        ({"token.more": np.zeros(3, np.float32)}, "other arrays"),
+        ({"token.mean": np.full(SIZE, np.nan, np.float32)}, "finite float32"),
+        ({"token.mean": np.zeros(SIZE)}, "finite float32"),
+        ({"piece_probabilities": np.zeros(len(TOKENS), np.float32)}, "above 0"),
+        ({"token.mean": np.array([object()] * SIZE)}, "not readable"),  # a pickle
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(tmp_path, changes, rule):
+    with pytest.raises(InputError, match=rule) as error:
+        read(tmp_path / STATISTICS, **changes)
+    assert str(error.value).startswith(f"{tmp_path}/{STATISTICS}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_an_array_is_refused_by_its_header_before_there_is_room_for_it(tmp_path):
+    path = tmp_path / STATISTICS
+    for size in (10**15, 10**9):
+        with (
+            zipfile.ZipFile(path, "w") as archive,
+            archive.open("piece_probabilities.npy", "w") as f,
+        ):
+            header = {"descr": "<f4", "fortran_order": False, "shape": (size,)}
+            np.lib.format.write_array_header_1_0(f, header)
+        with pytest.raises(InputError, match="other arrays"):
+            PoolingStatistics.load(path, len(TOKENS), SIZE)
+
+
+def test_a_damaged_file_is_refused(tmp_path, directory):
+    content = (directory / STATISTICS).read_bytes()
+    path = tmp_path / STATISTICS
+    flipped = bytearray(content)
+    flipped[len(flipped) // 2] ^= 16
+    array = io.BytesIO()
+    np.save(array, np.zeros(3))
+    for damaged in (
+        b"",
+        b"no zip file",
+        content[:-40],
+        content[: len(content) // 2],
+        flipped,
+        array.getvalue(),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"pooling\.npz: ") as error:
+            PoolingStatistics.load(path, len(TOKENS), SIZE)
+        assert "\n" not in str(error.value)

@@ -1,0 +1,75 @@
+"""The face of all models: what a kind need not write, and what it says of what it cannot do."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tta.errors import InputError
+from tta.scoring.scorers.scorer import Scorer, TokenScores
+
+
+class Letters(Scorer):
+    """Every letter of a text costs one nat, and the text one more where boundaries count."""
+
+    name = "letters"
+
+    def score_tokens(self, texts, progress=False):
+        return [TokenScores(list(text), np.full(len(text), -1.0)) for text in texts]
+
+
+def test_scores_and_counts_follow_from_token_scores():
+    sums, counts = Letters().score_with_counts(["abc", "", "a"])
+    assert (sums.tolist(), counts.tolist()) == ([-3.0, 0.0, -1.0], [3, 0, 1])
+    assert (sums.dtype, counts.dtype) == (np.float64, np.int64)
+    assert Letters().score(["abc", ""]).tolist() == [-3.0, 0.0]
+    assert Letters().score(["abc", ""], reduction="mean").tolist() == [-1.0, 0.0]
+    assert Letters().score([]).shape == (0,)
+
+
+def test_blocks_are_scored_one_by_one_as_they_come():
+    drawn, shares = [], []
+    blocks = (drawn.append(texts) or texts for texts in (["abc", ""], [], ["a"]))
+    scored = Letters().score_blocks(blocks, advance=shares.append)
+    sums, counts = next(scored)
+    assert (sums.tolist(), counts.tolist()) == ([-3.0, 0.0], [3, 0])
+    assert (len(drawn), shares) == (1, [1.0])
+    assert [counts.tolist() for _, counts in scored] == [[], [1]]
+    (tokens,) = Letters().score_blocks([["ab"]], tokens=True)
+    assert tokens[0].tokens == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda scorer: scorer.score(["a"]),
+        lambda scorer: scorer.score_with_counts(["a"]),
+        lambda scorer: scorer.score_tokens(["a"]),
+    ],
+)
+def test_a_model_without_scores_says_so(call):
+    with pytest.raises(InputError, match=r"^model: this kind of model gives no sentence scores$"):
+        call(Scorer())
+
+
+@pytest.mark.parametrize(
+    "call", [lambda s: s.encode(["a"]), lambda s: s.choose_representation("context")]
+)
+def test_a_model_without_vectors_says_so(call):
+    with pytest.raises(InputError, match=r"^letters: this kind of model has no sentence vectors$"):
+        call(Letters())
+
+
+def test_the_first_representation_is_the_default():
+    scorer = Scorer()
+    scorer.representations = ("context", "embed")
+    assert scorer.choose_representation() == "context"
+    assert scorer.choose_representation("embed") == "embed"
+    message = "model: representation must be context or embed, not 'cls'"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        scorer.choose_representation("cls")
+
+
+def test_wrong_reduction():
+    with pytest.raises(ValueError, match="reduction must be sum or mean, not 'max'"):
+        Letters().score(["a"], reduction="max")

@@ -1,0 +1,112 @@
+"""Word vectors as a sentence encoder."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import tta
+from tta.errors import InputError
+from tta.scoring.scorers.static_vectors import split_words
+
+VECTORS = b"the 1 0\ncat 0 2\nUS 4 0\nus 0 8\ndon't 16 16\nx-ray 3 5\n. 100 100\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "tiny.txt"
+    path.write_bytes(VECTORS)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["glove", "word2vec"])
+@pytest.mark.parametrize(
+    ("text", "vector"),
+    [
+        ("the cat", [0.5, 1.0]),
+        ("The CAT.", [0.5, 1.0]),  # no such word as it stands: in lower case
+        ("the cat .", [0.5, 1.0]),  # a full stop is no word, attached or not
+        ("the the cat", [2 / 3, 2 / 3]),  # a word counts as often as it occurs
+        ("US us Us", [4 / 3, 16 / 3]),  # as it stands first, then in lower case
+        ("“Don't!”", [16.0, 16.0]),  # punctuation at the ends alone is cut off
+        ("(x-ray)", [3.0, 5.0]),
+        ("the zebra", [1.0, 0.0]),  # unknown words are left out
+        ("zebra", [0.0, 0.0]),
+        ("", [0.0, 0.0]),
+    ],
+)
+def test_a_text_is_the_mean_of_its_known_words(path, kind, text, vector):
+    encoded = tta.load(f"{kind}:{path}").encode([text])
+    assert encoded.dtype == np.float32
+    np.testing.assert_allclose(encoded, [vector], rtol=1e-6)
+
+
+def test_vectors_do_not_depend_on_the_other_texts(path):
+    lm, texts = tta.load(f"glove:{path}"), ["the cat", "", "US", "zebra the"]
+    together = lm.encode(texts)
+    alone = [tta.load(f"glove:{path}").encode([text])[0] for text in texts]
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(lm.encode(texts[::-1]), together[::-1])
+    assert lm.encode([]).shape == (0, 2)
+
+
+def test_split_words():
+    assert split_words(" A man's “dog-house”, 3.5 km away ... (see §4) ") == [
+        *("A", "man's", "dog-house", "3.5", "km", "away", "see", "4")
+    ]
+
+
+def test_the_file_is_read_only_for_words_not_looked_up_before(path):
+    lm = tta.load(f"glove:{path}")
+    first = lm.encode(["the zebra"])
+    path.unlink()
+    np.testing.assert_array_equal(lm.encode(["zebra the"]), first)
+    with pytest.raises(InputError, match=r"tiny\.txt: no such file"):
+        lm.encode(["cat"])
+
+
+def test_memory_is_that_of_the_words_that_occur_not_of_the_file(tmp_path):
+    size = 50
+    path = tmp_path / "large.txt"
+    with open(path, "w") as stream:
+        for number in range(20_000):
+            stream.write(f"word{number} {'0.12345 ' * (size - 1)}1\n")
+    tracemalloc.start()
+    tta.load(f"glove:{path}").encode(["word0 word19999"])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert path.stat().st_size > 8_000_000
+    assert peak < 2_000_000
+
+
+def test_it_has_one_representation_and_no_scores(path):
+    lm = tta.load(f"glove:{path}", precision="bfloat16", score_boundary_tokens=True)
+    assert lm.representations == ("embed",)
+    np.testing.assert_array_equal(lm.encode(["the"], "embed"), lm.encode(["the"]))
+    with pytest.raises(InputError, match=r"^tiny\.txt: representation must be embed, not 'cls'$"):
+        lm.encode(["the"], "cls")
+    message = r"^tiny\.txt: word vectors give no sentence scores$"
+    for call in (lm.score, lm.score_with_counts, lm.score_tokens):
+        with pytest.raises(InputError, match=message):
+            call(["the"])
+
+
+def test_wrong_arguments(path):
+    lm = tta.load(f"glove:{path}")
+    with pytest.raises(TypeError, match="a list of sentences, not one string"):
+        lm.encode("the cat")
+    with pytest.raises(InputError, match="pooling must be mean, not 'max'"):
+        lm.encode(["the cat"], pooling="max")
+
+
+def test_signature_tells_what_the_vectors_depend_on(path):
+    lm = tta.load(f"glove:{path}")
+    assert re.fullmatch(
+        r"model:tiny.txt\|type:word_vectors\|size:2\|file:[0-9a-f]{8}\|case:as is, then lower"
+        rf"\|version:{re.escape(tta.__version__)}",
+        lm.signature,
+    )
+    before = lm.signature
+    path.write_bytes(VECTORS.replace(b"cat 0 2", b"cat 0 3"))
+    assert tta.load(f"glove:{path}").signature != before

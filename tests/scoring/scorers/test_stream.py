@@ -1,0 +1,198 @@
+"""Scoring a stream: order, repeats scored once, bounded memory, errors with their line, the bar."""
+
+import itertools
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tta.data.text.lines import TextReader
+from tta.errors import InputError
+from tta.scoring.scorers import stream
+from tta.scoring.scorers.scorer import Scorer, SentenceError
+from tta.scoring.scorers.stream import read_blocks, score_stream
+
+ROOT = Path(__file__).resolve().parents[2]
+FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
+
+
+class Lines:
+    """What `score_stream` takes of a `TextReader`, and how many lines were drawn from it."""
+
+    def __init__(self, texts, total_bytes=None):
+        self.texts = texts
+        self.total_bytes = total_bytes
+        self.drawn = self.bytes_read = 0
+
+    def __iter__(self):
+        for text in self.texts:
+            self.drawn += 1
+            self.bytes_read += len(text) + 1
+            yield text
+
+
+def score(lm, texts, **options):
+    return list(score_stream(lm, read_blocks(Lines(texts)), "in.txt", **options))
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(stream, "BLOCK_LINES", 3)
+    monkeypatch.setattr(stream, "RECENT_TEXTS", 4)
+
+
+TEXTS = ["the cat sat", "", "a dock", "the cat sat", "the mat", "a dock", "home", "the"]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_every_line_gets_its_score_in_its_place(small_blocks, number):
+    texts = TEXTS[:number]
+    expected, counts = FakeModel().score_with_counts(texts) if texts else ([], [])
+    for tokens in (False, True):
+        scored = score(FakeModel(), texts, tokens=tokens)
+        assert [one.text for one in scored] == texts
+        assert [one.score for one in scored] == list(expected)
+        assert [one.num_tokens for one in scored] == list(counts)
+        if tokens:
+            assert [one.tokens.tokens for one in scored] == [text.split() for text in texts]
+        else:
+            assert all(one.tokens is None for one in scored)
+
+
+def test_a_sentence_is_scored_once_while_it_is_recent(small_blocks):
+    lm = FakeModel()
+    # Four are kept. "a" comes again in its block, in the next, and when four others came since.
+    texts = ["a", "b", "a", "a", "c", "d", "a", "e", "b", "f", "g", "h", "a"]
+    scored = score(lm, texts)
+    assert lm.scored == ["a", "b", "c", "d", "e", "b", "f", "g", "h", "a"]
+    assert [one.line for one in scored] == [1, 2, 1, 1, 5, 6, 1, 8, 9, 10, 11, 12, 13]
+
+
+def test_what_is_kept_is_bounded_in_characters_too(monkeypatch):
+    monkeypatch.setattr(stream, "RECENT_CHARACTERS", 10)
+    lm = FakeModel()
+    score(lm, ["aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb", "x" * 99, "x" * 99])
+    assert lm.scored == ["aaaa", "bbbb", "cccc", "bbbb", "x" * 99, "x" * 99]
+
+
+def test_a_block_ends_by_lines_or_by_characters(monkeypatch):
+    monkeypatch.setattr(stream, "BLOCK_LINES", 3)
+    monkeypatch.setattr(stream, "BLOCK_CHARACTERS", 10)
+    texts = ["a", "b", "c", "d" * 6, "e" * 6, "f" * 99, "g"]
+    blocks = [[one.text for one in block.sentences] for block in read_blocks(Lines(texts))]
+    assert blocks == [["a", "b", "c"], ["d" * 6, "e" * 6], ["f" * 99], ["g"]]
+
+
+def test_a_stream_without_an_end_is_read_a_few_blocks_ahead(small_blocks):
+    lines = Lines(f"the {number}" for number in itertools.count())
+    blocks = read_blocks(lines)
+    assert lines.drawn == 3  # the first is there before a model is
+    scored = score_stream(FakeModel(), blocks, "in.txt")
+    for number, sentence in enumerate(itertools.islice(scored, 500)):
+        assert sentence.text == f"the {number}"
+        assert lines.drawn <= number + 1 + 4 * stream.BLOCK_LINES
+
+
+def test_an_error_of_the_input_comes_with_the_first_block(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"a\nb\xff\n")
+    with pytest.raises(InputError, match=r"in\.txt:2: expected UTF-8, got byte 0xff"):
+        read_blocks(TextReader([str(path)], verbatim=True))
+
+
+class Refusing(Scorer):
+    """Takes no sentence of more than three words, and reads one block ahead as a `TextModel`."""
+
+    def score_blocks(self, blocks, tokens=False, advance=None):
+        def prepare(texts):
+            for index, text in enumerate(texts):
+                if len(text.split()) > 3:
+                    raise SentenceError("has more than 3 words", index)
+            return texts
+
+        for texts in stream_ahead(prepare, blocks):
+            yield np.full(len(texts), -1.0), np.ones(len(texts), int)
+
+
+def stream_ahead(function, items):
+    """As `prefetch`, without the thread."""
+    ahead = []
+    for item in items:
+        ahead.append(item)
+        if len(ahead) == 2:
+            yield function(ahead.pop(0))
+    yield from map(function, ahead)
+
+
+def test_a_sentence_that_the_model_refuses_is_named_by_its_line(small_blocks):
+    texts = ["a", "b", "a", "b", "a", "b", "c", "a", "b c d e", "f", "g", "h", "i", "j"]
+    blocks = read_blocks(Lines(texts))
+    message = r"^in\.txt:9: the sentence has more than 3 words$"
+    with pytest.raises(InputError, match=message):
+        list(score_stream(Refusing(), blocks, "in.txt"))
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_a_score_that_is_no_number_is_named_by_its_line(small_blocks, tokens):
+    class Broken(FakeModel):
+        def score_word(self, word):
+            return float("nan") if word == "nan" else -1.0
+
+    with pytest.raises(InputError, match=r"^in\.txt:5: the model's score is nan, not a finite n"):
+        score(Broken(), ["the", "the", "a", "the", "nan"], tokens=tokens)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_bar_is_where_the_scored_sentences_end(small_blocks, monkeypatch, known):
+    """It counts what is scored and not what is read, within blocks too, and ends at the end."""
+    shown, bars = [], []
+
+    class Tqdm:
+        n = 0.0
+
+        def __init__(self, total, unit, disable, **options):
+            assert not disable
+            bars.append(self)
+            assert (total, unit) == ((lines.total_bytes, "B") if known else (None, " sentences"))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def unpause(self):
+            shown.append("the clock begins")
+
+        def set_postfix_str(self, text, refresh):
+            shown.append(text)
+
+        def update(self, number):
+            self.n += number
+            shown.append(round(self.n, 6))
+
+    class Halves(Refusing):
+        def score_blocks(self, blocks, tokens=False, advance=None):
+            for result in super().score_blocks(blocks):
+                advance(0.5)
+                advance(0.5)
+                yield result
+
+    monkeypatch.setattr(stream, "tqdm", Tqdm)
+    texts = ["a", "bb", "", "dddd", "a", "bb", "e"]  # blocks of 6, 10 and 2 bytes
+    lines = Lines(texts, total_bytes=18 if known else None)
+    scored = score_stream(Halves(), read_blocks(lines), "in.txt", lines.total_bytes, progress=True)
+    next(scored)
+    (bar,) = bars
+    if known:
+        assert shown == ["1 sentences", 3, "the clock begins", "3 sentences", 6, "3 sentences", 6]
+        assert bar.initial == 3  # as far as the first batch came
+        shown.clear()
+    assert len(list(scored)) == 6
+    if known:
+        assert [at for at in shown if not isinstance(at, str)] == [11, 16, 16, 17, 18, 18]
+        assert shown[-2] == "7 sentences"
+    else:
+        shown.remove("the clock begins")
+        assert shown == [1.5, 3, 3, 4.5, 6, 6, 6.5, 7, 7]

@@ -1,0 +1,431 @@
+"""The language model over text: `tta.load` and what it gives."""
+
+import threading
+import time
+
+import keras
+import numpy as np
+import pytest
+
+import tta
+from tests.tiny import CONFIG, TOKENS, write_model_directory
+from tta.errors import InputError
+from tta.scoring.scorers.scorer import SentenceError
+from tta.scoring.scorers.text_model import SCORES
+
+TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
+LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return write_model_directory(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def lm(directory):
+    return tta.load(directory)
+
+
+def plain_scores(lm, ids, targets=None):
+    """[T] log-probability of each target (default: the ids themselves), by a full softmax."""
+    ids = np.array([ids], np.int32)
+    targets = ids if targets is None else np.array([targets], np.int32)
+    out = lm.model({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
+    log_softmax = keras.ops.convert_to_numpy(keras.ops.log_softmax(out["logits"]))
+    return np.take_along_axis(log_softmax, targets[..., None], -1)[0, :, 0]
+
+
+def test_score_is_the_sum_of_its_pieces_without_boundaries(lm):
+    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "sat", "[EOS]"]]
+    expected = plain_scores(lm, ids)[1:-1]
+    assert lm.score(["the cat sat"]) == pytest.approx(expected.sum(), abs=1e-5)
+    assert lm.score(["the cat sat"], reduction="mean") == pytest.approx(expected.mean(), abs=1e-5)
+    tokens, scores = lm.score_tokens(["the cat sat"])[0]
+    assert tokens == ["the", "cat", "sat"]
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
+def test_boundary_tokens_count_when_asked_for(directory):
+    lm = tta.load(directory, score_boundary_tokens=True)
+    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "sat", "[EOS]"]]
+    sums, counts = lm.score_with_counts(["the cat sat", ""])
+    assert sums[0] == pytest.approx(plain_scores(lm, ids).sum(), abs=1e-5)
+    assert counts.tolist() == [5, 2]
+    assert lm.score_tokens(["the"])[0].tokens == ["[SOS]", "the", "[EOS]"]
+
+
+def test_scores_do_not_depend_on_the_batch_or_the_order(lm, directory):
+    alone = np.array([lm.score([text])[0] for text in TEXTS])
+    np.testing.assert_allclose(lm.score(TEXTS), alone, atol=1e-5)
+    np.testing.assert_allclose(lm.score(TEXTS[::-1]), alone[::-1], atol=1e-5)
+    one_at_a_time = tta.load(directory, batch_tokens=1)
+    np.testing.assert_allclose(one_at_a_time.score(TEXTS), alone, atol=1e-5)
+
+
+def test_vectors_do_not_depend_on_the_batch_or_the_order(lm):
+    for representation in ("context", "embed"):
+        alone = np.concatenate([lm.encode([text], representation) for text in TEXTS])
+        np.testing.assert_allclose(lm.encode(TEXTS, representation), alone, atol=1e-5)
+        assert alone.shape == (len(TEXTS), CONFIG.hidden_size)
+        assert alone.dtype == np.float32
+
+
+def test_vectors_are_means_over_the_pieces_without_boundaries(lm):
+    ids = np.array([[TOKENS.index(t) for t in ["[SOS]", "the", "cat", "[EOS]"]]], np.int32)
+    encoded = lm.model.encode({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
+    for representation, key in (("context", "hidden_states"), ("embed", "embedding_output")):
+        expected = keras.ops.convert_to_numpy(encoded[key])[0, 1:-1].mean(axis=0)
+        np.testing.assert_allclose(lm.encode(["the cat"], representation)[0], expected, atol=1e-5)
+
+
+def last_layer(lm, tokens):
+    """[T, D] the last layer's outputs for these tokens."""
+    ids = np.array([[TOKENS.index(t) for t in tokens]], np.int32)
+    encoded = lm.model.encode({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
+    return keras.ops.convert_to_numpy(encoded["hidden_states"])[0]
+
+
+def test_cls_and_eos_are_the_last_layer_at_the_boundary_tokens(lm):
+    texts = {"the cat": ["the", "cat"], "": [], "a dog sat": ["a", "dog", "sat"]}
+    states = [last_layer(lm, ["[SOS]", *pieces, "[EOS]"]) for pieces in texts.values()]
+    for representation, position in (("cls", 0), ("eos", -1)):
+        expected = [state[position] for state in states]
+        np.testing.assert_allclose(lm.encode(list(texts), representation), expected, atol=1e-5)
+
+
+def test_cls_and_eos_of_a_sentence_in_windows(lm):
+    pieces = lm.score_tokens([LONG])[0].tokens
+    size = CONFIG.max_position_embeddings - 2
+    assert len(pieces) > size
+    first = last_layer(lm, ["[SOS]", *pieces[:size], "[EOS]"])
+    last = last_layer(lm, ["[SOS]", *pieces[-size:], "[EOS]"])
+    np.testing.assert_allclose(lm.encode([LONG], "cls")[0], first[0], atol=1e-5)
+    np.testing.assert_allclose(lm.encode([LONG], "eos")[0], last[-1], atol=1e-5)
+
+
+def test_the_first_representation_is_context(lm):
+    assert lm.representations == ("context", "embed", "token", "cls", "eos")
+    np.testing.assert_array_equal(lm.encode(["the cat"]), lm.encode(["the cat"], "context"))
+
+
+def test_a_causal_model_has_no_cls(tmp_path):
+    lm = tta.load(write_model_directory(tmp_path, CONFIG.replace(model_type="unilm")))
+    assert lm.representations == ("context", "embed", "token", "eos")
+    with pytest.raises(InputError, match="must be context or embed or token or eos, not 'cls'"):
+        lm.encode(["the cat"], "cls")
+
+
+def test_nothing_in_nothing_out(lm):
+    assert lm.score([]).shape == (0,)
+    assert lm.encode([]).shape == (0, CONFIG.hidden_size)
+    assert lm.score_tokens([]) == []
+
+
+def test_a_text_without_a_piece_scores_zero_over_no_token(lm):
+    sums, counts = lm.score_with_counts(["", "  "])
+    assert sums.tolist() == [0, 0]
+    assert counts.tolist() == [0, 0]
+    assert not lm.encode([""]).any()
+    assert lm.score_tokens([""])[0].tokens == []
+
+
+def test_more_texts_than_a_block(lm, monkeypatch):
+    expected = lm.score(TEXTS * 3)
+    monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 4)
+    np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
+
+
+def test_a_thread_that_prepares_ahead_changes_no_bit(lm, monkeypatch):
+    monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 4)
+    texts = [*TEXTS, LONG] * 3
+    ahead = *lm.score_with_counts(texts), lm.encode(texts)
+    tokens = lm.score_tokens(texts)
+    used = []
+    monkeypatch.setattr(
+        "tta.scoring.scorers.text_model.prefetch", lambda *a: used.append(1) or map(*a)
+    )
+    for got, expected in zip(ahead, (*lm.score_with_counts(texts), lm.encode(texts)), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    for got, expected in zip(tokens, lm.score_tokens(texts), strict=True):
+        assert got.tokens == expected.tokens
+        np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
+    assert len(used) == 3
+
+
+@pytest.mark.parametrize(
+    ("model_type", "pll_variant", "at_once"),
+    [("tta", "original", 2), ("bilm", "original", 1), ("bilm", "maskless", 2)],
+)
+def test_batches_are_scored_side_by_side_where_a_score_takes_one_pass(
+    tmp_path, model_type, pll_variant, at_once
+):
+    directory = write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
+    lm = tta.load(directory, batch_tokens=1, pll_variant=pll_variant)  # a batch a sentence
+    expected, compiled = lm.score(TEXTS), lm._function(SCORES)
+    running, most, lock = [], [], threading.Lock()
+
+    def slowly(*arguments):
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        time.sleep(0.05)
+        result = compiled(*arguments)
+        with lock:
+            running.pop()
+        return result
+
+    lm._compiled[SCORES] = slowly
+    np.testing.assert_array_equal(lm.score(TEXTS), expected)
+    assert max(most) == at_once
+
+
+def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
+    monkeypatch.setattr("tta.scoring.scorers.text_model.prefetch", None)
+    lm.score(TEXTS)
+
+
+def test_the_thread_ends_with_the_scoring_whatever_ends_it(lm, directory, monkeypatch):
+    monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 2)
+    refusing = tta.load(directory, long_sentences="refuse")
+    with pytest.raises(InputError, match=r"^sentence 6 has \d+ pieces, the model takes 9"):
+        refusing.score(["the"] * 5 + [LONG, "the", "the"])
+    assert prefetching() == []
+    blocks = lm.score_blocks([TEXTS] * 9)
+    next(blocks)
+    assert prefetching() != []
+    blocks.close()
+    assert prefetching() == []
+
+
+def prefetching():
+    """The names of the threads that prepare ahead."""
+    return [one.name for one in threading.enumerate() if one.name.startswith("prefetch")]
+
+
+def test_blocks_are_scored_as_lists_are(lm):
+    blocks = [TEXTS, [], [LONG, "the"], [""]]
+    shares = []
+    for texts, (sums, counts) in zip(
+        blocks, lm.score_blocks(blocks, advance=shares.append), strict=True
+    ):
+        expected = lm.score_with_counts(texts)
+        np.testing.assert_array_equal(sums, expected[0])
+        np.testing.assert_array_equal(counts, expected[1])
+        assert sum(shares) == pytest.approx(1.0 if texts else 0.0)
+        shares.clear()
+    for texts, scored in zip(blocks, lm.score_blocks(blocks, tokens=True), strict=True):
+        for got, expected in zip(scored, lm.score_tokens(texts), strict=True):
+            assert got.tokens == expected.tokens
+            np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
+
+
+def test_shares_of_a_block_are_its_batches_tokens(directory):
+    lm = tta.load(directory, batch_tokens=1)  # a batch a sentence
+    shares = []
+    next(lm.score_blocks([["the cat", "", "a"]], advance=shares.append))
+    assert shares == pytest.approx([4 / 9, 3 / 9, 2 / 9])
+
+
+def test_a_refused_sentence_has_its_place_in_the_block(directory):
+    lm = tta.load(directory, long_sentences="refuse")
+    blocks = lm.score_blocks([["the", "a"], ["the", LONG]])
+    next(blocks)
+    with pytest.raises(SentenceError, match=r"^sentence 2 has \d+ pieces, the model") as error:
+        next(blocks)
+    assert error.value.index == 1
+    assert error.value.sentence_rule.startswith("has ")
+
+
+def test_long_sentences_are_scored_whole_in_windows(lm):
+    tokens, scores = lm.score_tokens([LONG])[0]
+    assert "".join(tokens).replace("##", "") == LONG.replace(" ", "")
+    assert len(tokens) > CONFIG.max_position_embeddings
+    assert np.isfinite(scores).all()
+    assert (scores < 0).all()
+    assert lm.score([LONG])[0] == pytest.approx(scores.sum(), abs=1e-4)
+
+
+def test_windows_are_read_between_boundary_tokens(lm):
+    tokens, scores = lm.score_tokens([LONG])[0]
+    size = CONFIG.max_position_embeddings - 2
+    ids = [TOKENS.index(t) for t in ["[SOS]", *tokens[:size], "[EOS]"]]
+    # The first window answers for its tokens up to the middle of its overlap with the second.
+    np.testing.assert_allclose(
+        scores[: size // 2], plain_scores(lm, ids)[1 : 1 + size // 2], atol=1e-5
+    )
+
+
+def test_long_sentences_are_refused_when_asked_for(directory):
+    lm = tta.load(directory, long_sentences="refuse")
+    with pytest.raises(InputError, match=r"sentence 2 has \d+ pieces, the model takes 9"):
+        lm.score(["the cat", LONG])
+
+
+def test_bfloat16_is_near(directory, lm):
+    low = tta.load(directory, precision="bfloat16")
+    np.testing.assert_allclose(low.score(TEXTS, "mean"), lm.score(TEXTS, "mean"), atol=0.05)
+    assert "precision:bfloat16" in low.signature
+
+
+def test_signature_tells_weights_apart(lm, tmp_path):
+    other = tta.load(write_model_directory(tmp_path, seed=1))
+    assert lm.signature != other.signature
+    assert "boundary_tokens:no" in lm.signature
+    assert f"version:{tta.__version__}" in lm.signature
+
+
+def test_one_string_is_not_a_list(lm):
+    with pytest.raises(TypeError, match="a list of sentences, not one string"):
+        lm.score("the cat")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
+        (
+            lambda lm: lm.encode(["a"], representation="x"),
+            "context or embed or token or cls or eos, not 'x'",
+        ),
+        (
+            lambda lm: lm.encode(["a"], pooling="max"),
+            "pooling must be mean or sif or whitened for context, not 'max'",
+        ),
+        (
+            lambda lm: type(lm)(lm.model, lm.tokenizer, pll_variant="masked"),
+            "pll_variant must be original or within_word_l2r for a model of type tta, not 'masked'",
+        ),
+        (lambda lm: tta.load(precision="int8"), "float32 or bfloat16, not 'int8'"),
+    ],
+)
+def test_wrong_choices(lm, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(lm)
+
+
+def test_vocabulary_of_another_size(directory, tmp_path):
+    for name in ("config.json", "model.weights.h5"):
+        (tmp_path / name).write_bytes((directory / name).read_bytes())
+    (tmp_path / "vocab.txt").write_text("\n".join(TOKENS[:-1]) + "\n")
+    with pytest.raises(InputError, match=f"has {len(TOKENS) - 1} pieces, the config's vocab_size"):
+        tta.load(tmp_path)
+
+
+def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
+    for name in ("config.json", "model.weights.h5"):
+        (tmp_path / name).write_bytes((directory / name).read_bytes())
+    lm = tta.load(tmp_path)
+    assert lm.model({"input_ids": np.array([[3, 5, 1]]), "padding_mask": np.ones((1, 3), bool)})
+    with pytest.raises(InputError, match=r"no vocab\.txt"):
+        lm.score(["the"])
+
+
+def test_missing_directory():
+    with pytest.raises(InputError, match="nowhere: no such model directory"):
+        tta.load("nowhere")
+
+
+def test_baselines_score_text_by_their_own_objective(tmp_path):
+    for model_type in ("bilm", "unilm"):
+        directory = write_model_directory(
+            tmp_path / model_type, CONFIG.replace(model_type=model_type)
+        )
+        lm = tta.load(directory, score_boundary_tokens=True)
+        ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "[EOS]"]]
+        sums, counts = lm.score_with_counts(["the cat"])
+        if model_type == "bilm":
+            masked = [[*ids[:i], TOKENS.index("[MASK]"), *ids[i + 1 :]] for i in range(len(ids))]
+            expected = sum(plain_scores(lm, m, ids)[i] for i, m in enumerate(masked))
+        else:
+            expected = plain_scores(lm, ids[:-1], ids[1:]).sum()
+        assert sums[0] == pytest.approx(expected, abs=1e-5)
+        assert counts[0] == (4 if model_type == "bilm" else 3)
+
+
+def words_of(ids):
+    """Word ids, one loop: "##s" goes on with a word, but not with the begin token."""
+    words = []
+    for place, number in enumerate(ids):
+        goes_on = TOKENS[number].startswith("##") and place > 1
+        words.append(words[-1] + (not goes_on) if words else 0)
+    return words
+
+
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+def test_within_word_l2r_scores_words_as_their_pieces_say(tmp_path, model_type):
+    write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
+    lm = tta.load(tmp_path, pll_variant="within_word_l2r")
+    assert "|pll:within_word_l2r|" in lm.signature
+    # Of 12 pieces, in windows of 9; the second begins inside a word: [SOS] ##s ...
+    for text in ("the cats sat", "a the cats sat on a mats ran the dog"):
+        tokens, found = lm.score_tokens([text])[0]
+        ids = [TOKENS.index(t) for t in tokens]
+        assert "##s" in tokens
+        for start, stop, keep in windows(len(ids)):
+            window = [TOKENS.index("[SOS]"), *ids[start:stop], TOKENS.index("[EOS]")]
+            expected = within_word_scores(lm, model_type, window)
+            np.testing.assert_allclose(
+                found[keep],
+                expected[1:-1][keep.start - start : keep.stop - start],
+                rtol=1e-5,
+                atol=1e-5,
+            )
+
+
+def windows(num_pieces):
+    """(start, stop, slice of pieces that it answers for) of one window, or of two."""
+    size = CONFIG.max_position_embeddings - 2
+    if num_pieces <= size:
+        return [(0, num_pieces, slice(0, num_pieces))]
+    start = num_pieces - size
+    middle = (start + size) // 2
+    return [(0, size, slice(0, middle)), (start, num_pieces, slice(middle, num_pieces))]
+
+
+def within_word_scores(lm, model_type, ids):
+    """[T] by full softmax, a piece at a time."""
+    if model_type == "unilm":
+        return np.concatenate([[0.0], plain_scores(lm, ids[:-1], ids[1:])])
+    words, result = words_of(ids), []
+    for t in range(len(ids)):
+        if model_type == "bilm":
+            hidden = [k == t or (k > t and words[k] == words[t]) for k in range(len(ids))]
+            masked = [TOKENS.index("[MASK]") if h else i for h, i in zip(hidden, ids, strict=True)]
+            result.append(plain_scores(lm, masked, ids)[t])
+        else:
+            inputs = {"input_ids": np.array([ids]), "padding_mask": np.ones((1, len(ids)), bool)}
+            out = lm.model(inputs | {"word_ids": np.array([words], np.int32)})["logits"]
+            result.append(keras.ops.convert_to_numpy(keras.ops.log_softmax(out))[0, t, ids[t]])
+    return np.array(result)
+
+
+def test_maskless_is_for_models_that_see_their_own_tokens(tmp_path, directory):
+    with pytest.raises(InputError, match="original or within_word_l2r for a model of type tta, no"):
+        tta.load(directory, pll_variant="maskless")
+    write_model_directory(tmp_path, CONFIG.replace(model_type="bilm"))
+    lm = tta.load(tmp_path, pll_variant="maskless", score_boundary_tokens=True)
+    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "##s", "[EOS]"]]
+    assert lm.score(["the cats"])[0] == pytest.approx(plain_scores(lm, ids).sum(), abs=1e-5)
+    assert "|pll:maskless|" in lm.signature
+
+
+def test_a_learned_normalizer_is_for_models_that_learned_it(tmp_path):
+    plain = write_model_directory(tmp_path / "plain")
+    with pytest.raises(InputError, match="the model has no learned normalizer: its config's"):
+        tta.load(plain, normalizer="learned")
+    with pytest.raises(ValueError, match="exact or learned, not 'none'"):
+        tta.load(plain, normalizer="none")
+    learned = write_model_directory(tmp_path / "learned", CONFIG.replace(log_normalizer_weight=0.1))
+    texts = ["the cat sat .", "dogs"]
+    assert "|normalizer:exact|" in tta.load(plain).signature
+    assert "|normalizer:exact|" in tta.load(learned, normalizer="exact").signature
+    assert "|normalizer:learned|" in tta.load(learned).signature
+    lm = tta.load(learned, normalizer="learned")
+    assert "|normalizer:learned|" in lm.signature
+    for text, scores in zip(texts, lm.score_tokens(texts), strict=True):
+        (ids,) = lm.tokenizer.encode_with_specials([text])
+        inputs = {"input_ids": ids[None], "padding_mask": np.ones((1, len(ids)), bool)}
+        logits = np.asarray(lm.model(inputs)["logits"])[0]
+        expected = logits[np.arange(len(ids)), ids][1:-1]
+        np.testing.assert_allclose(scores.log_probabilities, expected, atol=1e-4)

@@ -1,0 +1,227 @@
+"""The served graph computes what `TextModel` and `reranking` compute. Run eagerly: no export."""
+
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tta
+from tests.tiny import CONFIG, write_model_directory
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.scored_lists import RerankWeights, ScoredLists, combine, select
+from tta.scoring.scorers import windows
+from tta.scoring.serving.served_model import UTF8, ServedModel, count_words, split_windows
+
+LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
+TEXTS = ["the cat sat on the mat.", "", "a dog", "\u3000 ", LONG, "the", "Éz \U0001f600 [MASK]"]
+TYPES = ("tta", "bilm", "unilm")
+
+
+@pytest.fixture(scope="module")
+def directories(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return {t: write_model_directory(folder / t, CONFIG.replace(model_type=t)) for t in TYPES}
+
+
+@pytest.fixture(scope="module", params=TYPES)
+def lm(request, directories):
+    return tta.load(directories[request.param])
+
+
+def numpy(outputs):
+    return {key: value.numpy() for key, value in outputs.items()}
+
+
+def test_windows_are_those_of_the_python_face():
+    """Every number of pieces up to several windows, every small size."""
+    for size in (1, 2, 3, 5, 8, 9):
+        lengths = range(4 * size + 3)
+        got = [x.numpy() for x in split_windows(tf.constant(lengths, tf.int64), size)]
+        expected = [
+            (
+                n,
+                window.start,
+                window.stop,
+                0 if window.is_first else window.keep_start + 1,
+                n + 2 if window.is_last else window.keep_stop + 1,
+            )
+            for n in lengths
+            for window in windows.split_windows(n, size)
+        ]
+        assert list(zip(*got, strict=True)) == expected, size
+
+
+def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(lm, directories):
+    sums, counts = lm.score_with_counts(TEXTS)
+    for tokens in (1, 25, 4096):
+        lm.batch_tokens = tokens
+        got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))
+        np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
+        np.testing.assert_array_equal(got["num_tokens"], counts)
+        assert got["scores"].dtype == np.float64
+
+
+def test_score_tokens_gives_pieces_padded_to_the_longest(lm):
+    got = numpy(ServedModel(lm).score_tokens(tf.constant(TEXTS)))
+    for i, (tokens, scores) in enumerate(lm.score_tokens(TEXTS)):
+        length = len(tokens)
+        assert got["lengths"][i] == length
+        assert [piece.decode() for piece in got["pieces"][i, :length]] == tokens
+        np.testing.assert_allclose(got["log_probabilities"][i, :length], scores, atol=1e-4)
+        assert set(got["pieces"][i, length:]) <= {b""}
+        assert not got["log_probabilities"][i, length:].any()
+    assert got["pieces"].shape[1] == got["lengths"].max()
+
+
+def test_encode_gives_the_vectors(lm):
+    got = numpy(ServedModel(lm).encode(tf.constant(TEXTS)))["vectors"]
+    np.testing.assert_allclose(got, lm.encode(TEXTS), atol=1e-5)
+    assert not got[1].any(), "a text without a piece"
+
+
+def test_boundary_tokens_count_if_asked(lm, directories):
+    lm = tta.load(directories[lm.model.config.model_type], score_boundary_tokens=True)
+    sums, counts = lm.score_with_counts(TEXTS)
+    served = ServedModel(lm)
+    got = numpy(served.score(tf.constant(TEXTS)))
+    np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
+    np.testing.assert_array_equal(got["num_tokens"], counts)
+    pieces = numpy(served.score_tokens(tf.constant(["the"])))["pieces"][0].tolist()
+    assert [p.decode() for p in pieces] == lm.score_tokens(["the"])[0].tokens
+
+
+def test_bfloat16_rounds_and_does_no_more(directories):
+    lm = tta.load(directories["tta"], precision="bfloat16")
+    got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))["scores"]
+    np.testing.assert_allclose(got, lm.score(TEXTS), rtol=0.01, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "variant"),
+    [("tta", "within_word_l2r"), ("bilm", "within_word_l2r"), ("bilm", "maskless")],
+)
+def test_pll_variants_are_served(directories, model_type, variant):
+    lm = tta.load(directories[model_type], pll_variant=variant)
+    texts = [*TEXTS, "the cats ran"]  # cat ##s
+    got = numpy(ServedModel(lm).score(tf.constant(texts)))["scores"]
+    np.testing.assert_allclose(got, lm.score(texts), atol=1e-4)
+    original = tta.load(directories[model_type]).score(texts)
+    assert np.abs(got - original).max() > 1e-3
+
+
+def test_an_empty_batch_gives_empty_outputs(lm):
+    served, none = ServedModel(lm), tf.constant([], tf.string)
+    shapes = {
+        name: {key: value.shape for key, value in numpy(getattr(served, name)(none)).items()}
+        for name in ("score", "score_tokens", "encode")
+    }
+    assert shapes == {
+        "score": {"scores": (0,), "num_tokens": (0,)},
+        "score_tokens": {"pieces": (0, 0), "log_probabilities": (0, 0), "lengths": (0,)},
+        "encode": {"vectors": (0, 12)},
+    }
+    nothing = numpy(served.rerank(none, tf.constant([], tf.float32), 0.5, 0.0))
+    assert [value.shape for value in nothing.values()] == [(0,), (0,)]
+
+
+@pytest.fixture(scope="module")
+def served(directories):
+    return ServedModel(tta.load(directories["tta"]))
+
+
+NBEST = ["a dog ran home", "", "a\u3000dog ran\u2028", "a dog ran home", LONG, "  "]
+FIRST_PASS = [-3.25, -0.5, -4.0, -3.25, -60.0, -7.5]
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize(("lm_weight", "bonus"), [(0.0, 0.0), (0.3, 0.7), (1.0, -1.5)])
+def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, reduction):
+    """Empty hypotheses, equal ones (the list's order decides) and a long one are among them."""
+    texts = dict(zip(NBEST, zip(*served.lm.score_with_counts(NBEST), strict=True), strict=True))
+    one = NBestList("u", tuple(map(Hypothesis, NBEST, FIRST_PASS)))
+    lists = ScoredLists.build([one], texts)
+    weights = RerankWeights(lm_weight, bonus, reduction)
+    expected = combine(lists, weights)[0]
+    got = numpy(
+        ServedModel(served.lm, reduction).rerank(
+            tf.constant(NBEST), tf.constant(FIRST_PASS), tf.constant(lm_weight), tf.constant(bonus)
+        )
+    )
+    np.testing.assert_allclose(got["combined_scores"], expected, atol=1e-4)
+    assert got["order"].tolist() == np.argsort(-got["combined_scores"], kind="stable").tolist()
+    assert got["order"][0] == select(lists, weights)[0]
+    ranks = got["order"].tolist()
+    assert ranks.index(0) < ranks.index(3), "equals keep their order"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lm_weight": 1.5}, "lm_weight lies between 0 and 1"),
+        ({"lm_weight": float("nan")}, "lm_weight lies between 0 and 1"),
+        ({"lm_weight": [0.5, 0.5]}, "not compatible with expected shape []"),
+        ({"length_bonus": [0.0]}, "not compatible with expected shape []"),
+        ({"length_bonus": float("inf")}, "length_bonus are finite numbers"),
+        ({"first_pass_scores": [-1.0]}, "every hypothesis has a first-pass score"),
+        ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus are"),
+        ({"hypotheses": [["a", "b"]]}, "not compatible with expected shape [?]"),
+        ({"hypotheses": ["a", b"\xff"]}, "not valid UTF-8, texts (from 0):"),
+    ],
+)
+def test_rerank_refuses_what_is_no_list(served, changes, message):
+    inputs = {
+        "hypotheses": ["a dog", "a cat"],
+        "first_pass_scores": [-1.0, -2.0],
+        "lm_weight": 0.5,
+        "length_bonus": 0.0,
+    }
+    inputs = {key: tf.constant(value) for key, value in (inputs | changes).items()}
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as error:
+        served.rerank(**inputs)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["score", "score_tokens", "encode"])
+def test_text_that_is_not_utf8_is_refused_and_named(served, name):
+    texts = tf.constant(["good", b"\xff", "good", b"cut \xe2\x82"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)not valid UTF-8.*1, 3"):
+        getattr(served, name)(texts)
+
+
+def test_utf8_is_what_python_takes_for_it():
+    rng = np.random.default_rng(0)
+    bytes_ = np.frombuffer(
+        b"a \x00\x7f\x80\xbf\xc0\xc2\xdf\xe0\xa0\x9f\xed\xf0\x90\x8f\xf4\xf5\xff", np.uint8
+    )
+    cases = [rng.choice(bytes_, rng.integers(1, 5)).tobytes() for _ in range(20_000)]
+    cases += [chr(i).encode("utf-8", "surrogatepass") for i in range(0x10000)]
+    cases += [chr(i).encode() for i in range(0x10000, sys.maxunicode + 1, 97)]
+
+    def is_utf8(case):
+        try:
+            case.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    expected = np.array([is_utf8(case) for case in cases])
+    assert 0.05 < expected[:20_000].mean() < 0.95
+    np.testing.assert_array_equal(tf.strings.regex_full_match(cases, UTF8), expected)
+
+
+def test_words_are_those_of_str_split():
+    texts = [f"a{chr(i)}b" for i in range(0x3100) if not 0xD800 <= i < 0xE000]
+    texts += ["", " ", " a", "a  b c\n", "\u2003a\u3000"]
+    expected = [len(text.split()) for text in texts]
+    assert expected.count(2) > 20
+    np.testing.assert_array_equal(count_words(tf.constant(texts)), expected)
+
+
+def test_long_sentences_are_refused_if_asked(directories):
+    served = ServedModel(tta.load(directories["tta"], long_sentences="refuse"))
+    assert served.score(tf.constant([], tf.string))["scores"].shape == [0]
+    fits = tf.constant(["the " * 9])
+    assert served.score(fits)["num_tokens"].numpy().tolist() == [9]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)takes 9 pieces, .*10"):
+        served.score(tf.constant(["the " * 10]))

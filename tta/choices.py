@@ -1,0 +1,20 @@
+"""Choices that several rooms share, readable without TensorFlow."""
+
+# What a token's score is computed from (docs/scoring.md).
+PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
+
+# How a score is normalized: by the sum over the vocabulary, or not at all, by a model that was
+# trained to keep the logarithm of that sum at 0.
+NORMALIZERS = ("exact", "learned")
+
+# The type of matrix products; weights and sums are float32 either way.
+PRECISIONS = ("float32", "bfloat16")
+
+# What to do with a sentence that is longer than the model.
+LONG_SENTENCES = ("window", "refuse")
+
+# A sentence's score is the sum or the mean of its token scores.
+REDUCTIONS = ("sum", "mean")
+
+# How the vectors of pieces become the vector of a sentence.
+POOLINGS = ("mean", "sif", "whitened")

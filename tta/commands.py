@@ -1,0 +1,18 @@
+"""The commands of the package: a name and the module whose `run` it calls.
+
+A new command is one module in flags/ and one line here. setup.py reads this file, so it imports
+nothing.
+"""
+
+COMMANDS = {
+    "tta-beam-create-tfrecords": "tta.flags.beam_create_tfrecords",
+    "tta-beam-score": "tta.flags.beam_score",
+    "tta-create-tfrecords": "tta.flags.create_tfrecords",
+    "tta-create-vocab": "tta.flags.create_vocab",
+    "tta-export": "tta.flags.export",
+    "tta-fit-pooling": "tta.flags.fit_pooling",
+    "tta-pretrain": "tta.flags.pretraining",
+    "tta-rerank": "tta.flags.rerank",
+    "tta-score": "tta.flags.score",
+    "tta-sts": "tta.flags.sts",
+}

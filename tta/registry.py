@@ -1,0 +1,37 @@
+"""Choices by name: what a name stands for is imported when it is asked for, and not before."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from tta.errors import InputError
+
+
+class Registry(dict[str, Any]):
+    """Maps names to objects, or to the places they are imported from.
+
+    The names can be read without importing anything: flags use them as their choices. An entry may
+    be added at run time: `ENCODERS["mine"] = MyEncoder`.
+
+    Args:
+        what: what a name is called in errors, such as "model_type".
+        entries: {name: an object, or "module:attribute"}.
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, Any]):
+        super().__init__(entries)
+        self.what = what
+
+    def load(self, name: str) -> Any:
+        """The object of that name.
+
+        Raises:
+            InputError: there is no such name.
+        """
+        if name not in self:
+            raise InputError(f"{self.what} must be {' or '.join(self)}, not {name!r}")
+        entry = self[name]
+        if not isinstance(entry, str):
+            return entry
+        module, _, attribute = entry.partition(":")
+        return getattr(importlib.import_module(module), attribute)
