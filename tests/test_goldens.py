@@ -1,0 +1,120 @@
+"""The code still computes the outputs recorded in tests/goldens.
+
+Record them again only when an issue changes a number on purpose: `python tests/goldens/record.py`.
+Text, names, shapes and counts must be equal. Numbers may differ as other processors round them.
+"""
+
+import math
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.goldens.record import MODELS, PARTS, TABLES, TRAININGS, compute, golden
+
+# (absolute, relative)
+SCORES = (2e-4, 1e-5)
+VECTORS = (1e-4, 1e-5)
+WEIGHTS = (1e-4, 1e-5)
+HELDOUT = (1.5e-4, 5e-4)  # printed with four digits, or two decimals
+# Weights that are tuned on scores, or guessed from their scale, as a table prints them.
+TUNED = (1e-4, 1e-4)
+
+TUNED_DIGITS = 5  # ... with so many digits or more; rates have fewer and are compared as text.
+NUMBER = re.compile(r"(-?\d+\.\d+)")
+
+
+@pytest.fixture(scope="module")
+def now():
+    """name -> a golden's content as it is now; commands run beside what this process computes."""
+    with ThreadPoolExecutor(2) as pool:
+        commands = {name: pool.submit(compute, name) for name in (*TABLES, *TRAININGS)}
+        yield lambda name: commands[name].result() if name in commands else compute(name)
+        for command in commands.values():
+            command.cancel()
+
+
+def differences(found, expected, tolerance, where=""):
+    """Lines that say what differs, and where."""
+    if type(found) is not type(expected):
+        return [f"{where}: {found!r}, not {expected!r}"]
+    if isinstance(found, dict):
+        if list(found) != list(expected):
+            return [f"{where}: {list(found)}, not {list(expected)}"]
+        pairs = [(f"{where}/{key}", found[key], expected[key]) for key in found]
+    elif isinstance(found, list):
+        if len(found) != len(expected):
+            return [f"{where}: {len(found)} items, not {len(expected)}"]
+        pairs = [
+            (f"{where}[{i}]", *pair) for i, pair in enumerate(zip(found, expected, strict=True))
+        ]
+    elif isinstance(found, float):
+        absolute, relative = tolerance
+        good = math.isclose(found, expected, abs_tol=absolute, rel_tol=relative)
+        return [] if good else [f"{where}: {found}, not {expected}"]
+    else:
+        return [] if found == expected else [f"{where}: {found!r}, not {expected!r}"]
+    return [line for pair in pairs for line in differences(pair[1], pair[2], tolerance, pair[0])]
+
+
+def line_differences(found, expected):
+    """As `differences`, of lines of text; columns may move only where a tuned number differs."""
+    moved = numbers(found) != numbers(expected)
+    wrong = [] if len(found) == len(expected) else [f"{len(found)} lines, not {len(expected)}"]
+    for one, other in zip(found, expected, strict=False):
+        parts = [NUMBER.split(re.sub(" +", " ", line) if moved else line) for line in (one, other)]
+        if len(parts[0]) != len(parts[1]) or not all(map(same_part, *parts)):
+            wrong.append(f"{one!r}, not {other!r}")
+    return wrong
+
+
+def numbers(lines):
+    """The numbers with a decimal point in lines of text, as str."""
+    return [number for line in lines for number in NUMBER.findall(line)]
+
+
+def same_part(one, other):
+    """Whether two parts of a line are the same text, or tuned numbers that are close."""
+    if one == other:
+        return True
+    if not (NUMBER.fullmatch(one) and NUMBER.fullmatch(other)):
+        return False
+    digits = max(len(re.sub(r"\D", "", number).lstrip("0")) for number in (one, other))
+    absolute, relative = TUNED
+    close = math.isclose(float(one), float(other), abs_tol=absolute, rel_tol=relative)
+    return digits >= TUNED_DIGITS and close
+
+
+def test_every_golden_is_compared():
+    assert set(PARTS) == {*MODELS, *TABLES, *TRAININGS, "served"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_tokens_and_vectors(now, name):
+    found, expected = now(name), golden(name)
+    vectors = [one["default"].pop("vectors") for one in (found, expected)]
+    wrong = differences(*vectors, VECTORS, "vectors") + differences(found, expected, SCORES)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_served_signatures(now):
+    found, expected = now("served"), golden("served")
+    vectors = [one.pop("encode") for one in (found, expected)]
+    wrong = differences(*vectors, VECTORS, "encode") + differences(found, expected, SCORES)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_the_commands(now, name):
+    found, expected = now(name), golden(name)
+    tables = [one.pop("stdout") for one in (found, expected)]
+    wrong = line_differences(*tables) + differences(found, expected, SCORES)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_short_trainings(now, name):
+    found, expected = now(name), golden(name)
+    evaluations = [one.pop("heldout") for one in (found, expected)]
+    wrong = differences(*evaluations, HELDOUT) + differences(found, expected, WEIGHTS)
+    assert not wrong, "\n".join(wrong)
