@@ -1,7 +1,7 @@
-"""Lets a command's standard error hold the command's own lines, and not TensorFlow's notes.
+"""Keeps TensorFlow's log lines out of the standard error of commands.
 
-TensorFlow 2.21 writes notes to file descriptor 2 while its libraries are loaded, before it reads
-TF_CPP_MIN_LOG_LEVEL. Nothing but the descriptor stops them.
+TensorFlow 2.21 writes to file descriptor 2 while its libraries load, before it reads
+TF_CPP_MIN_LOG_LEVEL. Only redirecting the descriptor keeps these lines out.
 """
 
 import contextlib
@@ -10,27 +10,28 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 
 _NOTE = re.compile(rb"WARNING: All log messages before absl::InitializeLog|[IW]0000 ")
 
 
-def silence_tensorflow():
-    """From here on an import of TensorFlow is quiet, unless TF_CPP_MIN_LOG_LEVEL asks for notes."""
+def silence_tensorflow() -> None:
+    """Makes later imports of TensorFlow quiet, unless TF_CPP_MIN_LOG_LEVEL asks for log lines."""
     from absl import flags, logging
 
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "3" and "tensorflow" not in sys.modules:
-        sys.meta_path.insert(0, _QuietFinder())
+        sys.meta_path.insert(0, _QuietFinder())  # pyright: ignore[reportArgumentType]
     if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
 
 
 class _QuietFinder:
-    """Finds TensorFlow where it is, and makes its loading quiet."""
+    """Finds TensorFlow where it is installed, and loads it without its log lines."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "tensorflow":
             return None
-        sys.meta_path.remove(self)
+        sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
@@ -44,11 +45,11 @@ class _QuietFinder:
 
 
 @contextlib.contextmanager
-def _without_notes():
-    """What is written to descriptor 2 meanwhile comes out at the end, less TensorFlow's notes."""
+def _without_notes() -> Iterator[None]:
+    """Holds back what is written to descriptor 2, and writes it at the end without the notes."""
     try:
         kept = os.dup(2)
-    except OSError:  # It is closed.
+    except OSError:  # descriptor 2 is closed
         yield
         return
     with tempfile.TemporaryFile() as written:

@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all, and folders that one process at a time writes to.
+"""Files that are either complete or absent, and folders that only one process writes to.
 
-Both rest on a lock that the system takes away from a process that ends, killed or not: what a
-killed one leaves behind stands in nobody's way.
+Both use file locks. The system releases a lock when its process ends, even when it is killed, so
+leftovers of a killed process do not block others.
 """
 
 import contextlib
@@ -9,33 +9,35 @@ import errno
 import fcntl
 import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from tta.errors import InputError
 
 LOCK_FILE = ".tta.lock"
 
-# File systems that have no locks, some network ones: there, nobody is refused.
+# Errors of file systems without locks, such as some network ones. There, nothing is refused.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 @contextlib.contextmanager
-def whole_file(path):
-    """Opens a file for writing that appears under its name only when complete.
+def whole_file(path: Path | str) -> Iterator[BinaryIO]:
+    """Opens a file for writing that appears under its name only when it is complete.
 
-    It is written as `.name.tmp` beside the target, and renamed when the `with` block ends well and
-    the disk has it; when the block raises, the temporary file is removed and the target stays as it
-    was. A killed process leaves the temporary file, and the next writer takes it over.
+    The data goes to `.name.tmp` in the same folder. When the `with` block ends, the data is synced
+    to disk and the file is renamed. When the block raises, the temporary file is removed and the
+    target stays unchanged. A killed process leaves its temporary file; the next writer reuses it.
 
     Args:
-        path: the file; replaced if it exists. A link stays a link.
+        path: the file; replaced if it exists. A symbolic link stays a link.
 
     Yields:
         A binary stream.
 
     Raises:
         InputError: the file cannot be written, or another process is writing it.
-        OSError: writing failed, with the path: the disk is full.
+        OSError: writing failed, for example because the disk is full. The error has the path.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.tmp")
@@ -54,7 +56,7 @@ def whole_file(path):
                 os.fsync(lock)
             os.replace(temporary, target)
         except BaseException:
-            # Not after the renaming: what has that name then is the next writer's.
+            # Not after the renaming: the temporary name may then be the next writer's.
             temporary.unlink(missing_ok=True)
             raise
     finally:
@@ -62,11 +64,11 @@ def whole_file(path):
 
 
 @contextlib.contextmanager
-def locked_folder(folder):
-    """Keeps other processes that ask for the same from writing to a folder, which exists.
+def locked_folder(folder: Path | str) -> Iterator[None]:
+    """Locks an existing folder. Other processes that lock it are refused meanwhile.
 
     Raises:
-        InputError: another process is writing there.
+        InputError: another process has locked the folder.
     """
     path = Path(folder) / LOCK_FILE
     try:
@@ -81,20 +83,20 @@ def locked_folder(folder):
 
 
 def _lock(path):
-    """Opens a file, made if it is missing, that this process alone holds.
+    """Opens a file and locks it; creates it if it is missing.
 
     Returns:
-        Its descriptor, for reading and writing; closing it gives the lock back.
+        Its descriptor, for reading and writing. Closing it releases the lock.
 
     Raises:
-        BlockingIOError: another process holds it.
+        BlockingIOError: another process holds the lock.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             with contextlib.suppress(FileNotFoundError):
                 _flock(descriptor)
-                # Whoever held it may have renamed or removed it before we got it.
+                # The previous owner may have renamed or removed the file before we got the lock.
                 if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                     return descriptor
         except BaseException:
@@ -112,7 +114,7 @@ def _flock(descriptor):
 
 
 class _NamedFile(io.FileIO):
-    """A file whose errors name it as the user did: the system says only that the disk is full."""
+    """A file whose errors name the path that the user gave; the system's errors name none."""
 
     def __init__(self, descriptor, path):
         super().__init__(descriptor, "wb")

@@ -1,4 +1,4 @@
-"""Choices that several rooms share, readable without TensorFlow."""
+"""Choices that several packages share, readable without TensorFlow."""
 
 # What a token's score is computed from (docs/scoring.md).
 PLL_VARIANTS = ("original", "within_word_l2r", "maskless")

@@ -1,20 +1,24 @@
-"""The error for bad input: what a user can mend, said in one line."""
+"""The error for bad input: something that the user can fix, described in one line."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 
 class InputError(ValueError):
-    """A file or value that breaks a documented rule.
+    """A file or value breaks a documented rule.
 
-    Commands print it as one line and exit with status 1; in Python it is a `ValueError`. Whatever
-    stood in the file, its text is one printable line: what would break or colour it is escaped,
-    and the middle of a long rule is left out.
+    Commands print it as one line and exit with status 1; in Python it is a `ValueError`. The text
+    is always one printable line: control characters and line breaks are escaped, and a long rule
+    is shortened in the middle.
 
     Args:
         rule: what was expected and what was found, without a full stop.
-        path: the file it was found in, if any.
-        line: the line in that file, counted from 1, if known.
+        path: the file that breaks the rule, if any.
+        line: the line of that file, counted from 1, if known.
     """
 
-    def __init__(self, rule, path=None, line=None):
+    def __init__(self, rule: str, path: object = None, line: int | None = None):
         self.rule = rule
         self.path = None if path is None else str(path)
         self.line = line
@@ -25,7 +29,29 @@ class InputError(ValueError):
 
 
 class DamagedDataError(InputError):
-    """A training or held-out shard is damaged; which one, the reader of batches does not know."""
+    """A training or held-out shard is damaged. The reader of batches does not know which one."""
+
+
+@contextlib.contextmanager
+def located(
+    what: str = "",
+    line: int | Callable[[], int | None] | None = None,
+    path: Path | str | None = None,
+) -> Iterator[None]:
+    """Adds a location to an `InputError` of the `with` block that names no file.
+
+    Args:
+        what: put before the rule of the error.
+        line: the line, or a function that finds it and is only called on errors.
+        path: the file.
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.path is not None:
+            raise
+        number = error.line or (line() if callable(line) else line)
+        raise InputError(f"{what}: {error.rule}" if what else error.rule, path, number) from None
 
 
 _HEAD, _TAIL = 700, 300  # characters of a rule that are shown

@@ -1,4 +1,4 @@
-"""Choices by name: what a name stands for is imported when it is asked for, and not before."""
+"""Choices by name. The object that a name stands for is imported when it is first requested."""
 
 import importlib
 from collections.abc import Mapping
@@ -30,8 +30,12 @@ class Registry(dict[str, Any]):
         """
         if name not in self:
             raise InputError(f"{self.what} must be {' or '.join(self)}, not {name!r}")
-        entry = self[name]
-        if not isinstance(entry, str):
-            return entry
-        module, _, attribute = entry.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return resolve(self[name])
+
+
+def resolve(entry: Any) -> Any:
+    """The object at "module:attribute"; anything that is not a str is returned unchanged."""
+    if not isinstance(entry, str):
+        return entry
+    module, _, attribute = entry.partition(":")
+    return getattr(importlib.import_module(module), attribute)

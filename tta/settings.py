@@ -1,15 +1,11 @@
-"""Settings of a config: default, help, bounds and choices of each field, said once.
-
-A config is a frozen dataclass whose fields are annotated with a `Setting`:
+"""Settings of a config: the default, help, bounds and choices of each field.
 
 >>> @dataclass(frozen=True, kw_only=True)
-... class Config:
-...     num_train_steps: Annotated[int, Setting("Steps in all.", minimum=1)] = 100_000
-...
-...     def __post_init__(self):
-...         check_settings(self)
+... class TrainingConfig(Config):
+...     input_dir: str = setting(..., "Folder to read.")
+...     num_train_steps: int = setting(100_000, "Total number of steps.", minimum=1)
 
-Commands make their flags of it (`tta.cli`), and Python callers get the same defaults and rules.
+Commands make their flags from configs (`tta.cli`). Python callers get the same defaults and rules.
 """
 
 import dataclasses
@@ -28,11 +24,12 @@ class Setting:
     """What a field means, and which values it takes.
 
     Attributes:
-        help: one or two sentences, for `--help`.
+        help: one or more sentences, for `--help`.
         minimum, maximum: the bounds of a number, both included; None is unbounded.
         choices: the values that a str, or each item of a list, may have; None is any.
         repeated: whether a list is given by repeating its flag; else its items are separated by
             commas.
+        once: whether giving the flag twice is an error; else the last value counts.
     """
 
     help: str
@@ -40,6 +37,62 @@ class Setting:
     maximum: float | None = None
     choices: Collection[str] | None = None
     repeated: bool = False
+    once: bool = False
+
+
+# Settings that several configs share.
+SEED = Setting("Seed of everything random. The same seed gives the same result.", 0, 2**63 - 1)
+OVERWRITE = Setting("Replace output files that exist.")
+LOWER_CASE = Setting("Lower-case the text and strip its accents.")
+RAW_TEXT = Setting(
+    "Raw text in UTF-8, one sentence per line: comma-separated paths or globs. Files may be plain, "
+    ".gz or .xz; - is standard input."
+)
+SCORE_BOUNDARY_TOKENS = Setting(
+    "Include the log-probabilities of the begin and end tokens in a sentence's score. The other "
+    "tokens see both as context either way. Other tools differ in this; the signature says which "
+    "was used."
+)
+
+
+def setting(
+    default: Any,
+    what: str | Setting,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    **options: Any,
+) -> Any:
+    """A dataclass field with a `Setting`.
+
+    Args:
+        default: the default value, or `...` for a required field.
+        what: the help, or a whole `Setting`.
+        minimum, maximum, **options: further arguments of `Setting`.
+    """
+    if isinstance(what, str):
+        what = Setting(what, minimum, maximum, **options)
+    metadata = {"setting": what}
+    if default is ...:
+        return dataclasses.field(metadata=metadata)
+    if isinstance(default, list):
+        return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+class Config:
+    """Base class of configs, which are frozen dataclasses with a `setting` per field.
+
+    Raises:
+        InputError: when a config is made with a value that is out of bounds, not finite or not one
+            of the choices, or with values that do not fit each other.
+    """
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for item in value if field.is_list and value is not None else [value]:
+                if item is not None:
+                    _check(field, item)
 
 
 @dataclass(frozen=True)
@@ -50,8 +103,8 @@ class Field:
         name: of the field, and of its flag.
         kind: bool, int, float or str; of a list, the kind of its items.
         is_list: whether the value is a list.
-        default: None where there is none.
-        required: whether the field has no default.
+        default: None if there is no default.
+        required: whether there is no default.
         setting: its `Setting`.
     """
 
@@ -64,42 +117,26 @@ class Field:
 
 
 def fields(config: Any) -> Iterator[Field]:
-    """Yields a `Field` of every annotated field of a config, or of its class."""
-    config_class = config if isinstance(config, type) else type(config)
-    hints = typing.get_type_hints(config_class, include_extras=True)
-    for field in dataclasses.fields(config_class):
-        hint = hints[field.name]
-        setting = next((m for m in getattr(hint, "__metadata__", ()) if _is_setting(m)), None)
-        if setting is None:
+    """Yields a `Field` for every setting of a config, or of its class."""
+    hints = typing.get_type_hints(config if isinstance(config, type) else type(config))
+    for field in dataclasses.fields(config):
+        if "setting" not in field.metadata:
             continue
-        kind = hint.__origin__
-        if isinstance(kind, types.UnionType):  # `int | None`
+        kind = hints[field.name]
+        if isinstance(kind, types.UnionType):  # such as `int | None`
             kind = next(part for part in kind.__args__ if part is not types.NoneType)
         is_list = typing.get_origin(kind) is list
         if is_list:
             (kind,) = typing.get_args(kind)
-        required = field.default is field.default_factory is dataclasses.MISSING
-        default = None if field.default is dataclasses.MISSING else field.default
+        default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
-        yield Field(field.name, kind, is_list, default, required, setting)
+        required = default is dataclasses.MISSING
+        default = None if required else default
+        yield Field(field.name, kind, is_list, default, required, field.metadata["setting"])
 
 
-def check_settings(config: Any) -> None:
-    """Checks every field of a config against its `Setting`.
-
-    Raises:
-        InputError: a value is out of bounds, not finite, or none of the choices.
-    """
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if value is None:
-            continue
-        for item in value if field.is_list else [value]:
-            _check(field, item)
-
-
-def _check(field: Field, value: Any) -> None:
+def _check(field, value):
     setting = field.setting
     if setting.choices is not None and value not in setting.choices:
         raise InputError(f"{field.name} must be {' or '.join(setting.choices)}, not {value!r}")
@@ -111,7 +148,3 @@ def _check(field: Field, value: Any) -> None:
         if low is not None and high is not None:
             rule = f"between {low} and {high}"
         raise InputError(f"{field.name} must be {rule}, not {value}")
-
-
-def _is_setting(value: object) -> bool:
-    return isinstance(value, Setting)

@@ -1,0 +1,38 @@
+"""Reads JSON objects from files that a user may have edited or damaged."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tta.errors import InputError
+
+MAX_JSON_BYTES = 1 << 24
+
+
+def read_json_object(path: Path | str) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        InputError: the file is missing, larger than 16 MiB, or not a JSON object.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_JSON_BYTES + 1)
+        if len(content) > MAX_JSON_BYTES:
+            raise InputError(f"expected JSON of at most {MAX_JSON_BYTES:,} bytes", path)
+        values = json.loads(content.decode("utf-8"))
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from None
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8 text", path) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error.msg}", path, error.lineno) from None
+    except RecursionError:
+        raise InputError("JSON nested too deeply", path) from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"not JSON: {error}", path) from None
+    if not isinstance(values, dict):
+        raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
+    return values
