@@ -1,1 +1,1 @@
-"""Bytes to arrays and back: vocabulary, tokenizer, TFRecord, tf.data, N-best and STS files."""
+"""Data: text, vocabularies, records, N-best lists, sentence pairs, word vectors."""

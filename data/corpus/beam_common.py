@@ -1,17 +1,21 @@
-"""What pipelines on Apache Beam share: files wherever Beam reaches, whole outputs, short errors.
+"""What pipelines on Apache Beam share: files on any file system, whole outputs, short errors.
 
-Paths are local or those of a file system that Beam knows (`gs://`, `s3://`, `hdfs://`). Importing
-this module without Beam is an `InputError` that says what to install.
+Paths are local or belong to a file system that Beam supports (`gs://`, `s3://`, `hdfs://`).
+Importing this module without Beam raises an `InputError` that says what to install.
 """
 
 import contextlib
 import io
 import re
 import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from tta.data.corpus.prepare import WORK_FOLDER, work_folder
-from tta.data.text.lines import expand_globs
+from tta.data.corpus.output import WORK_FOLDER, work_folder
+from tta.data.text.files import STANDARD_STREAM
+from tta.data.text.lines import expand_globs, matching_files
 from tta.errors import InputError
 
 try:
@@ -24,22 +28,20 @@ except ModuleNotFoundError as error:
         raise
     raise InputError("Apache Beam is missing: pip install 'tta-lm[beam]'") from None
 
-# A worker's error as an engine relays it, in the midst of tracebacks; Beam adds the step's name.
+# Finds a worker's error among the engine's tracebacks. Beam appends the name of the step.
 _RELAYED = re.compile(r"\bInputError: (.+?)(?: \[while running .*)?$", re.MULTILINE)
 
-# Beam's workers tell each step of their lives; an option of the user's comes later and wins.
+# Beam's workers log every step. A user's option comes later and overrides this one.
 _QUIET = "--default_sdk_harness_log_level=WARNING"
 
 
-def run_pipeline(build, arguments):
-    """Builds a pipeline, runs it and waits for its end.
+def run_pipeline(build: Callable[[beam.Pipeline], None], arguments: Iterable[str]) -> None:
+    """Calls `build` with a pipeline, runs the pipeline and waits for its end.
 
-    Args:
-        build: called with the `beam.Pipeline`.
-        arguments: Beam's options, a list of str: `--runner=...` and what that runner takes.
+    `arguments` are Beam's options: `--runner=...` and the options of that runner.
 
     Raises:
-        InputError: there is no such runner or an option of it is wrong; or a step raised one.
+        InputError: the runner is unknown, one of its options is wrong, or a step raised this error.
     """
     try:
         pipeline = beam.Pipeline(options=PipelineOptions([_QUIET, *arguments]))
@@ -55,83 +57,55 @@ def run_pipeline(build, arguments):
         raise InputError(found[1]) from None
 
 
-def add_counts(counts):
-    """Sums dicts of numbers key by key; what `beam.CombineGlobally` calls."""
-    total = {}
+def add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Sums dicts of numbers key by key; for `beam.CombineGlobally`."""
+    total: Counter[str] = Counter()
     for one in counts:
-        for key, value in one.items():
-            total[key] = total.get(key, 0) + value
+        total.update(one)
     return total
 
 
-# Files
-
-
-def is_local(path):
-    """Whether a path is one of this machine's, and not a URL."""
-    return "://" not in path
-
-
-def open_file(path, mode="rb"):
-    """Opens a file for reading bytes, as it is stored; an `opener` of `tta.data.text.files`.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
-    stream = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+def open_file(path: str, mode: str = "rb") -> Any:
+    """Opens a stored file for reading bytes; an `opener` for `tta.data.text.files.open_input`."""
+    stream: Any = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
     return stream if hasattr(stream, "peek") else io.BufferedReader(stream)
 
 
-def find_files(patterns):
-    """Lists the files that paths and globs name, as `expand_globs`.
-
-    Raises:
-        InputError: a pattern matches no file, or is standard input: the workers have another.
-    """
-    paths = []
-    for pattern in filter(None, map(str.strip, patterns)):
-        if pattern == "-":
-            raise InputError("Beam's workers read files, not standard input")
-        if is_local(pattern):
-            found = expand_globs([pattern])
-        else:
-            found = sorted(
-                metadata.path for metadata in FileSystems.match([pattern])[0].metadata_list
-            )
-            if not found:
-                raise InputError("no file matches", pattern)
-        paths += found
-    if not paths:
-        raise InputError("no input file was given")
-    return list(dict.fromkeys(paths))
+def find_files(patterns: Iterable[str]) -> list[str]:
+    """Lists files as `expand_globs` does. Raises `InputError` for standard input, too."""
+    paths = expand_globs(patterns, _match)
+    if STANDARD_STREAM in paths:
+        raise InputError("Beam's workers read files, not standard input")
+    return paths
 
 
-def names_in(folder):
-    """The names of the files in a folder; none where there is no folder."""
+def names_in(folder: str) -> list[str]:
+    """The names of the files in a folder, sorted; empty if the folder does not exist."""
     start = FileSystems.join(folder, "")
     matched = FileSystems.match([FileSystems.join(folder, "*")])[0].metadata_list
     names = (metadata.path.removeprefix(start) for metadata in matched)
     return sorted(name for name in names if "/" not in name)
 
 
-# Outputs that appear when all of them are complete
+def _is_local(path):
+    return "://" not in path
+
+
+def _match(pattern):
+    if _is_local(pattern):
+        return matching_files(pattern)
+    return [metadata.path for metadata in FileSystems.match([pattern])[0].metadata_list]
 
 
 @contextlib.contextmanager
-def output_work_folder(output_dir):
-    """Makes a folder for unfinished files inside an output folder.
+def output_work_folder(output_dir: str) -> Iterator[str]:
+    """Makes a folder for unfinished files inside an output folder, and yields its path.
 
-    Args:
-        output_dir: the folder, str, made if missing. A local one is locked for this process.
-
-    Yields:
-        Its path, str. It is removed at the end; elsewhere than on this machine it stays when we are
-        interrupted, because there the engine goes on without us.
-
-    Raises:
-        InputError: another process has the output folder.
+    The output folder is made if missing; a local one is locked for this process. The work folder is
+    removed at the end, with one exception: after an interrupt, a remote work folder is kept because
+    the engine is still running. The errors are those of `tta.data.corpus.output.work_folder`.
     """
-    if is_local(output_dir):
+    if _is_local(output_dir):
         with work_folder(Path(output_dir)) as work:
             yield str(work)
         return
@@ -143,15 +117,20 @@ def output_work_folder(output_dir):
         raise
 
 
-def publish(output_dir, work, files, texts, replaces):
-    """Moves finished files to their names; a step that an engine may try again where it was cut.
+def publish(
+    output_dir: str,
+    work: str,
+    files: dict[str, str],
+    texts: dict[str, str],
+    replaces: Callable[[str], bool],
+) -> None:
+    """Moves finished files to their names. An engine may repeat this step after a failure.
 
     Args:
-        output_dir, work: the folders (str).
         files: {name in the work folder: final name}.
-        texts: {final name: contents}, written after all files. Without the last one, which is
-            taken away first, an output is not complete.
-        replaces: tells of a name whether a former file of that name belongs to what is replaced.
+        texts: {final name: contents}, written after all files. The last one marks the output as
+            complete, so its old version is removed first.
+        replaces: takes a file name; returns whether the file is part of the output to replace.
     """
 
     def place(source, name):
@@ -162,7 +141,7 @@ def publish(output_dir, work, files, texts, replaces):
     _delete(FileSystems.join(output_dir, list(texts)[-1]))
     for temporary, name in files.items():
         source = FileSystems.join(work, temporary)
-        if FileSystems.exists(source):  # Else it was moved before the step was cut.
+        if FileSystems.exists(source):  # otherwise it was moved by an earlier attempt
             place(source, name)
     for name in names_in(output_dir):
         if replaces(name) and name not in files.values():
@@ -176,5 +155,5 @@ def publish(output_dir, work, files, texts, replaces):
 
 
 def _delete(path):
-    with contextlib.suppress(BeamIOError):  # It is not there.
+    with contextlib.suppress(BeamIOError):  # It does not exist.
         FileSystems.delete([path])

@@ -1,16 +1,14 @@
-"""N-best lists in memory, the rules that hold in every file format, and what a format is."""
+"""N-best lists in memory, and the rules for them in every file format."""
 
 import contextlib
-import functools
 import math
 import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any
 
-from tta.data.text.files import MAX_LINE_BYTES
+from tta.data.text.lines import MAX_LINE_BYTES
 from tta.errors import InputError
-
-HEAD_ROWS = 20  # Rows, not blank, that tell a format.
 
 
 @dataclass(frozen=True)
@@ -18,15 +16,14 @@ class Hypothesis:
     """One candidate of an N-best list.
 
     Attributes:
-        text: the candidate's words.
-        score: natural log, higher is better; None where the file gives none.
-        extra: what else the file said of it, by format name, so that it can be written back.
-            It plays no part in equality; keep it with `dataclasses.replace(h, score=...)`.
+        score: natural log, higher is better; None if the file has no scores.
+        extra: other contents of the file about the hypothesis, by format name, to be written
+            back. Ignored in comparisons; kept by `dataclasses.replace(h, score=...)`.
     """
 
     text: str
     score: float | None
-    extra: dict | None = field(default=None, compare=False, repr=False)
+    extra: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -36,126 +33,62 @@ class NBestList:
     Attributes:
         utterance_id: unique in its file.
         hypotheses: at least one.
-        reference: what was really said, or None.
-        extra: as in `Hypothesis`; keep it with `dataclasses.replace(l, hypotheses=...)`.
+        reference: the correct text, or None.
+        extra: as in `Hypothesis`.
     """
 
     utterance_id: str
     hypotheses: tuple[Hypothesis, ...]
     reference: str | None = None
-    extra: dict | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a format reads from.
-
-    Attributes:
-        lines: the file's lines.
-        score_file: a second file with the scores, for formats that keep them apart.
-        beam_size: hypotheses per list, for formats that do not say it.
-    """
-
-    lines: list[str]
-    score_file: str | None = None
-    beam_size: int | None = None
-
-    @functools.cached_property
-    def rows(self):
-        """The lines that are not blank, each with its number: [(number, line)]."""
-        return [(n, line) for n, line in enumerate(self.lines, 1) if line.strip(" ")]
-
-    @functools.cached_property
-    def head(self):
-        """The first lines that are not blank: enough to tell a format by."""
-        return [line for _, line in self.rows[:HEAD_ROWS]]
-
-    @property
-    def start(self):
-        """The first characters, from the first row on: enough for a regular expression."""
-        return "\n".join(line[:100_000] for line in self.head)[:100_000]
-
-    @functools.cached_property
-    def text(self):
-        """The whole file."""
-        return "\n".join(self.lines)
-
-
-class Format:
-    """A file format of N-best lists; subclasses are listed in `tta.data.nbest.files.FORMATS`.
-
-    Formats raise `InputError` with the line alone; the caller adds the path.
-
-    Attributes:
-        name: as in `--format`.
-        layout: one phrase that shows it, for error messages and help texts.
-        takes: which of `Source`'s further fields mean something to it. One that takes a
-            `score_file` keeps scores in a file of their own, and has a `write_scores`.
-        has_long_lines: whether a line may hold a whole list or file.
-    """
-
-    name: ClassVar[str]
-    layout: ClassVar[str]
-    takes: ClassVar[tuple[str, ...]] = ()
-    has_long_lines: ClassVar[bool] = False
-
-    def matches(self, source):
-        """Whether a file that starts with `source.head` looks like this format."""
-        raise NotImplementedError
-
-    def read(self, source, collector):
-        """Adds each list of a `Source` to a `ListCollector`."""
-        raise NotImplementedError
-
-    def write(self, lists, stream):
-        """Writes the lists, hypotheses in the order given, to a text stream."""
-        raise NotImplementedError
-
-    def extra_of(self, item):
-        """What this format kept of a `Hypothesis` or `NBestList` when it read it, or {}."""
-        return (item.extra or {}).get(self.name) or {}
+    extra: dict[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 class ListCollector:
-    """Collects the lists of one file and refuses those that break a rule every format shares.
+    """Collects the lists of one file and checks the rules that all formats share.
 
     Attributes:
-        lists: those collected and not yet taken.
-        count: how many were collected in all.
+        lists: the lists that were collected and not yet taken.
+        count: the number of lists collected in all.
     """
 
     def __init__(self):
-        self.lists = []
+        self.lists: list[NBestList] = []
         self.count = 0
-        self._first = None
-        self._ids = set()
+        self._first: NBestList | None = None
+        self._ids: set[str] = set()
 
-    def take(self):
-        """Hands over the lists collected so far: only their ids stay in memory."""
+    def take(self) -> list[NBestList]:
+        """Returns the lists collected so far and keeps only their ids in memory."""
         lists, self.lists = self.lists, []
         return lists
 
-    def add(self, utterance_id, hypotheses, reference=None, extra=None):
-        """Adds one list.
+    def add(
+        self,
+        utterance_id: Any,
+        hypotheses: Sequence[Hypothesis],
+        reference: Any = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        """Adds one list. Types are checked here, because files may hold anything.
 
         Raises:
-            InputError: an id that is empty or was there before, no hypotheses, a text that is no
-                text, or scores or a reference for some and not for others.
+            InputError: the id is empty or a duplicate, there are no hypotheses, a text is not a
+                string, or only some hypotheses have a score or only some lists a reference.
         """
-        if isinstance(utterance_id, int) and not isinstance(utterance_id, bool):
+        if type(utterance_id) is int:
             utterance_id = str(utterance_id)
-        check_text(utterance_id, "the id")
+        _check_text(utterance_id, "the id")
         if not utterance_id:
             raise InputError("expected an id, got an empty one")
         if utterance_id in self._ids:
-            rule = f"duplicate id {shown(utterance_id)}: the hypotheses of one id stand together"
+            rule = f"duplicate id {shown(utterance_id)}: the rows of one id must be adjacent"
             raise InputError(rule)
         if not hypotheses:
             raise InputError("expected at least one hypothesis, got none")
         for hypothesis in hypotheses:
-            check_text(hypothesis.text, "a hypothesis")
+            _check_text(hypothesis.text, "a hypothesis")
         if reference is not None:
-            check_text(reference, "the reference")
+            _check_text(reference, "the reference")
         self._check_agreement(hypotheses, reference)
         self._ids.add(utterance_id)
         self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, extra))
@@ -165,10 +98,8 @@ class ListCollector:
     def _check_agreement(self, hypotheses, reference):
         scored = sum(h.score is not None for h in hypotheses)
         if scored not in (0, len(hypotheses)):
-            raise InputError(
-                f"expected a score for every hypothesis or for none, got {scored} scores "
-                f"for {len(hypotheses)} hypotheses"
-            )
+            got = f"{scored} scores for {len(hypotheses)} hypotheses"
+            raise InputError(f"expected a score for every hypothesis or for none, got {got}")
         first = self._first
         if first is None:
             return
@@ -180,25 +111,29 @@ class ListCollector:
             raise InputError(f"has {have} reference, but the lists before it have {before}")
 
 
-@contextlib.contextmanager
-def located(what, line=None):
-    """Says in which list, and on which line, an `InputError` of the block arose.
+def parse_score(value: Any) -> float | None:
+    """Turns a number, or its text, into a finite float; None stays None.
 
-    Args:
-        what: put before the error's rule.
-        line: the line, or a function that finds it, called only on error.
+    Raises:
+        InputError: `value` is not a finite number.
     """
-    try:
-        yield
-    except InputError as error:
-        if error.path is not None:
-            raise
-        number = error.line or (line() if callable(line) else line)
-        raise InputError(f"{what}: {error.rule}", line=number) from None
+    if value is None:
+        return None
+    score = math.nan
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            score = float(value)
+    if not math.isfinite(score):
+        raise InputError(f"expected a finite number as score, got {shown(value)}")
+    return score
 
 
-def check_text(value, what):
-    """Refuses what is not a string, one that UTF-8 cannot hold, or one too long for a line."""
+def shown(value: Any) -> str:
+    """The value as error messages show it: its repr, shortened."""
+    return _SHORT.repr(value)
+
+
+def _check_text(value, what):
     if not isinstance(value, str):
         raise InputError(f"expected {what} as a string, got {shown(value)}")
     if len(value) > MAX_LINE_BYTES:
@@ -207,24 +142,6 @@ def check_text(value, what):
         value.encode()
     except UnicodeEncodeError:
         raise InputError(f"{what} holds half a surrogate pair: {shown(value)}") from None
-
-
-def parse_score(value):
-    """Turns a number, or the text of one, into a finite float; None stays None."""
-    if value is None:
-        return None
-    try:
-        score = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise InputError(f"expected a finite number as score, got {shown(value)}")
-    return score
-
-
-def shown(value):
-    """A value as an error message shows it: its repr, cut short, on one line."""
-    return _SHORT.repr(value)
 
 
 _SHORT = reprlib.Repr()  # safe for values of any depth

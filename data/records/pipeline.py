@@ -1,22 +1,25 @@
-"""From TFRecord shards to batches: length buckets under a token budget, the same for a same seed.
+"""From TFRecord shards to batches: length buckets under a token budget, repeatable by seed.
 
-B batch, T tokens. A batch holds sentences of about one length: short ones do not pay for long ones.
+B batch, T tokens. A batch holds sentences of similar length, so that little of it is padding.
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from tta.data.records.tfrecord import parse_record
+from tta.data.records.examples import parse_record
+from tta.data.records.features import INPUT_IDS, PADDING_MASK, Features
 
-# Batches are shuffled within the records of this many sentences; the shards themselves are
-# shuffled when they are written, so this only has to mix one epoch's order anew.
+# Sentences in the shuffle buffer. The shards themselves are already shuffled; the buffer only has
+# to change the order from epoch to epoch.
 SHUFFLE_SENTENCES = 16_384
 
 
-def bucket_lengths(max_length):
-    """The padded lengths that batches have: an eighth apart, at least 2, up to max_length.
+def bucket_lengths(max_length: int) -> list[int]:
+    """The padded lengths of batches, increasing up to `max_length`.
 
-    Returns:
-        Increasing ints, the last is max_length.
+    Each is an eighth longer than the one before it, and at least 2.
     """
     lengths, length = [], 8
     while length < max_length:
@@ -25,65 +28,80 @@ def bucket_lengths(max_length):
     return [*lengths, max_length]
 
 
-def train_batches(shards, batch_tokens, max_length, pad_id, seed, epoch):
-    """One epoch of training batches, in an order that (seed, epoch) decides.
+def train_batches(
+    shards: Sequence[str],
+    features: Features,
+    batch_tokens: int,
+    max_length: int,
+    pad_id: int,
+    seed: int,
+    epoch: int,
+) -> Any:
+    """One epoch of training batches, in an order that depends on (seed, epoch).
 
-    TensorFlow's global seed takes part, so set it (`tf.random.set_seed`) to the same each time. A
-    second pass over one and the same `Dataset` has another order: make it anew for each.
+    The order also depends on TensorFlow's global seed: set it (`tf.random.set_seed`) to the same
+    value each time. A second pass over the same `Dataset` has another order, so make a new one for
+    each pass.
 
     Args:
         shards: paths of TFRecord files.
-        batch_tokens: tokens in a batch, padding included.
+        features: the features that the data set declares, `features` in its dataset.json.
+        batch_tokens: the largest number of tokens in a batch, padding included.
         max_length: the longest sentence, boundary tokens included.
-        pad_id: id that fills up.
+        pad_id: the id that pads `input_ids`. Other features per token are padded with 0.
         seed, epoch: non-negative ints.
 
     Returns:
-        `tf.data.Dataset` of {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}, B * T at
-        most batch_tokens.
+        `tf.data.Dataset` of dicts: every feature, [B, T] if it is per token (`input_ids` is int32)
+        or [B] or [B, k] if it is per sentence, and `padding_mask` [B, T] bool, True at tokens.
+        B * T is at most `batch_tokens`, except for a single longer sentence.
     """
     order = np.random.default_rng([seed, epoch])
-    shards = [shards[i] for i in order.permutation(len(shards))]
+    shuffled = [shards[i] for i in order.permutation(len(shards))]
     shuffle_seed = int(order.integers(2**31))
-    sentences = _sentences(shards).shuffle(SHUFFLE_SENTENCES, seed=shuffle_seed)
-    batches = _batch(sentences, batch_tokens, max_length, pad_id)
-    # Buckets fill at their own pace; mixing their batches keeps lengths from coming in runs.
+    sentences = _sentences(shuffled, features).shuffle(SHUFFLE_SENTENCES, seed=shuffle_seed)
+    batches = _batch(sentences, features, batch_tokens, max_length, pad_id)
+    # Buckets fill at different rates. Shuffling their batches avoids runs of one length.
     return batches.shuffle(64, seed=shuffle_seed).prefetch(8)
 
 
-def eval_batches(shards, batch_tokens, max_length, pad_id):
-    """Every sentence once, in no order that matters; arguments and result as `train_batches`."""
-    return _batch(_sentences(shards), batch_tokens, max_length, pad_id).prefetch(8)
+def eval_batches(
+    shards: Sequence[str], features: Features, batch_tokens: int, max_length: int, pad_id: int
+) -> Any:
+    """Every sentence once, in a fixed order; arguments and result as in `train_batches`."""
+    sentences = _sentences(shards, features)
+    return _batch(sentences, features, batch_tokens, max_length, pad_id).prefetch(8)
 
 
-def _sentences(shards):
+def _sentences(shards, features):
     import tensorflow as tf
 
-    # A second reader would make the order depend on their race.
+    # A single reader: with a second one the order would depend on their timing.
     return tf.data.TFRecordDataset(shards).map(
-        parse_record, num_parallel_calls=2, deterministic=True
+        lambda record: parse_record(record, features), num_parallel_calls=2, deterministic=True
     )
 
 
-def _batch(sentences, batch_tokens, max_length, pad_id):
+def _batch(sentences, features, batch_tokens, max_length, pad_id):
     import tensorflow as tf
 
     lengths = bucket_lengths(max_length)
+    padding = dict.fromkeys(features, 0) | {INPUT_IDS: -1}
     batches = sentences.bucket_by_sequence_length(
-        element_length_func=tf.size,
+        element_length_func=lambda sentence: tf.size(sentence[INPUT_IDS]),
         bucket_boundaries=[length + 1 for length in lengths],
-        # The last, empty bucket would hold what is longer than the model takes.
+        # The last bucket is for sentences longer than max_length, and stays empty.
         bucket_batch_sizes=[max(1, batch_tokens // length) for length in [*lengths, max_length]],
-        padded_shapes=[None],
-        padding_values=tf.constant(-1, tf.int32),
+        padded_shapes={name: feature["shape"] for name, feature in features.items()},
+        padding_values={n: tf.constant(padding[n], f["dtype"]) for n, f in features.items()},
     )
 
-    def finish(ids):
-        mask = ids >= 0
-        return {"input_ids": tf.where(mask, ids, pad_id), "padding_mask": mask}
+    def finish(batch):
+        mask = batch[INPUT_IDS] >= 0
+        return batch | {INPUT_IDS: tf.where(mask, batch[INPUT_IDS], pad_id), PADDING_MASK: mask}
 
-    # Nothing here is left to autotuning, and its thread holds up the end of an iterator (of an
-    # epoch, an evaluation, a run that is told to stop) by up to a minute.
+    # No autotuning: there is nothing to tune, and its thread delays the end of an iterator (of an
+    # epoch, an evaluation, an interrupted run) by up to a minute.
     options = tf.data.Options()
     options.autotune.enabled = False
     return batches.map(finish).with_options(options)

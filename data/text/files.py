@@ -9,91 +9,46 @@ import os
 import stat
 import sys
 import zlib
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tta.atomic import whole_file
 from tta.errors import InputError
 
-# A longer line is no sentence, and reading it would need unbounded memory.
-MAX_LINE_BYTES = 1 << 20
-
 STANDARD_STREAM = "-"
 
 _MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
-_PACKERS = {
-    ".gz": partial(gzip.GzipFile, "", "wb", 9, mtime=0),  # the same bytes for the same text
+_PACKERS: dict[str, Callable[..., Any]] = {
+    ".gz": partial(gzip.GzipFile, "", "wb", 9, mtime=0),  # the same text gives the same bytes
     ".xz": partial(lzma.LZMAFile, mode="wb"),
 }
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
 
-def iter_lines(path, opener=open, max_bytes=MAX_LINE_BYTES):
-    """Yields the lines of a UTF-8 text file one at a time, without their line ends.
-
-    A line ends at `\\n` or `\\r\\n` and nowhere else: U+2028 and its like are part of the text.
-
-    Args:
-        path: a file, plain or compressed with gzip or xz (told by its content), or `-` for
-            standard input.
-        opener: called as `open(path, "rb")`, for files that `open` does not reach.
-        max_bytes: the longest line that is read, its end included.
-
-    Raises:
-        InputError: the file is missing, a folder, unreadable, empty, a broken archive, or not
-            UTF-8 or a line longer than `max_bytes` (with the line).
-    """
-    shown = shown_path(path)
-    number = 0
-    try:
-        with open_input(path, opener) as stream:
-            while line := stream.readline(max_bytes + 1):
-                number += 1
-                if len(line) > max_bytes:
-                    raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")  # a byte order mark is no text
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", shown, number) from None
-    if number == 0:
-        raise InputError("the file is empty", shown)
-
-
-def read_lines(path, max_bytes=MAX_LINE_BYTES):
-    """Reads a whole text file as a list of lines; see `iter_lines`."""
-    return list(iter_lines(path, max_bytes=max_bytes))
-
-
-def read_text(path):
-    """Reads a whole text file as one string with `\\n` line ends; see `iter_lines`.
-
-    Raises:
-        InputError: as `iter_lines`; also where the file holds nothing but white space.
-    """
-    text = "\n".join(iter_lines(path))
-    if not text.strip():
-        raise InputError("the file is empty", shown_path(path))
-    return text
-
-
 @contextlib.contextmanager
-def open_input(path, opener=open):
-    """Opens a file for reading bytes; what goes wrong in the `with` block is one line, too.
+def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[Any]:
+    """Yields the contents of a file as a decompressed binary stream.
+
+    Errors in the `with` block become one-line errors, too.
 
     Args:
-        path, opener: as in `iter_lines`.
-
-    Yields:
-        A binary stream, decompressed.
+        path: a file, plain or compressed with gzip or xz (detected from the content), or `-` for
+            standard input.
+        opener: called as `opener(path, "rb")`, for files that `open` does not reach. It returns a
+            buffered stream, one with `peek`.
 
     Raises:
         InputError: the file is missing, a folder, unreadable, or a broken archive.
     """
     shown = shown_path(path)
+    is_standard = str(path) == STANDARD_STREAM
     try:
-        with _decompressed(path, opener) as stream:
+        with (
+            contextlib.nullcontext(sys.stdin.buffer) if is_standard else opener(path, "rb") as raw,
+            _decompressed(raw) as stream,
+        ):
             yield stream
     except _BROKEN_ARCHIVE as error:
         raise InputError(f"broken or truncated archive: {error}", shown) from None
@@ -105,18 +60,20 @@ def open_input(path, opener=open):
         raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
 
 
-def check_rereadable(path):
-    """Fails where a file gives its contents only once.
+def _decompressed(raw):
+    head = raw.peek(6)
+    decompress = next((d for magic, d in _MAGIC.items() if head.startswith(magic)), None)
+    return decompress(raw) if decompress else contextlib.nullcontext(raw)
 
-    Raises:
-        InputError: it is standard input or a pipe.
-    """
+
+def check_rereadable(path: Path | str) -> None:
+    """Raises `InputError` for standard input or a pipe, which cannot be read more than once."""
     if str(path) == STANDARD_STREAM or Path(path).is_fifo():
         raise InputError("it is read more than once: expected a file, not a pipe", shown_path(path))
 
 
-def file_digest(path):
-    """Eight hexadecimal digits that tell a file's contents: the head of their SHA-256."""
+def file_digest(path: Path | str) -> str:
+    """The first eight hexadecimal digits of the SHA-256 of a file's (decompressed) contents."""
     digest = hashlib.sha256()
     with open_input(path) as stream:
         while block := stream.read(1 << 20):
@@ -125,24 +82,21 @@ def file_digest(path):
 
 
 @contextlib.contextmanager
-def open_output(path, overwrite=False, binary=False):
-    """Opens a UTF-8 text file for writing that appears under its name only when complete.
+def open_output(path: Path | str, overwrite: bool = False, binary: bool = False) -> Iterator[Any]:
+    """Opens a UTF-8 text file for writing. It appears under its name only when it is complete.
 
-    When the `with` block raises, the target stays as it was; see `tta.atomic.whole_file`.
+    If the `with` block raises, the target is left unchanged; see `tta.atomic.whole_file`.
 
     Args:
-        path: the file; compressed where it ends in `.gz` or `.xz`. `-` is standard output. A
-            device or pipe (`/dev/null`) is written directly.
-        overwrite: whether the target may exist.
-        binary: whether bytes are written, as they are, in place of text; a picture.
-
-    Yields:
-        A text stream, or a binary one.
+        path: the file. Names that end in `.gz` or `.xz` are compressed. `-` is standard output.
+            A device or pipe (`/dev/null`) is written directly.
+        overwrite: whether an existing file may be replaced.
+        binary: whether to open a binary stream, without compression, instead of a text stream.
 
     Raises:
-        InputError: the target exists, is a folder, or its folder is missing or not writable; or
+        InputError: the target exists or is a folder, its folder is missing or not writable, or
             another process is writing it.
-        OSError: writing failed, with the path: the disk is full.
+        OSError: writing failed, for example because the disk is full. The error names the path.
     """
     if str(path) == STANDARD_STREAM:
         yield sys.stdout.buffer if binary else sys.stdout
@@ -153,13 +107,12 @@ def open_output(path, overwrite=False, binary=False):
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
     if mode and not stat.S_ISREG(mode):
-        encoding = None if binary else "utf-8"
-        with open(path, "wb" if binary else "w", encoding=encoding) as stream:
+        with open(path, "wb") if binary else open(path, "w", encoding="utf-8") as stream:
             yield stream
         return
     if mode and not overwrite:
         raise InputError("exists; pass --overwrite to replace it", path)
-    target = Path(os.path.realpath(path))  # so that a link stays a link
+    target = Path(os.path.realpath(path))  # a link stays a link
     if not target.parent.is_dir():
         raise InputError(f"no such folder: {target.parent}", path)
 
@@ -175,37 +128,24 @@ def open_output(path, overwrite=False, binary=False):
 
 
 @contextlib.contextmanager
-def withdrawn(path):
-    """Removes a file when the `with` block ends well, before files opened around it appear.
+def withdrawn(path: Path | str) -> Iterator[None]:
+    """Removes an old file after the `with` block, before the files opened around it appear.
 
-    Of two files that belong together, the one that the other is told by is withdrawn until both
-    are new: where the process is killed in between, it is missing, and not another's.
+    Use it when two files belong together, on the file from which the other file's name is read. If
+    the process is killed between the two renames, the first file is missing instead of outdated.
+    Nothing is removed if the block raises.
     """
     yield
-    if _file_mode(path) and stat.S_ISREG(_file_mode(path)):
+    if stat.S_ISREG(_file_mode(path)):
         os.unlink(os.path.realpath(path))
 
 
-@contextlib.contextmanager
-def _decompressed(path, opener):
-    standard = str(path) == STANDARD_STREAM
-    with contextlib.nullcontext(sys.stdin.buffer) if standard else opener(path, "rb") as raw:
-        head = raw.peek(6)
-        decompress = next((d for magic, d in _MAGIC.items() if head.startswith(magic)), None)
-        if decompress is None:
-            yield raw
-        else:
-            with decompress(raw) as stream:
-                yield stream
-
-
-def shown_path(path):
-    """A path as an error message names it."""
+def shown_path(path: Path | str) -> Path | str:
+    """The path as error messages show it: `<stdin>` for standard input."""
     return "<stdin>" if str(path) == STANDARD_STREAM else path
 
 
 def _file_mode(path):
-    try:
+    with contextlib.suppress(OSError):
         return os.stat(path).st_mode
-    except OSError:
-        return 0
+    return 0

@@ -1,112 +1,145 @@
-"""Raw text in: files by glob, compressed or not, streamed line by line with bounded memory."""
+"""Lines of text: one decoder for all text files, several files as one stream, uniform samples."""
 
 import glob
-import gzip
-import lzma
 import os
 import random
-import re
 import stat
-import sys
-import unicodedata
-import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
-from tta.data.text.files import MAX_LINE_BYTES, STANDARD_STREAM
+from tta.data.text.files import STANDARD_STREAM, open_input, shown_path
 from tta.errors import InputError
 
-_MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
-_BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
+# Longer lines are refused: reading one would take unbounded memory.
+MAX_LINE_BYTES = 1 << 20
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def expand_globs(patterns):
-    """Lists the files that patterns name, each once, sorted within a pattern.
+def iter_lines(
+    path: Path | str,
+    opener: Callable[..., Any] = open,
+    max_bytes: int = MAX_LINE_BYTES,
+    strip: bool = False,
+    may_be_empty: bool = False,
+) -> Iterator[str]:
+    """Yields the lines of a UTF-8 text file one at a time, without their line ends.
+
+    Only `\\n` and `\\r\\n` end a line: U+2028 and similar characters are part of the text. A byte
+    order mark is removed.
 
     Args:
-        patterns: an iterable of paths, globs (`**` crosses folders) and `-` for standard input.
+        path, opener: as in `tta.data.text.files.open_input`.
+        max_bytes: the longest line allowed, its line end included.
+        strip: whether to remove white space around lines and to skip blank lines.
+        may_be_empty: whether a file of zero bytes is allowed.
 
-    Returns:
-        A list of paths (str).
+    Raises:
+        InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, or has a
+            line longer than `max_bytes`. The last two name the line.
+    """
+    shown = shown_path(path)
+    number = 0
+    try:
+        with open_input(path, opener) as stream:
+            while raw := stream.readline(max_bytes + 1):
+                number += 1
+                if len(raw) > max_bytes:
+                    raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
+                if number == 1:
+                    raw = raw.removeprefix(_BYTE_ORDER_MARK)
+                line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+                if strip:
+                    line = line.strip()
+                if line or not strip:
+                    yield line
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", shown, number) from None
+    if number == 0 and not may_be_empty:
+        raise InputError("the file is empty", shown)
+
+
+def matching_files(pattern: str) -> list[str]:
+    """The local files that match a path, a glob (`**` crosses folders) or `-`."""
+    if pattern == STANDARD_STREAM or os.path.isfile(pattern):
+        return [pattern]  # The name of a file may contain glob characters.
+    return list(filter(os.path.isfile, glob.glob(pattern, recursive=True)))
+
+
+def expand_globs(
+    patterns: Iterable[str], match: Callable[[str], list[str]] = matching_files
+) -> list[str]:
+    """Lists the files that match patterns, each file once, sorted within a pattern.
+
+    A pattern is a path, a glob or `-` for standard input; `match` finds the files of one pattern.
 
     Raises:
         InputError: a pattern matches no file, or there is no pattern.
     """
-    paths = {}  # A dict keeps the order of the patterns and drops repeats.
+    paths: dict[str, None] = {}  # A dict keeps the order of the patterns and drops repeats.
     for pattern in filter(None, map(str.strip, patterns)):
-        if pattern == STANDARD_STREAM or os.path.isfile(pattern):
-            found = [pattern]  # A file's own name may hold glob characters.
-        else:
-            found = sorted(filter(os.path.isfile, glob.glob(pattern, recursive=True)))
+        found = match(pattern)
         if not found:
             raise InputError("no file matches", pattern)
-        paths.update(dict.fromkeys(found))
+        paths.update(dict.fromkeys(sorted(found)))
     if not paths:
         raise InputError("no input file was given")
     return list(paths)
 
 
 class TextReader:
-    """Iterates over the lines (str) of text files in order, blank ones left out, one in memory.
+    """Iterates over the lines (str) of several text files, with one line in memory at a time.
 
-    Files compressed with xz or gzip are told by their content. White space around a line and a
-    byte order mark are taken off.
+    White space around lines is removed and blank lines are skipped, unless the reader is
+    `verbatim`. See `iter_lines` for compression, line ends and errors. A file may be empty. The
+    path `-` is standard input.
 
     Attributes:
-        total_bytes: size of all files as stored (compressed), or None if one is standard input or
-            a pipe.
-        bytes_read: how many of them were read so far; means nothing without `total_bytes`.
-
-    Args:
-        paths: a list of paths (str), `-` for standard input.
-        verbatim: whether lines come as they are, blank ones and white space too; their ends,
-            `\\n` or `\\r\\n`, and the byte order mark are taken off still.
+        total_bytes: the size of all files as stored (compressed), or None if one of them is
+            standard input or a pipe.
+        bytes_read: how many of these bytes were read so far; 0 if `total_bytes` is None.
 
     Raises:
-        InputError: while iterating; a line is not UTF-8 or longer than 1 MiB (names file and
-            line), or a compressed file is damaged or truncated.
-        OSError: a file cannot be opened.
+        InputError: while iterating; see `iter_lines`.
+        OSError: a file does not exist.
     """
 
-    def __init__(self, paths, verbatim=False):
+    def __init__(self, paths: Iterable[str], verbatim: bool = False):
         self._paths = list(paths)
         self._verbatim = verbatim
-        sizes = [_stored_size(path) for path in self._paths]
-        self.total_bytes = None if None in sizes else sum(sizes)
+        self._sizes = [_stored_size(path) for path in self._paths]
+        self.total_bytes = None if None in self._sizes else sum(filter(None, self._sizes))
         self._finished_bytes = 0
-        self._stored = None
+        self._stored: Any = None
 
     @property
-    def bytes_read(self):
-        if self.total_bytes is None:  # a pipe cannot tell
+    def bytes_read(self) -> int:
+        if self.total_bytes is None:  # The position in a pipe is unknown.
             return 0
         return self._finished_bytes + (self._stored.tell() if self._stored else 0)
 
-    def __iter__(self):
-        for path in self._paths:
-            if path == STANDARD_STREAM:
-                yield from decoded_lines(sys.stdin.buffer, "<stdin>", self._verbatim)
-                continue
-            with open(path, "rb") as self._stored:
-                yield from decoded_lines(self._stored, path, self._verbatim)
-                self._finished_bytes = self.bytes_read
-                self._stored = None
+    def __iter__(self) -> Iterator[str]:
+        for path, size in zip(self._paths, self._sizes, strict=True):
+            yield from iter_lines(path, self._open, strip=not self._verbatim, may_be_empty=True)
+            self._finished_bytes += size or 0
+            self._stored = None
+
+    def _open(self, path, mode):
+        self._stored = open(path, mode)  # noqa: SIM115 - iter_lines closes it
+        return self._stored
 
 
-def read_lines(paths):
-    """Iterates over the lines (str) of text files, blank ones left out; see `TextReader`."""
-    return iter(TextReader(paths))
+def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:
+    """Draws `size` lines of a `TextReader` uniformly, or returns all if it has fewer.
 
-
-def sample_lines(reader, size, seed):
-    """Draws `size` lines uniformly from a `TextReader` (all, if it has fewer), by seed.
-
-    Returns:
-        A list of str. Memory is bounded by `size` lines (reservoir sampling, Vitter's algorithm R).
+    At most `size` lines are in memory (reservoir sampling, Vitter's algorithm R).
     """
     rng = random.Random(seed)
-    sample = []
+    sample: list[str] = []
     with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="reading") as bar:
         for index, line in enumerate(reader):
             if index < size:
@@ -119,71 +152,9 @@ def sample_lines(reader, size, seed):
     return sample
 
 
-def spoken_form(line):
-    """Turns a written sentence into what a speech recogniser would print for it.
-
-    The result has lower-case letters a to z, apostrophes inside words, and single spaces. Curly
-    apostrophes become straight ones; accents are stripped, as English recognisers print none;
-    "&" becomes "and"; hyphens, dashes and all other punctuation become spaces ("U.S." is "u s").
-
-    Args:
-        line: a sentence, str.
-
-    Returns:
-        The spoken form, str, or None where letters do not tell it: the line has digits or signs
-        that are read aloud as words ("5", "%", "$"), other letters than a to z, or no letter.
-    """
-    text = line.lower()
-    if not text.isascii():
-        text = unicodedata.normalize("NFD", text.translate(_STRAIGHT_APOSTROPHES))
-        text = _ACCENTS.sub("", text)
-    if _NO_SPOKEN_FORM.search(text):
-        return None
-    return " ".join(_SPOKEN_WORD.findall(text.replace("&", " and "))) or None
-
-
-_STRAIGHT_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_NO_SPOKEN_FORM = re.compile("[^\\W_a-z]|[$£€¥¢%‰+=\\xd7÷±°@#]")
-_SPOKEN_WORD = re.compile("[a-z]+(?:'[a-z]+)*")
-
-
 def _stored_size(path):
-    """Bytes in a file; None of a pipe, which does not know. OSError where there is no such file."""
+    """The size of a file in bytes, None for standard input or a pipe."""
     if path == STANDARD_STREAM:
         return None
     status = os.stat(path)
     return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-def decoded_lines(stored, name, verbatim=False):
-    """Yields the lines of an open binary file as str.
-
-    Args:
-        stored: a buffered binary stream (one with `peek`), plain or compressed with gzip or xz.
-        name: what errors call it.
-        verbatim: whether lines come as they are; else stripped, and blank ones left out.
-
-    Raises:
-        InputError: as `TextReader`.
-    """
-    opener = next((o for magic, o in _MAGIC.items() if stored.peek(6).startswith(magic)), None)
-    lines = opener(stored) if opener else stored
-    number = 0
-    try:
-        while raw := lines.readline(MAX_LINE_BYTES + 1):
-            number += 1
-            if len(raw) > MAX_LINE_BYTES:
-                raise InputError(f"a line is longer than {MAX_LINE_BYTES:,} bytes", name, number)
-            if number == 1:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
-            line = raw.decode("utf-8")
-            if verbatim:
-                yield line.removesuffix("\n").removesuffix("\r")
-            elif line := line.strip():
-                yield line
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", name, number) from None
-    except _BROKEN_ARCHIVE as error:
-        raise InputError(f"broken or truncated archive: {error}", name) from None

@@ -1,10 +1,12 @@
-"""Files of word vectors: GloVe's and word2vec's text, word2vec's binary.
+"""Files of word vectors: the text format of GloVe and word2vec, the binary format of word2vec.
 
-the 0.418 0.24968 -0.41242 ...     a line a word; word2vec puts "words size" on a line before
+the 0.418 0.24968 -0.41242 ...     one word per line; word2vec has "words size" on a first line
 the \\x12\\x83... cat \\x9a\\x99...    or, after that line, each word, a blank, float32 numbers
 """
 
 import codecs
+from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
@@ -12,22 +14,20 @@ from tqdm import tqdm
 from tta.data.text.files import check_rereadable, open_input
 from tta.errors import InputError
 
-MAX_SIZE = 100_000  # numbers in a vector; a header with more is none
+MAX_SIZE = 100_000  # numbers in a vector
 MAX_WORD_BYTES = 10_000
 _BLOCK_BYTES = 1 << 20
-_MAX_LINE_BYTES = 4 << 20  # the longest word and vector, a number of 40 bytes
+_MAX_LINE_BYTES = 4 << 20  # the longest word and vector, with 40 bytes per number
 _MAX_DIGITS = 18
 
 
 class WordVectorFile:
-    """Reads the vectors of some words from a file that may be larger than memory.
+    """Reads the vectors of selected words from a file that may be larger than memory.
 
-    What the file is, is told by its content. Its layout is checked wherever it is read; numbers
-    are checked of the words that are asked for. Words are compared as UTF-8 bytes, so a damaged
-    one that nobody asks for does no harm. In GloVe's text a word may hold blanks.
-
-    Args:
-        path: plain or compressed with gzip or xz.
+    The file is plain or compressed with gzip or xz; its format is detected from the content. The
+    layout is checked everywhere; the numbers are checked for the requested words only. Words are
+    compared as UTF-8 bytes, so a damaged word matters only if it is requested. A word of GloVe's
+    text format may contain blanks.
 
     Attributes:
         size: numbers in a vector.
@@ -37,9 +37,9 @@ class WordVectorFile:
             a word vector.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: Path | str):
         self.path = path
-        self._count = None  # words, where a header says it
+        self._count: int | None = None  # the number of words, if there is a header
         self._is_binary = False
         check_rereadable(path)
         with open_input(path) as stream:
@@ -49,9 +49,8 @@ class WordVectorFile:
             word, *numbers = first.rstrip(b" \r\n").split(b" ")
             if len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
                 if max(len(word), len(numbers[0])) > _MAX_DIGITS:
-                    raise self._error(
-                        f"expected numbers of words and sizes, got {_shown(first)}", 1
-                    )
+                    rule = f"expected numbers of words and sizes, got {_shown(first)}"
+                    raise self._error(rule, 1)
                 self._count, self.size = int(word), int(numbers[0])
                 if not 1 <= self.size <= MAX_SIZE:
                     raise self._error(f"a vector has 1 to {MAX_SIZE:,} numbers, not {self.size}", 1)
@@ -60,46 +59,36 @@ class WordVectorFile:
                 self.size = len(numbers)
                 if not numbers:
                     raise self._error("expected a word and its numbers, between blanks", 1)
-                self._parse_text(word, b" ".join(numbers), 1)
+                self._parse(word, b" ".join(numbers), 1)
 
-    def read(self, words, progress=False):
-        """Finds the vectors of words.
+    def read(self, words: Collection[str], progress: bool = False) -> dict[str, np.ndarray]:
+        """Finds the vectors of words: {word: [size] float32} for the words in the file.
 
-        Args:
-            words: collection of str.
-            progress: whether to show a progress bar on standard error.
-
-        Returns:
-            {word: [size] float32} of those that the file has; where it has one twice, the first.
+        If a word occurs twice, the first vector is returned. `progress` shows a progress bar on
+        standard error.
 
         Raises:
-            InputError: the file is malformed, with line or word, or a vector asked for is not
+            InputError: the file is malformed, with line or word, or a requested vector is not
                 finite.
         """
         wanted = {word.encode("utf-8", "surrogatepass"): word for word in words}
         found = {}
-        entries = self._iter_binary if self._is_binary else self._iter_text
-        parse = self._parse_binary if self._is_binary else self._parse_text
-        with (
-            open_input(self.path) as stream,
-            tqdm(
-                entries(stream), "reading", self._count, unit=" words", disable=not progress
-            ) as bar,
-        ):
-            for number, word, data in bar:
-                if word in wanted and wanted[word] not in found:
-                    found[wanted[word]] = parse(word, data, number)
+        with open_input(self.path) as stream:
+            entries = self._iter_binary(stream) if self._is_binary else self._iter_text(stream)
+            with tqdm(entries, "reading", self._count, unit=" words", disable=not progress) as bar:
+                for line, word, data in bar:
+                    if word in wanted and wanted[word] not in found:
+                        found[wanted[word]] = self._parse(word, data, line)
         return found
 
     def _iter_text(self, stream):
         """Yields (line, word, the bytes of its numbers)."""
-        start = 1
+        line = 0
         if self._count is not None:
             stream.readline()
-            start = 2
-        line = start - 1
-        lines = iter(lambda: self._read_line(stream, line + 1), b"")
-        for line, content in enumerate(lines, start):
+            line = 1
+        while content := self._read_line(stream, line + 1):
+            line += 1
             content = content.rstrip(b" \r\n")  # word2vec ends lines with a blank
             blanks = content.count(b" ")
             if blanks == self.size:
@@ -117,22 +106,21 @@ class WordVectorFile:
         return line
 
     def _split_odd(self, content, blanks, line):
-        """Word and numbers of a line with blanks in its word; else it has too few or too many."""
+        """Splits a line whose word contains blanks; any other number of blanks is an error."""
         if blanks > self.size:
             word = content.rsplit(b" ", self.size)[0]
             if not _is_number(word.rpartition(b" ")[2]):
                 return word, content[len(word) + 1 :]
         first = _shown(content.partition(b" ")[0])
-        raise self._error(
-            f"expected a word and {self.size} numbers, got {blanks} after {first}", line
-        )
+        rule = f"expected a word and {self.size} numbers, got {blanks} after {first}"
+        raise self._error(rule, line)
 
     def _iter_binary(self, stream):
-        """Yields (number of the word, word, the bytes of its numbers)."""
+        """Yields (None, word, the bytes of its numbers)."""
         stream.readline()
         length = 4 * self.size
         buffer, position = b"", 0
-        for number in range(1, self._count + 1):
+        for number in range(1, (self._count or 0) + 1):
             while True:
                 blank = buffer.find(b" ", position)
                 if blank >= 0 and blank + 1 + length <= len(buffer):
@@ -141,35 +129,29 @@ class WordVectorFile:
                     raise self._error(f"word {number:,} is over {MAX_WORD_BYTES:,} bytes long")
                 more = stream.read(_BLOCK_BYTES + length)
                 if not more:
-                    raise self._error(
-                        f"truncated: the header says {self._count:,} words, it ends in word "
-                        f"{number:,}"
-                    )
+                    rule = f"truncated: the header says {self._count:,} words, the file ends in"
+                    raise self._error(f"{rule} word {number:,}")
                 buffer, position = buffer[position:] + more, 0
-            # Some writers end a vector with a line feed, which then stands before the next word.
+            # Some writers end a vector with a line feed. It precedes the next word.
             word = buffer[position:blank].lstrip(b"\n")
             position = blank + 1 + length
-            yield number, word, buffer[blank + 1 : position]
+            yield None, word, buffer[blank + 1 : position]
         if (buffer[position:] + stream.read(_BLOCK_BYTES)).strip():
             raise self._error(f"the header says {self._count:,} words, more follow")
 
-    def _parse_text(self, word, data, line):
-        try:
-            numbers = [float(number) for number in data.split(b" ")]
-        except ValueError:
-            raise self._error(
-                f"expected {self.size} numbers after {_shown(word)}, got "
-                f"{_shown(next(n for n in data.split(b' ') if not _is_number(n)))}",
-                line,
-            ) from None
-        with np.errstate(over="ignore"):
-            return self._check_finite(np.array(numbers).astype(np.float32), word, line)
-
-    def _parse_binary(self, word, data, number):
-        del number
-        return self._check_finite(np.frombuffer(data, "<f4").astype(np.float32), word, None)
-
-    def _check_finite(self, vector, word, line):
+    def _parse(self, word, data, line):
+        if self._is_binary:
+            vector = np.frombuffer(data, "<f4").astype(np.float32)
+        else:
+            numbers = data.split(b" ")
+            try:
+                vector = np.array([float(number) for number in numbers])
+            except ValueError:
+                bad = next(number for number in numbers if not _is_number(number))
+                rule = f"expected {self.size} numbers after {_shown(word)}, got {_shown(bad)}"
+                raise self._error(rule, line) from None
+            with np.errstate(over="ignore"):
+                vector = vector.astype(np.float32)
         if not np.isfinite(vector).all():
             raise self._error(f"the vector of {_shown(word)} is not finite", line)
         return vector
@@ -179,10 +161,10 @@ class WordVectorFile:
 
 
 def _is_binary(head, size):
-    """Whether what follows a header is binary: float32 numbers have bytes that no text has."""
+    """Whether binary data follows a header: some bytes of float32 numbers never occur in text."""
     numbers = head.partition(b" ")[2][: 4 * size]
     try:
-        # Incremental, for a letter may be cut at the end.
+        # Incremental, because the last character may be cut.
         text = codecs.getincrementaldecoder("utf-8")().decode(numbers)
     except UnicodeDecodeError:
         return True

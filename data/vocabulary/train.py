@@ -1,73 +1,68 @@
 """Trains a WordPiece vocabulary on a uniform sample of the lines of raw text."""
 
+import itertools
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 
 from tokenizers import BertWordPieceTokenizer
 
-from tta.data.text.lines import TextReader, sample_lines
+from tta.data.text.files import open_output
+from tta.data.text.lines import TextReader, expand_globs, sample_lines
+from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
 
-def create_vocab(
-    paths,
-    vocab_size=30000,
-    lower_case=True,
-    min_frequency=2,
-    limit_alphabet=1000,
-    max_sentences=1_000_000,
-    seed=0,
-):
-    """Trains a vocabulary; the same text, options and seed give the same one.
+def create_vocab(config: VocabularyConfig) -> Vocabulary:
+    """Trains a vocabulary, with T-TA's special tokens first, and writes it to `config.vocab_file`.
 
-    Args:
-        paths: a list of text files, one sentence a line, as `TextReader` takes them.
-        vocab_size: number of pieces, special tokens included.
-        lower_case: whether to lower-case the text and strip its accents.
-        min_frequency: a pair of pieces seen less often is not merged.
-        limit_alphabet: number of distinct characters kept, the most frequent.
-        max_sentences: train on at most this many lines, drawn uniformly.
-        seed: int, the seed of that draw.
-
-    Returns:
-        A `Vocabulary` with T-TA's special tokens first. It is smaller than `vocab_size` if the
-        text has too few pieces that are frequent enough.
+    The same text, settings and seed give the same vocabulary. It is smaller than
+    `config.vocab_size` if too few pieces of the text are frequent enough.
 
     Raises:
-        InputError: the text cannot be read, or has no line.
+        InputError: the text cannot be read or has no line, `vocab_size` is too small for the
+            characters, or the file cannot be written.
     """
-    lines = sample_lines(TextReader(paths), max_sentences, seed)
+    paths = expand_globs(config.input_file)
+    # Opened first, so that an unwritable file is reported before the work, not after it.
+    with open_output(config.vocab_file, config.overwrite) as file:
+        vocabulary = _train(paths, config)
+        file.write(vocabulary.text)
+    return vocabulary
+
+
+def _train(paths, config):
+    lines = sample_lines(TextReader(paths), config.max_sentences, config.seed)
     if not lines:
         raise InputError("no line of text in the input", ", ".join(paths))
-    trainer = BertWordPieceTokenizer(lowercase=lower_case, strip_accents=lower_case)
-    letters = alphabet(map(trainer.normalizer.normalize_str, lines), limit_alphabet)
+    trainer = BertWordPieceTokenizer(lowercase=config.lower_case, strip_accents=config.lower_case)
+    normalize = trainer.normalizer.normalize_str
+    letters = alphabet(map(normalize, lines), config.limit_alphabet)
     inner = [f"##{c}" for c in letters if not _is_punctuation(c)]
-    if len(TTA_SPECIALS) + len(letters) + len(inner) > vocab_size:
+    if len(TTA_SPECIALS) + len(letters) + len(inner) > config.vocab_size:
         raise InputError(
-            f"vocab_size {vocab_size} is too small for {len(letters)} characters alone and "
-            f"{len(inner)} inside words; a smaller limit_alphabet leaves out rare ones"
+            f"vocab_size {config.vocab_size} is too small for {len(letters)} characters and "
+            f"{len(inner)} of them inside words; a smaller limit_alphabet leaves out rare ones"
         )
-    # Left to itself the trainer numbers characters in the order of a hash table, which changes
-    # from run to run. Given as special tokens they keep the order they have here.
+    # The trainer would number characters in the order of a hash table, which changes from run to
+    # run. Special tokens keep their order, so the characters are passed as such.
     trainer.train_from_iterator(
         lines,
-        vocab_size=vocab_size,
-        min_frequency=min_frequency,
+        vocab_size=config.vocab_size,
+        min_frequency=config.min_frequency,
         limit_alphabet=len(letters),
         initial_alphabet=letters,
         special_tokens=[*TTA_SPECIALS, *letters, *inner],
         show_progress=False,
     )
     ids = trainer.get_vocab()
-    return Vocabulary(sorted(ids, key=ids.get))
+    return Vocabulary(tuple(sorted(ids, key=ids.__getitem__)))
 
 
-def alphabet(lines, size):
-    """The `size` most frequent characters (list of str, sorted) of lines, white space left out."""
-    counts = Counter()
-    for line in lines:
-        counts.update(line)
+def alphabet(lines: Iterable[str], size: int) -> list[str]:
+    """The `size` most frequent characters of lines, sorted, without white space."""
+    counts = Counter(itertools.chain.from_iterable(lines))
     letters = [c for c in counts if not c.isspace()]
     return sorted(sorted(letters, key=lambda c: (-counts[c], c))[:size])
 

@@ -1,15 +1,19 @@
-"""The vocabulary: word pieces, one a line, whose line number (from 0) is their id."""
+"""The vocabulary: word pieces, one per line, whose line number (from 0) is their id."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tta.data.text.files import iter_lines, open_output
+from tta.data.text.files import open_output
+from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 
-# What this project writes: the specials first, in the order of the original T-TA code.
+# The special tokens of the vocabularies we train, in the order of the original T-TA code.
 TTA_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]")
 
 # The names of (padding, unknown, begin, end, mask) in each family of vocabularies.
@@ -21,10 +25,10 @@ _FAMILIES = {
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Word pieces and their ids; specials are found by name, wherever they stand.
+    """Word pieces and their ids. Special tokens are found by name, at any position.
 
     Args:
-        tokens: the pieces (str) in the order of their ids; "##" starts a piece inside a word.
+        tokens: the pieces (str) in the order of their ids. "##" starts a piece inside a word.
         path: the file they came from, for error messages.
 
     Attributes:
@@ -32,102 +36,92 @@ class Vocabulary:
             [SOS] [EOS] [MASK]` of T-TA, or `[PAD] [UNK] [CLS] [SEP] [MASK]` of BERT.
 
     Raises:
-        InputError: no token; an empty or repeated one, or one with a space (names its line); or a
-            missing special.
+        InputError: there is no token, a token is empty, repeated or has a space (names the line),
+            or a special token is missing.
     """
 
-    tokens: tuple
+    tokens: tuple[str, ...]
     path: str | None = field(default=None, compare=False)
 
     def __post_init__(self):
         object.__setattr__(self, "tokens", tuple(self.tokens))
         if not self.tokens:
-            raise InputError(
-                "a vocabulary needs at least its special tokens; it is empty", self.path
-            )
+            raise InputError("a vocabulary needs its special tokens; this one is empty", self.path)
         first_line = {}
         for line, token in enumerate(self.tokens, start=1):
+            rule = None
             if not token:
-                raise InputError("an empty line is no token", self.path, line)
-            if any(c in token for c in " \t\r\n"):
-                raise InputError(f"a token has no white space, got {token!r}", self.path, line)
-            if token in first_line:
-                raise InputError(
-                    f"token {token!r} is already on line {first_line[token]}", self.path, line
-                )
+                rule = "expected a token, got an empty line"
+            elif any(c in token for c in " \t\r\n"):
+                rule = f"expected a token without white space, got {token!r}"
+            elif token in first_line:
+                rule = f"duplicate token {token!r}, first on line {first_line[token]}"
+            if rule:
+                raise InputError(rule, self.path, line)
             first_line[token] = line
-        _ = self._special_ids  # A missing special is an error now, not at first use.
+        _ = self._special_ids  # A missing special token is an error now, not at first use.
 
     @classmethod
-    def from_file(cls, path):
-        """Reads a vocabulary file, UTF-8, one token a line.
+    def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "Vocabulary":
+        """Reads a file in UTF-8, one token per line; see `tta.data.text.files.open_input`.
 
         Raises:
-            InputError: the file is missing, no UTF-8 text, or no valid vocabulary.
+            InputError: the file is missing, not UTF-8, or not a valid vocabulary.
         """
-        return cls(iter_lines(path), path=str(path))
+        return cls(tuple(iter_lines(path, opener)), path=str(path))
 
-    def save(self, path, overwrite=False):
-        """Writes the vocabulary as `from_file` reads it.
-
-        Raises:
-            InputError: the file exists and `overwrite` is false, or it cannot be written.
-        """
+    def save(self, path: Path | str, overwrite: bool = False) -> None:
+        """Writes the file that `from_file` reads, with `tta.data.text.files.open_output`."""
         with open_output(path, overwrite) as file:
-            self.write(file)
+            file.write(self.text)
 
-    def write(self, file):
-        """Writes the vocabulary to an open text file."""
-        file.writelines(f"{token}\n" for token in self.tokens)
+    @property
+    def text(self) -> str:
+        """The contents of the file that `save` writes."""
+        return "".join(f"{token}\n" for token in self.tokens)
 
-    def __len__(self):
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 (hexadecimal) of the file that `save` writes."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def __len__(self) -> int:
         return len(self.tokens)
 
-    def __contains__(self, token):
+    def __contains__(self, token: object) -> bool:
         return token in self.ids
 
     @cached_property
-    def ids(self):
-        """dict: token -> id."""
+    def ids(self) -> dict[str, int]:
+        """{token: id}."""
         return {token: number for number, token in enumerate(self.tokens)}
-
-    @cached_property
-    def sha256(self):
-        """Fingerprint (hexadecimal) of the tokens: sha256sum of the file that `save` writes."""
-        return hashlib.sha256("".join(f"{t}\n" for t in self.tokens).encode()).hexdigest()
 
     @cached_property
     def _special_ids(self):
         """The ids of (padding, unknown, begin, end, mask)."""
-        missing = {
-            family: [name for name in names if name not in self.ids]
-            for family, names in _FAMILIES.items()
-        }
+        needs = []
         for family, names in _FAMILIES.items():
-            if not missing[family]:
+            missing = [name for name in names if name not in self.ids]
+            if not missing:
                 return tuple(self.ids[name] for name in names)
-        lacks = "; ".join(f"as {family}'s it lacks {' '.join(m)}" for family, m in missing.items())
-        raise InputError(f"special tokens are missing: {lacks}", self.path)
+            needs.append(f"a {family} vocabulary needs {' '.join(missing)}")
+        raise InputError(f"special tokens are missing: {', '.join(needs)}", self.path)
 
-    def origins(self, other):
-        """What each piece is made of in another vocabulary.
+    def origins(self, other: "Vocabulary") -> list[tuple[int, ...]]:
+        """Finds the ids in another vocabulary that make up each piece of this one.
 
-        Args:
-            other: `Vocabulary`.
-
-        Returns:
-            list of tuples of the other's ids, one tuple a piece: the special token of the same
-            part, the piece itself where the other has it, or the longest pieces from its left that
-            make it up; else the unknown token.
+        These are, for each piece: the special token with the same role; the same piece if `other`
+        has it; else the longest pieces, taken from the left, that make it up; else the unknown
+        token.
         """
-        parts = dict(zip(self._special_ids, other._special_ids, strict=True))
+        roles = dict(zip(self._special_ids, other._special_ids, strict=True))
         return [
-            (parts[number],) if number in parts else other._longest_pieces(token)
+            (roles[number],) if number in roles else other._longest_pieces(token)
             for number, token in enumerate(self.tokens)
         ]
 
     def _longest_pieces(self, piece):
-        """Ids of the pieces that WordPiece makes of one, which may start inside a word."""
+        """Splits a piece, which may start inside a word, as WordPiece does; a tuple of ids."""
         ids = []
         while piece not in self.ids:
             lengths = range(len(piece), 0, -1)
@@ -139,8 +133,8 @@ class Vocabulary:
         return (*ids, self.ids[piece])
 
     @cached_property
-    def continues_word(self):
-        """[len] bool array: whether a piece goes on with the word of the one before it."""
+    def continues_word(self) -> np.ndarray:
+        """[len] bool: whether a piece continues the word of the piece before it."""
         return np.array([token.startswith("##") for token in self.tokens])
 
     pad_id = property(lambda self: self._special_ids[0])
@@ -148,8 +142,3 @@ class Vocabulary:
     bos_id = property(lambda self: self._special_ids[2])
     eos_id = property(lambda self: self._special_ids[3])
     mask_id = property(lambda self: self._special_ids[4])
-
-    @property
-    def special_ids(self):
-        """frozenset of the ids of the special tokens."""
-        return frozenset(self._special_ids)

@@ -1,4 +1,4 @@
-"""Text to shards on Apache Beam: what tta-create-tfrecords writes, whole or not at all."""
+"""Text to shards on Apache Beam: the same data set as tta-create-tfrecords, all or nothing."""
 
 import collections
 import gzip
@@ -8,10 +8,11 @@ import sys
 import pytest
 
 from tests.beam_runners import IN_PROCESS, JOB_SERVER, ROOT, TWO_PROCESSES, workers_find_tta
-from tta.data.corpus import beam_prepare, prepare
+from tta.data.corpus import beam_prepare, chunks, prepare
 from tta.data.corpus.beam_common import find_files, publish, run_pipeline
-from tta.data.corpus.prepare import Options
-from tta.data.records import tfrecord
+from tta.data.corpus.config import CorpusConfig, LocalCorpusConfig
+from tta.data.corpus.output import work_folder
+from tta.data.records import dataset, examples
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
@@ -32,20 +33,29 @@ def text(tmp_path):
     return [str(tmp_path / name) for name in ("a.txt", "b.gz", "c.txt")]
 
 
-def on_beam(paths, output, arguments=IN_PROCESS, overwrite=False, **options):
-    options = Options(**{"num_shards": 3, "max_seq_length": 8, "heldout_fraction": 0.2, **options})
-    info = beam_prepare.create_tfrecords(
-        paths, VOCABULARY, str(output), options, arguments, overwrite=overwrite
-    )
-    assert info == tfrecord.load_dataset_info(output), "what run_pretraining.py takes"
+def config(kind, paths, folder, **settings):
+    folder.parent.mkdir(exist_ok=True)
+    vocab_file = folder.parent / "vocab.txt"
+    VOCABULARY.save(vocab_file, overwrite=True)
+    settings = {"num_shards": 3, "max_seq_length": 8, "heldout_fraction": 0.2, **settings}
+    return kind(input_file=paths, vocab_file=str(vocab_file), output_dir=str(folder), **settings)
+
+
+def on_beam(paths, folder, arguments=IN_PROCESS, **settings):
+    info = beam_prepare.create_tfrecords(config(CorpusConfig, paths, folder, **settings), arguments)
+    assert info == dataset.load_dataset_info(folder), "what tta-pretrain reads"
     return info
 
 
+def on_one_machine(paths, folder, **settings):
+    return prepare.create_tfrecords(config(LocalCorpusConfig, paths, folder, **settings))
+
+
 def sentences(folder, info, split):
-    """Of each shard, how often it has which sentence."""
+    """For each shard, how often it has each sentence."""
     return [
-        collections.Counter(tuple(ids.tolist()) for ids in tfrecord.read_sentences(path))
-        for path in tfrecord.shard_paths(folder, info, split)
+        collections.Counter(tuple(ids.tolist()) for ids in examples.read_sentences(path))
+        for path in dataset.shard_paths(folder, info, split)
     ]
 
 
@@ -57,8 +67,7 @@ def test_several_processes_write_the_sentences_of_the_one_machine_command(
     text, tmp_path, workers_find_tta
 ):
     ours = on_beam(text, tmp_path / "beam", TWO_PROCESSES)
-    options = Options(num_shards=3, max_seq_length=8, heldout_fraction=0.2)
-    theirs = prepare.create_tfrecords(text, VOCABULARY, tmp_path / "one", options)
+    theirs = on_one_machine(text, tmp_path / "one")
     for split in ("train", "heldout"):
         found = [
             sum(sentences(tmp_path / folder, info, split), collections.Counter())
@@ -67,29 +76,24 @@ def test_several_processes_write_the_sentences_of_the_one_machine_command(
         assert found[0] == found[1]
         assert found[0].total() == ours["splits"][split]["sentences"] > 30
     for info in (ours, theirs):
-        for split in info["splits"].values():  # The sentences are in other shards.
+        for split in info["splits"].values():  # The sentences are in different shards.
             assert len(split.pop("shard_bytes")) == split["shards"]
     assert ours == theirs
     assert set(files(tmp_path / "beam")) == set(files(tmp_path / "one"))
     assert Vocabulary.from_file(tmp_path / "beam" / "vocab.txt") == VOCABULARY
 
 
-def test_one_file_gives_the_very_shards_of_the_one_machine_command(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(prepare, "CHUNK_LINES", 16)
+def test_one_file_gives_the_same_shards_as_the_one_machine_command(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_LINES", 16)
     options = {"spoken_fraction": 0.5, "seed": 7, "num_shards": 5}
     ours = on_beam(text[:1], tmp_path / "beam", **options)
-    theirs = prepare.create_tfrecords(
-        text[:1],
-        VOCABULARY,
-        tmp_path / "one",
-        Options(max_seq_length=8, heldout_fraction=0.2, **options),
-    )
+    theirs = on_one_machine(text[:1], tmp_path / "one", **options)
     for split in ("train", "heldout"):
         found = sentences(tmp_path / "beam", ours, split)
         assert found == sentences(tmp_path / "one", theirs, split)
     assert sum(map(bool, sentences(tmp_path / "beam", ours, "train"))) == 5
     assert ours == theirs
-    # Chunks of another file are dealt out by numbers of their own.
+    # Chunks of another file have other numbers.
     copy = tmp_path / "copy.txt"
     copy.write_bytes((tmp_path / "a.txt").read_bytes())
     twice = on_beam([text[0], str(copy)], tmp_path / "twice", **options)
@@ -109,7 +113,7 @@ def test_a_shard_without_a_sentence_is_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [IN_PROCESS, JOB_SERVER], ids=["in process", "job server"])
-def test_a_bad_line_is_one_error_and_the_former_set_stays(text, tmp_path, arguments):
+def test_a_bad_line_is_one_error_and_the_old_set_is_kept(text, tmp_path, arguments):
     output = tmp_path / "out"
     on_beam(text, output)
     before = files(output)
@@ -124,7 +128,7 @@ def test_a_bad_line_is_one_error_and_the_former_set_stays(text, tmp_path, argume
     assert not (tmp_path / "new").exists()
 
 
-def test_existing_data_is_kept_unless_told(text, tmp_path):
+def test_existing_data_is_kept_without_overwrite(text, tmp_path):
     output = tmp_path / "out"
     on_beam(text, output, num_shards=5)
     (output / "mine.txt").write_text("keep")
@@ -133,11 +137,11 @@ def test_existing_data_is_kept_unless_told(text, tmp_path):
         on_beam(text, output)
     assert files(output) == before
     on_beam(text, output, num_shards=2, overwrite=True)
-    assert len(list(output.glob("train-*"))) == 2, "no shard of the former set stays"
+    assert len(list(output.glob("train-*"))) == 2, "no shard of the old set is left"
     assert (output / "mine.txt").read_text() == "keep"
 
 
-def test_another_vocabulary_is_kept_unless_told(text, tmp_path):
+def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path):
     output = tmp_path / "out"
     output.mkdir()
     Vocabulary([*TTA_SPECIALS, "x"]).save(output / "vocab.txt")
@@ -157,18 +161,18 @@ def test_no_sentence_left(tmp_path):
 
 def test_two_writers_in_one_folder(text, tmp_path):
     with (
-        prepare.work_folder(tmp_path / "out"),
+        work_folder(tmp_path / "out"),
         pytest.raises(InputError, match="another process is writing there"),
     ):
         on_beam(text, tmp_path / "out")
 
 
-def test_publishing_can_be_done_again_where_it_was_cut(tmp_path):
+def test_publishing_can_be_repeated_after_a_failure(tmp_path):
     output, work = tmp_path / "out", tmp_path / "out" / "work"
     work.mkdir(parents=True)
     (output / "x-1").write_text("moved before the cut")
-    (output / "x-9").write_text("of the former output")
-    (output / "end").write_text("of the former output")
+    (output / "x-9").write_text("of the old output")
+    (output / "end").write_text("of the old output")
     (work / "b").write_text("not yet moved")
     moves, texts = {"a": "x-1", "b": "x-2"}, {"end": "all are there"}
     publish(str(output), str(work), moves, texts, lambda name: name.startswith("x-"))
@@ -190,7 +194,7 @@ def test_find_files(tmp_path):
         find_files(["-"])
 
 
-def test_errors_that_are_not_of_the_input_stay_what_they_are():
+def test_other_errors_are_not_changed():
     def build(pipeline):
         raise RuntimeError("a bug")
 
@@ -198,9 +202,9 @@ def test_errors_that_are_not_of_the_input_stay_what_they_are():
         run_pipeline(build, IN_PROCESS)
 
 
-def test_command_hands_its_last_arguments_to_beam(text, tmp_path):
+def test_the_command_passes_arguments_to_beam(text, tmp_path):
     VOCABULARY.save(tmp_path / "vocab.txt")
-    command = [sys.executable, "-m", "tta.data.run_beam_create_tfrecords"]
+    command = [sys.executable, "-m", "tta.flags.beam_create_tfrecords"]
     command += [f"--input_file={text[0]}", f"--vocab_file={tmp_path / 'vocab.txt'}"]
     command += [f"--output_dir={tmp_path / 'out'}", "--", "--runner=Nobody"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

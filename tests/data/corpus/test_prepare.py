@@ -1,13 +1,15 @@
-"""Raw text to shards: nothing lost or doubled, shuffled, held out, repeatable, all or nothing."""
+"""Raw text to shards: no sentence lost or repeated, shuffled, held out, repeatable, atomic."""
 
 import collections
 import gzip
 import lzma
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -16,16 +18,17 @@ import pytest
 
 from tests.faults import file_size_limit
 from tta.atomic import LOCK_FILE
-from tta.data.corpus import prepare, spill
-from tta.data.corpus.prepare import Options, create_tfrecords
-from tta.data.records import tfrecord
-from tta.data.run_create_tfrecords import summary
-from tta.data.text.lines import spoken_form
+from tta.data.corpus import chunks, prepare, spill
+from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.output import WORK_FOLDER, work_folder
+from tta.data.corpus.summary import summary
+from tta.data.records import dataset, examples
+from tta.data.text.spoken import spoken_form
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DIGITS = tuple("0123456789")
 VOCABULARY = Vocabulary([*TTA_SPECIALS, *DIGITS, *(f"##{d}" for d in DIGITS), *"ns.,'"])
 BEGIN, END = VOCABULARY.bos_id, VOCABULARY.eos_id
@@ -34,7 +37,7 @@ BEGIN, END = VOCABULARY.bos_id, VOCABULARY.eos_id
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """Many chunks from little text."""
-    monkeypatch.setattr(prepare, "CHUNK_LINES", 16)
+    monkeypatch.setattr(chunks, "CHUNK_LINES", 16)
 
 
 @pytest.fixture
@@ -49,21 +52,28 @@ def text(tmp_path):
     return [str(tmp_path / name) for name in ("a.txt", "b.gz", "c.xz")]
 
 
-def run(paths, output, lower_case=True, num_workers=2, overwrite=False, **options):
-    options = Options(**{"num_shards": 4, **options})
-    return create_tfrecords(paths, VOCABULARY, output, options, lower_case, num_workers, overwrite)
+def config(paths, folder, **settings):
+    settings = {"num_shards": 4, "num_workers": 2, "vocab_file": "unused", **settings}
+    return LocalCorpusConfig(input_file=paths, output_dir=str(folder), **settings)
+
+
+def run(paths, folder, **settings):
+    with tempfile.TemporaryDirectory() as other:
+        vocab_file = f"{other}/vocab.txt"
+        VOCABULARY.save(vocab_file)
+        return prepare.create_tfrecords(config(paths, folder, vocab_file=vocab_file, **settings))
 
 
 def read(output, split):
-    """The sentences of a split, in their order, as text."""
-    info = tfrecord.load_dataset_info(output)
+    """The sentences of a split, in order, as text."""
+    info = dataset.load_dataset_info(output)
     tokenizer = Tokenizer(VOCABULARY)
     sentences = []
-    for path in tfrecord.shard_paths(output, info, split):
-        for ids in tfrecord.read_sentences(path):
+    for path in dataset.shard_paths(output, info, split):
+        for ids in examples.read_sentences(path):
             assert ids[0] == BEGIN
             assert ids[-1] == END
-            sentences.append(tokenizer.decode(ids))
+            sentences.append(" ".join(tokenizer.pieces(ids[1:-1])).replace(" ##", ""))
     return sentences
 
 
@@ -78,31 +88,32 @@ def test_every_sentence_once_and_shuffled(text, tmp_path):
     expected = [f"n {' '.join(str(i))} ." for i in range(500)]
     assert sorted(train + heldout) == sorted(expected)
     assert 60 <= len(heldout) <= 140
-    # Shuffled within shards and over them: places in the corpus and in the data do not go together.
+    # Shuffled within and across shards: positions in the corpus and the data do not correlate.
     corpus_places = [int(s[2:-2].replace(" ", "")) for s in train]
     assert abs(np.corrcoef(corpus_places, np.arange(len(train)))[0, 1]) < 0.15
     sizes = [
-        sum(1 for _ in tfrecord.read_sentences(path))
-        for path in tfrecord.shard_paths(output, info, "train")
+        sum(1 for _ in examples.read_sentences(path))
+        for path in dataset.shard_paths(output, info, "train")
     ]
     assert min(sizes) > 60
 
-    assert info == tfrecord.load_dataset_info(output)
+    assert info == dataset.load_dataset_info(output)
     assert info["splits"]["train"]["sentences"] == len(train)
     assert info["splits"]["heldout"]["sentences"] == len(heldout)
     tokens = sum(len(s.split()) + 2 for s in train)
     assert info["splits"]["train"]["tokens"] == tokens
     assert info["counts"]["lines"] == info["counts"]["sentences"] == 500
+    assert info["features"] == {"input_ids": {"dtype": "int32", "shape": [None]}}
     assert info["vocab_sha256"] == Vocabulary.from_file(output / "vocab.txt").sha256
     assert set(files(output)) == {
-        *(tfrecord.shard_name("train", i, 4) for i in range(4)),
-        tfrecord.shard_name("heldout", 0, 1),
+        *(dataset.shard_name("train", i, 4) for i in range(4)),
+        dataset.shard_name("heldout", 0, 1),
         "vocab.txt",
         "dataset.json",
     }
 
 
-def test_result_depends_on_the_seed_and_not_on_the_threads(text, tmp_path, monkeypatch):
+def test_the_result_depends_on_the_seed_and_not_on_the_threads(text, tmp_path, monkeypatch):
     monkeypatch.setattr(spill, "PART_BYTES", 1000)  # Let the large-spill path be repeatable too.
     options = {"spoken_fraction": 0.5, "heldout_fraction": 0.1}
     run(text, tmp_path / "1", num_workers=1, seed=5, **options)
@@ -111,22 +122,6 @@ def test_result_depends_on_the_seed_and_not_on_the_threads(text, tmp_path, monke
     assert files(tmp_path / "1") == files(tmp_path / "5")
     assert read(tmp_path / "1", "train") != read(tmp_path / "other", "train")
     assert set(read(tmp_path / "1", "heldout")) != set(read(tmp_path / "other", "heldout"))
-
-
-def test_a_chunk_is_dealt_out_by_seed_and_number():
-    tokenizer, lines = Tokenizer(VOCABULARY), [f"n {i}" for i in range(64)]
-
-    def shards(number, **options):
-        options = Options(num_shards=4, heldout_fraction=0, **options)
-        sentences, _ = prepare.prepare_chunk(number, lines, tokenizer, options)
-        return [ids.tolist() for ids, _ in sentences]
-
-    first = shards(0, seed=1)
-    assert all(first[:4])
-    assert first[4] == [], "nothing held out"
-    assert first == shards(0, seed=1)
-    assert first != shards(0, seed=2)
-    assert first != shards(1, seed=1)
 
 
 def test_copies_of_a_sentence_are_on_one_side(tmp_path):
@@ -182,40 +177,33 @@ def test_long_and_short_sentences(tmp_path, long_sentences, kept, truncated, dro
     assert (counts["truncated"], counts["dropped_long"]) == (truncated, dropped)
     assert counts["dropped_short"] == 2
     assert counts["lines"] == counts["sentences"] + counts["dropped_short"] + dropped
-    told = summary(info, 2.0)
-    assert f"{truncated} truncated to 5 tokens, {dropped} dropped as longer" in told
-    assert "2 dropped with fewer than 2 pieces" in told
-
-
-def test_chunks_are_bounded(monkeypatch):
-    monkeypatch.setattr(prepare, "CHUNK_LINES", 3)
-    monkeypatch.setattr(prepare, "CHUNK_CHARACTERS", 10)
-    lines = ["a", "b", "c", "d", "e" * 10, "f", "g" * 99]
-    assert list(prepare.chunks(lines)) == [["a", "b", "c"], ["d", "e" * 10], ["f", "g" * 99]]
+    shown = summary(info, 2.0)
+    assert f"{truncated} truncated to 5 tokens, {dropped} dropped as longer" in shown
+    assert "2 dropped with fewer than 2 pieces" in shown
 
 
 def test_a_bounded_number_of_chunks_is_in_flight(text, tmp_path, monkeypatch):
     given, done = [], []
 
-    def slow(number, lines, tokenizer, options):
+    def slow(number, *arguments):
         time.sleep(0.01)
         done.append(number)
-        return prepare_chunk(number, lines, tokenizer, options)
+        return prepare_chunk(number, *arguments)
 
-    def chunks(reader):
+    def iter_chunks(reader):
         for lines in original(reader):
             given.append(1)
             assert len(given) - len(done) <= 4
             yield lines
 
-    prepare_chunk, original = prepare.prepare_chunk, prepare.chunks
+    prepare_chunk, original = prepare.prepare_chunk, prepare.iter_chunks
     monkeypatch.setattr(prepare, "prepare_chunk", slow)
-    monkeypatch.setattr(prepare, "chunks", chunks)
+    monkeypatch.setattr(prepare, "iter_chunks", iter_chunks)
     run(text, tmp_path / "out", num_workers=2)
     assert len(done) == 32
 
 
-def test_existing_data_is_kept_unless_told(text, tmp_path):
+def test_existing_data_is_kept_without_overwrite(text, tmp_path):
     output = tmp_path / "out"
     run(text, output, num_shards=5)
     (output / "mine.txt").write_text("keep")
@@ -228,11 +216,11 @@ def test_existing_data_is_kept_unless_told(text, tmp_path):
     (tmp_path / "dataset.json").rename(output / "dataset.json")
     assert files(output) == before
     run(text, output, num_shards=2, overwrite=True)
-    assert len(list(output.glob("train-*"))) == 2, "no shard of the former set stays"
+    assert len(list(output.glob("train-*"))) == 2, "no shard of the old set is left"
     assert (output / "mine.txt").read_text() == "keep"
 
 
-def test_another_vocabulary_is_kept_unless_told(text, tmp_path):
+def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path):
     (tmp_path / "out").mkdir()
     Vocabulary([*TTA_SPECIALS, "x"]).save(tmp_path / "out" / "vocab.txt")
     with pytest.raises(InputError, match="another vocabulary is here"):
@@ -241,7 +229,7 @@ def test_another_vocabulary_is_kept_unless_told(text, tmp_path):
     assert Vocabulary.from_file(tmp_path / "out" / "vocab.txt") == VOCABULARY
 
 
-def test_a_failure_leaves_the_former_set_and_nothing_else(text, tmp_path):
+def test_a_failure_leaves_the_old_set_and_nothing_else(text, tmp_path):
     output = tmp_path / "out"
     run(text, output)
     before = files(output)
@@ -265,7 +253,7 @@ def test_no_sentence_left(tmp_path):
 
 def test_two_writers_in_one_folder(text, tmp_path):
     with (
-        prepare.work_folder(tmp_path / "out") as work,
+        work_folder(tmp_path / "out") as work,
         pytest.raises(InputError, match="another process is writing there"),
     ):
         run(text, tmp_path / "out")
@@ -275,7 +263,7 @@ def test_two_writers_in_one_folder(text, tmp_path):
 def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_path):
     vocab_file, output = tmp_path / "vocab.txt", tmp_path / "out"
     VOCABULARY.save(vocab_file)
-    command = [sys.executable, "-m", "tta.data.run_create_tfrecords", f"--output_dir={output}"]
+    command = [sys.executable, "-m", "tta.flags.create_tfrecords", f"--output_dir={output}"]
     command += [f"--vocab_file={vocab_file}", "--num_shards=2", "--num_workers=2"]
     endless = subprocess.Popen(
         [*command, "--input_file=-"],
@@ -287,20 +275,20 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
         endless.stdin.write(b"n n n n n n n n\n")
     endless.stdin.flush()
     deadline = time.monotonic() + 60
-    while not list(output.glob(f"{prepare.WORK_FOLDER}/spill*")) and time.monotonic() < deadline:
+    while not list(output.glob(f"{WORK_FOLDER}/spill*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     endless.send_signal(signal.SIGKILL)
     endless.wait()
     endless.stdin.close()
-    assert {p.name for p in output.iterdir()} == {prepare.WORK_FOLDER, LOCK_FILE}
-    assert list((output / prepare.WORK_FOLDER).iterdir())
+    assert {p.name for p in output.iterdir()} == {WORK_FOLDER, LOCK_FILE}
+    assert list((output / WORK_FOLDER).iterdir())
 
     finished = subprocess.run(
         [*command, f"--input_file={','.join(text)}"], cwd=ROOT, capture_output=True, text=True
     )
     assert finished.returncode == 0, finished.stderr
     assert len(read(output, "train")) + len(read(output, "heldout")) == 500
-    assert not {prepare.WORK_FOLDER, LOCK_FILE} & set(os.listdir(output))
+    assert not {WORK_FOLDER, LOCK_FILE} & set(os.listdir(output))
     assert re.search(r"tokenizing: .*B/s", finished.stderr), "a progress bar with its rate"
     assert "train: " in finished.stderr
 
@@ -321,18 +309,18 @@ def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_p
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", killed)
-        patch.setattr(prepare.shutil, "rmtree", lambda *_, **__: None)  # Nobody clears up.
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # Nothing is cleaned up.
         with pytest.raises(KeyboardInterrupt):
             run(text, output)
-    left = [name for name in os.listdir(output) if tfrecord.is_shard_name(name)]
+    left = [name for name in os.listdir(output) if dataset.is_shard_name(name)]
     assert len(left) == 2
     with pytest.raises(InputError, match="not a complete data set"):
-        tfrecord.load_dataset_info(output)
+        dataset.load_dataset_info(output)
     run(text, output)
     assert files(output) == expected
 
 
-def test_a_full_disk_leaves_the_former_set(text, tmp_path):
+def test_a_full_disk_leaves_the_old_set(text, tmp_path):
     output = tmp_path / "out"
     run(text, output)
     before = files(output)
@@ -340,23 +328,6 @@ def test_a_full_disk_leaves_the_former_set(text, tmp_path):
         run(text, output, overwrite=True)
     assert str(output) in f"{error.value.filename} {error.value}"
     assert files(output) == before
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_shards": 0}, "num_shards must be from 1 to 99999, got 0"),
-        ({"max_seq_length": 2}, "max_seq_length must be at least 3, got 2"),
-        ({"min_tokens": 0}, "min_tokens must be at least 1, got 0"),
-        ({"heldout_fraction": 1.5}, "heldout_fraction must be from 0 to 1, got 1.5"),
-        ({"spoken_fraction": float("nan")}, "spoken_fraction must be from 0 to 1, got nan"),
-        ({"seed": -1}, "seed must be from 0 to"),
-        ({"long_sentences": "cut"}, "long_sentences must be truncate or drop, got 'cut'"),
-    ],
-)
-def test_options_out_of_range(options, message):
-    with pytest.raises(InputError, match=message):
-        Options(**options)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +344,7 @@ def test_command_refuses_without_tensorflow(tmp_path, arguments, status, message
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('tensorflow was imported')")
     defaults = ["--vocab_file=v.txt", f"--output_dir={tmp_path / 'out'}"]
     result = subprocess.run(
-        [sys.executable, "-m", "tta.data.run_create_tfrecords", *defaults, *arguments],
+        [sys.executable, "-m", "tta.flags.create_tfrecords", *defaults, *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Files of sentence pairs: the layouts, and what breaks them."""
+"""Files of sentence pairs: the layouts, and malformed files."""
 
 import re
 

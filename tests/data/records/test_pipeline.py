@@ -1,4 +1,4 @@
-"""Batches: within their budget, every sentence once, and the same for a same seed and epoch."""
+"""Batches: within their budget, every sentence once, repeatable by seed and epoch."""
 
 import itertools
 
@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 
 from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_dataset, write_shard
+from tta.data.records.dataset import load_dataset_info, shard_paths
+from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import bucket_lengths, eval_batches, train_batches
-from tta.data.records.tfrecord import load_dataset_info, shard_paths
 
 PAD = VOCABULARY.pad_id
 TRAIN, HELDOUT = sentences(211), sentences(53, seed=1)
@@ -22,7 +23,8 @@ def shards(tmp_path_factory):
 
 
 def batches(shards, batch_tokens=100, seed=0, epoch=0, max_length=MAX_LENGTH):
-    found = train_batches(shards["train"], batch_tokens, max_length, PAD, seed, epoch)
+    train = shards["train"]
+    found = train_batches(train, DEFAULT_FEATURES, batch_tokens, max_length, PAD, seed, epoch)
     return [{name: array.numpy() for name, array in batch.items()} for batch in found]
 
 
@@ -49,11 +51,11 @@ def test_every_sentence_comes_once_an_epoch_within_the_budget(shards, batch_toke
     assert sorted(rows(found)) == sorted(TRAIN)
     for batch in found:
         assert batch["input_ids"].shape == batch["padding_mask"].shape
-        # A sentence longer than the budget is a batch of its own.
+        # A sentence longer than the budget is a batch by itself.
         assert batch["input_ids"].size <= batch_tokens or len(batch["input_ids"]) == 1
 
 
-def test_padding_follows_the_tokens_and_is_no_longer_than_it_must_be(shards):
+def test_padding_follows_the_tokens_and_is_as_short_as_possible(shards):
     for batch in batches(shards):
         ids, mask = batch["input_ids"], batch["padding_mask"]
         assert (ids.dtype, mask.dtype) == (np.int32, bool)
@@ -65,9 +67,9 @@ def test_padding_follows_the_tokens_and_is_no_longer_than_it_must_be(shards):
         np.testing.assert_array_equal(ids[np.arange(len(ids)), lengths - 1], VOCABULARY.eos_id)
 
 
-def test_a_real_token_that_has_the_padding_s_id_is_no_padding(tmp_path):
+def test_a_token_with_the_padding_id_is_not_padding(tmp_path):
     write_shard(tmp_path / "shard", [[3, PAD, 1], [3, 6, 7, 8, 1]])
-    (batch,) = eval_batches([str(tmp_path / "shard")], 100, MAX_LENGTH, PAD)
+    (batch,) = eval_batches([str(tmp_path / "shard")], DEFAULT_FEATURES, 100, MAX_LENGTH, PAD)
     assert sorted(batch["padding_mask"].numpy().sum(axis=1)) == [3, 5]
 
 
@@ -87,10 +89,10 @@ def test_seed_and_epoch_decide_the_order(shards):
     assert order(seed=6, epoch=2) != first
 
 
-def test_skipping_gives_the_batches_that_would_have_come(shards):
-    # What resuming in the middle of an epoch relies on.
-    all_batches = train_batches(shards["train"], 100, MAX_LENGTH, PAD, 0, 0)
-    rest = train_batches(shards["train"], 100, MAX_LENGTH, PAD, 0, 0).skip(7)
+def test_skipping_gives_the_same_batches(shards):
+    # Resuming in the middle of an epoch relies on this.
+    all_batches = train_batches(shards["train"], DEFAULT_FEATURES, 100, MAX_LENGTH, PAD, 0, 0)
+    rest = train_batches(shards["train"], DEFAULT_FEATURES, 100, MAX_LENGTH, PAD, 0, 0).skip(7)
     expected = [b["input_ids"].numpy().tolist() for b in all_batches][7:]
     assert [b["input_ids"].numpy().tolist() for b in rest] == expected
 
@@ -101,14 +103,99 @@ def test_lengths_are_mixed_over_an_epoch(shards):
 
 
 def test_evaluation_reads_every_sentence_once(shards):
-    found = eval_batches(shards["heldout"], 100, MAX_LENGTH, PAD)
+    found = eval_batches(shards["heldout"], DEFAULT_FEATURES, 100, MAX_LENGTH, PAD)
     assert sorted(rows([{k: v.numpy() for k, v in b.items()} for b in found])) == sorted(HELDOUT)
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-5], lambda c: c[:40] + b"?" + c[41:]])
-def test_a_damaged_shard_is_an_error_and_no_end_of_data(tmp_path, damage):
+def test_a_damaged_shard_is_an_error_and_not_the_end_of_data(tmp_path, damage):
     path = tmp_path / "shard"
     write_shard(path, TRAIN[:20])
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(tf.errors.DataLossError):
-        list(eval_batches([str(path)], 100, MAX_LENGTH, PAD))
+        list(eval_batches([str(path)], DEFAULT_FEATURES, 100, MAX_LENGTH, PAD))
+
+
+FEATURES = {
+    **DEFAULT_FEATURES,
+    "word_ids": {"dtype": "int64", "shape": [None]},
+    "weights": {"dtype": "float32", "shape": [None]},
+    "label": {"dtype": "int32", "shape": []},
+    "vector": {"dtype": "float32", "shape": [3]},
+}
+
+
+def write_examples(path, rows):
+    """Writes rows {name: list of int or float} as tf.train.Examples."""
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in rows:
+            features = {
+                name: tf.train.Feature(float_list=tf.train.FloatList(value=values))
+                if FEATURES[name]["dtype"] == "float32"
+                else tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+                for name, values in row.items()
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString())
+
+
+def example(ids, number):
+    return {
+        "input_ids": ids,
+        "word_ids": [-1 - i for i in range(len(ids))],
+        "weights": [number + i / 4 for i in range(len(ids))],
+        "label": [number],
+        "vector": [number, 0.5, -number],
+    }
+
+
+def test_other_features_come_with_their_sentence(tmp_path):
+    rows = [example(ids, number) for number, ids in enumerate(TRAIN)]
+    write_examples(tmp_path / "shard", rows)
+    found = train_batches([str(tmp_path / "shard")], FEATURES, 100, MAX_LENGTH, PAD, 0, 0)
+    assert {name: (spec.dtype, spec.shape.rank) for name, spec in found.element_spec.items()} == {
+        "input_ids": (tf.int32, 2),
+        "padding_mask": (tf.bool, 2),
+        "word_ids": (tf.int64, 2),
+        "weights": (tf.float32, 2),
+        "label": (tf.int32, 1),
+        "vector": (tf.float32, 2),
+    }
+    seen = []
+    for batch in found.as_numpy_iterator():
+        lengths = batch["padding_mask"].sum(axis=1)
+        for b, number in enumerate(batch["label"].tolist()):
+            length = lengths[b]
+            for name in ("word_ids", "weights"):
+                assert batch[name][b, :length].tolist() == rows[number][name]
+                assert not batch[name][b, length:].any(), "padded with 0"
+            assert batch["input_ids"][b, :length].tolist() == TRAIN[number]
+            assert batch["vector"][b].tolist() == rows[number]["vector"]
+            seen.append(number)
+    assert sorted(seen) == list(range(len(TRAIN)))
+
+
+def test_other_features_do_not_change_the_batches(tmp_path):
+    write_examples(tmp_path / "shard", [example(ids, 1) for ids in TRAIN])
+
+    def ids(features):
+        tf.random.set_seed(0)
+        shards = [str(tmp_path / "shard")]
+        found = train_batches(shards, features, 100, MAX_LENGTH, PAD, 3, 1)
+        return [batch["input_ids"].tolist() for batch in found.as_numpy_iterator()]
+
+    assert ids(FEATURES) == ids(DEFAULT_FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"word_ids": [1]}, "one value for three tokens"),
+        ({"label": []}, "no value for the sentence"),
+        ({"vector": [1.0]}, "one value instead of three"),
+    ],
+)
+def test_a_feature_of_another_shape_is_an_error(tmp_path, change, why):
+    write_examples(tmp_path / "shard", [example([3, 6, 1], 0) | change])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        list(eval_batches([str(tmp_path / "shard")], FEATURES, 100, MAX_LENGTH, PAD))

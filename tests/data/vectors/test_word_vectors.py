@@ -1,4 +1,4 @@
-"""Word vectors: GloVe's and word2vec's text, word2vec's binary, and what may be wrong with them."""
+"""Word vectors: the text of GloVe and word2vec, the binary of word2vec, and malformed files."""
 
 import gzip
 import lzma
@@ -45,7 +45,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_reads_the_words_asked_for(tmp_path, layout, compress):
+def test_reads_the_requested_words(tmp_path, layout, compress):
     content, vectors = LAYOUTS[layout]
     path = tmp_path / "vectors"
     path.write_bytes(compress(content))
@@ -81,13 +81,13 @@ def test_a_vector_whose_bytes_look_like_blanks_and_line_feeds(tmp_path):
     assert found["two"].tolist() == [1.0, 2.0, 3.0]
 
 
-def test_of_a_word_that_stands_twice_the_first_counts(tmp_path):
+def test_the_first_vector_of_a_repeated_word_is_used(tmp_path):
     path = tmp_path / "vectors"
     path.write_bytes(b"a 1 2\nb 3 4\na 5 6\n")
     assert WordVectorFile(path).read(["a"])["a"].tolist() == [1.0, 2.0]
 
 
-def test_a_damaged_word_that_nobody_asks_for_does_no_harm(tmp_path):
+def test_a_damaged_word_matters_only_if_it_is_requested(tmp_path):
     path = tmp_path / "vectors"
     path.write_bytes(b"a 1 2\n\xff\xfe 3 4\nc 5 6\n")
     assert WordVectorFile(path).read(["c"])["c"].tolist() == [5.0, 6.0]
@@ -115,8 +115,8 @@ BINARY = as_binary(ONE_WORD)
         (b"2 2\na 1 2\nb 3\n", "3: expected a word and 2 numbers, got 1 after 'b'"),
         (b"3 0\na\n", "1: a vector has 1 to 100,000 numbers, not 0"),
         (b"3 999999999\na 1\n", "1: a vector has 1 to 100,000 numbers, not 999999999"),
-        (BINARY[:-2], "truncated: the header says 3 words, it ends in word 3"),
-        (BINARY[:30], "truncated: the header says 3 words, it ends in word 2"),
+        (BINARY[:-2], "truncated: the header says 3 words, the file ends in word 3"),
+        (BINARY[:30], "truncated: the header says 3 words, the file ends in word 2"),
         (BINARY[:-1] + b"\nmore 123", "the header says 3 words, more follow"),
         (b"2 3\n" + BINARY[4:18] + b"x" * 10_100, "word 2 is over 10,000 bytes long"),
         (
@@ -134,7 +134,7 @@ def test_a_malformed_file_is_one_line_with_its_place(tmp_path, content, message)
         WordVectorFile(path).read(["a", "b", "c"])
 
 
-def test_a_pipe_gives_its_contents_only_once(tmp_path):
+def test_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path, shown in (("-", "<stdin>"), (tmp_path / "pipe", tmp_path / "pipe")):
         message = f"{shown}: it is read more than once: expected a file, not a pipe"

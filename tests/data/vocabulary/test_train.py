@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tta.data.text.lines import TextReader, sample_lines
+from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.train import alphabet, create_vocab
-from tta.data.vocabulary.word_pieces import TTA_SPECIALS
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = "the cat sat on the mats and the dogs ran after cats in the sun"
 WORDS = SENTENCE.split()
 
@@ -25,8 +26,21 @@ def text(tmp_path):
     return [str(path)]
 
 
-def test_specials_then_characters_then_pieces(text):
-    vocabulary = create_vocab(text, vocab_size=80)
+@pytest.fixture
+def train(tmp_path):
+    def train(text, **settings):
+        return create_vocab(
+            VocabularyConfig(
+                input_file=text, vocab_file=str(tmp_path / "vocab"), overwrite=True, **settings
+            )
+        )
+
+    return train
+
+
+def test_specials_then_characters_then_pieces(train, text, tmp_path):
+    vocabulary = train(text, vocab_size=80)
+    assert Vocabulary.from_file(tmp_path / "vocab") == vocabulary
     assert vocabulary.tokens[:5] == TTA_SPECIALS
     letters = sorted(set("".join(WORDS) + "cafe!"))
     assert vocabulary.tokens[5 : 5 + len(letters)] == tuple(letters)
@@ -37,42 +51,42 @@ def test_specials_then_characters_then_pieces(text):
     assert len(vocabulary) <= 80
 
 
-def test_case_is_kept_if_asked(text):
-    vocabulary = create_vocab(text, vocab_size=80, lower_case=False)
+def test_case_is_kept_without_lower_case(train, text):
+    vocabulary = train(text, vocab_size=80, lower_case=False)
     assert "The" in vocabulary
     assert "Café" in vocabulary
 
 
-def test_same_seed_same_vocabulary(text, tmp_path):
-    # The trainer's own order of characters differs between processes, so ask another one.
+def test_same_seed_same_vocabulary(train, text, tmp_path):
+    # The trainer's own order of characters differs between processes, so use another one.
     path = tmp_path / "vocab.txt"
-    command = [sys.executable, "-m", "tta.data.run_create_vocab", f"--input_file={text[0]}"]
+    command = [sys.executable, "-m", "tta.flags.create_vocab", f"--input_file={text[0]}"]
     command += [f"--vocab_file={path}", "--vocab_size=70", "--max_sentences=50", "--seed=3"]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    here = create_vocab(text, vocab_size=70, max_sentences=50, seed=3)
+    here = train(text, vocab_size=70, max_sentences=50, seed=3)
     assert tuple(path.read_text(encoding="utf-8").split()) == here.tokens
 
 
-def test_rare_characters_are_left_out(tmp_path):
+def test_rare_characters_are_left_out(train, tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("aaaa bbb cc\n" * 3 + "d z\n")
     assert alphabet(["aaaa bbb cc", "z d"], 4) == ["a", "b", "c", "d"]
-    vocabulary = create_vocab([str(path)], vocab_size=30, limit_alphabet=3)
+    vocabulary = train([str(path)], vocab_size=30, limit_alphabet=3)
     assert "c" in vocabulary
     assert "d" not in vocabulary
     assert "##z" not in vocabulary
 
 
-def test_too_small_for_its_characters(text):
+def test_too_small_for_its_characters(train, text):
     with pytest.raises(InputError, match="vocab_size 20 is too small for 16 characters"):
-        create_vocab(text, vocab_size=20)
+        train(text, vocab_size=20)
 
 
-def test_no_text(tmp_path):
+def test_no_text(train, tmp_path):
     path = tmp_path / "blank.txt"
     path.write_text("\n \n")
     with pytest.raises(InputError, match=r"blank\.txt: no line of text in the input"):
-        create_vocab([str(path)])
+        train([str(path)])
 
 
 def test_sample_is_uniform(tmp_path):
@@ -101,7 +115,7 @@ def test_sample_is_uniform(tmp_path):
 )
 def test_command_refuses(tmp_path, arguments, status, message):
     run = subprocess.run(
-        [sys.executable, "-m", "tta.data.run_create_vocab", *arguments],
+        [sys.executable, "-m", "tta.flags.create_vocab", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

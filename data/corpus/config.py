@@ -1,0 +1,46 @@
+"""Settings of the commands that turn raw text into shards of training examples."""
+
+from dataclasses import dataclass
+
+from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, Config, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusConfig(Config):
+    """Which text becomes a data set, and how sentences become records."""
+
+    input_file: list[str] = setting(..., RAW_TEXT)
+    vocab_file: str = setting(..., "Vocabulary, one word piece per line.")
+    output_dir: str = setting(..., "Folder for *.tfrecord, vocab.txt and, last, dataset.json.")
+    num_shards: int = setting(64, "Number of train shards.", 1, 99_999)
+    max_seq_length: int = setting(128, "Maximum tokens per record, begin and end included.", 3)
+    min_tokens: int = setting(2, "Drop sentences with fewer word pieces.", 1)
+    long_sentences: str = setting(
+        "truncate", "What to do with sentences over --max_seq_length.", choices=("truncate", "drop")
+    )
+    heldout_fraction: float = setting(
+        0.01,
+        "Fraction of the sentences, 0 to 1, to hold out for evaluation. Copies of a sentence that "
+        "differ only in case or punctuation are in the same split.",
+        0,
+        1,
+    )
+    spoken_fraction: float = setting(
+        0.0,
+        "Fraction of the sentences, 0 to 1, to convert to the output of a speech recogniser: "
+        "lower-case letters and apostrophes. Sentences with digits stay unchanged.",
+        0,
+        1,
+    )
+    lower_case: bool = setting(True, LOWER_CASE)
+    seed: int = setting(0, SEED)
+    overwrite: bool = setting(False, OVERWRITE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCorpusConfig(CorpusConfig):
+    """A `CorpusConfig` for this machine alone."""
+
+    num_workers: int | None = setting(
+        None, "Threads; the result does not change. Default: 1 per core.", 1
+    )

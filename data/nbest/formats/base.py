@@ -1,0 +1,102 @@
+"""The interface of file formats for N-best lists, and the source that they read."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TextIO
+
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
+from tta.errors import InputError
+
+HEAD_ROWS = 20  # the number of rows from which a format is detected
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a format reads from: the lines of a file, and options that only some formats take.
+
+    Attributes:
+        score_file: a second file with the scores, for formats with a separate score file.
+        beam_size: hypotheses per list, for formats that do not separate lists.
+    """
+
+    lines: Sequence[str]
+    score_file: Path | str | None = None
+    beam_size: int | None = None
+
+    @functools.cached_property
+    def rows(self) -> list[tuple[int, str]]:
+        """The lines that are not blank, each with its number: [(number, line)]."""
+        return [(n, line) for n, line in enumerate(self.lines, 1) if line.strip(" ")]
+
+    @functools.cached_property
+    def head(self) -> list[str]:
+        """The first lines that are not blank, enough to detect the format."""
+        return [line for _, line in self.rows[:HEAD_ROWS]]
+
+    @property
+    def start(self) -> str:
+        """The first characters from the first row on, enough for a regular expression."""
+        return "\n".join(line[:100_000] for line in self.head)[:100_000]
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The whole file."""
+        return "\n".join(self.lines)
+
+
+class Format:
+    """A file format of N-best lists; `tta.data.nbest.formats.FORMATS` lists the subclasses.
+
+    Formats raise `InputError` with a line and without a path; the caller adds the path.
+
+    Attributes:
+        layout: one phrase that shows the format, for error messages.
+        takes: the optional fields of `Source` that the format uses. A format that takes a
+            `score_file` implements `write_scores`.
+        has_long_lines: whether a line may hold a whole list or file.
+        is_streamed: whether every row is a list. Such a format implements `read_row`, and large
+            files are read row by row.
+        name: the name in `FORMATS`.
+    """
+
+    layout: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]] = ()
+    has_long_lines: ClassVar[bool] = False
+    is_streamed: ClassVar[bool] = False
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def matches(self, source: Source) -> bool:
+        """Whether a file that starts with `source.head` looks like this format."""
+        raise NotImplementedError
+
+    def read(self, source: Source, collector: ListCollector) -> None:
+        """Adds every list of a `Source` to a `ListCollector`."""
+        for number, row in source.rows:
+            self.read_row(number, row, collector)
+
+    def read_row(self, number: int, row: str, collector: ListCollector) -> None:
+        """Adds the list in line `number` to a `ListCollector`."""
+        raise NotImplementedError
+
+    def write(self, lists: Sequence[NBestList], stream: TextIO) -> None:
+        """Writes the lists, hypotheses in the order given, to a text stream."""
+        raise NotImplementedError
+
+    def write_scores(self, lists: Sequence[NBestList], stream: TextIO) -> None:
+        """Writes the score file that belongs to the file of `write`."""
+        raise NotImplementedError
+
+    def extra_of(self, item: Hypothesis | NBestList) -> dict[str, Any]:
+        """The `extra` that this format stored when it read the item, or {}."""
+        return (item.extra or {}).get(self.name) or {}
+
+    def score_of(self, hypothesis: Hypothesis, nbest: NBestList) -> float:
+        """The score of a hypothesis of a list. Raises `InputError` if it has none."""
+        if hypothesis.score is None:
+            rule = f"{self.name} rows need a score, list {shown(nbest.utterance_id)} has none"
+            raise InputError(rule)
+        return float(hypothesis.score)

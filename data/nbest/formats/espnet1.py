@@ -1,0 +1,52 @@
+"""The data.json of ESPnet 1."""
+
+import re
+
+from tta.data.nbest.formats.base import Format
+from tta.data.nbest.formats.json_text import dump_json, expect, line_of_object, load_json
+from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.errors import located
+
+UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
+
+
+class Espnet1Format(Format):
+    """ESPnet 1's data.json: `{"utts": {"utt": {"output": [{"rec_text", "score", "text"}]}}}`.
+
+    `text` is the reference. The end token is removed from hypotheses.
+    """
+
+    has_long_lines = True
+    layout = '{"utts": {"utt": {"output": [{"rec_text": "...", "score": -1.2, "text": ref}]}}}'
+
+    def matches(self, source):
+        return bool(UTTS.match(source.start))
+
+    def read(self, source, collector):
+        document = expect(load_json(source.text), dict, "the document")
+        for utterance_id, entry in expect(document.get("utts"), dict, '"utts"').items():
+            with located(f"list {shown(utterance_id)}", line_of_object(source, utterance_id)):
+                outputs = expect(expect(entry, dict, "a list").get("output"), list, '"output"')
+                hypotheses = [self._parse(expect(o, dict, "an output")) for o in outputs]
+                reference = outputs[0].get("text") if outputs else None
+                collector.add(utterance_id, hypotheses, reference, {self.name: entry})
+
+    def _parse(self, output):
+        text = expect(output.get("rec_text"), str, '"rec_text"')
+        text = text.removesuffix("<eos>").strip()
+        return Hypothesis(text, parse_score(output.get("score")), {self.name: output})
+
+    def write(self, lists, stream):
+        utterances = {}
+        for nbest in lists:
+            outputs = []
+            for number, hypothesis in enumerate(nbest.hypotheses, 1):
+                output = {"name": None, "rec_text": f"{hypothesis.text} <eos>"}
+                output |= self.extra_of(hypothesis) | {"name": f"target1[{number}]"}
+                if hypothesis.score is not None:
+                    output["score"] = float(hypothesis.score)
+                if nbest.reference is not None:
+                    output["text"] = nbest.reference
+                outputs.append(output)
+            utterances[nbest.utterance_id] = {**self.extra_of(nbest), "output": outputs}
+        dump_json({"utts": utterances}, stream, indent=1)

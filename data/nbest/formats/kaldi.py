@@ -1,0 +1,88 @@
+"""The N-best text files of Kaldi, with their costs in a second file."""
+
+import re
+
+from tta.data.nbest.formats.base import Format
+from tta.data.nbest.formats.rows import check_fields, mostly
+from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.text.lines import iter_lines
+from tta.errors import InputError, located
+
+
+class KaldiFormat(Format):
+    """`utt-N words`, where N is the number of the hypothesis; a score file has `utt-N cost`.
+
+    The id is the part before the last hyphen. An empty hypothesis is `utt-N` alone. Hypotheses are
+    ordered by number, and renumbered from 1 when written. A cost is a negative natural log, lower
+    is better; scores in memory are negated costs.
+    """
+
+    layout = "utt-N words"
+    takes = ("score_file",)
+
+    def matches(self, source):
+        def test(line):
+            is_other = "|||" in line or line.count("\t") > 1
+            return not is_other and re.match(r"\S+-[0-9]+(\s|$)", line)
+
+        return mostly(source.head, test)
+
+    def read(self, source, collector):
+        costs = None if source.score_file is None else self._read_costs(source.score_file)
+        utterances = {}
+        for line_number, line in source.rows:
+            with located(line=line_number):
+                key, *text = line.split(maxsplit=1) or [""]
+                utterance_id, number = self._split(key)
+                hypotheses = utterances.setdefault(utterance_id, {})
+                if number in hypotheses:
+                    rule = f"duplicate hypothesis number {number} of {shown(utterance_id)}"
+                    raise InputError(rule)
+                score = None
+                if costs is not None:
+                    if (utterance_id, number) not in costs:
+                        raise InputError(f"{shown(key)} has no cost in {source.score_file}")
+                    score = 0.0 - costs.pop((utterance_id, number))  # not -0.0 for a cost of 0
+                hypotheses[number] = Hypothesis(text[0].rstrip() if text else "", score)
+        for utterance_id, number in costs or ():
+            key = f"{utterance_id}-{number}"
+            raise InputError(f"{shown(key)} has a cost but no hypothesis", source.score_file)
+        for utterance_id, hypotheses in utterances.items():
+            collector.add(utterance_id, [hypotheses[n] for n in sorted(hypotheses)])
+
+    def _read_costs(self, path):
+        costs = {}
+        for line_number, line in enumerate(iter_lines(path), 1):
+            if not line.strip():
+                continue
+            with located(line=line_number, path=path):
+                key, *values = line.split()
+                if len(values) != 1:
+                    raise InputError(f"expected utt-N cost, got {shown(line)}")
+                key = self._split(key)
+                if key in costs:
+                    raise InputError(f"duplicate hypothesis number {key[1]} of {shown(key[0])}")
+                costs[key] = parse_score(values[0])
+        return costs
+
+    def _split(self, key):
+        match = re.fullmatch(r"(.+)-([0-9]{1,9})", key)
+        if not match:
+            raise InputError(f"expected {self.layout}, got {shown(key)}")
+        return match.group(1), int(match.group(2))
+
+    def write(self, lists, stream):
+        for nbest, key, hypothesis in self._numbered(lists):
+            check_fields([hypothesis.text], "", nbest, self.name)
+            stream.write(f"{key} {hypothesis.text}".rstrip(" ") + "\n")
+
+    def write_scores(self, lists, stream):
+        for nbest, key, hypothesis in self._numbered(lists):
+            stream.write(f"{key} {0.0 - self.score_of(hypothesis, nbest)!r}\n")
+
+    def _numbered(self, lists):
+        for nbest in lists:
+            if re.search(r"\s", nbest.utterance_id):
+                raise InputError(f"{self.name} ids have no space, got {shown(nbest.utterance_id)}")
+            for number, hypothesis in enumerate(nbest.hypotheses, 1):
+                yield nbest, f"{nbest.utterance_id}-{number}", hypothesis

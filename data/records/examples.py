@@ -1,0 +1,130 @@
+"""Records of TFRecord files: one `tf.train.Example` per sentence.
+
+The feature `input_ids` (int64) has the ids of the tokens, begin and end included. A data set may
+declare more features, see `tta.data.records.features`.
+"""
+
+import collections
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.data.records.features import INPUT_IDS, PER_TOKEN, Features
+from tta.errors import InputError
+
+
+def encode_records(ids: np.ndarray, lengths: np.ndarray) -> Iterator[bytes]:
+    """Serializes N sentences as `tf.train.Example`s, 10 times as fast as that class does.
+
+    Args:
+        ids: the ids of all sentences one after another, [sum of lengths] int, not negative.
+        lengths: the number of ids of each sentence, [N] int.
+    """
+    varints, widths = _varints(ids)
+    first_byte = np.concatenate([[0], np.cumsum(widths)])
+    bounds = first_byte[np.concatenate([[0], np.cumsum(lengths)])].tolist()
+    for start, stop in itertools.pairwise(bounds):
+        yield _record_head(stop - start) + varints[start:stop]
+
+
+def parse_record(record: Any, features: Features) -> dict[str, Any]:
+    """Reads one record, a scalar string tensor, inside a graph (`tf.data.Dataset.map`).
+
+    Returns {name: tensor}: [T] for a feature per token, [] or [k] for a feature per sentence.
+
+    Raises:
+        tf.errors.InvalidArgumentError: the record does not have these features, or the features
+            per token differ in their length.
+    """
+    import tensorflow as tf
+
+    schema = {}
+    for name, feature in features.items():
+        dtype = tf.float32 if feature["dtype"] == "float32" else tf.int64  # what an Example stores
+        if feature["shape"] == PER_TOKEN:
+            schema[name] = tf.io.RaggedFeature(dtype)
+        else:
+            schema[name] = tf.io.FixedLenFeature(feature["shape"], dtype)
+    parsed = tf.io.parse_single_example(record, schema)
+    for name, feature in features.items():
+        if feature["shape"] == PER_TOKEN and name != INPUT_IDS:
+            tf.debugging.assert_equal(tf.size(parsed[name]), tf.size(parsed[INPUT_IDS]), name)
+    return {name: tf.cast(value, features[name]["dtype"]) for name, value in parsed.items()}
+
+
+def read_sentences(path: Path | str) -> Iterator[np.ndarray]:
+    """Yields the sentences of a TFRecord file: token ids, begin and end included, [T] int32.
+
+    Raises:
+        InputError: the file is missing, or a record is truncated, damaged, not an Example or
+            without `input_ids`. The message names the record, counted from 1.
+    """
+    import tensorflow as tf
+    from google.protobuf import message
+
+    if not Path(path).is_file():
+        raise InputError("no such file", path)
+    number = 0
+    try:
+        for number, record in enumerate(tf.data.TFRecordDataset(str(path)), start=1):
+            features = tf.train.Example.FromString(record.numpy()).features.feature
+            if INPUT_IDS not in features:
+                raise InputError(f"record {number} has no feature {INPUT_IDS!r}", path)
+            yield np.array(features[INPUT_IDS].int64_list.value, np.int32)
+    except message.DecodeError:
+        raise InputError(f"record {number} is not a tf.train.Example", path) from None
+    except tf.errors.DataLossError:
+        raise InputError(f"record {number + 1} is truncated or damaged", path) from None
+
+
+def check_records(paths: Iterable[str], features: Features) -> None:
+    """Reads shards from end to end and checks that records have the features of the data set.
+
+    Raises:
+        InputError: a shard is damaged (see `read_sentences`), or a record lacks the features.
+    """
+    import tensorflow as tf
+
+    for path in paths:
+        try:
+            # About a hundred times as fast as read_sentences, which then only finds the record.
+            records = tf.data.TFRecordDataset(path).map(lambda r: parse_record(r, features))
+            records.reduce(0, lambda count, _: count + 1)
+        except tf.errors.OpError:
+            collections.deque(read_sentences(path), maxlen=0)
+            names = ", ".join(features)
+            raise InputError(f"a record does not have the features {names}", path) from None
+
+
+def _varints(ids):
+    """Encodes integers as protocol buffer varints: their bytes, and the width of each in bytes."""
+    rest = ids.astype(np.uint32)
+    columns = max(1, -(-int(rest.max(initial=0)).bit_length() // 7))  # A byte holds seven bits.
+    septets = np.empty((len(ids), columns), np.uint8)
+    widths = np.ones(len(ids), np.int64)
+    for column in range(columns):
+        septets[:, column] = rest & 0x7F
+        rest >>= 7
+        widths += rest > 0
+    position = np.arange(columns)
+    septets[position < (widths - 1)[:, None]] |= 0x80  # The high bit means: more bytes follow.
+    return septets[position < widths[:, None]].tobytes(), widths
+
+
+@functools.cache
+def _record_head(size):
+    """All bytes of an Example before the `size` bytes of its ids."""
+
+    def field(number, content_size):  # The tag of a length-delimited field, then its length.
+        return bytes([number << 3 | 2]) + _varints(np.array([content_size]))[0]
+
+    head = field(1, size)  # Int64List.value, packed
+    head = field(3, len(head) + size) + head  # Feature.int64_list
+    value = field(2, len(head) + size) + head  # the value of the map entry
+    entry = field(1, len(INPUT_IDS)) + INPUT_IDS.encode() + value  # the key of the map entry
+    entry = field(1, len(entry) + size) + entry  # Features.feature
+    return field(1, len(entry) + size) + entry  # Example.features

@@ -1,0 +1,44 @@
+"""The features of a data set: what its records hold for each sentence, as dataset.json declares it.
+
+    {"input_ids": {"dtype": "int32", "shape": [null]}, "label": {"dtype": "int32", "shape": []}}
+
+The shape [null] means one value per token; [] and [k] mean one or k values per sentence.
+"""
+
+from typing import Any
+
+from tta.errors import InputError
+
+Features = dict[str, dict[str, Any]]
+
+INPUT_IDS = "input_ids"
+PADDING_MASK = "padding_mask"  # made by the pipeline, not stored
+PER_TOKEN = [None]
+DTYPES = ("int32", "int64", "float32")
+
+# Every data set has the ids of the tokens, begin and end included.
+DEFAULT_FEATURES: Features = {INPUT_IDS: {"dtype": "int32", "shape": PER_TOKEN}}
+
+
+def check_features(features: Any) -> None:
+    """Checks the value of the key `features` of a dataset.json.
+
+    Raises:
+        InputError: it is malformed, lacks `input_ids`, or declares `padding_mask`.
+    """
+    if not isinstance(features, dict):
+        raise InputError(f"features must be of type dict, got {features!r}")
+    for name, feature in features.items():
+        feature = feature if isinstance(feature, dict) else {}
+        if feature.get("dtype") not in DTYPES:
+            dtypes = " or ".join(DTYPES)
+            raise InputError(f"feature {name!r} needs a dtype {dtypes}, got {feature}")
+        match feature.get("shape"):
+            case [] | [None]:
+                continue
+            case [int(size)] if size > 0 and size is not True:
+                continue
+        raise InputError(f"feature {name!r} needs a shape [null], [] or [k], got {feature}")
+    if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or PADDING_MASK in features:
+        rule = f"features must have {DEFAULT_FEATURES} and no {PADDING_MASK!r}, got {features}"
+        raise InputError(rule)

@@ -1,0 +1,100 @@
+"""Records: they are tf.train.Examples, and an error names the file and the damaged record."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tta.data.records import examples
+from tta.data.records.features import DEFAULT_FEATURES
+from tta.errors import InputError
+
+SENTENCES = [[3, 1], [3, 5, 127, 128, 1], [3, *range(100, 17_000, 250), 1], [2**31 - 1], []]
+
+
+def records(sentences):
+    ids = np.array([i for s in sentences for i in s], np.int32)
+    return list(examples.encode_records(ids, np.array([len(s) for s in sentences], np.int32)))
+
+
+def write(path, content):
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in content:
+            writer.write(record)
+    return path
+
+
+def test_records_are_examples():
+    for ids, record in zip(SENTENCES, records(SENTENCES), strict=True):
+        feature = tf.train.Feature(int64_list=tf.train.Int64List(value=ids))
+        example = tf.train.Example(features=tf.train.Features(feature={"input_ids": feature}))
+        assert tf.train.Example.FromString(record) == example
+
+
+def test_records_of_random_sentences_equal_tensorflows_byte_for_byte():
+    rng = np.random.default_rng(7)
+    for high in (2, 2**7, 2**14 + 1, 2**21, 2**31 - 1):
+        sentences = [rng.integers(high, size=n).tolist() for n in rng.integers(1, 131, 50)]
+        for ids, record in zip(sentences, records(sentences), strict=True):
+            feature = tf.train.Feature(int64_list=tf.train.Int64List(value=ids))
+            features = tf.train.Features(feature={"input_ids": feature})
+            assert record == tf.train.Example(features=features).SerializeToString()
+
+
+def test_no_sentences():
+    assert records([]) == []
+
+
+def test_file_round_trip_both_ways(tmp_path):
+    path = write(tmp_path / "a.tfrecord", records(SENTENCES))
+    read = list(examples.read_sentences(path))
+    assert [s.tolist() for s in read] == SENTENCES
+    assert {s.dtype for s in read} == {np.dtype(np.int32)}
+    dataset = tf.data.TFRecordDataset(str(path))
+    dataset = dataset.map(lambda record: examples.parse_record(record, DEFAULT_FEATURES))
+    parsed = [parsed["input_ids"] for parsed in dataset]
+    assert [s.numpy().tolist() for s in parsed] == SENTENCES
+    assert {s.dtype for s in parsed} == {tf.int32}
+
+
+def test_truncated_file(tmp_path):
+    path = write(tmp_path / "a.tfrecord", records(SENTENCES[:3]))
+    path.write_bytes(path.read_bytes()[:-1])
+    sentences = examples.read_sentences(path)
+    assert [next(sentences).tolist() for _ in range(2)] == SENTENCES[:2]
+    with pytest.raises(InputError, match=r"a\.tfrecord: record 3 is truncated or damaged"):
+        next(sentences)
+
+
+def test_damaged_file(tmp_path):
+    path = write(tmp_path / "a.tfrecord", records(SENTENCES[:3]))
+    content = bytearray(path.read_bytes())
+    content[20] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="record 1 is truncated or damaged"):
+        list(examples.read_sentences(path))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [(b"", "record 2 has no feature 'input_ids'"), (b"text", "record 2 is not a tf.train.Example")],
+)
+def test_foreign_records(tmp_path, record, message):
+    path = write(tmp_path / "a.tfrecord", [*records(SENTENCES[:1]), record])
+    with pytest.raises(InputError, match=message):
+        list(examples.read_sentences(path))
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        list(examples.read_sentences(tmp_path / "a.tfrecord"))
+
+
+def test_check_records(tmp_path):
+    path = write(tmp_path / "a.tfrecord", records(SENTENCES[:3]))
+    examples.check_records([str(path)], DEFAULT_FEATURES)
+    features = {**DEFAULT_FEATURES, "label": {"dtype": "int32", "shape": []}}
+    with pytest.raises(InputError, match="a record does not have the features input_ids, label"):
+        examples.check_records([str(path)], features)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"a\.tfrecord: record 3 is truncated or damaged"):
+        examples.check_records([str(path)], DEFAULT_FEATURES)
