@@ -1,1 +1,1 @@
-"""Layers, encoders, heads, losses and models: see README.md for the ladder."""
+"""Layers, encoders, heads, losses and models. README.md lists them, lowest first."""

@@ -1,22 +1,22 @@
-"""Token and position tables: what goes into every encoder."""
+"""Token and position tables: the input of every encoder."""
+
+from typing import Any
 
 import keras
 from keras import ops
 
+from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.dense import layer_norm
+
 
 @keras.saving.register_keras_serializable("tta")
-class Embeddings(keras.layers.Layer):
-    """LayerNorm(token + position), the input of an encoder, and T-TA's first query beside it.
+class Embeddings(ConfiguredLayer):
+    """LayerNorm(token + position), the input of an encoder; also makes T-TA's first query.
 
-    B batch, T tokens, D hidden size, V vocabulary, P positions.
+    B batch, T tokens, D hidden size, V vocabulary, P = `max_position_embeddings`.
 
     Args:
-        vocab_size: V.
-        hidden_size: D.
-        max_position_embeddings: P, the longest T.
-        dropout: share dropped in training.
-        epsilon: of the LayerNorm.
-        initializer_range: standard deviation of the tables at the start.
+        config: a `TransformerConfig`.
 
     Call:
         input_ids: [B, T] int32.
@@ -28,57 +28,35 @@ class Embeddings(keras.layers.Layer):
         ValueError: T is larger than P.
     """
 
-    def __init__(
-        self,
-        vocab_size,
-        hidden_size,
-        max_position_embeddings,
-        dropout=0.0,
-        epsilon=1e-12,
-        initializer_range=0.02,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.vocab_size = vocab_size
-        self.hidden_size = hidden_size
-        self.max_position_embeddings = max_position_embeddings
-        self.dropout_rate = dropout
-        self.epsilon = epsilon
-        self.initializer_range = initializer_range
-
     def build(self, input_shape=None):
-        start = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-        # Cast where they are used, so that a lookup casts T rows and not V.
+        config = self.config
+        start = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+        # Cast after the lookup, so that T rows are cast instead of V.
         self.token_table = self.add_weight(
-            (self.vocab_size, self.hidden_size), start, name="token_table", autocast=False
+            (config.vocab_size, config.hidden_size), start, name="token_table", autocast=False
         )
         self.position_table = self.add_weight(
-            (self.max_position_embeddings, self.hidden_size),
+            (config.max_position_embeddings, config.hidden_size),
             start.clone(),
             name="position_table",
             autocast=False,
         )
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=self.epsilon, name="norm", dtype=self.dtype_policy
-        )
-        self.norm.build((None, None, self.hidden_size))
-        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
+        policy = self.dtype_policy
+        self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm", dtype=policy)
+        self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype=policy)
 
     def call(self, input_ids, training=None):
         tokens = ops.take(self.token_table, input_ids, axis=0)  # [B, T, D]
         return self._finish(tokens + self._positions(input_ids), training)
 
-    def first_query(self, input_ids, token_id=None, training=None):
-        """What T-TA asks with before it has seen anything: where it is, not what is there.
+    def first_query(
+        self, input_ids: Any, token_id: int | None = None, training: bool | None = None
+    ) -> Any:
+        """The query of T-TA's first layer: [1, T, D], the same for every sentence.
 
-        Args:
-            input_ids: [B, T] int32; only T is read.
-            token_id: None, the position alone (paper, section 3.3), or a token whose embedding is
-                added at every position (the original code's [MASK]).
-            training: whether dropout is on.
-
-        Returns:
-            [1, T, D]: the same for every sentence, hence computed once.
+        It depends on the position and not on the token there. Of `input_ids` [B, T] only T is used.
+        With `token_id` None, it is the position embedding alone (paper, section 4.2). Otherwise the
+        embedding of that token is added at every position (the original code's [MASK]).
         """
         query = self._positions(input_ids)
         if token_id is not None:
@@ -86,26 +64,14 @@ class Embeddings(keras.layers.Layer):
         return self._finish(query[None], training)
 
     def _positions(self, input_ids):
-        length = input_ids.shape[1]
-        if length is not None and length > self.max_position_embeddings:
+        """[T, D], the first T rows of the position table."""
+        length, longest = input_ids.shape[1], self.config.max_position_embeddings
+        if length is not None and length > longest:
             raise ValueError(
-                f"a sequence has at most {self.max_position_embeddings} positions "
-                f"(max_position_embeddings), not {length}"
+                f"a sequence has at most {longest} positions (max_position_embeddings), "
+                f"not {length}"
             )
-        return self.position_table[: ops.shape(input_ids)[1]]  # [T, D]
+        return self.position_table[: ops.shape(input_ids)[1]]
 
     def _finish(self, x, training):
         return self.dropout(self.norm(ops.cast(x, self.compute_dtype)), training=training)
-
-    def compute_output_shape(self, input_shape):
-        return (*input_shape, self.hidden_size)
-
-    def get_config(self):
-        return super().get_config() | {
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "max_position_embeddings": self.max_position_embeddings,
-            "dropout": self.dropout_rate,
-            "epsilon": self.epsilon,
-            "initializer_range": self.initializer_range,
-        }

@@ -1,53 +1,49 @@
-"""BERT as a biLM: what its checkpoints call our weights, and how its config becomes ours.
+"""Reads a BERT as a biLM: names of its variables, and conversion of its config.
 
-A sentence is always BERT's segment 0, whose embedding is added at every position. So a BERT is a
-biLM whose position table holds that sum, and needs no encoder of its own. Its pooler and its
-next-sentence head have no part in scores or vectors and are left aside. T-TA's original code took
-BERT's names.
+BERT adds the embedding of segment 0 at every position of a sentence. We add it to the position
+table, so a BERT is a biLM and needs no other encoder. Its pooler and its next-sentence head do not
+affect scores or vectors and are ignored. The original T-TA code uses BERT's names.
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tta.errors import InputError
-from tta.modeling.config.transformer import COUNTS, ModelConfig, read_json_object
+import numpy as np
 
-# In a layer: our name -> the original's. Every name ends in what the variable is.
-_LAYER = {
-    "attention/query/kernel": "attention/self/query/kernel",
-    "attention/query/bias": "attention/self/query/bias",
-    "attention/key/kernel": "attention/self/key/kernel",
-    "attention/key/bias": "attention/self/key/bias",
-    "attention/value/kernel": "attention/self/value/kernel",
-    "attention/value/bias": "attention/self/value/bias",
-    "attention/output/kernel": "attention/output/dense/kernel",
-    "attention/output/bias": "attention/output/dense/bias",
-    "attention_norm/norm/gamma": "attention/output/LayerNorm/gamma",
-    "attention_norm/norm/beta": "attention/output/LayerNorm/beta",
-    "feed_forward/intermediate/kernel": "intermediate/dense/kernel",
-    "feed_forward/intermediate/bias": "intermediate/dense/bias",
-    "feed_forward/output/kernel": "output/dense/kernel",
-    "feed_forward/output/bias": "output/dense/bias",
-    "feed_forward_norm/norm/gamma": "output/LayerNorm/gamma",
-    "feed_forward_norm/norm/beta": "output/LayerNorm/beta",
-}
-_AROUND = {
+from tta.errors import InputError, located
+from tta.json_files import read_json_object
+from tta.modeling.config.transformer import COUNTS, TransformerConfig
+from tta.names import VOCABULARY
+
+# Our names -> the original names: of variables, of layers, and of layers in a block. A LayerNorm
+# has the variables gamma and beta, any other layer kernel and bias.
+_VARIABLES = {
     "encoder/embeddings/token_table": "bert/embeddings/word_embeddings",
     "encoder/embeddings/position_table": "bert/embeddings/position_embeddings",
-    "encoder/embeddings/norm/gamma": "bert/embeddings/LayerNorm/gamma",
-    "encoder/embeddings/norm/beta": "bert/embeddings/LayerNorm/beta",
-    "head/transform/kernel": "cls/predictions/transform/dense/kernel",
-    "head/transform/bias": "cls/predictions/transform/dense/bias",
-    "head/transform_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
-    "head/transform_norm/beta": "cls/predictions/transform/LayerNorm/beta",
     "head/bias": "cls/predictions/output_bias",
+}
+_LAYERS = {
+    "encoder/embeddings/norm": "bert/embeddings/LayerNorm",
+    "head/transform": "cls/predictions/transform/dense",
+    "head/transform_norm": "cls/predictions/transform/LayerNorm",
+}
+_BLOCK = {
+    "attention/query": "attention/self/query",
+    "attention/key": "attention/self/key",
+    "attention/value": "attention/self/value",
+    "attention/output": "attention/output/dense",
+    "attention_norm/norm": "attention/output/LayerNorm",
+    "feed_forward/intermediate": "intermediate/dense",
+    "feed_forward/output": "output/dense",
+    "feed_forward_norm/norm": "output/LayerNorm",
 }
 SEGMENT_NAME = "bert/embeddings/token_type_embeddings"
 
-# Our name of a table that the model itself has no more: `fold_segments` takes it away.
+# `fold_segments` adds the first table to the second; our model does not have the first.
 _SEGMENTS, _POSITIONS = "encoder/embeddings/segment_table", "encoder/embeddings/position_table"
 
-# Config keys whose other values change what is computed: key -> the values that we compute.
+# Config keys that change the computation -> the values that we support.
 _MUST_BE = {
     "model_type": ("bert",),
     "position_embedding_type": ("absolute", None),
@@ -55,7 +51,7 @@ _MUST_BE = {
     "add_cross_attention": (False, None),
     "tie_word_embeddings": (True, None),
 }
-# Their names of activations -> ours. Google's code means the approximation when it says gelu.
+# BERT's names of activations -> ours. In Google's code, gelu is the tanh approximation.
 GOOGLE_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu"}
 HUGGINGFACE_ACTIVATIONS = {
     "gelu": "gelu",
@@ -72,7 +68,7 @@ _MAY_BE = (
     "layer_norm_eps",
 )
 
-# The same of tokenizer_config.json: our tokenizer is BERT's, and no other.
+# The same for tokenizer_config.json: only BERT's tokenizer is supported.
 _TOKENIZER_MUST_BE = {
     "tokenizer_class": ("BertTokenizer", "BertTokenizerFast", None),
     "do_lower_case": (True, False),
@@ -81,64 +77,64 @@ _TOKENIZER_MUST_BE = {
 }
 
 
-def original_names(num_hidden_layers, with_segments=False):
-    """{our weight's name: the original code's variable name} for a model of that depth.
+def original_names(num_hidden_layers: int, with_segments: bool = False) -> dict[str, str]:
+    """{name of our weight: name of the variable in the original code}.
 
-    Args:
-        num_hidden_layers: layers.
-        with_segments: whether BERT's segment table is among them, for `fold_segments`.
+    `with_segments` includes BERT's segment table, for `fold_segments`.
     """
-    names = dict(_AROUND)
+    names, layers = dict(_VARIABLES), dict(_LAYERS)
     for i in range(num_hidden_layers):
-        for ours, theirs in _LAYER.items():
-            names[f"encoder/layer_{i}/{ours}"] = f"bert/encoder/layer_{i}/{theirs}"
+        for ours, theirs in _BLOCK.items():
+            layers[f"encoder/layer_{i}/{ours}"] = f"bert/encoder/layer_{i}/{theirs}"
+    for ours, theirs in layers.items():
+        for name in ("gamma", "beta") if theirs.endswith("LayerNorm") else ("kernel", "bias"):
+            names[f"{ours}/{name}"] = f"{theirs}/{name}"
     return names | ({_SEGMENTS: SEGMENT_NAME} if with_segments else {})
 
 
-def check_names(stored, expected, source):
-    """Whether a checkpoint holds the variables of its config, and no other of their kind.
+def check_names(stored: Iterable[str], expected: Iterable[str], source: Path | str) -> None:
+    """Checks that a checkpoint holds the variables that its config requires.
 
     Args:
-        stored: names in the checkpoint, in its spelling, "/" or "." between their parts.
-        expected: names that the config asks for, in the same spelling.
+        stored, expected: names in the checkpoint, and names that the config requires. Their parts
+            are separated by "/" or ".".
         source: the file, for errors.
 
     Raises:
-        InputError: there is no output head, a name is missing, or one would change the outputs.
+        InputError: the output head or a variable is missing, or an unknown variable would change
+            the outputs.
     """
     stored, expected = set(stored), list(expected)
     if not any(_parts(name)[:2] == ["cls", "predictions"] for name in stored):
         raise InputError(
-            "it has no output head (cls/predictions), without which a model gives no "
-            "probabilities; a BERT is saved with it as BertForMaskedLM or BertForPreTraining",
+            "no output head (cls/predictions) found, so the model gives no probabilities; save "
+            "a BERT with its head as BertForMaskedLM or BertForPreTraining",
             source,
         )
     if missing := [name for name in expected if name not in stored]:
         raise InputError(f"variable {missing[0]} is missing ({len(missing)} in all)", source)
     for name in sorted(stored.difference(expected)):
-        # Of an optimizer are a variable's name and one part more. The rest is other heads.
+        # The name of an optimizer's variable is that of a weight plus one part. Variables outside
+        # of "bert" and "cls" belong to other heads.
         is_slot = any(name.startswith((f"{known}/", f"{known}.")) for known in expected)
-        kept_aside = _parts(name)[:2] in (["bert", "pooler"], ["cls", "seq_relationship"])
-        if _parts(name)[0] in ("bert", "cls") and not is_slot and not kept_aside:
-            raise InputError(f"variable {name} is not one that the config asks for", source)
+        is_ignored = _parts(name)[:2] in (["bert", "pooler"], ["cls", "seq_relationship"])
+        if _parts(name)[0] in ("bert", "cls") and not is_slot and not is_ignored:
+            raise InputError(f"variable {name} does not belong to a model of this config", source)
 
 
 def _parts(name):
     return name.replace(".", "/").split("/")
 
 
-def fold_segments(values, source):
-    """Adds the embedding of segment 0 to every position.
+def fold_segments(values: dict[str, np.ndarray], source: Path | str) -> dict[str, np.ndarray]:
+    """Adds the embedding of segment 0 to every position; returns the arrays of a biLM.
 
     Args:
         values: {our name: array}, with BERT's segment table [at least 1, D].
         source: the file, for errors.
 
-    Returns:
-        {our name: array} of a biLM: without that table.
-
     Raises:
-        InputError: the table has another shape or type.
+        InputError: a table has the wrong shape or type.
     """
     positions, segments = values[_POSITIONS], values[_SEGMENTS]
     for name, table in (("position", positions), ("token type", segments)):
@@ -158,18 +154,15 @@ def fold_segments(values, source):
     return {n: v for n, v in values.items() if n != _SEGMENTS} | {_POSITIONS: folded}
 
 
-def bert_config(path, activations):
-    """The biLM's `ModelConfig` of a BERT's config, as Google or Hugging Face writes it.
-
-    Whether text is lower-cased is the tokenizer's matter there; it is looked up beside the file,
-    see `is_lower_cased`.
+def bert_config(path: Path | str, activations: Mapping[str, str]) -> TransformerConfig:
+    """Converts BERT's config, in the form of Google or Hugging Face, to that of a biLM.
 
     Args:
-        path: `bert_config.json` or `config.json`.
+        path: `bert_config.json` or `config.json`. `is_lower_cased` reads the files beside it.
         activations: `GOOGLE_ACTIVATIONS` or `HUGGINGFACE_ACTIVATIONS`.
 
     Raises:
-        InputError: the file is missing or malformed, or asks for what a biLM does not compute.
+        InputError: the file is missing or malformed, or a biLM cannot compute such a model.
     """
     values = read_json_object(path)
     _check_values(values, _MUST_BE, path)
@@ -180,30 +173,25 @@ def bert_config(path, activations):
             f"hidden_act must be {' or '.join(activations)}, not {values['hidden_act']!r}", path
         )
     known = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
-    try:
-        return ModelConfig(
+    with located(path=path):
+        return TransformerConfig(
             **known,
             hidden_act=activations[values["hidden_act"]],
             model_type="bilm",
             do_lower_case=is_lower_cased(Path(path).parent),
         )
-    except InputError as error:
-        raise InputError(error.rule, error.path or path) from None
 
 
-def is_lower_cased(directory):
-    """Whether a BERT's text is lower-cased and its accents stripped.
+def is_lower_cased(directory: Path | str) -> bool:
+    """Whether the text of the BERT in a directory is lower-cased and its accents stripped.
 
-    `tokenizer_config.json` says it where there is one. Where there is none, the vocabulary
-    does: one in which a piece has a capital letter was made of text as it is.
-
-    Args:
-        directory: of the checkpoint.
+    The value is `do_lower_case` in `tokenizer_config.json`. Without it, text is lower-cased unless
+    a piece of the vocabulary has a capital letter.
 
     Raises:
-        InputError: `tokenizer_config.json` is malformed, or asks for another tokenizer.
+        InputError: `tokenizer_config.json` is malformed or names an unsupported tokenizer.
     """
-    path, vocabulary = Path(directory) / "tokenizer_config.json", Path(directory) / "vocab.txt"
+    path, vocabulary = Path(directory) / "tokenizer_config.json", Path(directory) / VOCABULARY
     values = read_json_object(path) if path.exists() else {}
     _check_values(values, _TOKENIZER_MUST_BE, path)
     lower_case = values.get("do_lower_case")
@@ -212,13 +200,13 @@ def is_lower_cased(directory):
         if vocabulary.is_file():
             pieces = vocabulary.read_text(encoding="utf-8", errors="replace").split("\n")
         lower_case = all(piece == piece.lower() for piece in pieces if not piece.startswith("["))
-    _check_values(values, {"strip_accents": (lower_case, None)}, path)  # Ours does both or none.
+    _check_values(values, {"strip_accents": (lower_case, None)}, path)  # we do both or neither
     return lower_case
 
 
 def _check_values(values, must_be, path):
     for key, allowed in must_be.items():
-        # By identity where it can be: 1 is not true.
+        # Compared by identity, except for strings: 1 is not the same as true.
         if key in values and not any(
             values[key] is one or (isinstance(one, str) and values[key] == one) for one in allowed
         ):

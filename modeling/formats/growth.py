@@ -1,66 +1,85 @@
-"""Weights for a larger model, or another vocabulary, out of a trained model's.
+"""Makes the weights of a wider model, or of a new vocabulary, from those of a trained model.
 
-A wider model starts as copies of the smaller one side by side, and computes the same (Net2Net; Chen
-et al., 2016, arXiv:1511.05641). D hidden size, V vocabulary.
+The wider model starts as copies of the smaller one side by side and computes the same function
+(Net2Net; Chen et al., 2016, arXiv:1511.05641). Weights are {name: array}, with the names of
+`named_weights()`. D hidden size, V vocabulary.
 """
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tta.errors import InputError
+from tta.errors import InputError, located
 from tta.modeling.formats.weights import assign_weights
 
-# What multiplies with itself once more in the tied softmax, so that copies would add up.
+Arrays = dict[str, np.ndarray]
+Origins = Sequence[Sequence[int]]
+
+# The tied softmax multiplies these by the copied token table, so copies would add up.
 _BEFORE_TIED_PRODUCT = ("head/transform_norm/gamma", "head/transform_norm/beta")
 
 
-def grow(model, trained, source, origins=None, seed=0):
-    """Gives a model the weights of a trained one that is as large or smaller.
+def grow(
+    model: Any, trained: Any, source: Path | str, origins: Origins | None = None, seed: int = 0
+) -> None:
+    """Assigns weights made from a trained model of the same size or smaller.
 
     Args:
-        model: `LanguageModel`, changed.
-        trained: `LanguageModel`.
-        source: where the trained one's weights lie, for errors.
-        origins: as `exchange_pieces`, where the vocabularies differ.
-        seed: as `widen`.
+        model: has `named_weights()` and a `config`; it can differ in size or vocabulary if the
+            config has the ability `can_grow`.
+        trained: the trained model, with the same two members.
+        source: where the trained weights are stored, for errors.
+        origins: as in `exchange_pieces`, if the vocabularies differ.
+        seed: as in `widen`.
 
     Raises:
-        InputError: a size is no multiple, or the models are of other parts.
+        InputError: a size is not a multiple, or the models do not have the same weights.
     """
-    sizes = [c.hidden_size // c.num_attention_heads for c in (trained.config, model.config)]
-    if sizes[0] != sizes[1]:
-        raise InputError(
-            f"heads of size {sizes[0]} cannot become heads of size {sizes[1]}: a model grows by "
-            "their number",
-            source,
-        )
     weights = {name: np.asarray(weight) for name, weight in trained.named_weights().items()}
+    shapes = {name: tuple(weight.shape) for name, weight in model.named_weights().items()}
+    is_alike = origins is None and shapes == {name: w.shape for name, w in weights.items()}
+    _check_can_grow(model.config, trained.config, is_alike, source)
     if origins is not None:
         weights = exchange_pieces(weights, origins)
-    shapes = {name: tuple(weight.shape) for name, weight in model.named_weights().items()}
-    try:
+    with located(path=source):
         weights = widen(weights, shapes, seed)
-    except InputError as error:
-        raise InputError(error.rule, source) from None
     assign_weights(model, weights, source)
 
 
-def widen(weights, shapes, seed=0):
-    """Weights of a wider model whose outputs are the smaller one's side by side, scores the same.
+def _check_can_grow(config, trained, is_alike, source):
+    if not all(getattr(one, "can_grow", False) for one in (config, trained)):
+        if is_alike:
+            return
+        raise InputError(
+            f"a model of type {config.model_type} starts only from one of the same size and "
+            "vocabulary",
+            source,
+        )
+    sizes = [one.hidden_size // one.num_attention_heads for one in (trained, config)]
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"heads of size {sizes[0]} cannot become heads of size {sizes[1]}: only the number "
+            "of heads can grow",
+            source,
+        )
 
-    All sizes grow by whole factors, heads by number and not by size. A kernel is repeated and
-    divided among the copies of its input, not evenly but by chance, without which the copies would
-    learn the same for ever.
+
+def widen(weights: Arrays, shapes: dict[str, tuple[int, ...]], seed: int = 0) -> Arrays:
+    """Float32 weights of a wider model: its outputs are repeated copies, its scores are the same.
+
+    Every size grows by a whole factor. The number of heads grows, their size does not. A kernel is
+    repeated, and each weight is divided at random among the copies of its input: with equal shares,
+    the copies would stay the same throughout training.
 
     Args:
         weights: {name: float array} of the smaller model.
-        shapes: {name: tuple} of the larger one; a weight without one stays as it is.
-        seed: of the division.
-
-    Returns:
-        {name: float32 array}.
+        shapes: {name: shape} of the larger model; a weight without an entry keeps its shape.
+        seed: seed of the random division.
 
     Raises:
-        InputError: a size is no multiple.
+        InputError: a size is not a multiple of the smaller size.
     """
     rng = np.random.default_rng(seed)
     return {
@@ -75,10 +94,10 @@ def _widen(name, weight, shape, rng):
     copies = tuple(new // old for new, old in zip(shape, weight.shape, strict=True))
     is_table = name.endswith("_table")
     if tuple(np.multiply(copies, weight.shape)) != shape or (is_table and copies[0] != 1):
-        what = "hidden size alone grows" if is_table else "sizes grow by whole factors"
+        what = "only the hidden size" if is_table else "a size only by a whole factor"
         raise InputError(
-            f"weight {name} has shape {list(weight.shape)}, which cannot grow to {list(shape)}: "
-            f"{what}"
+            f"weight {name} of shape {list(weight.shape)} cannot grow to {list(shape)}: {what} "
+            "can grow"
         )
     if not name.endswith("kernel"):
         wide = np.tile(weight, copies)
@@ -86,21 +105,16 @@ def _widen(name, weight, shape, rng):
     inputs = copies[0]
     wide = np.tile(weight / inputs, copies).reshape(inputs, *weight.shape[:1], -1)
     chance = rng.normal(0.0, weight.std() / inputs, wide.shape)
-    # Over the copies of an input, which are alike, it adds up to nothing.
+    # The copies of an input are equal, and these terms sum to 0 over them.
     wide += chance - chance.mean(axis=0)
     return wide.reshape(shape).astype(np.float32)
 
 
-def exchange_pieces(weights, origins):
-    """Weights for another vocabulary: rows of the token table and the head's bias taken over.
+def exchange_pieces(weights: Arrays, origins: Origins) -> Arrays:
+    """Weights for a new vocabulary: the token table and the head's bias get new rows.
 
-    Args:
-        weights: {name: array} of a model.
-        origins: V tuples of ids, which pieces of the model's vocabulary each new one is made of:
-            it gets the mean of their rows.
-
-    Returns:
-        {name: array}; the two that depend on the vocabulary are new.
+    `origins` holds, for each of the V new pieces, ids of pieces in the model's vocabulary. The new
+    row is the mean of their rows. All other weights are returned unchanged.
     """
     flat = np.concatenate([np.asarray(ids, np.int64) for ids in origins])
     lengths = np.array([len(ids) for ids in origins])

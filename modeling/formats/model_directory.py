@@ -2,29 +2,22 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from tta.atomic import whole_file
-from tta.errors import InputError
-from tta.modeling.config.transformer import ModelConfig
-from tta.modeling.formats.weights import load_weights, save_weights
-from tta.modeling.models.language_model import LanguageModel
+from tta.errors import InputError, located
+from tta.modeling.config.base import read_config
+from tta.modeling.formats.huggingface import SAFETENSORS, load_huggingface
+from tta.modeling.formats.weights import check_size, load_weights, save_weights
+from tta.modeling.models.language_model import build_model
+from tta.names import CONFIG, README, VOCABULARY, WEIGHTS
 
-CONFIG, VOCABULARY, WEIGHTS, README = "config.json", "vocab.txt", "model.weights.h5", "README.md"
-SAFETENSORS = "model.safetensors"
 
+def load_model(directory: Path | str, dtype: str = "float32") -> Any:
+    """Builds the Keras model of a directory, with its weights; `dtype` is as in `LanguageModel`.
 
-def load_model(directory, dtype="float32"):
-    """Builds the model of a directory, ours or another's.
-
-    Ours has `model.weights.h5`; a BERT of Hugging Face's, `model.safetensors`; a T-TA or BERT of
-    their TensorFlow 1 code, `*.ckpt.*`. The first of these that is there is read.
-
-    Args:
-        directory: path.
-        dtype: as in `LanguageModel`.
-
-    Returns:
-        `LanguageModel` with the directory's weights.
+    The first of these files that exists is read: `model.weights.h5` of a model directory,
+    `model.safetensors` of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from TensorFlow 1.
 
     Raises:
         InputError: a file is missing or damaged, or files do not fit each other.
@@ -33,35 +26,12 @@ def load_model(directory, dtype="float32"):
     if not directory.is_dir():
         raise InputError("no such model directory", directory)
     if not (directory / WEIGHTS).exists():
-        if (directory / SAFETENSORS).exists():
-            from tta.modeling.formats.huggingface import load_huggingface
-
-            return load_huggingface(directory, dtype)
-        from tta.modeling.formats.tf1_checkpoint import is_original, load_original
-
-        if is_original(directory):
-            return load_original(directory, dtype)
-        if pickles := sorted(directory.glob("*.bin")):
-            raise InputError(
-                "a pickle, which can run code when it is read; convert it to safetensors where "
-                "you trust it: BertForMaskedLM.from_pretrained(...).save_pretrained(...)",
-                pickles[0],
-            )
-        if not (directory / CONFIG).exists():
-            raise InputError(f"not a model directory: it has no {CONFIG}", directory)
-        raise InputError(f"it has no {WEIGHTS}: its training has not finished", directory)
-    config = ModelConfig.from_json(directory / CONFIG)
+        return _load_foreign(directory, dtype)
+    config = read_config(directory / CONFIG)
     size = (directory / WEIGHTS).stat().st_size
-    if size < config.num_parameters:  # Two bytes each in float16; before they are allocated.
-        raise InputError(
-            f"{size:,} bytes are too small for the {config.num_parameters:,} parameters that "
-            f"{CONFIG} asks for",
-            directory / WEIGHTS,
-        )
-    try:
-        model = LanguageModel(config, dtype=dtype)
-    except InputError as error:
-        raise InputError(error.rule, directory / CONFIG) from None
+    check_size(size / 2, config, CONFIG, directory / WEIGHTS)  # 2 bytes per value in float16
+    with located(path=directory / CONFIG):
+        model = build_model(config, dtype)
     saved_with = load_weights(model, directory / WEIGHTS)
     for name, fingerprint in _fingerprints(directory).items():
         if saved_with.get(name, fingerprint) != fingerprint:
@@ -69,13 +39,35 @@ def load_model(directory, dtype="float32"):
     return model
 
 
-def save_model(model, directory, readme, weights_dtype="float32"):
-    """Writes config, weights and README into a directory; weights last, for they say it is done.
+def _load_foreign(directory, dtype):
+    """Builds the model of a directory without `model.weights.h5`."""
+    if (directory / SAFETENSORS).exists():
+        return load_huggingface(directory, dtype)
+    # Imported here because the rest also runs on Keras backends other than TensorFlow.
+    from tta.modeling.formats.tf1_checkpoint import is_original, load_original
+
+    if is_original(directory):
+        return load_original(directory, dtype)
+    if pickles := sorted(directory.glob("*.bin")):
+        raise InputError(
+            "a pickle, which can run code when it is read; if you trust it, convert it to "
+            "safetensors: BertForMaskedLM.from_pretrained(...).save_pretrained(...)",
+            pickles[0],
+        )
+    if not (directory / CONFIG).exists():
+        raise InputError(f"not a model directory: it has no {CONFIG}", directory)
+    raise InputError(f"it has no {WEIGHTS}: its training has not finished", directory)
+
+
+def save_model(
+    model: Any, directory: Path | str, readme: str, weights_dtype: str = "float32"
+) -> None:
+    """Writes config, README and weights into a directory. The weights are last: they complete it.
 
     Args:
-        model: `LanguageModel`.
-        directory: made if needed; `vocab.txt` is the caller's, before this.
-        readme: text of README.md: what it was trained on, how long, what it scores.
+        model: has a `config` and `named_weights()`.
+        directory: made if needed. Write its `vocab.txt` before this call.
+        readme: text of README.md: training text, duration and results.
         weights_dtype: "float32" or "float16".
     """
     directory = Path(directory)
@@ -87,6 +79,6 @@ def save_model(model, directory, readme, weights_dtype="float32"):
 
 
 def _fingerprints(directory):
-    """{name: SHA-256} of the files that weights mean nothing without, of those that are there."""
+    """{name: SHA-256} of those files in the directory that the weights depend on."""
     paths = [directory / name for name in (CONFIG, VOCABULARY)]
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.exists()}

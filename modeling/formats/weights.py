@@ -1,6 +1,10 @@
-"""`model.weights.h5`: a model's weights by name, each array with a checksum."""
+"""`model.weights.h5`: the weights of a model by name, each array with a checksum."""
 
+import contextlib
 import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -8,15 +12,20 @@ import numpy as np
 from tta.atomic import whole_file
 from tta.errors import InputError
 
+# Libraries raise these for damaged files, and some raise errors of their own.
+_READ_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError)
 
-def save_weights(model, path, dtype="float32", fingerprints=None):
-    """Writes every trained weight, whole or not at all.
+
+def save_weights(
+    model: Any, path: Path | str, dtype: str = "float32", fingerprints: dict[str, str] | None = None
+) -> None:
+    """Writes all weights. The file appears only when it is complete.
 
     Args:
         model: has `named_weights()`.
-        path: of the file; replaced if it exists.
-        dtype: "float32" or "float16", of the arrays in the file.
-        fingerprints: {name of a file: its SHA-256} of what the weights belong to, kept with them.
+        path: the file; replaced if it exists.
+        dtype: type of the arrays in the file, "float32" or "float16".
+        fingerprints: {name of a file that the weights belong to: its SHA-256}, stored with them.
 
     Raises:
         InputError: a weight is not finite, or too large for the dtype.
@@ -27,9 +36,9 @@ def save_weights(model, path, dtype="float32", fingerprints=None):
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise InputError(f"weight {name} holds values that {dtype} cannot hold", path)
-    # In memory first: on a full disk, HDF5 does not fail but leaves a broken file.
+    # Written to memory first: on a full disk, HDF5 leaves a broken file without an error.
     content = io.BytesIO()
-    # This version of the format has checksums on its own structures, too.
+    # This version of the format also has checksums for its internal structures.
     with h5py.File(content, "w", libver=("v110", "v110")) as file:
         file.attrs.update(fingerprints or {})
         for name, array in arrays.items():
@@ -38,48 +47,61 @@ def save_weights(model, path, dtype="float32", fingerprints=None):
         file.write(content.getbuffer())
 
 
-def load_weights(model, path):
-    """Assigns every weight of the model from a file that `save_weights` wrote.
-
-    Returns:
-        Its `fingerprints`, a dict.
+def load_weights(model: Any, path: Path | str) -> dict[str, Any]:
+    """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
 
     Raises:
-        InputError: the file is missing or damaged, or does not fit the model.
+        InputError: the file is missing, is damaged or does not fit the model.
     """
     values = {}
 
     def collect(name, item):
         if isinstance(item, h5py.Dataset):
             if item.external or item.is_virtual:
-                raise InputError(f"weight {name} lies in another file", path)
-            values[name] = item  # Read when it is known to fit.
+                raise InputError(f"weight {name} refers to another file", path)
+            values[name] = item  # read after its shape is checked
 
+    if not Path(path).exists():
+        raise InputError("no such file", path)
+    with reading("not a readable weights file", path), h5py.File(path, "r") as file:
+        file.visititems(collect)
+        assign_weights(model, values, path)
+        fingerprints = dict(file.attrs)
+    return fingerprints
+
+
+@contextlib.contextmanager
+def reading(rule: str, path: Path | str, *errors: type[Exception]) -> Iterator[None]:
+    """Turns errors in reading a file into an InputError: the rule and the error's first line."""
     try:
-        with h5py.File(path, "r") as file:
-            file.visititems(collect)
-            assign_weights(model, values, path)
-            return dict(file.attrs)
+        yield
     except InputError:
         raise
-    except FileNotFoundError:
-        raise InputError("no such file", path) from None
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
-        rule = str(error).splitlines()[0]
-        raise InputError(f"not a readable weights file: {rule}", path) from None
+    except (*_READ_ERRORS, *errors) as error:
+        raise InputError(f"{rule}: {str(error).splitlines()[0]}", path) from None
 
 
-def assign_weights(model, values, source):
-    """Assigns arrays to the model's weights by name.
+def check_size(num_values: float, config: Any, config_name: str, source: Path | str) -> None:
+    """Raises InputError if a file has far too few values for its config (before they are read)."""
+    if 2 * num_values < config.num_parameters:
+        raise InputError(
+            f"it holds at most {num_values:,.0f} values, too few for the "
+            f"{config.num_parameters:,} parameters of {config_name}",
+            source,
+        )
+
+
+def assign_weights(model: Any, values: Mapping[str, Any], source: Path | str) -> None:
+    """Assigns arrays to the weights of a model by name.
 
     Args:
         model: has `named_weights()`.
-        values: {name: array or h5py dataset}; exactly the model's names and shapes, of a float
-            type, all finite.
-        source: the file that they come from, for errors.
+        values: {name: array or h5py dataset}. Names and shapes are exactly those of the model; all
+            values are floats and finite.
+        source: the file that the values come from, for errors.
 
     Raises:
-        InputError: a name is missing or too many, a shape or type is wrong, or a value is not
+        InputError: a name is missing or unknown, a shape or type is wrong, or a value is not
             finite.
     """
     weights = model.named_weights()
@@ -92,11 +114,11 @@ def assign_weights(model, values, source):
         if value.shape != tuple(variable.shape):
             raise InputError(
                 f"weight {name} has shape {list(value.shape or ())}, "
-                f"the config asks for {list(variable.shape)}",
+                f"the config requires {list(variable.shape)}",
                 source,
             )
         if value.dtype.kind != "f":
-            raise InputError(f"weight {name} is of type {value.dtype}, not a float", source)
+            raise InputError(f"weight {name} has type {value.dtype}, not a float type", source)
     for name, variable in weights.items():
         with np.errstate(over="ignore"):
             value = np.asarray(values[name][()]).astype("float32")

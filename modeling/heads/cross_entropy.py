@@ -1,43 +1,37 @@
-"""Log-probabilities over a large vocabulary: the most expensive sum of the model.
+"""Log-probabilities over a large vocabulary, the most expensive sum of the model.
 
-M tokens, D hidden size, V vocabulary. Products are in the dtype of the features, every sum,
-exponential and logarithm in float32.
+M tokens, D hidden size, V vocabulary. Products have the dtype of the features. All sums,
+exponentials and logarithms are float32.
 """
 
 import itertools
+from typing import Any
 
 from keras import ops
 
-# The logits are made in this many parts, to hold an eighth of them at a time: a batch of 4,096
-# tokens and 16,000 pieces would take 262 MB in float32. It costs no time
+# The logits are computed in this many parts, so that one part is in memory at a time: all logits
+# of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
 # (benchmarks/training_step.py, docs/performance.md).
 NUM_PARTS = 8
 
-# Cosines lie within [-1, 1]: divided by it, a softmax over a hundred sentences can be sure. What
-# other values gave is in docs/training.md.
-CONTRAST_TEMPERATURE = 0.1
 
-
-def tied_log_probabilities(features, table, bias, targets):
-    """log softmax(features table^T + bias) at the targets.
+def tied_log_probabilities(features: Any, table: Any, bias: Any, targets: Any) -> Any:
+    """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
 
     Args:
         features: [M, D] float.
         table: [V, D] float.
         bias: [V] float32.
         targets: [M] int32.
-
-    Returns:
-        [M] float32, natural log.
     """
     table, bias = ops.cast(table, features.dtype), ops.cast(bias, features.dtype)
     target_logit, log_normalizers = 0.0, []
-    # Parts of the vocabulary, not of the rows: each row of the table is read once, and few rows
-    # are as fast as many.
+    # The parts divide the vocabulary, not the rows. So each row of the table is read once, and a
+    # token takes the same time in a small batch as in a large one.
     for part in parts(table):
-        # (The bias in the type of the products: TensorFlow makes one operation of the two.)
+        # The bias has the type of the products, so that TensorFlow fuses the two operations.
         logits = ops.add(ops.matmul(features, ops.transpose(table[part])), bias[part])
-        # (An initial value, for Keras refuses the maximum of no rows.)
+        # Keras rejects `max` over zero rows without `initial`.
         highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
         highest = ops.cast(highest, "float32")
         normalizer = ops.sum(ops.exp(ops.cast(logits, "float32") - highest), axis=-1)
@@ -49,59 +43,52 @@ def tied_log_probabilities(features, table, bias, targets):
     return target_logit - ops.logsumexp(ops.stack(log_normalizers, axis=-1), axis=-1)
 
 
-def tied_logits(features, table, bias, targets):
-    """features table^T + bias at the targets alone: a dot product a token instead of V.
+def tied_logits(features: Any, table: Any, bias: Any, targets: Any) -> Any:
+    """features table^T + bias at the targets only: one dot product per token instead of V.
 
-    They are log-probabilities where the log-normalizer, log sum exp over the vocabulary, is 0: a
-    model learns to keep it there by `tied_cross_entropy`'s `log_normalizer_weight`.
+    These are log-probabilities if the log-normalizer, log sum exp over the vocabulary, is 0. The
+    `penalty` of `tied_cross_entropy` trains a model to keep it near 0.
 
-    Arguments and result as `tied_log_probabilities`.
+    Arguments and result as in `tied_log_probabilities`.
     """
     rows = ops.take(table, targets, axis=0)  # [M, D]
     products = ops.cast(features, "float32") * ops.cast(rows, "float32")
     return ops.sum(products, axis=-1) + ops.take(bias, targets, axis=0)
 
 
-def tied_cross_entropy(features, table, bias, targets, weights, log_normalizer_weight=0.0):
-    """-sum(weights * log softmax(features table^T + bias) at the targets), made for training.
+def tied_cross_entropy(
+    features: Any, table: Any, bias: Any, targets: Any, weights: Any, penalty: float = 0.0
+) -> Any:
+    """-sum(weights * log softmax(features table^T + bias) at the targets): [] float32, natural log.
 
-    With a `log_normalizer_weight`, that times sum(weights * log_normalizer^2) is added, which keeps
-    the log-normalizer near 0 (Devlin et al., 2014, "Fast and robust neural network joint models").
+    A `penalty` adds penalty * sum(weights * log_normalizer^2). This term keeps the log-normalizer
+    near 0 (Devlin et al., 2014, "Fast and robust neural network joint models").
 
-    The gradients are computed along with the loss, one part of the rows at a time, so
-    that the logits are neither kept for the backward pass nor computed twice.
+    The gradients are computed together with the loss, one part of the rows at a time. So the logits
+    are neither stored for the backward pass nor computed twice.
 
     Args:
-        features: [M, D] float.
+        features, bias, targets: as in `tied_log_probabilities`.
         table: [V, D] float32.
-        bias: [V] float32.
-        targets: [M] int32.
-        weights: [M] float32; takes no gradient.
-        log_normalizer_weight: float, 0 or more.
-
-    Returns:
-        [] float32, natural log.
+        weights: [M] float32; no gradient flows through them.
+        penalty: weight of the squared log-normalizer, 0 or more.
     """
 
-    @ops.custom_gradient
     def loss(features, table, bias):
         compute_table = ops.cast(table, features.dtype)
         total, of_features, of_table, of_bias = 0.0, [], 0.0, 0.0
         for part in parts(features):
             x, weight = features[part], weights[part]
-            logits = _logits(x, compute_table, bias)
-            # (An initial value, for Keras refuses the maximum of a part without rows.)
+            logits = ops.cast(ops.matmul(x, ops.transpose(compute_table)), "float32") + bias
+            # Keras rejects `max` over zero rows without `initial`.
             highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
             exponentials = ops.exp(logits - highest)
             normalizer = ops.sum(exponentials, axis=-1, keepdims=True)
             log_normalizer = (highest + ops.log(normalizer))[:, 0]
-            loss_of_rows = log_normalizer - _pick(logits, targets[part])
-            # d loss / d logits = weight * softmax here; minus weight * onehot(target) below.
-            slope = weight
-            if log_normalizer_weight:
-                loss_of_rows += log_normalizer_weight * ops.square(log_normalizer)
-                slope = weight * (1.0 + 2.0 * log_normalizer_weight * log_normalizer)
-            total += ops.sum(weight * loss_of_rows)
+            target_logit = _pick(logits, targets[part])
+            value, slope = penalized(log_normalizer, target_logit, weight, penalty)
+            total += value
+            # d loss / d logits = weight * softmax, minus weight * onehot(target) below.
             softmax = ops.cast(exponentials * (slope[:, None] / normalizer), x.dtype)
             of_features.append(ops.matmul(softmax, compute_table))
             of_table += ops.cast(ops.matmul(ops.transpose(softmax), x), "float32")
@@ -114,86 +101,46 @@ def tied_cross_entropy(features, table, bias, targets, weights, log_normalizer_w
             weight * ops.cast(features, "float32"), targets, table.shape[0]
         )
         of_bias = of_bias - ops.segment_sum(weights, targets, table.shape[0])
+        return total, of_features, of_table, of_bias
+
+    return with_gradients(loss, features, table, bias)
+
+
+def penalized(log_normalizer, target_logit, weight, penalty):
+    """The weighted loss of M rows, [], and its derivatives by their log-normalizers, [M]."""
+    losses, slope = log_normalizer - target_logit, weight
+    if penalty:
+        losses += penalty * ops.square(log_normalizer)
+        slope = weight * (1.0 + 2.0 * penalty * log_normalizer)
+    return ops.sum(weight * losses), slope
+
+
+def with_gradients(function, features, table, bias):
+    """Calls a function that returns a value and its gradients; returns the differentiable value."""
+
+    @ops.custom_gradient
+    def value_of(features, table, bias):
+        value, *gradients = function(features, table, bias)
 
         def gradient(*args, upstream=None):
             if upstream is None:
                 (upstream,) = args
-            return (
-                ops.cast(upstream * of_features, features.dtype),
-                upstream * of_table,
-                upstream * of_bias,
-            )
+            of_features, of_table, of_bias = (upstream * x for x in gradients)
+            return ops.cast(of_features, features.dtype), of_table, of_bias
 
-        return total, gradient
+        return value, gradient
 
-    # Values, not variables: outside a graph, TensorFlow asks for the gradients of those apart.
-    return loss(features, ops.copy(table), ops.copy(bias))
-
-
-def decorrelation(vectors, weights):
-    """How far vectors are from mean 0, variance 1 and no correlation between dimensions.
-
-    That is |C - I|^2 / D, the mean over the dimensions of the squares in a row, for the vectors'
-    second moments C = sum(w v v^T) / sum(w).
-
-    Args:
-        vectors: [..., D] float.
-        weights: [...] float32; take no gradient.
-
-    Returns:
-        [] float32.
-    """
-    vectors = ops.reshape(ops.cast(vectors, "float32"), (-1, vectors.shape[-1]))
-    weights = ops.reshape(weights, (-1,))
-    shares = weights / ops.maximum(ops.sum(weights), 1e-12)
-    moments = ops.matmul(ops.transpose(vectors), shares[:, None] * vectors)  # [D, D]
-    return ops.sum(ops.square(moments - ops.eye(moments.shape[0]))) / moments.shape[0]
-
-
-def contrast(vectors, weights):
-    """How badly one half of a sentence finds its other half among those of the batch.
-
-    The halves are the tokens up to half of the sentence's weight and those after it; a half's
-    vector is the weighted mean. Of each half the loss is -log softmax of its cosine with the
-    sentence's other half, over those with the other half of every sentence, all divided by
-    `CONTRAST_TEMPERATURE` (InfoNCE; van den Oord et al., 2018, arXiv:1807.03748). Sentences with a
-    half without weight take no part.
-
-    Args:
-        vectors: [B, T, D] float.
-        weights: [B, T] float32; take no gradient.
-
-    Returns:
-        [] float32, natural log, the mean over halves; 0 without a sentence that takes part.
-    """
-    vectors = ops.cast(vectors, "float32")
-    so_far, of_all = ops.cumsum(weights, axis=1), ops.sum(weights, axis=1, keepdims=True)
-    is_first = ops.cast(so_far <= of_all / 2, "float32")  # [B, T]
-    halves = [weights * is_first, weights * (1.0 - is_first)]
-    takes_part = ops.logical_and(*(ops.sum(half, axis=1) > 0 for half in halves))  # [B]
-    # (A sum has the direction of the mean, and cosines ask for nothing else.)
-    first, second = (
-        ops.normalize(ops.sum(half[:, :, None] * vectors, axis=1), axis=-1, order=2)
-        for half in halves
-    )
-    logits = ops.matmul(first, ops.transpose(second)) / CONTRAST_TEMPERATURE  # [B, B]
-    both = ops.logical_and(takes_part[:, None], takes_part[None, :])
-    logits = ops.where(both, logits, -1e9)
-    losses = (ops.logsumexp(logits, axis=0) + ops.logsumexp(logits, axis=1)) / 2
-    losses = ops.where(takes_part, losses - ops.diagonal(logits), 0.0)
-    return ops.sum(losses) / ops.maximum(ops.sum(ops.cast(takes_part, "float32")), 1.0)
-
-
-def _logits(features, table, bias):
-    return ops.cast(ops.matmul(features, ops.transpose(table)), "float32") + bias
+    # `ops.copy` turns variables into values. In eager mode, TensorFlow expects the gradients of
+    # variables separately.
+    return value_of(features, ops.copy(table), ops.copy(bias))
 
 
 def _pick(logits, targets):
     return ops.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
 
 
-def parts(x):
-    """NUM_PARTS slices that cover the rows of x."""
+def parts(x: Any) -> list[slice]:
+    """`NUM_PARTS` slices that cover the rows of x."""
     num_rows = ops.shape(x)[0]
     bounds = [num_rows * i // NUM_PARTS for i in range(NUM_PARTS + 1)]
     return [slice(*pair) for pair in itertools.pairwise(bounds)]

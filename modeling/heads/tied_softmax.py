@@ -1,36 +1,35 @@
-"""Output heads: from hidden states to log-probabilities of tokens."""
+"""BERT's output head: a softmax over the vocabulary on the tied token table."""
+
+from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
+from tta.modeling.config.base import ModelConfig
+from tta.modeling.heads.base import Head
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
-from tta.modeling.heads.sampled_softmax import sampled_cross_entropy
-from tta.modeling.layers.dense import activation, dense
+from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
+from tta.modeling.layers.dense import activation, dense, layer_norm
 
-# How a score is normalized: by the sum over the vocabulary, or not at all, by a model that learned
-# to keep the logarithm of that sum at 0.
+# How a score is normalized (see `tta.choices.NORMALIZERS`).
 NORMALIZERS = {"exact": tied_log_probabilities, "learned": tied_logits}
 
-# In scoring, rows are taken in multiples of this. TensorFlow keeps products that it has prepared
-# for every number of rows, some 50 kB each, and each batch of a stream wants another
-# (docs/performance.md).
+# Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
+# of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
 ROWS_STEP = 16
 
 
 @keras.saving.register_keras_serializable("tta")
-class TiedSoftmaxHead(keras.layers.Layer):
-    """BERT's output head: dense, gelu, LayerNorm, then the token table itself and a bias.
-
-    The table is the encoder's (tied WordPiece embeddings); it is handed over at each call and
-    is no weight of this layer.
+class TiedSoftmaxHead(Head):
+    """Dense, gelu, LayerNorm, then the product with the token table and a bias.
 
     Args:
-        vocab_size: V.
-        hidden_act: "gelu", "gelu_tanh" or "relu".
-        initializer_range: standard deviation of the kernel at the start.
-        layer_norm_eps: epsilon of the LayerNorm.
-        sampler: `PieceSampler`; training then takes the softmax over the pieces that it draws.
-            None: over all.
+        config: a `TransformerConfig`.
+        sampler: `PieceSampler`, which draws the pieces in the softmax of a training step. None
+            takes all pieces.
+        log_normalizer_weight: weight of the squared log-normalizer in the loss, see
+            `tied_cross_entropy`.
 
     Call:
         hidden_states: [B, T, D].
@@ -40,38 +39,40 @@ class TiedSoftmaxHead(keras.layers.Layer):
         [B, T, V] float32 logits; their softmax is the distribution over the vocabulary.
     """
 
+    output_name = "logits"
+
     def __init__(
         self,
-        vocab_size,
-        hidden_act="gelu",
-        initializer_range=0.02,
-        layer_norm_eps=1e-12,
-        sampler=None,
-        **kwargs,
+        config: ModelConfig,
+        sampler: PieceSampler | None = None,
+        log_normalizer_weight: float = 0.0,
+        **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(config, **kwargs)
         self.sampler = sampler
-        self.vocab_size = vocab_size
-        self.hidden_act = hidden_act
-        self.initializer_range = initializer_range
-        self.layer_norm_eps = layer_norm_eps
+        self.log_normalizer_weight = log_normalizer_weight
+
+    @classmethod
+    def training_options(cls, config, counts):
+        """As `Head.training_options`: the sampler and the weight of the log-normalizer."""
+        size = config.num_sampled_pieces
+        sampler = PieceSampler(counts(), size, config.seed) if size else None
+        return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
 
     def build(self, hidden_states_shape, table_shape=None):
-        size = hidden_states_shape[-1]
+        size, config, policy = hidden_states_shape[-1], self.config, self.dtype_policy
         self.transform_dense = dense(
-            size, self.initializer_range, name="transform", dtype=self.dtype_policy
+            size, size, config.initializer_range, name="transform", dtype=policy
         )
-        self.transform_dense.build((None, None, size))
-        self.transform_norm = keras.layers.LayerNormalization(
-            epsilon=self.layer_norm_eps, name="transform_norm", dtype=self.dtype_policy
+        self.transform_norm = layer_norm(
+            size, config.layer_norm_eps, name="transform_norm", dtype=policy
         )
-        self.transform_norm.build((None, None, size))
-        self.bias = self.add_weight((self.vocab_size,), "zeros", name="bias", autocast=False)
+        self.bias = self.add_weight((config.vocab_size,), "zeros", name="bias", autocast=False)
 
     def transform(self, hidden_states, training=False):
         """[..., D] -> [..., D], ready for the product with the table."""
         features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
-        return self.transform_norm(activation(self.hidden_act, training)(features))
+        return self.transform_norm(activation(self.config.hidden_act, training)(features))
 
     def call(self, hidden_states, table):
         features = self.transform(hidden_states)
@@ -79,18 +80,7 @@ class TiedSoftmaxHead(keras.layers.Layer):
         return ops.cast(logits, "float32") + self.bias
 
     def log_probabilities(self, hidden_states, table, targets, normalizer="exact", wanted=None):
-        """Natural log-probability of one token a position, without all logits in memory.
-
-        Args:
-            hidden_states: [B, T, D].
-            table: [V, D].
-            targets: [B, T] int32.
-            normalizer: one of `NORMALIZERS`.
-            wanted: [B, T] bool, the positions to compute; None is all.
-
-        Returns:
-            [B, T] float32, 0 where it is not wanted.
-        """
+        """As `LanguageModel.log_probabilities`; never holds all logits in memory."""
         shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
         rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
         if wanted is not None:
@@ -106,22 +96,12 @@ class TiedSoftmaxHead(keras.layers.Layer):
             result = ops.scatter(places[:, None], result[:num_wanted], (shape[0] * shape[1],))
         return ops.reshape(result, shape)
 
-    def cross_entropy(self, hidden_states, table, targets, weights, log_normalizer_weight=0.0):
-        """-sum(weights * log-probabilities of the targets), made for training.
+    def loss(self, hidden_states, targets, weights, table):
+        """As `Head.loss`: -sum(weights * log-probabilities of the targets [B, T] int32), in nats.
 
-        With a `sampler`, an estimate of it.
-
-        Args:
-            hidden_states: [B, T, D].
-            table: [V, D].
-            targets: [B, T] int32.
-            weights: [B, T] float32; 0 leaves a position out.
-            log_normalizer_weight: see `tied_cross_entropy`.
-
-        Returns:
-            [] float32, natural log.
+        With a `sampler`, the result is an estimate.
         """
-        # Padding, and all tokens but the masked ones where an objective masks, cost nothing.
+        # Positions of weight 0 cost nothing: padding, and all unmasked tokens of a masked LM.
         places = ops.nonzero(ops.reshape(weights, (-1,)))[0]
         targets, weights = (
             ops.take(ops.reshape(x, (-1,)), places, axis=0) for x in (targets, weights)
@@ -129,22 +109,25 @@ class TiedSoftmaxHead(keras.layers.Layer):
         rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
         arguments = self.transform(rows, training=True), table, self.bias, targets, weights
         if self.sampler is None:
-            return tied_cross_entropy(*arguments, log_normalizer_weight)
-        return sampled_cross_entropy(*arguments, self.sampler, log_normalizer_weight)
+            return tied_cross_entropy(*arguments, self.log_normalizer_weight)
+        return sampled_cross_entropy(*arguments, self.sampler, self.log_normalizer_weight)
+
+    def shift_log_normalizer(self, by: float) -> None:
+        """Adds `by` to the log-normalizer of every position; log-probabilities do not change."""
+        self.bias.assign_add(ops.full_like(self.bias, by))
+
+    def undo_standardization(self, mean: np.ndarray, deviation: np.ndarray) -> None:
+        """Changes the first product so that inputs (x - mean) / deviation give the same outputs."""
+        dense: Any = self.transform_dense
+        kernel = np.asarray(dense.kernel, np.float64)  # [D, D]
+        dense.bias.assign(np.asarray(dense.bias) + mean @ kernel)
+        dense.kernel.assign(deviation[:, None] * kernel)
 
     def compute_output_shape(self, hidden_states_shape, table_shape=None):
-        return (*hidden_states_shape[:-1], self.vocab_size)
-
-    def get_config(self):
-        return super().get_config() | {
-            "vocab_size": self.vocab_size,
-            "hidden_act": self.hidden_act,
-            "initializer_range": self.initializer_range,
-            "layer_norm_eps": self.layer_norm_eps,
-        }
+        return (*hidden_states_shape[:-1], self.config.vocab_size)
 
 
 def _fill_up(places, others):
-    """Places [M], and as many of the others as make it a multiple of `ROWS_STEP`, or all."""
+    """Pads places [M] with other places to a multiple of `ROWS_STEP`, as far as there are any."""
     missing = -ops.shape(places)[0] % ROWS_STEP
     return ops.concatenate([places, others[:missing]])

@@ -1,4 +1,7 @@
-"""Multi-head attention under a mask that holds exactly, and T-TA's diagonal-masked form of it."""
+"""Multi-head attention with exact masks, and the diagonal-masked attention of T-TA."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -6,40 +9,37 @@ from keras import ops
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.masks import diagonal_mask
 
-# The logit of every forbidden key. Next to any allowed key its exponential is exactly 0; rows
-# without an allowed key are zeroed apart (see `masked_softmax`).
+# The logit of every forbidden key. If the row has an allowed key, the exponential of this logit is
+# exactly 0. Rows without an allowed key are set to 0 separately (see `masked_softmax`).
 FORBIDDEN = -1e30
 
 
-def masked_softmax(logits, attention_mask):
-    """Softmax over the keys a query may attend to; all zero where there are none.
+def masked_softmax(logits: Any, attention_mask: Any) -> Any:
+    """Softmax over the keys that a query may attend to: [B, N, T, S] float32.
 
-    The original code adds -10000 to forbidden logits, so that a query with no key left falls
-    back to plain attention and sees itself. Here its weights are zero.
+    Each row sums to 1, or to 0 if no key is allowed. In the original code, which adds -10000 to
+    forbidden logits, a query without any allowed key falls back to plain attention and sees itself.
 
     Args:
         logits: [B, N, T (query), S (key)] of any float type.
         attention_mask: [B, T or 1, S] bool, True = may attend.
-
-    Returns:
-        [B, N, T, S] float32; rows sum to 1, or to 0 where nothing may be attended to.
     """
     mask = attention_mask[:, None]  # [B, 1, T, S]
     logits = ops.where(mask, ops.cast(logits, "float32"), FORBIDDEN)
     anything = ops.cast(ops.any(mask, axis=-1, keepdims=True), "float32")
-    if logits.shape[-1] == 1:  # Its softmax is 1, and Keras warns of it.
+    if logits.shape[-1] == 1:  # Keras warns about a softmax over one value, which is 1.
         return ops.ones_like(logits) * anything
     return ops.softmax(logits, axis=-1) * anything
 
 
-def split_heads(x, num_heads):
+def split_heads(x: Any, num_heads: int) -> Any:
     """[B, T, D] -> [B, N, T, H], with D = N * H."""
     length, size = ops.shape(x)[1], x.shape[-1]
     x = ops.reshape(x, (-1, length, num_heads, size // num_heads))  # [B, T, N, H]
     return ops.transpose(x, (0, 2, 1, 3))
 
 
-def merge_heads(x):
+def merge_heads(x: Any) -> Any:
     """[B, N, T, H] -> [B, T, D]."""
     _, num_heads, _, head_size = x.shape
     length = ops.shape(x)[2]
@@ -47,15 +47,10 @@ def merge_heads(x):
     return ops.reshape(x, (-1, length, num_heads * head_size))
 
 
-def project_together(key_value, attentions):
-    """Keys and values of several attentions over one and the same stream, in one product.
+def project_together(key_value: Any, attentions: Sequence["MaskedAttention"]) -> list[tuple]:
+    """Computes keys and values of several attentions over the same stream in one product.
 
-    Args:
-        key_value: [B, S, D].
-        attentions: L `MaskedAttention`s of N heads.
-
-    Returns:
-        L pairs (key, value), each [B, N, S, H].
+    Takes `key_value` [B, S, D] and L layers of N heads; returns L pairs (key, value) [B, N, S, H].
     """
     layers = [layer for a in attentions for layer in (a.key_dense, a.value_dense)]
     kernel = ops.concatenate([layer.kernel for layer in layers], axis=1)  # [D, 2L * D]
@@ -68,16 +63,13 @@ def project_together(key_value, attentions):
     return list(zip(x[::2], x[1::2], strict=True))
 
 
-def attention_weights(query, key, attention_mask):
-    """softmax(Q K^T / sqrt(H)) under a mask (paper, equation 4).
+def attention_weights(query: Any, key: Any, attention_mask: Any) -> Any:
+    """softmax(Q K^T / sqrt(H)) under a mask: [B, N, T, S] float32 (paper, equation 2).
 
     Args:
-        query: [B, N, T, H]; B may be 1 where all sentences ask the same.
+        query: [B, N, T, H]; B may be 1 if all sentences share the query.
         key: [B, N, S, H].
         attention_mask: [B, T or 1, S] bool.
-
-    Returns:
-        [B, N, T, S] float32.
     """
     scale = query.shape[-1] ** -0.5
     logits = ops.matmul(query * scale, ops.transpose(key, (0, 1, 3, 2)))  # [B, N, T, S]
@@ -86,39 +78,39 @@ def attention_weights(query, key, attention_mask):
 
 @keras.saving.register_keras_serializable("tta")
 class MaskedAttention(keras.layers.Layer):
-    """Multi-head attention of one stream over another, with BERT's four projections.
+    """Multi-head attention from one stream to another, with BERT's four projections.
 
     B batch, T queries, S keys, D hidden size, N heads.
 
     Args:
         num_heads: N; divides D.
-        dropout: share of attention weights dropped in training.
-        initializer_range: standard deviation of the kernels at the start.
+        dropout: fraction of the attention weights dropped in training.
+        initializer_range: standard deviation of the initial kernels.
 
     Call:
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, S, D].
         attention_mask: [B, T or 1, S] bool, True = may attend.
-        projected: None, or the pair that `project_together` made of key_value for this attention.
+        projected: the (key, value) pair from `project_together`; None computes it here.
 
     Returns:
-        [B, T, D]: zero attention, hence the output projection's bias alone, where a query has
-        nothing to attend to.
+        [B, T, D]. A query without any allowed key gets only the bias of the output projection.
     """
 
-    def __init__(self, num_heads, dropout=0.0, initializer_range=0.02, **kwargs):
+    def __init__(
+        self, num_heads: int, dropout: float = 0.0, initializer_range: float = 0.02, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.dropout = dropout
         self.initializer_range = initializer_range
 
-    def build(self, query_shape, key_value_shape=None, attention_mask_shape=None):
-        size = query_shape[-1]
+    def build(self, input_shape):
+        size = input_shape[-1]
         if size % self.num_heads:
-            raise ValueError(f"hidden size {size} is no multiple of num_heads {self.num_heads}")
+            raise ValueError(f"hidden size {size} is not a multiple of num_heads {self.num_heads}")
         for name in ("query", "key", "value", "output"):
-            layer = dense(size, self.initializer_range, name=name, dtype=self.dtype_policy)
-            layer.build((None, None, size))
+            layer = dense(size, size, self.initializer_range, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_dense", layer)
         self.weights_dropout = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
 
@@ -134,9 +126,6 @@ class MaskedAttention(keras.layers.Layer):
         weights = self.weights_dropout(weights, training=training)
         return self.output_dense(merge_heads(ops.matmul(weights, value)))
 
-    def compute_output_shape(self, query_shape, key_value_shape, attention_mask_shape=None):
-        return (key_value_shape[0], *query_shape[1:])
-
     def get_config(self):
         return super().get_config() | {
             "num_heads": self.num_heads,
@@ -147,20 +136,14 @@ class MaskedAttention(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("tta")
 class DiagonalMaskedSelfAttention(MaskedAttention):
-    """DMSA: attention in which no position sees itself (paper, section 3.2).
+    """DMSA: attention in which no position sees itself (paper, section 4.2.1 and equation 2).
 
-    Arguments and shapes as `MaskedAttention`, but it is called with `padding_mask` [B, S] bool
-    and makes the mask itself; keys are the positions of one sentence, and so are the queries: all
-    of them (T = S), or those at `positions` [T] int32. In the padding mask's place [B, S, S] may
-    forbid more pairs than padding does; the diagonal is forbidden either way.
+    Arguments and shapes as in `MaskedAttention`, with two differences in the call. `padding_mask`
+    replaces `attention_mask`: [B, S] bool, or [B, S, S] bool to forbid more pairs than padding
+    does. The diagonal is always forbidden. The queries are all positions of the sentence (T = S),
+    or only those at `positions` [T] int32.
     """
-
-    def build(self, query_shape, key_value_shape=None, padding_mask_shape=None):
-        super().build(query_shape, key_value_shape)
 
     def call(self, query, key_value, padding_mask, projected=None, positions=None, training=None):
         mask = diagonal_mask(padding_mask, positions)
         return super().call(query, key_value, mask, projected, training=training)
-
-    def compute_output_shape(self, query_shape, key_value_shape, padding_mask_shape=None):
-        return (key_value_shape[0], *query_shape[1:])

@@ -1,35 +1,44 @@
-"""What every block is made of: dense and normalisation layers as BERT has them, feed-forward."""
+"""The parts of every block: BERT's dense and normalisation layers, feed-forward, activations."""
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import keras
 from keras import ops
 
 
-def dense(units, initializer_range, **kwargs):
-    """A dense layer that starts as BERT's: truncated normal kernel, zero bias."""
-    return keras.layers.Dense(
-        units,
-        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-        **kwargs,
-    )
+def dense(inputs: int, outputs: int, initializer_range: float, **kwargs: Any) -> Any:
+    """A built dense layer, initialized as in BERT: truncated normal kernel, zero bias."""
+    kwargs["kernel_initializer"] = keras.initializers.TruncatedNormal(stddev=initializer_range)
+    layer = keras.layers.Dense(outputs, **kwargs)
+    layer.build((None, None, inputs))
+    return layer
 
 
-def exact_gelu(x):
+def layer_norm(size: int, epsilon: float, **kwargs: Any) -> Any:
+    """A built LayerNorm over `size` dimensions."""
+    layer = keras.layers.LayerNormalization(epsilon=epsilon, **kwargs)
+    layer.build((None, None, size))
+    return layer
+
+
+def exact_gelu(x: Any) -> Any:
     """x P(X <= x) for a standard normal X, of any float type.
 
-    In these very operations: after a product of two matrices and a bias, oneDNN computes it along
-    with them, in float32, at no cost (docs/performance.md). Anywhere else it is computed in the
-    type of x.
+    Keep these exact operations. After a matrix product and a bias, oneDNN fuses them with the
+    product and computes them in float32 at no extra cost (docs/performance.md). Elsewhere they are
+    computed in the type of x.
     """
     return (0.5 * x) * (1.0 + ops.erf(x * 0.5**0.5))
 
 
 @ops.custom_gradient
-def trained_gelu(x):
-    """`exact_gelu` for training, where its gradient is wanted: both computed in float32.
+def trained_gelu(x: Any) -> Any:
+    """`exact_gelu` for training: the value and its gradient are computed in float32.
 
-    Keras's own takes twice the time in bfloat16, and so does its gradient (docs/performance.md).
+    In bfloat16, the gelu of Keras and its gradient take twice the time (docs/performance.md).
     """
     value = ops.cast(x, "float32")
     probability = 0.5 * (1.0 + ops.erf(value * 0.5**0.5))
@@ -44,8 +53,8 @@ def trained_gelu(x):
     return ops.cast(value * probability, x.dtype), gradient
 
 
-def activation(name, training=False):
-    """`config.hidden_act` as a function; "gelu" is the exact one, by the error function."""
+def activation(name: str, training: bool | None = False) -> Callable[[Any], Any]:
+    """The function that `config.hidden_act` names; "gelu" is exact and uses the error function."""
     return {
         "gelu": trained_gelu if training else exact_gelu,
         "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
@@ -55,12 +64,12 @@ def activation(name, training=False):
 
 @keras.saving.register_keras_serializable("tta")
 class FeedForward(keras.layers.Layer):
-    """Two dense layers with an activation between, position by position (paper, equation 3).
+    """Two dense layers with an activation between them, at each position (paper, equation 1).
 
     Args:
-        intermediate_size: width between the two.
+        intermediate_size: width of the first layer.
         hidden_act: "gelu", "gelu_tanh" or "relu".
-        initializer_range: standard deviation of the kernels at the start.
+        initializer_range: standard deviation of the initial kernels.
 
     Call:
         x: [B, T, D].
@@ -69,34 +78,29 @@ class FeedForward(keras.layers.Layer):
         [B, T, D].
     """
 
-    def __init__(self, intermediate_size, hidden_act="gelu", initializer_range=0.02, **kwargs):
+    def __init__(
+        self,
+        intermediate_size: int,
+        hidden_act: str = "gelu",
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         self.intermediate_size = intermediate_size
         self.hidden_act = hidden_act
         self.initializer_range = initializer_range
 
     def build(self, input_shape):
-        size = input_shape[-1]
-        self.intermediate_dense = dense(
-            self.intermediate_size,
-            self.initializer_range,
-            name="intermediate",
-            dtype=self.dtype_policy,
-        )
-        self.intermediate_dense.build((None, None, size))
-        self.output_dense = dense(
-            size, self.initializer_range, name="output", dtype=self.dtype_policy
-        )
-        self.output_dense.build((None, None, self.intermediate_size))
+        size, width = input_shape[-1], self.intermediate_size
+        make = partial(dense, initializer_range=self.initializer_range, dtype=self.dtype_policy)
+        self.intermediate_dense = make(size, width, name="intermediate")
+        self.output_dense = make(width, size, name="output")
 
     def call(self, x, training=None):
-        # As rows of one matrix: only so is a product one operation with bias and activation.
+        # Product, bias and activation are fused into one operation only for a single matrix.
         rows = self.intermediate_dense(ops.reshape(x, (-1, x.shape[-1])))
         rows = self.output_dense(activation(self.hidden_act, training)(rows))
         return ops.reshape(rows, ops.shape(x))
-
-    def compute_output_shape(self, input_shape):
-        return input_shape
 
     def get_config(self):
         return super().get_config() | {
@@ -108,11 +112,11 @@ class FeedForward(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("tta")
 class AddNorm(keras.layers.Layer):
-    """LayerNorm(residual + Dropout(x)): how each sub-layer ends (post-LayerNorm).
+    """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
 
     Args:
-        dropout: share dropped from x in training.
-        epsilon: of the LayerNorm; BERT's 1e-12, not Keras's 1e-3.
+        dropout: fraction of x dropped in training.
+        epsilon: epsilon of the LayerNorm; BERT's 1e-12, not Keras's 1e-3.
 
     Call:
         x: [B, T, D].
@@ -122,23 +126,17 @@ class AddNorm(keras.layers.Layer):
         [B, T, D].
     """
 
-    def __init__(self, dropout=0.0, epsilon=1e-12, **kwargs):
+    def __init__(self, dropout: float = 0.0, epsilon: float = 1e-12, **kwargs: Any):
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.epsilon = epsilon
 
-    def build(self, x_shape, residual_shape=None):
+    def build(self, input_shape):
         self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
-        self.norm = keras.layers.LayerNormalization(
-            epsilon=self.epsilon, name="norm", dtype=self.dtype_policy
-        )
-        self.norm.build((None, None, x_shape[-1]))
+        self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm", dtype=self.dtype_policy)
 
     def call(self, x, residual, training=None):
         return self.norm(residual + self.dropout(x, training=training))
-
-    def compute_output_shape(self, x_shape, residual_shape=None):
-        return x_shape
 
     def get_config(self):
         return super().get_config() | {"dropout": self.dropout_rate, "epsilon": self.epsilon}

@@ -1,21 +1,19 @@
-"""Who may attend to whom, and which tokens are inside a sentence.
+"""Attention masks, and the weights of the tokens inside a sentence.
 
-True = may attend; [B, T] masks positions, [B, T, T] masks pairs.
+A padding mask is [B, T] bool, True at real tokens. An attention mask is [B, T (query), T (key)]
+bool, True = may attend.
 """
+
+from typing import Any
 
 from keras import ops
 
 
-def diagonal_mask(mask, positions=None):
-    """Every real token but the one that asks: T-TA's mask (paper, section 3.2).
+def diagonal_mask(mask: Any, positions: Any = None) -> Any:
+    """T-TA's attention mask: all real tokens except the query token (paper, section 4.2.1).
 
-    Args:
-        mask: [B, T] bool, True at real tokens; or [B, T (query), T (key)], pairs of which those of
-            a token with itself are taken away.
-        positions: [Q] int32, the tokens that ask; None is all.
-
-    Returns:
-        [B, Q, T (key)] bool.
+    `mask` is a padding mask, or an attention mask whose diagonal is removed. With the `positions`
+    [Q] int32 of some queries, the result is [B, Q, T (key)] bool; None means all.
     """
     keys = queries = ops.arange(ops.shape(mask)[-1])
     pairs = mask[:, None, :] if len(mask.shape) == 2 else mask
@@ -26,15 +24,11 @@ def diagonal_mask(mask, positions=None):
     return ops.logical_and(off_diagonal[None], pairs)
 
 
-def within_word_mask(padding_mask, word_ids):
-    """Every real token but the later pieces of one's own word (Kauf and Ivanova 2023).
+def within_word_mask(padding_mask: Any, word_ids: Any) -> Any:
+    """All real tokens except the later pieces of the query's word (Kauf and Ivanova 2023).
 
-    Args:
-        padding_mask: [B, T] bool, True at real tokens.
-        word_ids: [B, T] int32, the same at all pieces of a word and at no other real token.
-
-    Returns:
-        [B, T (query), T (key)] bool.
+    `word_ids`, [B, T] int32, are equal at all pieces of a word and different at all other real
+    tokens.
     """
     positions = ops.arange(ops.shape(padding_mask)[1])
     is_later = positions[:, None] < positions[None, :]  # [T, T]
@@ -43,34 +37,20 @@ def within_word_mask(padding_mask, word_ids):
     return ops.logical_and(ops.logical_not(hidden), padding_mask[:, None, :])
 
 
-def full_mask(padding_mask):
-    """Every real token: BERT's mask.
-
-    Args:
-        padding_mask: [B, T] bool, True at real tokens.
-
-    Returns:
-        [B, 1, T (key)] bool, the same for every query.
-    """
+def full_mask(padding_mask: Any) -> Any:
+    """BERT's attention mask: all real tokens for every query, [B, 1, T (key)] bool."""
     return padding_mask[:, None, :]
 
 
-def causal_mask(padding_mask):
-    """Every real token up to the one that asks, itself included: a left-to-right model's mask.
-
-    Args:
-        padding_mask: [B, T] bool, True at real tokens.
-
-    Returns:
-        [B, T (query), T (key)] bool.
-    """
+def causal_mask(padding_mask: Any) -> Any:
+    """A left-to-right model's attention mask: real tokens up to and including the query token."""
     positions = ops.arange(ops.shape(padding_mask)[1])
     not_after = positions[:, None] >= positions[None, :]  # [T, T]
     return ops.logical_and(not_after[None], padding_mask[:, None, :])
 
 
-def inner_weights(padding_mask):
-    """1 at real tokens but the first and the last of each sentence: [B, T] float32."""
+def inner_weights(padding_mask: Any) -> Any:
+    """1 at all real tokens except the first and last of each sentence, else 0: [B, T] float32."""
     nothing = ops.zeros_like(padding_mask[:, :1])
     is_not_last = ops.concatenate([padding_mask[:, 1:], nothing], axis=1)
     is_not_first = ops.arange(ops.shape(padding_mask)[1]) > 0

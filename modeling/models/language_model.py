@@ -1,175 +1,122 @@
 """A language model: an encoder, a head, and the token table they share."""
 
-import contextlib
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
-from tta.errors import InputError
-from tta.modeling.config.transformer import ModelConfig
-from tta.modeling.encoders.encoders import ENCODERS
-from tta.modeling.heads.cross_entropy import contrast, decorrelation
-from tta.modeling.heads.tied_softmax import NORMALIZERS, TiedSoftmaxHead
-from tta.modeling.layers.masks import inner_weights
+from tta.modeling.config.base import ModelConfig, config_of
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.heads import HEADS
 
 
 @keras.saving.register_keras_serializable("tta")
 class LanguageModel(keras.Model):
-    """Gives the log-probability of every token from what its encoder lets it see.
+    """Encodes tokens and, with its head, predicts them.
 
     B batch, T tokens, D hidden size, V vocabulary.
 
     Args:
-        config: `ModelConfig`; its `model_type` names the encoder.
-        dtype: float32, or "mixed_bfloat16" (weights and sums in float32, products in bfloat16).
-        sampler: `PieceSampler`, for a cheaper softmax in training; None, over all pieces.
+        config: the config of a family; `model_type` names the encoder, `output_layer` the head.
+        dtype: "float32", or "mixed_bfloat16" (products in bfloat16; weights, sums in float32).
+        head_options: the head's arguments for training, see `Head.training_options`.
 
     Call:
-        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}; for
-            a T-TA also, if wanted, "word_ids" [B, T] int32 and "wanted" [B, T] bool, see
-            `TTAEncoder`.
+        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}, and
+            optional inputs of the encoder.
 
     Returns:
-        {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
+        {"hidden_states": [B, T, D], and the head's output: "logits" [B, T, V] float32}.
 
     Raises:
-        InputError: `config.model_type` is unknown.
+        InputError: `model_type` or `output_layer` is unknown.
         ValueError: T is larger than `config.max_position_embeddings`.
     """
 
-    def __init__(self, config, dtype="float32", sampler=None, name="language_model"):
-        if config.model_type not in ENCODERS:
-            raise InputError(
-                f"model_type must be {' or '.join(ENCODERS)}, not {config.model_type!r}"
-            )
+    def __init__(
+        self,
+        config: ModelConfig,
+        dtype: str = "float32",
+        head_options: dict[str, Any] | None = None,
+        name: str = "language_model",
+    ):
+        encoder_class = MODEL_TYPES.load(config.model_type).part("encoder")
+        head_class = HEADS.load(config.output_layer)
         super().__init__(name=name, dtype=dtype)
         self.config = config
-        self.encoder = ENCODERS[config.model_type](config, name="encoder", dtype=dtype)
-        self.head = TiedSoftmaxHead(
-            config.vocab_size,
-            config.hidden_act,
-            config.initializer_range,
-            config.layer_norm_eps,
-            sampler,
-            name="head",
-            dtype=dtype,
-        )
-        self.normalizer = "exact"
-        self._head_table = None  # see `multiplying_by`
+        self.encoder = encoder_class(config, name="encoder", dtype=dtype)
+        self.head = head_class(config, name="head", dtype=dtype, **head_options or {})
         self.encoder.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
 
     def call(self, inputs, training=None):
-        encoded = self.encode(inputs, training=training)
-        return {
-            "hidden_states": encoded["hidden_states"],
-            "logits": self.head(encoded["hidden_states"], self.token_table),
-        }
+        hidden_states = self.encode(inputs, training=training)["hidden_states"]
+        outputs = self.head(hidden_states, self.token_table)
+        return {"hidden_states": hidden_states, self.head.output_name: outputs}
 
     @property
-    def token_table(self):
-        """[V, D] the tied token embeddings."""
-        return self.encoder.embeddings.token_table
+    def token_table(self) -> Any:
+        """[V, D] the token embeddings, tied to the head's; None if the input has no such table."""
+        return getattr(self.encoder.embeddings, "token_table", None)
 
-    def encode(self, inputs, training=None):
-        """The encoder's outputs alone: {"hidden_states", "embedding_output"}, each [B, T, D]."""
-        # An encoder that has no use for them must not be handed them in silence.
-        more = {name: inputs[name] for name in ("word_ids", "wanted") if name in inputs}
-        return self.encoder(inputs["input_ids"], inputs["padding_mask"], training=training, **more)
+    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
+        return self.encoder(inputs, training=training)
 
-    def log_probabilities(self, inputs, targets, wanted=None, training=None):
-        """Natural log-probability of `targets` [B, T] int32 at each position: [B, T] float32.
+    def loss_of(self, hidden_states: Any, targets: Any, weights: Any) -> Any:
+        """The head's weighted sum of losses: [] float32; see `Head.loss`."""
+        return self.head.loss(hidden_states, targets, weights, self.token_table)
 
-        At positions where `wanted` [B, T] bool is False it is not computed, and 0.
-        """
-        hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        return self.log_probabilities_at(hidden_states, targets, wanted)
-
-    def log_probabilities_at(self, hidden_states, targets, wanted=None):
-        """As `log_probabilities`, from the last layer's output [B, T, D]."""
-        table = self.token_table
-        if self._head_table is not None and self.normalizer == "exact":
-            table = self._head_table
-        return self.head.log_probabilities(hidden_states, table, targets, self.normalizer, wanted)
-
-    def cross_entropy(self, inputs, targets, weights, training=None):
-        """-sum(weights * log-probabilities of `targets`); targets and weights [B, T]: [].
-
-        The config's `log_normalizer_weight` adds what keeps the log-normalizer near 0, its
-        `decorrelation_weight` what keeps the outputs uncorrelated, its `contrast_weight` what makes
-        those of a sentence alike and unlike other sentences'. The last two are of the outputs at
-        the targets, boundary tokens left out (in a batch; of several replicas, in each one's).
-        """
-        hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        loss = self.head.cross_entropy(
-            hidden_states, self.token_table, targets, weights, self.config.log_normalizer_weight
-        )
-        count, inner = ops.sum(weights), weights * inner_weights(inputs["padding_mask"])
-        if self.config.decorrelation_weight:
-            distance = decorrelation(hidden_states, inner)
-            loss += self.config.decorrelation_weight * count * distance
-        if self.config.contrast_weight:
-            loss += self.config.contrast_weight * count * contrast(hidden_states, inner)
-        return loss
-
-    def normalize_by(self, normalizer):
-        """Sets `normalizer`.
+    def log_probabilities(
+        self,
+        hidden_states: Any,
+        targets: Any,
+        wanted: Any = None,
+        normalizer: str = "exact",
+        output_table: Any = None,
+    ) -> Any:
+        """Natural log-probability of a token at each position: [B, T] float32, 0 if not wanted.
 
         Args:
-            normalizer: "exact", or "learned" for a dot product a token instead of V.
+            hidden_states: [B, T, D], the encoder's.
+            targets: [B, T] int32.
+            wanted: [B, T] bool, the positions to compute; None is all.
+            normalizer: "exact"; or "learned", one dot product per token instead of V.
+            output_table: [V, D], a constant copy of the token table for sums over the vocabulary;
+                None uses the table itself.
 
         Raises:
-            InputError: "learned", but the model was not trained for it.
+            InputError: the head gives no probabilities.
         """
-        if normalizer not in NORMALIZERS:
-            raise ValueError(f"normalizer must be exact or learned, not {normalizer!r}")
-        if normalizer == "learned" and not self.config.log_normalizer_weight:
-            raise InputError(
-                "the model has no learned normalizer: its config's log_normalizer_weight is 0, see "
-                "run_pretraining.py --log_normalizer_weight"
-            )
-        self.normalizer = normalizer
+        use_copy = output_table is not None and normalizer == "exact"
+        table = output_table if use_copy else self.token_table
+        return self.head.log_probabilities(hidden_states, table, targets, normalizer, wanted)
 
-    @contextlib.contextmanager
-    def multiplying_by(self, table):
-        """Within it, sums over the vocabulary take the token table's place from `table` [V, D].
+    @property
+    def can_standardize_outputs(self) -> bool:
+        """Whether the encoder ends in a LayerNorm whose scale and shift the head can undo."""
+        return hasattr(self.encoder, "output_norm") and hasattr(self.head, "undo_standardization")
 
-        It is for graphs in which the head's table is a constant, and the one that tokens are looked
-        up in is not; see `tta.scoring.scorers.frozen`.
-        """
-        self._head_table = table
-        try:
-            yield
-        finally:
-            self._head_table = None
+    def standardize_outputs(self, mean: np.ndarray, deviation: np.ndarray) -> None:
+        """Changes the outputs to mean 0 and deviation 1 in each dimension. Scores stay the same.
 
-    def shift_log_normalizer(self, by):
-        """Adds `by` to the log-normalizer of every position; log-probabilities stay."""
-        self.head.bias.assign_add(ops.full_like(self.head.bias, by))
-
-    def standardize_outputs(self, mean, deviation):
-        """Gives the last layer's outputs mean 0 and deviation 1 in every dimension; scores stay.
-
-        What the last LayerNorm's scale and shift do to the outputs, the head's first product can
-        undo, so training leaves them anywhere: most often with a large common part, which makes all
-        cosines near 1. Here they are chosen, and the head is changed to match.
+        The head's first product can undo any scale and shift of the last LayerNorm, so training
+        does not fix them. Outputs then often have a large common part, which makes all cosines near
+        1. This method sets scale and shift, and changes the head to match.
 
         Args:
-            mean, deviation: [D], of the outputs as they are, over many tokens.
+            mean, deviation: [D] float64, of the present outputs over many tokens.
         """
-        norm, dense = self.encoder.blocks[-1].feed_forward_norm.norm, self.head.transform_dense
-        kernel = np.asarray(dense.kernel, np.float64)  # [D, D]
-        dense.bias.assign(np.asarray(dense.bias) + mean @ kernel)
-        dense.kernel.assign(deviation[:, None] * kernel)
+        norm = self.encoder.output_norm
+        self.head.undo_standardization(mean, deviation)
         norm.gamma.assign(np.asarray(norm.gamma) / deviation)
         norm.beta.assign((np.asarray(norm.beta) - mean) / deviation)
 
-    def named_weights(self):
-        """{"encoder/embeddings/token_table": Variable, ...}: every trained weight by its path."""
-        return {v.path: v for v in self.trainable_variables}
+    def named_weights(self) -> dict[str, keras.Variable]:
+        """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""
+        return {v.path: v for v in self.weights}
 
     def get_config(self):
         return {
@@ -180,4 +127,13 @@ class LanguageModel(keras.Model):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        return cls(**config | {"config": ModelConfig(**config["config"])})
+        return cls(**config | {"config": config_of(config["config"])})
+
+
+def build_model(config: ModelConfig, dtype: str = "float32", **options: Any) -> Any:
+    """Builds the model that a config's `model_type` names, with random weights.
+
+    It is a `LanguageModel` unless the family has its own Keras model. Arguments and errors are as
+    in `LanguageModel`; `options` are further arguments of the family's model.
+    """
+    return MODEL_TYPES.load(config.model_type).part("model")(config, dtype=dtype, **options)

@@ -1,0 +1,13 @@
+"""Training objectives by name; a new one is one file here and one line below."""
+
+from tta.registry import Registry
+
+# --objective -> its class. `ModelType` lists the objectives that can train a model.
+OBJECTIVES = Registry(
+    "objective",
+    {
+        "lae": "tta.modeling.objectives.lae:LanguageAutoencoding",
+        "mlm": "tta.modeling.objectives.mlm:MaskedLanguageModeling",
+        "clm": "tta.modeling.objectives.clm:CausalLanguageModeling",
+    },
+)

@@ -1,18 +1,20 @@
-"""Several replicas of a model, on the devices of a machine or on several machines, train as one.
+"""Trains replicas of a model together, on several devices of one machine or on several machines.
 
-A replica is a copy of the model on one device; a worker is a process with one replica or more, and
-the chief is the first worker: it alone writes. R replicas in all, L of them on this worker.
+A replica is a copy of the model on one device. A worker is a process with one or more replicas. The
+chief is the first worker, the only one that writes. R replicas in all, L of them on this worker.
 """
 
 import contextlib
 import hashlib
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from tta.errors import InputError
 
-# What TensorFlow raises where a worker that the others wait for is gone.
+# TensorFlow raises these when another worker is lost.
 WORKER_LOST = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
@@ -22,23 +24,20 @@ WORKER_LOST = (
     tf.errors.InternalError,
 )
 
-# Replicas' seeds lie this far apart. Any odd number far from those of a layer's own will do.
+# Difference between the seeds of neighbouring replicas; any large odd number works.
 SEED_STRIDE = 0x5851F42D
 
 
-def make_strategy(name):
-    """The strategy that `--distribution_strategy` names. It comes first: before any tensor is made.
+def make_strategy(name: str) -> tf.distribute.Strategy:
+    """Makes a distribution strategy. Call it before any tensor is created.
 
     Args:
-        name: "one_device"; "mirrored", all GPUs of this machine, or else its CPU;
-            "multi_worker_mirrored", those of all machines that TF_CONFIG lists (see
-            `tta.modeling.training.cluster`). It waits for them.
-
-    Returns:
-        `tf.distribute.Strategy`.
+        name: one of `tta.modeling.training.choices.STRATEGIES`. "mirrored" uses all GPUs of this
+            machine, or its CPU if it has none. "multi_worker_mirrored" uses those of all machines
+            that TF_CONFIG lists (see `tta.modeling.training.cluster`), and waits for them.
 
     Raises:
-        InputError: this worker's port is taken, or another worker is lost.
+        InputError: the port of this worker is in use, or another worker is lost.
     """
     if name == "one_device":
         return tf.distribute.get_strategy()
@@ -48,56 +47,52 @@ def make_strategy(name):
         return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
         raise InputError(
-            f"cannot join the workers that TF_CONFIG lists, is this one's port free? "
-            f"({_what_happened(error)})"
+            "cannot connect to the workers that TF_CONFIG lists; check that the port of this "
+            f"worker is free ({_what_happened(error)})"
         ) from None
 
 
-def is_chief(strategy):
-    """Whether this worker is the one that writes."""
-    return strategy.extended.should_checkpoint
-
-
-def local_replicas(strategy):
-    """The numbers, among the R replicas, of this worker's own: list of L ints."""
+def local_replicas(strategy: tf.distribute.Strategy) -> list[int]:
+    """The indices of this worker's replicas among all R: list of L ints."""
     numbers = strategy.experimental_distribute_values_from_function(
         lambda context: context.replica_id_in_sync_group
     )
     return list(strategy.experimental_local_results(numbers))
 
 
-def is_alone(strategy):
+def is_alone(strategy: tf.distribute.Strategy) -> bool:
     """Whether there is no other worker."""
     return len(local_replicas(strategy)) == strategy.num_replicas_in_sync
 
 
 @contextlib.contextmanager
-def lost_workers_named(strategy):
-    """What TensorFlow raises of a lost worker becomes an InputError."""
+def lost_workers_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Turns TensorFlow's errors about a lost worker into an InputError."""
     try:
         yield
     except WORKER_LOST as error:
         if is_alone(strategy):
             raise
         raise InputError(
-            "another worker has stopped or cannot be reached; start all of them again with the "
-            f"same command, and they go on from the last checkpoint ({_what_happened(error)})"
+            "another worker stopped or cannot be reached; repeat the command on all workers to "
+            f"resume from the last checkpoint ({_what_happened(error)})"
         ) from None
 
 
 def _what_happened(error):
-    """The line of TensorFlow's message that says it: not those of the Python code around."""
+    """The line of TensorFlow's message that gives the reason, without its Python traceback."""
     lines = error.message.splitlines()
-    told = [n for n in lines if n.strip() and not re.match(r"\s|Graph execution|Detected at", n)]
-    return (told or [type(error).__name__])[0]
+    reasons = [n for n in lines if n.strip() and not re.match(r"\s|Graph execution|Detected at", n)]
+    return (reasons or [type(error).__name__])[0]
 
 
-def broadcast(strategy, variables):
-    """Gives every replica of every worker the chief's first replica's values.
+def broadcast(strategy: tf.distribute.Strategy, variables: Sequence[tf.Variable]) -> None:
+    """Copies the values of the chief's first replica to all replicas of all workers.
 
-    Args:
-        strategy: under which the variables were made.
-        variables: list of `tf.Variable`.
+    The variables must have been created under the strategy.
+
+    Raises:
+        InputError: another worker is lost.
     """
     if strategy.num_replicas_in_sync == 1:
         return
@@ -108,7 +103,7 @@ def broadcast(strategy, variables):
             replica = tf.distribute.get_replica_context()
             is_first = tf.equal(replica.replica_id_in_sync_group, 0)
             mine = [tf.where(is_first, v, tf.zeros_like(v)) for v in variables]
-            # One by one: together, they would have to be of one type.
+            # Reduced one by one, as their types differ.
             return [replica.all_reduce(tf.distribute.ReduceOp.SUM, value) for value in mine]
 
         return [strategy.experimental_local_results(v)[0] for v in strategy.run(share)]
@@ -118,16 +113,11 @@ def broadcast(strategy, variables):
             variable.assign(value)
 
 
-def check_same(strategy, what, text):
-    """Refuses to train with workers that were not started alike.
-
-    Args:
-        strategy: their strategy.
-        what: it is called in the error.
-        text: str, has to be the same on all workers.
+def check_same(strategy: tf.distribute.Strategy, what: str, text: str) -> None:
+    """Checks that a value, given as `text`, is the same on all workers; errors call it `what`.
 
     Raises:
-        InputError: it is not.
+        InputError: the values differ, or another worker is lost.
     """
     if strategy.num_replicas_in_sync == 1:
         return
@@ -136,31 +126,27 @@ def check_same(strategy, what, text):
     @tf.function(autograph=False)
     def total():
         return strategy.reduce(
-            tf.distribute.ReduceOp.SUM,
-            strategy.run(lambda: tf.constant(mine, tf.int64)),
-            axis=None,
+            tf.distribute.ReduceOp.SUM, strategy.run(lambda: tf.constant(mine, tf.int64)), axis=None
         )
 
     with lost_workers_named(strategy):
         same = int(total()) == mine * strategy.num_replicas_in_sync
     if not same:
-        raise InputError(f"{what} must be the same on all workers, and are not")
+        raise InputError(f"{what} must be the same on all workers")
 
 
-def digest(text):
-    """An int that tells texts apart, of 32 bits: a sum over the replicas stays exact."""
+def digest(text: str) -> int:
+    """A hash of 32 bits, so that its sum over the replicas is exact."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 @contextlib.contextmanager
-def own_random_numbers(seeds):
-    """In a replica's context: the replica draws other numbers than the others do.
+def own_random_numbers(seeds: Iterable[Any]) -> Iterator[None]:
+    """Makes each replica draw its own random numbers; enter it in the context of a replica.
 
-    Afterwards, the states are again the same on all replicas: a checkpoint holds one for all, and
-    that of the first replica, which is also the only one on one device, was never another.
-
-    Args:
-        seeds: states of `keras.random.SeedGenerator`s, `keras.Variable`s of [2] int64.
+    On exit, the states are again equal on all replicas, so a checkpoint stores only one. The state
+    of the first replica is never changed: it draws the numbers of training on one device. `seeds`
+    are states of `keras.random.SeedGenerator`s, `keras.Variable`s [2] int64.
     """
     replica = tf.distribute.get_replica_context()
     if replica.num_replicas_in_sync == 1:

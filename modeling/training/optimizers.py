@@ -1,50 +1,52 @@
-"""The optimizers, BERT's AdamW and Muon, and BERT's learning rate."""
+"""The optimizers, BERT's AdamW and Muon, and BERT's schedule of the learning rate."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
 
 import keras
 from keras import ops
 
-# Weights that are not pulled towards zero, by the end of their path (TensorFlow adds ":0").
+# Weights without weight decay, by the end of their path (TensorFlow adds ":0").
 NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 
 
+@dataclass(eq=False)
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """From 0 up to `peak` over the warm-up, then in a straight line down to 0 at the last step.
+    """Rises from 0 to `peak` during the warm-up, then falls linearly to 0 at the last step.
 
     Args:
         peak: the highest rate.
-        num_warmup_steps: steps until it is reached; 0 starts with it.
-        num_train_steps: steps in all; larger than num_warmup_steps.
+        num_warmup_steps: steps until the peak; with 0, training starts at the peak.
+        num_train_steps: total number of steps; larger than num_warmup_steps.
     """
 
-    def __init__(self, peak, num_warmup_steps, num_train_steps):
-        if not 0 <= num_warmup_steps < num_train_steps:
+    peak: float
+    num_warmup_steps: int
+    num_train_steps: int
+
+    def __post_init__(self):
+        if not 0 <= self.num_warmup_steps < self.num_train_steps:
             raise ValueError(
                 "num_warmup_steps must lie in [0, num_train_steps), "
-                f"not {num_warmup_steps} of {num_train_steps}"
+                f"not {self.num_warmup_steps} of {self.num_train_steps}"
             )
-        self.peak = peak
-        self.num_warmup_steps = num_warmup_steps
-        self.num_train_steps = num_train_steps
 
     def __call__(self, step):
-        # The first step (step = 0) is the first of the warm-up, with a rate above 0.
+        # Step 0 is the first step of the warm-up; its rate is above 0.
         step = ops.cast(step, "float32")
         up = (step + 1.0) / max(self.num_warmup_steps, 1)
         down = (self.num_train_steps - step) / (self.num_train_steps - self.num_warmup_steps)
         return self.peak * ops.minimum(1.0, ops.minimum(up, down))
 
     def get_config(self):
-        return {
-            "peak": self.peak,
-            "num_warmup_steps": self.num_warmup_steps,
-            "num_train_steps": self.num_train_steps,
-        }
+        return dataclasses.asdict(self)
 
 
 class _TakesSums:
-    """Under a strategy, takes gradients that are already summed over its replicas.
+    """Under a strategy, expects gradients that are already summed over the replicas.
 
-    Keras sums them after clipping, so that each replica's would be clipped by a norm of its own.
+    Keras would sum them after clipping, and so clip the gradients of each replica separately.
     """
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
@@ -52,30 +54,33 @@ class _TakesSums:
 
 
 class BertAdamW(_TakesSums, keras.optimizers.Optimizer):
-    """Adam with decoupled weight decay as BERT's: no bias correction, epsilon outside the root.
+    """Adam with decoupled weight decay as in BERT: no bias correction, epsilon outside the root.
 
     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= rate (m / (sqrt(v) + eps) + decay w)
 
-    Under a `tf.distribute.Strategy` it takes gradients that are summed over the replicas.
+    Under a `tf.distribute.Strategy`, gradients must be summed over the replicas.
 
     Args:
         learning_rate: a float or a schedule.
-        beta_1, beta_2, epsilon: as above.
-        weight_decay: decay above; LayerNorm weights and biases have none.
-        global_clipnorm: gradients are scaled down to this norm, all weights taken together.
-        **kwargs: as `keras.optimizers.Optimizer` has them.
+        beta_1, beta_2, epsilon: b1, b2 and eps above.
+        weight_decay: decay above; not applied to LayerNorm weights and biases.
+        global_clipnorm: largest norm of the gradients of all weights together.
+        product_dtype: ignored, as this optimizer multiplies no matrices; see `Muon`.
+        **kwargs: as in `keras.optimizers.Optimizer`.
     """
 
     def __init__(
         self,
-        learning_rate,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        weight_decay=0.01,
-        global_clipnorm=1.0,
-        name="bert_adamw",
-        **kwargs,
+        learning_rate: Any,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        *,
+        epsilon: float = 1e-6,
+        weight_decay: float = 0.01,
+        global_clipnorm: float | None = 1.0,
+        product_dtype: str = "float32",
+        name: str = "bert_adamw",
+        **kwargs: Any,
     ):
         super().__init__(
             learning_rate=learning_rate,
@@ -118,31 +123,30 @@ class Muon(_TakesSums, keras.optimizers.Muon):
     """Muon for the kernels, Adam for the tables, biases and LayerNorms.
 
     Muon (Jordan et al., 2024; scaled to Adam's rates as in Liu et al., 2025, arXiv:2502.16982)
-    moves a matrix by its momentum with all singular values brought to about 1, so that rare
-    directions learn as fast as common ones. Keras's own, with products of a type that one chooses:
-    its authors have bfloat16, which is faster than float32 on a CPU that has such products, and
-    several times slower on one that has not (docs/training.md).
-
-    Under a `tf.distribute.Strategy` it takes gradients that are summed over the replicas.
+    updates a matrix by its momentum, whose singular values are all brought to about 1. So rare
+    directions learn as fast as common ones. This is the Muon of Keras with a choice of the type of
+    its products. Muon's authors use bfloat16: it is faster than float32 on a CPU that supports it,
+    and several times slower on other CPUs (docs/training.md). Gradients as in `BertAdamW`.
 
     Args:
-        learning_rate: a float or a schedule, for both.
+        learning_rate: a float or a schedule, used by Muon and Adam.
         beta_1, beta_2: Adam's.
-        weight_decay, global_clipnorm: as `BertAdamW`.
-        product_dtype: "float32" or "bfloat16", of the products that even out the singular values.
-        **kwargs: as `keras.optimizers.Muon` has them.
+        weight_decay, global_clipnorm: as in `BertAdamW`.
+        product_dtype: "float32" or "bfloat16", the type of Muon's matrix products.
+        **kwargs: as in `keras.optimizers.Muon`.
     """
 
     def __init__(
         self,
-        learning_rate,
-        beta_1=0.9,
-        beta_2=0.999,
-        weight_decay=0.01,
-        global_clipnorm=1.0,
-        product_dtype="float32",
-        name="muon",
-        **kwargs,
+        learning_rate: Any,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        *,
+        weight_decay: float = 0.01,
+        global_clipnorm: float | None = 1.0,
+        product_dtype: str = "float32",
+        name: str = "muon",
+        **kwargs: Any,
     ):
         super().__init__(
             learning_rate,
@@ -161,7 +165,7 @@ class Muon(_TakesSums, keras.optimizers.Muon):
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
 
     def zeropower_via_newtonschulz5(self, x, steps):
-        """[R, C] float32 -> [R, C] float32: its singular values brought near 1."""
+        """[R, C] float32 -> [R, C] float32 with all singular values near 1."""
         wide = x.shape[0] <= x.shape[1]
         x = x / (ops.norm(x) + 1e-7)
         x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
@@ -173,6 +177,3 @@ class Muon(_TakesSums, keras.optimizers.Muon):
 
     def get_config(self):
         return super().get_config() | {"product_dtype": self.product_dtype}
-
-
-OPTIMIZERS = {"adamw": BertAdamW, "muon": Muon}

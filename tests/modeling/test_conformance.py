@@ -2,8 +2,6 @@
 
 import importlib
 import inspect
-import re
-import sys
 from pathlib import Path
 
 import keras
@@ -14,17 +12,15 @@ import tensorflow as tf
 import tta
 from tests.modeling.tiny import randomize, tiny_config
 
-V, D, N, F, P = 23, 15, 3, 17, 19
+CONFIG = tiny_config(hidden_dropout_prob=0.1)
+V, D, N, F = 23, 15, 3, 17
 STREAM, IDS, MASK = ("float32", D), ("int32",), ("bool",)
 
 # Class -> (its arguments, what it is called with: name -> type and, for floats, the last size).
 LAYERS = {
     "AddNorm": ({"dropout": 0.1}, {"x": STREAM, "residual": STREAM}),
     "FeedForward": ({"intermediate_size": F, "hidden_act": "relu"}, {"x": STREAM}),
-    "Embeddings": (
-        {"vocab_size": V, "hidden_size": D, "max_position_embeddings": P, "dropout": 0.1},
-        {"input_ids": IDS},
-    ),
+    "Embeddings": ({"config": CONFIG}, {"input_ids": IDS}),
     "MaskedAttention": (
         {"num_heads": N, "dropout": 0.1},
         {"query": STREAM, "key_value": STREAM, "attention_mask": ("bool", None)},
@@ -34,37 +30,48 @@ LAYERS = {
         {"query": STREAM, "key_value": STREAM, "padding_mask": MASK},
     ),
     "SelfMaskedSelfAttentionBlock": (
-        {"num_attention_heads": N, "intermediate_size": F, "hidden_dropout_prob": 0.1},
+        {"config": CONFIG},
         {"query": STREAM, "key_value": STREAM, "padding_mask": MASK},
     ),
     "TransformerBlock": (
-        {"num_attention_heads": N, "intermediate_size": F, "hidden_dropout_prob": 0.1},
+        {"config": CONFIG},
         {"x": STREAM, "attention_mask": ("bool", None)},
     ),
     **{
         encoder: (
-            {"config": tiny_config(hidden_dropout_prob=0.1)},
-            {"input_ids": IDS, "padding_mask": MASK},
+            {"config": CONFIG.replace(model_type=model_type)},
+            {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
         )
-        for encoder in ("TTAEncoder", "BidirectionalEncoder", "CausalEncoder")
+        for encoder, model_type in {
+            "TTAEncoder": "tta",
+            "BidirectionalEncoder": "bilm",
+            "CausalEncoder": "unilm",
+        }.items()
     },
-    "TiedSoftmaxHead": ({"vocab_size": V}, {"hidden_states": STREAM, "table": "table"}),
+    "TiedSoftmaxHead": ({"config": CONFIG}, {"hidden_states": STREAM, "table": "table"}),
     "LanguageModel": (
-        {"config": tiny_config()},
+        {"config": CONFIG},
         {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
     ),
 }
 
 
+# Faces that subclasses fill in.
+BASES = {"Encoder", "BlockEncoder", "Head"}
+
+
 def public_layers():
     """{name: class} of every keras layer that a module of modeling/ defines and that is called."""
     found = {}
-    for path in sorted((Path(tta.__file__).resolve().parent.parent / "modeling").glob("*.py")):
-        module = importlib.import_module(f"tta.modeling.{path.stem}")
+    root = Path(tta.__file__).resolve().parent.parent
+    for path in sorted((root / "modeling").rglob("*.py")):
+        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        module = importlib.import_module(f"tta.{name}")
         for name, value in vars(module).items():
             is_layer = inspect.isclass(value) and issubclass(value, keras.layers.Layer)
             is_layer = is_layer and value.call is not keras.layers.Layer.call
-            if is_layer and value.__module__ == module.__name__ and not name.startswith("_"):
+            is_base = name in BASES or name.startswith("_")
+            if is_layer and value.__module__ == module.__name__ and not is_base:
                 found[name] = value
     return found
 
@@ -169,17 +176,18 @@ def test_unknown_dimensions_in_a_graph_and_through_a_saved_model(name, tmp_path)
         assert_same(call(saved.call, name, length, batch), expected, atol=1e-5)
 
 
-# The other two take a dict and a table, which are no streams of one batch.
+def symbolic_input(kind):
+    if isinstance(kind, dict):
+        return {name: symbolic_input(value) for name, value in kind.items()}
+    return keras.Input((None, *kind[1:]), dtype=kind[0])
+
+
+# A table is not a stream of one batch.
 @pytest.mark.parametrize("name", sorted(set(LAYERS) - {"LanguageModel", "TiedSoftmaxHead"}))
 def test_symbolic_call_gives_the_shape_of_the_real_one(name):
     options, arguments = LAYERS[name]
     layer = PUBLIC[name](**options)
-    inputs = [
-        keras.Input(shape, dtype=kind[0])
-        for kind in arguments.values()
-        for shape in [(None, *kind[1:])]
-    ]
-    symbolic = layer(*inputs)
+    symbolic = layer(*map(symbolic_input, arguments.values()))
     symbolic = symbolic if isinstance(symbolic, dict) else {"output": symbolic}
     for key, value in call(layer, name, 5).items():
         assert symbolic[key].shape == (None, None, value.shape[-1])
@@ -199,11 +207,9 @@ def test_every_weight_gets_a_gradient(name):
 
 @each_layer
 def test_documented(name):
-    doc = inspect.getdoc(PUBLIC[name])
-    assert doc, f"{name} has no docstring"
-    # One that says what it shares with a class beneath it is read together with that.
-    base = re.search(r"as (?:in )?`(\w+)`", doc)
-    if base and base[1] in dir(sys.modules[PUBLIC[name].__module__]):
-        doc += inspect.getdoc(getattr(sys.modules[PUBLIC[name].__module__], base[1]))
+    assert inspect.getdoc(PUBLIC[name]), f"{name} has no docstring"
+    # A docstring may leave to its base class what they share.
+    ours = [base for base in PUBLIC[name].__mro__ if base.__module__.startswith("tta.")]
+    doc = "\n".join(base.__doc__ or "" for base in ours)
     for part in ("Args:", "Call:", "Returns:"):
         assert part in doc, f"{name}'s docstring has no {part}"

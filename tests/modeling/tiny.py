@@ -1,12 +1,23 @@
 """Models small enough for a test. Sizes are distinct primes, so that swapped axes fail."""
 
 import numpy as np
+import tensorflow as tf
 
-from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.training.config import PretrainingConfig
 
 VOCAB_SIZE = 23
 MASK_ID = 4
+
+
+class Vocabulary:
+    """What objectives and likelihoods ask of a vocabulary."""
+
+    mask_id = MASK_ID
+
+    def __len__(self):
+        return VOCAB_SIZE
 
 
 def tiny_config(**changes):
@@ -21,7 +32,7 @@ def tiny_config(**changes):
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": 19,
     }
-    return ModelConfig(**values | changes)
+    return TransformerConfig(**values | changes)
 
 
 def randomize(weights, seed=0):
@@ -48,6 +59,22 @@ def tiny_model(dtype="float32", seed=0, **changes):
     return model
 
 
+def training_config(**changes):
+    """A `PretrainingConfig` whose files nobody reads; 23 steps, little logged."""
+    values = {"input_dir": "", "config_file": "", "output_dir": ""}
+    values |= {"num_train_steps": 23, "num_warmup_steps": 0, "eval_steps": 10**9}
+    return PretrainingConfig(**values | changes)
+
+
+def dataset(batches):
+    """A `tf.data.Dataset` of the batches that `batch` makes."""
+    spec = {
+        "input_ids": tf.TensorSpec([None, None], tf.int32),
+        "padding_mask": tf.TensorSpec([None, None], tf.bool),
+    }
+    return tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=spec)
+
+
 def arrays(model):
     """{name: float64 array} of a model's weights."""
     return {name: np.asarray(v, np.float64) for name, v in model.named_weights().items()}
@@ -63,3 +90,8 @@ def batch(lengths, width=None, seed=0, vocab_size=VOCAB_SIZE):
     ids = np.random.default_rng(seed).integers(0, vocab_size, (len(lengths), width))
     mask = np.arange(width) < np.array(lengths)[:, None]
     return {"input_ids": ids.astype(np.int32), "padding_mask": mask}
+
+
+def as_arrays(inputs):
+    """(input_ids, padding_mask) as arrays."""
+    return np.array(inputs["input_ids"]), np.array(inputs["padding_mask"])

@@ -6,7 +6,8 @@ import pytest
 
 from tests.modeling.tiny import tiny_config
 from tta.errors import InputError
-from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.config.base import read_config
+from tta.modeling.config.transformer import TransformerConfig
 
 BAD_VALUES = [
     ("vocab_size", 0, "vocab_size must be at least 1, not 0"),
@@ -33,9 +34,8 @@ BAD_VALUES = [
     ("first_query_token_id", -1, "first_query_token_id must be null or a token's id, not -1"),
     ("first_query_token_id", "4", "first_query_token_id must be of type"),
     ("model_type", None, "model_type must be of type str, not None"),
-    ("log_normalizer_weight", -0.1, "log_normalizer_weight must be 0 or more, not -0.1"),
-    ("decorrelation_weight", float("nan"), "decorrelation_weight must be 0 or more, not nan"),
-    ("contrast_weight", -1.0, "contrast_weight must be 0 or more, not -1.0"),
+    ("learned_normalizer", 1, "learned_normalizer must be of type bool, not 1"),
+    ("output_layer", 3, "output_layer must be of type str, not 3"),
     ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
     # Refused by arithmetic, before anything is allocated.
     ("vocab_size", 10**12, "a model has at most 10,000,000,000 parameters, not 16,"),
@@ -70,7 +70,7 @@ def test_a_bad_value_is_refused_by_its_rule(tmp_path, name, value, rule):
         json.dumps({"vocab_size": 23, "hidden_size": 15, "num_attention_heads": 3} | {name: value})
     )
     with pytest.raises(InputError) as error:
-        ModelConfig.from_json(path)
+        read_config(path)
     assert str(error.value).startswith(f"{path}: {rule}")
 
 
@@ -79,7 +79,7 @@ def test_a_bad_file_is_refused_by_its_rule(tmp_path, content, rule):
     path = tmp_path / "config.json"
     path.write_bytes(content)
     with pytest.raises(InputError) as error:
-        ModelConfig.from_json(path)
+        read_config(path)
     assert str(error.value).startswith(str(path))
     assert rule in str(error.value)
     assert "\n" not in str(error.value)
@@ -87,14 +87,14 @@ def test_a_bad_file_is_refused_by_its_rule(tmp_path, content, rule):
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     for path, rule in [(tmp_path / "none.json", "No such file"), (tmp_path, "Is a directory")]:
-        with pytest.raises(InputError, match=f"no readable config: {rule}"):
-            ModelConfig.from_json(path)
+        with pytest.raises(InputError, match=f"cannot be read: {rule}"):
+            read_config(path)
 
 
 def test_what_is_written_is_read_back(tmp_path):
     config = tiny_config(first_query_token_id=4, hidden_act="relu", do_lower_case=False)
     config.to_json(tmp_path / "config.json")
-    assert ModelConfig.from_json(tmp_path / "config.json") == config
+    assert read_config(tmp_path / "config.json") == config
     values = json.loads((tmp_path / "config.json").read_text())
     assert values["model_type"] == "tta"
     assert values["layer_norm_eps"] == 1e-12
@@ -103,7 +103,7 @@ def test_what_is_written_is_read_back(tmp_path):
 def test_bert_s_own_keys_are_ignored_and_the_paper_s_size_is_the_default(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"vocab_size": 30522, "type_vocab_size": 2, "pooler_type": "first"}')
-    config = ModelConfig.from_json(path)
+    config = read_config(path)
     assert (config.num_hidden_layers, config.hidden_size, config.intermediate_size) == (
         3,
         512,
@@ -111,3 +111,37 @@ def test_bert_s_own_keys_are_ignored_and_the_paper_s_size_is_the_default(tmp_pat
     )
     assert (config.num_attention_heads, config.max_position_embeddings) == (8, 128)
     assert config.first_query_token_id is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("log_normalizer_weight", -0.1, "log_normalizer_weight must be 0 or more, not -0.1"),
+        ("decorrelation_weight", float("nan"), "decorrelation_weight must be 0 or more, not nan"),
+        ("contrast_weight", -1.0, "contrast_weight must be 0 or more, not -1.0"),
+        ("contrast_weight", "1", "contrast_weight must be of type float, not '1'"),
+    ],
+)
+def test_bad_loss_weights_of_earlier_versions_are_refused(tmp_path, name, value, rule):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"vocab_size": 23, name: value}))
+    with pytest.raises(InputError) as error:
+        read_config(path)
+    assert str(error.value).startswith(f"{path}: {rule}")
+
+
+@pytest.mark.parametrize(("weight", "learned"), [(0.0, False), (0.05, True)])
+def test_a_config_of_an_earlier_version_says_whether_its_normalizer_is_learned(
+    tmp_path, weight, learned
+):
+    path = tmp_path / "config.json"
+    values = {"vocab_size": 23, "log_normalizer_weight": weight, "contrast_weight": 0.2}
+    path.write_text(json.dumps(values))
+    assert read_config(path) == TransformerConfig(vocab_size=23, learned_normalizer=learned)
+
+
+def test_an_unknown_family_is_refused(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"vocab_size": 23, "model_type": "x"}')
+    with pytest.raises(InputError, match="model_type must be tta or bilm or unilm, not 'x'"):
+        read_config(path)

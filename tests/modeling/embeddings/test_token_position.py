@@ -4,16 +4,22 @@ import numpy as np
 import pytest
 
 from tests.modeling import numpy_tta
-from tests.modeling.tiny import randomize
+from tests.modeling.tiny import randomize, tiny_config
 from tta.modeling.embeddings.token_position import Embeddings
 
 V, D, P, B, T = 13, 5, 11, 3, 7
+SIZES = {
+    "vocab_size": V,
+    "hidden_size": D,
+    "num_attention_heads": 1,
+    "max_position_embeddings": P,
+}
 IDS = np.random.default_rng(0).integers(0, V, (B, T)).astype(np.int32)
 
 
 @pytest.fixture
 def layer():
-    layer = Embeddings(V, D, P)
+    layer = Embeddings(tiny_config(**SIZES))
     layer.build()
     randomize({v.path: v for v in layer.weights})
     return layer
@@ -32,7 +38,7 @@ def test_output_is_the_normalised_sum_of_token_and_position(layer):
 
 
 @pytest.mark.parametrize("token_id", [None, 4, 0], ids=["paper", "original", "token 0"])
-def test_first_query_knows_positions_and_no_token(layer, token_id):
+def test_first_query_depends_on_positions_only(layer, token_id):
     token = np.asarray(layer.token_table, np.float64)
     position = np.asarray(layer.position_table, np.float64)[:T]
     expected = normalise(layer, position if token_id is None else position + token[token_id])
@@ -42,7 +48,7 @@ def test_first_query_knows_positions_and_no_token(layer, token_id):
     np.testing.assert_array_equal(np.asarray(layer.first_query((IDS + 1) % V, token_id)), found)
 
 
-def test_longest_sequence_is_taken_and_a_longer_one_refused(layer):
+def test_the_longest_sequence_is_accepted_and_a_longer_one_refused(layer):
     assert layer(np.zeros((1, P), np.int32)).shape == (1, P, D)
     with pytest.raises(
         ValueError, match=r"at most 11 positions \(max_position_embeddings\), not 12"

@@ -20,6 +20,10 @@ DTYPES = ["float32", "mixed_bfloat16"]
 HIDDEN_SIZE = tiny_config().hidden_size
 
 
+def log_probabilities(model, inputs, targets):
+    return model.log_probabilities(model.encode(inputs)["hidden_states"], targets)
+
+
 @pytest.fixture(
     scope="module",
     params=itertools.product(DTYPES, [1, 2, 3], FIRST_QUERIES),
@@ -211,10 +215,10 @@ def test_a_score_depends_neither_on_the_batch_nor_on_padding(dtype, tolerance):
     lengths = [1, 2, 5, 11, 17]
     together = batch(lengths, width=19)
     ids, mask = together["input_ids"], together["padding_mask"]
-    scores = np.asarray(model.log_probabilities(together, ids)) * mask
+    scores = np.asarray(log_probabilities(model, together, ids)) * mask
     for b, n in enumerate(lengths):
         alone = {"input_ids": ids[b : b + 1, :n], "padding_mask": mask[b : b + 1, :n]}
-        found = np.asarray(model.log_probabilities(alone, alone["input_ids"]))
+        found = np.asarray(log_probabilities(model, alone, alone["input_ids"]))
         np.testing.assert_allclose(found[0], scores[b, :n], atol=tolerance)
         np.testing.assert_allclose(found.sum(), scores[b].sum(), atol=n * tolerance)
 
@@ -223,7 +227,7 @@ def test_a_row_of_padding_alone_gives_finite_numbers():
     model = tiny_model()
     inputs = batch([5, 0])
     assert np.isfinite(model(inputs)["logits"].numpy()).all()
-    assert np.isfinite(np.asarray(model.log_probabilities(inputs, inputs["input_ids"]))).all()
+    assert np.isfinite(np.asarray(log_probabilities(model, inputs, inputs["input_ids"]))).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -243,10 +247,10 @@ def test_log_probabilities_are_the_logits_log_softmax_at_the_targets():
     targets = batch([7, 7], seed=1)["input_ids"]
     expected = numpy_tta.log_softmax(model(inputs)["logits"].numpy().astype(np.float64))
     expected = np.take_along_axis(expected, targets[..., None], axis=-1)[..., 0]
-    found = np.asarray(model.log_probabilities(inputs, targets))
+    found = np.asarray(log_probabilities(model, inputs, targets))
     np.testing.assert_allclose(found, expected, atol=1e-5)
     weights = np.random.default_rng(0).random(targets.shape).astype(np.float32)
-    loss = float(model.cross_entropy(inputs, targets, weights))
+    loss = float(model.loss_of(model.encode(inputs)["hidden_states"], targets, weights))
     np.testing.assert_allclose(loss, -(weights * expected).sum(), rtol=1e-5)
 
 

@@ -1,6 +1,6 @@
-"""BERT's checkpoints, Google's and Hugging Face's, read as a biLM.
+"""BERT's checkpoints, from Google and Hugging Face, read as a biLM.
 
-The outputs are compared with Hugging Face's own model where torch and transformers are installed.
+If torch and transformers are installed, the outputs are compared with Hugging Face's model.
 """
 
 import itertools
@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from safetensors.numpy import load_file, save_file
-from tests.modeling.test_checkpoint import CONFIG, original_variables, write
 
 import tta
+from tests.modeling.formats.test_tf1_checkpoint import CONFIG, original_variables, write
 from tests.modeling.tiny import batch
 from tta.errors import InputError
 from tta.modeling.formats.bert import original_names
@@ -31,7 +31,7 @@ DECODER = "cls.predictions.decoder.weight"
 
 
 def google_variables(seed=0):
-    """{Google's variable name: random array}, with heads and an optimizer's that are not ours."""
+    """{Google's variable name: random array}, with variables of other heads and an optimizer."""
     rng = np.random.default_rng(seed + 1)
     return original_variables(seed) | {
         SEGMENTS: rng.normal(0.0, 0.3, (2, 15)).astype(np.float32),
@@ -42,7 +42,7 @@ def google_variables(seed=0):
 
 
 def huggingface_tensors(variables):
-    """The same as Hugging Face stores them: torch's names, kernels [out, in]."""
+    """The same variables as Hugging Face stores them: torch's names, kernels [out, in]."""
     tensors = {}
     for name, value in variables.items():
         if "adam" in name or name == "global_step":
@@ -92,7 +92,7 @@ def huggingface(tmp_path):
 
 @pytest.fixture(scope="module")
 def hf():
-    """(torch, transformers); skips where they are not installed."""
+    """(torch, transformers); skips if they are not installed."""
     reason = "needs Hugging Face's BERT: pip install '.[test-bert]'"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -104,7 +104,7 @@ def hf():
 
 
 def random_bert(hf, directory, kind="BertForMaskedLM", seed=0, **sizes):
-    """Hugging Face's model with random weights, biases and LayerNorms too, saved by itself."""
+    """Hugging Face's model, saved with random weights, including biases and LayerNorms."""
     torch, transformers = hf
     sizes = {k: v for k, v in CONFIG.items() if k != "initializer_range"} | sizes
     model = getattr(transformers, kind)(transformers.BertConfig(**sizes)).eval()
@@ -167,22 +167,22 @@ SIZES = {
 
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-def test_huggingface_directories_give_what_huggingface_gives(hf, tmp_path, sizes):
+def test_huggingface_directories_give_the_outputs_of_huggingface(hf, tmp_path, sizes):
     theirs = random_bert(hf, tmp_path, **sizes)
     model = load_model(tmp_path)
     assert model.config.model_type == "bilm"
     assert_same_outputs(hf, model, theirs)
 
 
-def test_one_saved_for_pretraining_does_too(hf, tmp_path):
+def test_a_bert_saved_for_pretraining_gives_the_same_outputs(hf, tmp_path):
     theirs = random_bert(hf, tmp_path, kind="BertForPreTraining")
     assert any("seq_relationship" in name for name in load_file(tmp_path / "model.safetensors"))
     assert_same_outputs(hf, load_model(tmp_path), theirs)
 
 
-def test_google_checkpoints_give_what_huggingface_gives(hf, tmp_path, google):
+def test_google_checkpoints_give_the_outputs_of_huggingface(hf, tmp_path, google):
     torch, _ = hf
-    theirs = random_bert(hf, tmp_path, hidden_act="gelu_new")  # what Google's code calls gelu
+    theirs = random_bert(hf, tmp_path, hidden_act="gelu_new")  # called gelu in Google's code
     state = {k: torch.tensor(v) for k, v in huggingface_tensors(google_variables()).items()}
     loaded = theirs.load_state_dict(state, strict=False)
     assert {name.split(".")[-2] for name in loaded.missing_keys} == {"decoder"}  # tied
@@ -235,7 +235,7 @@ def test_spellings_of_older_files_are_read(tmp_path, huggingface):
 
 
 @pytest.mark.parametrize("variant", ["original", "within_word_l2r", "maskless"])
-def test_text_is_scored_as_by_hand_with_huggingface(hf, tmp_path, variant):
+def test_scores_of_text_equal_those_computed_with_huggingface(hf, tmp_path, variant):
     _, transformers = hf
     theirs = random_bert(hf, tmp_path, vocab_size=len(TOKENS))
     vocab = {token: number for number, token in enumerate(TOKENS)}
@@ -263,10 +263,10 @@ def test_text_is_scored_as_by_hand_with_huggingface(hf, tmp_path, variant):
     [
         (("the", "cat"), None, True, "no piece has a capital"),
         (("the", "Cat"), None, False, "one has"),
-        (("the", "École"), {}, False, "one has, an accented one"),
-        (("the", "Cat"), {"do_lower_case": True}, True, "the tokenizer's config goes first"),
+        (("the", "École"), {}, False, "one has, with an accent"),
+        (("the", "Cat"), {"do_lower_case": True}, True, "the tokenizer's config has priority"),
         (("the", "cat"), {"do_lower_case": False, "strip_accents": None}, False, "the same"),
-        (("the", "Cat"), {"strip_accents": False}, False, "it does not say"),
+        (("the", "Cat"), {"strip_accents": False}, False, "the tokenizer's config does not say"),
     ],
 )
 def test_whether_text_is_lower_cased(
@@ -304,7 +304,7 @@ BAD_CONFIGS = [
 
 
 @pytest.mark.parametrize(("changes", "rule"), BAD_CONFIGS, ids=[rule for _, rule in BAD_CONFIGS])
-def test_what_a_bilm_does_not_compute_is_refused(google, huggingface, changes, rule):
+def test_models_that_a_bilm_cannot_compute_are_refused(google, huggingface, changes, rule):
     for path in (google / "bert_config.json", huggingface / "config.json"):
         path.write_text(json.dumps(HF_CONFIG | changes))
         with pytest.raises(InputError) as error:
@@ -319,7 +319,7 @@ def test_configs_that_are_missing_or_lack_a_key_are_refused(google, huggingface)
             with pytest.raises(InputError, match=f"{path.name}: {key} is missing"):
                 load_model(path.parent)
         path.unlink()
-        with pytest.raises(InputError, match=r"config\.json: no readable config"):
+        with pytest.raises(InputError, match=r"config\.json: cannot be read"):
             load_model(path.parent)
 
 
@@ -335,7 +335,7 @@ BAD_TOKENIZERS = [
 @pytest.mark.parametrize(
     ("values", "rule"), BAD_TOKENIZERS, ids=[rule for _, rule in BAD_TOKENIZERS]
 )
-def test_tokenizers_that_are_not_ours_are_refused(huggingface, values, rule):
+def test_unsupported_tokenizers_are_refused(huggingface, values, rule):
     path = huggingface / "tokenizer_config.json"
     path.write_text(json.dumps(values))
     with pytest.raises(InputError) as error:
@@ -353,35 +353,38 @@ def zeros(*shape, kind=np.float32):
 
 GOOGLE, HF = google_variables(), huggingface_tensors(google_variables())
 BAD_GOOGLE = [
-    (without(GOOGLE, "cls/predictions"), "it has no output head (cls/predictions)"),
+    (without(GOOGLE, "cls/predictions"), "no output head (cls/predictions)"),
     (without(GOOGLE, SEGMENTS), f"variable {SEGMENTS} is missing (1 in all)"),
     (GOOGLE | {SEGMENTS: zeros(2, 17)}, "the token type embeddings have 17 columns"),
     (GOOGLE | {SEGMENTS: zeros(2, 15, kind=np.int32)}, "the token type embeddings have shape [2,"),
     (
         GOOGLE | {"bert/encoder/layer_2/output/dense/bias": zeros(15)},
-        "variable bert/encoder/layer_2/output/dense/bias is not one that the config asks for",
+        "variable bert/encoder/layer_2/output/dense/bias does not belong to a model of this config",
     ),
 ]
 BAD_HF = [
-    (without(HF, "cls.predictions"), "it has no output head (cls/predictions)"),
+    (without(HF, "cls.predictions"), "no output head (cls/predictions)"),
     (
         {k.removeprefix("bert."): v for k, v in HF.items() if k.startswith("bert.")},
-        "it has no output head (cls/predictions)",
+        "no output head (cls/predictions)",
     ),
     (without(HF, QUERY), f"variable {QUERY} is missing (1 in all)"),
     (without(HF, BIAS), f"variable {BIAS} is missing (1 in all)"),
     (
         HF | {QUERY.replace("query.weight", "distance_embedding.weight"): zeros(37, 5)},
-        "distance_embedding.weight is not one that the config asks for",
+        "distance_embedding.weight does not belong to a model of this config",
     ),
     (
         HF | {QUERY: zeros(17, 15)},
         "weight encoder/layer_1/attention/query/kernel has shape [15, 17]",
     ),
-    (HF | {QUERY: zeros(15, 15, kind=np.int32)}, f"tensor {QUERY} is of type I32, not F32 or F16"),
+    (HF | {QUERY: zeros(15, 15, kind=np.int32)}, f"tensor {QUERY} has type I32, not F32 or F16"),
     (HF | {QUERY: np.full((15, 15), np.inf, np.float32)}, "holds values that are not finite"),
-    (HF | {DECODER: HF[TABLE] + 1}, f"{DECODER} is not {TABLE}: only a tied output head is read"),
-    (HF | {"cls.predictions.decoder.bias": HF[BIAS] + 1}, "only a tied output head is read"),
+    (
+        HF | {DECODER: HF[TABLE] + 1},
+        f"{DECODER} differs from {TABLE}: the output",
+    ),
+    (HF | {"cls.predictions.decoder.bias": HF[BIAS] + 1}, "the output head must be tied"),
 ]
 
 
@@ -401,12 +404,10 @@ def test_huggingface_tensors_that_do_not_fit_are_refused(tmp_path, tensors, rule
     assert rule in str(error.value)
 
 
-def test_a_config_too_large_for_its_file_is_refused_before_it_is_allocated(google, huggingface):
+def test_a_config_too_large_for_its_file_is_refused_before_allocation(google, huggingface):
     for path in (google / "bert_config.json", huggingface / "config.json"):
         path.write_text(json.dumps(HF_CONFIG | {"vocab_size": 10**8}))
-        with pytest.raises(
-            InputError, match=rf"too small for the 1,\S+ parameters that {path.name}"
-        ):
+        with pytest.raises(InputError, match=rf"too few for the 1,\S+ parameters of {path.name}"):
             load_model(path.parent)
 
 

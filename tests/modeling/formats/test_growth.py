@@ -1,10 +1,11 @@
-"""A grown model computes what the smaller one does, and its copies learn apart."""
+"""A grown model computes the same as the smaller one, and its copies train separately."""
 
 import numpy as np
 import pytest
 
 from tests.modeling.tiny import VOCAB_SIZE, batch, tiny_config, tiny_model
 from tta.errors import InputError
+from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.growth import exchange_pieces, grow, widen
 from tta.modeling.models.language_model import LanguageModel
 
@@ -12,7 +13,7 @@ TYPES = ["tta", "bilm", "unilm"]
 
 
 def larger(factor=2, inner=3, **changes):
-    """A model of `factor` times the size of `tiny_model`, `inner` times as wide in between."""
+    """A model `factor` times the size of `tiny_model`; its intermediate size is `inner` times."""
     small = tiny_config()
     sizes = {
         "hidden_size": factor * small.hidden_size,
@@ -24,7 +25,7 @@ def larger(factor=2, inner=3, **changes):
 
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.parametrize(("factor", "inner"), [(2, 3), (3, 1), (1, 1)])
-def test_scores_stay_and_outputs_are_repeated(model_type, factor, inner):
+def test_scores_do_not_change_and_outputs_are_repeated(model_type, factor, inner):
     small = tiny_model(model_type=model_type)
     large, inputs = larger(factor, inner, model_type=model_type), batch([7, 5, 3, 1])
     grow(large, small, "small")
@@ -35,14 +36,15 @@ def test_scores_stay_and_outputs_are_repeated(model_type, factor, inner):
     np.testing.assert_allclose(after["hidden_states"][real], repeated[real], atol=2e-5)
 
 
-def test_copies_of_an_output_have_gradients_of_their_own():
+def test_copies_of_an_output_have_different_gradients():
     import tensorflow as tf
 
     small, large, inputs = tiny_model(), larger(), batch([7, 5, 3])
     grow(large, small, "small")
     weights = inputs["padding_mask"].astype(np.float32)
     with tf.GradientTape() as tape:
-        loss = large.cross_entropy(inputs, inputs["input_ids"], weights)
+        hidden_states = large.encode(inputs, training=True)["hidden_states"]
+        loss = large.loss_of(hidden_states, inputs["input_ids"], weights)
     variables = large.named_weights()
     gradients = dict(
         zip(variables, tape.gradient(loss, [v.value for v in variables.values()]), strict=True)
@@ -52,13 +54,13 @@ def test_copies_of_an_output_have_gradients_of_their_own():
         assert np.abs(first - second).max() > 0.1 * np.abs(first).max(), name
 
 
-def test_every_weight_of_a_grown_kernel_is_its_own():
+def test_all_weights_of_a_grown_kernel_are_different():
     grown = widen({"kernel": np.ones((2, 3)) * [1, 2, 3]}, {"kernel": (4, 6)})["kernel"]
     assert np.unique(grown).size == grown.size
     np.testing.assert_allclose(grown[:2] + grown[2:], np.tile([1, 2, 3], (2, 2)), rtol=1e-6)
 
 
-def test_pieces_are_taken_over_or_made_of_others():
+def test_new_pieces_are_copies_or_means_of_old_pieces():
     small = tiny_model()
     large = larger(vocab_size=4)
     grow(large, small, "small", origins=[(7,), (0,), (3, 5, 5), (22,)])
@@ -70,14 +72,14 @@ def test_pieces_are_taken_over_or_made_of_others():
         np.testing.assert_allclose(made, expected, rtol=1e-6)
 
 
-def test_exchanging_pieces_for_themselves_changes_nothing():
+def test_exchanging_pieces_with_themselves_changes_nothing():
     weights = {name: np.asarray(v) for name, v in tiny_model().named_weights().items()}
     found = exchange_pieces(weights, [(number,) for number in range(VOCAB_SIZE)])
     for name, weight in weights.items():
         np.testing.assert_array_equal(found[name], weight, err_msg=name)
 
 
-def test_a_run_of_the_same_seed_grows_the_same():
+def test_the_same_seed_gives_the_same_weights():
     weights = [larger() for _ in range(3)]
     for model, seed in zip(weights, [1, 1, 2], strict=True):
         grow(model, tiny_model(), "small", seed=seed)
@@ -89,15 +91,35 @@ def test_a_run_of_the_same_seed_grows_the_same():
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"hidden_size": 20, "num_attention_heads": 4}, r"which cannot grow to \[.*20"),
+        ({"hidden_size": 20, "num_attention_heads": 4}, r"cannot grow to \[.*20"),
         ({"num_attention_heads": 3}, "heads of size 5 cannot become heads of size 10"),
-        ({"intermediate_size": 18}, r"\[15, 17\], which cannot grow to \[30, 18\]"),
-        ({"max_position_embeddings": 20}, r"\[19, 15\], which cannot grow to \[20, 30\]"),
-        ({"max_position_embeddings": 38}, r"cannot grow to \[38, 30\]: hidden size alone grows"),
+        ({"intermediate_size": 18}, r"\[15, 17\] cannot grow to \[30, 18\]"),
+        ({"max_position_embeddings": 20}, r"\[19, 15\] cannot grow to \[20, 30\]"),
+        (
+            {"max_position_embeddings": 38},
+            r"cannot grow to \[38, 30\]: only the hidden size",
+        ),
         ({"num_hidden_layers": 3}, "weight encoder/layer_2/.* is missing"),
         ({"num_hidden_layers": 1}, "weight encoder/layer_1/.* is not one of the model's"),
     ],
 )
-def test_what_cannot_grow_is_refused(changes, rule):
+def test_sizes_that_cannot_grow_are_refused(changes, rule):
     with pytest.raises(InputError, match="small: .*" + rule):
         grow(larger(**changes), tiny_model(), "small")
+
+
+def test_equal_weights_with_heads_of_another_size_are_refused():
+    model = tiny_model(num_attention_heads=5)
+    with pytest.raises(InputError, match="heads of size 5 cannot become heads of size 3"):
+        grow(model, tiny_model(), "small")
+
+
+def test_a_family_without_growth_starts_only_from_its_own_size(monkeypatch):
+    small, same, large = tiny_model(seed=1), tiny_model(seed=2), larger()
+    monkeypatch.setattr(TransformerConfig, "can_grow", False)
+    grow(same, small, "small")
+    for one, other in zip(same.weights, small.weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for origins, model in ((None, large), ([(0,)] * VOCAB_SIZE, same)):
+        with pytest.raises(InputError, match="small: a model of type tta starts only from one"):
+            grow(model, small, "small", origins)

@@ -18,7 +18,7 @@ def directory(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_a_loaded_model_computes_what_the_saved_one_did(directory, dtype):
+def test_a_loaded_model_computes_the_same_as_the_saved_one(directory, dtype):
     inputs = batch([7, 3])
     expected = tiny_model(dtype, first_query_token_id=4)(inputs)["logits"]
     found = load_model(directory, dtype)(inputs)["logits"]
@@ -26,7 +26,7 @@ def test_a_loaded_model_computes_what_the_saved_one_did(directory, dtype):
     assert (directory / "README.md").read_text() == "A tiny model.\n"
 
 
-def test_float16_takes_half_the_room(tmp_path):
+def test_float16_takes_half_the_space(tmp_path):
     model = tiny_model(hidden_size=90, vocab_size=307)
     for dtype in ("float32", "float16"):
         save_model(model, tmp_path / dtype, "", dtype)
@@ -54,15 +54,15 @@ def test_missing_files_are_named(directory, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"vocab_size": 29}, r"token_table has shape \[23, 15\], the config asks for \[29, 15\]"),
+        ({"vocab_size": 29}, r"token_table has shape \[23, 15\], the config requires \[29, 15\]"),
         ({"num_hidden_layers": 3}, r"weight encoder/layer_2/attention/key/bias is missing"),
         ({"num_hidden_layers": 1}, r"weight encoder/layer_1/\S+ is not one of the model's"),
         ({"model_type": "gpt"}, r"config\.json: model_type must be tta\b.*, not 'gpt'"),
         ({"num_attention_heads": 7}, "hidden_size must be a multiple of num_attention_heads"),
         ({"vocab_size": 10**12}, "a model has at most 10,000,000,000 parameters"),
-        # Each would be 6 to 10 GB or five million layers, and is refused before it is made.
-        ({"vocab_size": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters that config\.json"),
-        ({"max_position_embeddings": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters"),
+        # Models of 6 to 10 GB or five million layers are refused before they are built.
+        ({"vocab_size": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters of config\.json"),
+        ({"max_position_embeddings": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters"),
         ({"num_hidden_layers": 5 * 10**6}, "a model has at most 1,000 layers, not 5000000"),
     ],
 )
@@ -85,14 +85,14 @@ def test_a_flipped_bit_in_a_file_without_a_checksum_is_noticed(tmp_path, name):
         (tmp_path / name).write_bytes(flipped)
         with pytest.raises(InputError) as error:
             load_model(tmp_path)
-        # What it makes of a config may not fit the weights, and then that is said first.
+        # A changed config may also not fit the weights; that error comes first.
         assert str(error.value).startswith(str(tmp_path))
-    (tmp_path / name).write_bytes(content.replace(b"\n", b" \n"))  # No rule but the checksum
+    (tmp_path / name).write_bytes(content.replace(b"\n", b" \n"))  # only the checksum differs
     with pytest.raises(InputError, match=f"{name}: damaged or changed since its weights were sav"):
         load_model(tmp_path)
 
 
-def test_a_disk_that_fills_up_leaves_the_former_model(directory):
+def test_a_full_disk_leaves_the_previous_model(directory):
     before, model = {p.name: p.read_bytes() for p in directory.iterdir()}, load_model(directory)
     with file_size_limit(1000), pytest.raises(OSError, match="File too large") as error:
         save_model(model, directory, "short")

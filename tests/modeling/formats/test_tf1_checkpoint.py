@@ -1,4 +1,4 @@
-"""Checkpoints of the original TensorFlow 1 code, by its variable names; BERT's: test_bert.py."""
+"""Checkpoints of the original T-TA code; those of BERT are in test_bert.py."""
 
 import json
 
@@ -12,7 +12,7 @@ from tta.errors import InputError
 from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
 
-# The original's config.json: BERT's keys, and none of those that T-TA adds.
+# The original config.json has only BERT's keys.
 CONFIG = {
     "vocab_size": 23,
     "hidden_size": 15,
@@ -28,7 +28,7 @@ CONFIG = {
 
 
 def original_variables(seed=0):
-    """{the original's variable name: random array}, with the unused pooler and Adam's."""
+    """{original variable name: random array}, with the unused pooler and variables of Adam."""
     d, f = 15, 17
     shapes = {
         "bert/embeddings/word_embeddings": (23, d),
@@ -61,7 +61,7 @@ def original_variables(seed=0):
 
 
 def write(directory, variables, config=CONFIG, name="model.ckpt"):
-    """Writes what the original's `Saver` writes."""
+    """Writes the files that the original code writes."""
     directory.mkdir(exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config))
     tf.raw_ops.SaveV2(
@@ -95,7 +95,7 @@ def test_outputs_of_the_original_code(tta_data):
         np.testing.assert_allclose(found.numpy()[real], expected[name][real], atol=1e-5)
 
 
-def test_every_variable_goes_where_the_original_uses_it(directory):
+def test_every_variable_has_the_same_use_as_in_the_original(directory):
     variables = original_variables()
     model = load_model(directory)
     assert model.config.first_query_token_id == 4
@@ -113,7 +113,7 @@ def test_every_variable_goes_where_the_original_uses_it(directory):
         )
 
 
-def test_a_config_may_ask_for_the_paper_s_first_query(tmp_path):
+def test_a_config_can_set_the_first_query_of_the_paper(tmp_path):
     config = CONFIG | {"first_query_token_id": None}
     model = load_model(write(tmp_path / "original", original_variables(), config))
     assert model.config == tiny_config(
@@ -121,7 +121,7 @@ def test_a_config_may_ask_for_the_paper_s_first_query(tmp_path):
     )
 
 
-def test_of_several_checkpoints_the_named_one_is_read(directory):
+def test_the_checkpoint_named_in_the_folder_is_read(directory):
     newer = original_variables(seed=1)
     write(directory, newer, name="model.ckpt-200")
     table = load_model(directory).token_table
@@ -141,7 +141,7 @@ BAD_VARIABLES = [
     (without("cls/predictions/output_bias"), "variable cls/predictions/output_bias is missing"),
     (
         original_variables() | {"bert/embeddings/word_embeddings": np.zeros((29, 15), np.float32)},
-        "token_table has shape [29, 15], the config asks for [23, 15]",
+        "token_table has shape [29, 15], the config requires [23, 15]",
     ),
     (
         original_variables() | {QUERY: np.full((15, 15), np.nan, np.float32)},
@@ -149,15 +149,15 @@ BAD_VARIABLES = [
     ),
     (
         original_variables() | {QUERY: np.zeros((15, 15), np.int32)},
-        "layer_1/attention/query/kernel is of type int32, not a float",
+        "layer_1/attention/query/kernel has type int32, not a float type",
     ),
     (
         original_variables() | {"bert/encoder/layer_2/output/dense/bias": np.zeros(15, "float32")},
-        "variable bert/encoder/layer_2/output/dense/bias is not one that the config asks for",
+        "variable bert/encoder/layer_2/output/dense/bias does not belong to a model of this config",
     ),
     (
         {k: v for k, v in original_variables().items() if not k.startswith("cls/predictions")},
-        "it has no output head (cls/predictions)",
+        "no output head (cls/predictions)",
     ),
 ]
 
@@ -176,8 +176,8 @@ def test_variables_that_do_not_fit_are_refused(tmp_path, variables, rule):
     ("changes", "rule"),
     [
         ({"num_hidden_layers": 3}, "variable bert/encoder/layer_2/.* is missing"),
-        ({"max_position_embeddings": 17}, r"has shape \[19, 15\], the config asks for \[17, 15\]"),
-        ({"vocab_size": 10**8}, r"too small for the 1,\d+,\d+,\d+ parameters that config\.json"),
+        ({"max_position_embeddings": 17}, r"has shape \[19, 15\], the config requires \[17, 15\]"),
+        ({"vocab_size": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters of config\.json"),
         ({"num_hidden_layers": 5 * 10**6}, "a model has at most 1,000 layers, not 5000000"),
     ],
 )

@@ -1,4 +1,4 @@
-"""model.weights.h5: what is saved comes back, and nothing else is taken."""
+"""model.weights.h5: a round trip, and files that do not fit are refused."""
 
 import h5py
 import numpy as np
@@ -36,6 +36,17 @@ def test_round_trip(model, tmp_path, dtype):
     assert [p.name for p in tmp_path.iterdir()] == ["model.weights.h5"]
 
 
+def test_frozen_weights_are_saved_too(path, tmp_path):
+    model, frozen = tiny_model(seed=1), tiny_model(seed=2)
+    for one in (model, frozen):
+        one.encoder.embeddings.trainable = False
+    assert not frozen.token_table.trainable
+    save_weights(model, tmp_path / "frozen.h5")
+    for file in (path, tmp_path / "frozen.h5"):
+        load_weights(frozen, file)
+        np.testing.assert_array_equal(arrays(frozen)[TABLE], arrays(model)[TABLE])
+
+
 def test_weights_of_a_model_in_bfloat16_are_saved_in_full(tmp_path):
     model, other = tiny_model("mixed_bfloat16", seed=1), tiny_model(seed=2)
     save_weights(model, tmp_path / "w.h5")
@@ -68,7 +79,7 @@ def test_a_truncated_file_is_refused(path, model, share):
         load_weights(model, path)
 
 
-def test_weights_that_lie_in_other_files_are_refused(path, model, tmp_path):
+def test_weights_stored_in_other_files_are_refused(path, model, tmp_path):
     (tmp_path / "secret").write_bytes(bytes(10_000))
     with h5py.File(path, "a") as file:
         shape = file[TABLE].shape
@@ -76,7 +87,7 @@ def test_weights_that_lie_in_other_files_are_refused(path, model, tmp_path):
         file.create_dataset(
             TABLE, shape, "f4", external=[(str(tmp_path / "secret"), 0, h5py.h5f.UNLIMITED)]
         )
-    with pytest.raises(InputError, match=f"weight {TABLE} lies in another file"):
+    with pytest.raises(InputError, match=f"weight {TABLE} refers to another file"):
         load_weights(model, path)
 
 
@@ -128,7 +139,7 @@ def put_a_group(file):
 
 
 def make_huge(file):
-    # Takes no room in the file, and 4 TB once it is read.
+    # Takes no space in the file, but 4 TB in memory.
     del file[TABLE]
     file.create_dataset(TABLE, (10**6, 10**6), "float32", chunks=(1000, 1000))
 
@@ -138,14 +149,14 @@ def make_huge(file):
     [
         (delete, f"weight {TABLE} is missing (1 in all)"),
         (add, "weight head/more is not one of the model's"),
-        (reshape, f"weight {TABLE} has shape [3, 15], the config asks for [23, 15]"),
-        (transpose, f"weight {TABLE} has shape [15, 23], the config asks for [23, 15]"),
+        (reshape, f"weight {TABLE} has shape [3, 15], the config requires [23, 15]"),
+        (transpose, f"weight {TABLE} has shape [15, 23], the config requires [23, 15]"),
         (put_nan, f"weight {TABLE} holds values that are not finite"),
         (put_infinity, f"weight {TABLE} holds values that are not finite"),
-        (put_text, f"weight {TABLE} is of type object, not a float"),
-        (put_integers, f"weight {TABLE} is of type int64, not a float"),
+        (put_text, f"weight {TABLE} has type object, not a float type"),
+        (put_integers, f"weight {TABLE} has type int64, not a float type"),
         (put_a_group, f"weight {TABLE} is missing (1 in all)"),
-        (make_huge, f"weight {TABLE} has shape [1000000, 1000000], the config asks for [23, 15]"),
+        (make_huge, f"weight {TABLE} has shape [1000000, 1000000], the config requires [23, 15]"),
     ],
     ids=lambda x: getattr(x, "__name__", ""),
 )
@@ -160,7 +171,7 @@ def test_weights_that_do_not_fit_are_refused(path, model, change, rule):
 @pytest.mark.parametrize(
     ("value", "dtype"), [(np.nan, "float32"), (np.inf, "float32"), (1e6, "float16")]
 )
-def test_what_could_not_be_loaded_is_not_saved(tmp_path, value, dtype):
+def test_values_that_could_not_be_loaded_are_not_saved(tmp_path, value, dtype):
     model = tiny_model()
     table = model.token_table
     table.assign(np.full(table.shape, value, np.float32))

@@ -1,9 +1,10 @@
-"""The softmax over a sample of the vocabulary: against NumPy, against all of it, and on average."""
+"""The softmax over a sample of the vocabulary equals NumPy's, and the full softmax on average."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tta.errors import InputError
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
 
@@ -33,8 +34,8 @@ def case(rows=21):
     )
 
 
-def numpy_loss(arguments, sampler, log_normalizer_weight):
-    """Row by row: every piece drawn but the target, each for as many as it stands; the target."""
+def numpy_loss(arguments, sampler, penalty):
+    """Row by row: the weighted sum over the drawn pieces except the target, plus the target."""
     features, table, bias, targets, weights = (np.asarray(a, np.float64) for a in arguments)
     pieces, total = np.asarray(sampler.pieces), 0.0
     for x, target, weight in zip(features, targets.astype(int), weights, strict=True):
@@ -43,37 +44,37 @@ def numpy_loss(arguments, sampler, log_normalizer_weight):
         mass = np.exp(logits[pieces] + sampler.log_weights)[others].sum() + np.exp(logits[target])
         log_normalizer = np.log(mass)
         total += weight * (log_normalizer - logits[target])
-        total += weight * log_normalizer_weight * log_normalizer**2
+        total += weight * penalty * log_normalizer**2
     return total
 
 
-def test_the_frequent_are_always_there_and_none_is_drawn_twice():
+def test_frequent_pieces_are_always_drawn_and_no_piece_is_drawn_twice():
     sampler = PieceSampler(COUNTS, NUM_PIECES)
     draws = np.array([sampler.draw() for _ in range(200)])
     assert draws.shape == (200, NUM_PIECES)
     assert all(len(set(draw)) == NUM_PIECES for draw in draws)
     assert set(draws[:, :10].ravel()) == set(np.argsort(-COUNTS)[:10])
-    # Every other piece comes up, about equally often: 200 * 5 / 20 times.
+    # The other pieces are drawn about equally often: 200 * 5 / 20 times.
     times = np.bincount(draws[:, 10:].ravel(), minlength=V)[COUNTS < V - 10]
     assert times.min() > 20
     assert times.max() < 90
 
 
-@pytest.mark.parametrize("log_normalizer_weight", [0.0, 0.1])
+@pytest.mark.parametrize("penalty", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [1, 8, 21])
-def test_it_equals_numpy(rows, log_normalizer_weight):
+def test_it_equals_numpy(rows, penalty):
     arguments, sampler = case(rows), OneDraw(PieceSampler(COUNTS, NUM_PIECES))
-    found = sampled_cross_entropy(*arguments, sampler, log_normalizer_weight)
-    expected = numpy_loss(arguments, sampler, log_normalizer_weight)
+    found = sampled_cross_entropy(*arguments, sampler, penalty)
+    expected = numpy_loss(arguments, sampler, penalty)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("log_normalizer_weight", [0.0, 0.1])
-def test_its_gradients_are_the_slopes_of_its_value(log_normalizer_weight):
+@pytest.mark.parametrize("penalty", [0.0, 0.1])
+def test_its_gradients_equal_finite_differences(penalty):
     arguments, sampler = case(), OneDraw(PieceSampler(COUNTS, NUM_PIECES))
     with tf.GradientTape() as tape:
         tape.watch(arguments[:3])
-        loss = 3.0 * sampled_cross_entropy(*arguments, sampler, log_normalizer_weight)
+        loss = 3.0 * sampled_cross_entropy(*arguments, sampler, penalty)
     rng, step = np.random.default_rng(0), 1e-4
     for i, gradient in enumerate(tape.gradient(loss, arguments[:3])):
         for direction in rng.choice([-1.0, 1.0], (5, *arguments[i].shape)):
@@ -82,20 +83,19 @@ def test_its_gradients_are_the_slopes_of_its_value(log_normalizer_weight):
             for sign in (1, -1):
                 there = list(moved)
                 there[i] = moved[i] + sign * step * direction
-                values.append(3.0 * numpy_loss(there, sampler, log_normalizer_weight))
+                values.append(3.0 * numpy_loss(there, sampler, penalty))
             slope = (values[0] - values[1]) / (2 * step)
             np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-3, atol=1e-3)
 
 
-def test_with_nearly_all_pieces_it_is_nearly_the_whole_softmax():
+def test_with_nearly_all_pieces_it_is_close_to_the_full_softmax():
     arguments = case()
     whole = tied_cross_entropy(*arguments)
     sampled = sampled_cross_entropy(*arguments, PieceSampler(COUNTS, V - 1))
     np.testing.assert_allclose(sampled, whole, rtol=0.02)
 
 
-def test_the_sum_is_right_on_average():
-    """The weights of what is drawn make up for what is not: E[sum] = sum."""
+def test_the_expectation_of_the_sum_is_the_full_sum():
     features, table, bias, targets, _ = case(1)
     logits = (table @ tf.transpose(features))[:, 0] + bias
     sampler, one = PieceSampler(COUNTS, NUM_PIECES), tf.ones(1)
@@ -109,5 +109,5 @@ def test_the_sum_is_right_on_average():
 
 @pytest.mark.parametrize("num_pieces", [2, V])
 def test_too_few_or_all_pieces_are_refused(num_pieces):
-    with pytest.raises(ValueError, match="num_pieces must be 3 to 29"):
+    with pytest.raises(InputError, match="num_sampled_pieces must be 3 to 29, or 0 for all, not "):
         PieceSampler(COUNTS, num_pieces)

@@ -1,4 +1,4 @@
-"""Masked attention against its equation, and the mask where it must hold exactly."""
+"""Masked attention equals its equation, and forbidden keys get exactly zero weight."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_forbidden_keys_get_exactly_zero_however_large_their_logits(scale, dtype
     dtype = {"float32": np.float32, "bfloat16": ml_dtypes.bfloat16}[dtype]
     logits = normal(B, N, T, S)
     mask = RNG.random((B, T, S)) < 0.5
-    mask[:, 0] = False  # nothing to attend to
+    mask[:, 0] = False  # no allowed key
     mask[:, 1] = True
     logits = np.where(mask[:, None], logits, scale).astype(dtype)
     found = np.asarray(masked_softmax(logits, mask))
@@ -119,7 +119,7 @@ def test_a_lone_token_attends_to_nothing():
         np.testing.assert_array_equal(found[0, 0], bias)
 
 
-def test_one_query_for_all_sentences_equals_a_query_each():
+def test_a_shared_query_equals_one_query_per_sentence():
     layer = random_layer(DiagonalMaskedSelfAttention)
     query, key_value, mask = normal(1, T, N * H), normal(B, T, N * H), np.ones((B, T), bool)
     np.testing.assert_allclose(
@@ -129,7 +129,7 @@ def test_one_query_for_all_sentences_equals_a_query_each():
     )
 
 
-def test_dropout_is_on_in_training_only():
+def test_dropout_is_on_only_in_training():
     layer = random_layer(DiagonalMaskedSelfAttention, dropout=0.5)
     x, mask = normal(B, T, N * H), np.ones((B, T), bool)
     still = np.asarray(layer(x, x, mask))
@@ -138,5 +138,5 @@ def test_dropout_is_on_in_training_only():
 
 
 def test_hidden_size_must_be_a_multiple_of_the_heads():
-    with pytest.raises(ValueError, match="hidden size 16 is no multiple of num_heads 3"):
+    with pytest.raises(ValueError, match="hidden size 16 is not a multiple of num_heads 3"):
         MaskedAttention(3).build((None, None, 16))

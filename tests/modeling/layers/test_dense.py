@@ -1,4 +1,4 @@
-"""Feed-forward, add-and-normalise and the dense layer's start, against NumPy."""
+"""Feed-forward, AddNorm and the initial dense layer equal NumPy's."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_feed_forward_equals_its_equation(name, function):
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_gelu_is_the_exact_one_and_so_is_its_slope(training):
+def test_gelu_and_its_derivative_are_exact(training):
     # The tanh approximation is off by up to 5e-4.
     x = tf.constant(np.linspace(-4.0, 4.0, 101), tf.float32)
     with tf.GradientTape() as tape:
@@ -45,7 +45,7 @@ def test_gelu_is_the_exact_one_and_so_is_its_slope(training):
     np.testing.assert_allclose(tape.gradient(value, x), slope, atol=1e-5)
 
 
-@pytest.mark.parametrize("residual_batch", [B, 1], ids=["each its own", "one for all"])
+@pytest.mark.parametrize("residual_batch", [B, 1], ids=["one per sentence", "shared"])
 def test_add_norm_normalises_the_sum(residual_batch):
     layer = AddNorm()
     layer.build(X.shape)
@@ -59,14 +59,14 @@ def test_add_norm_normalises_the_sum(residual_batch):
 
 
 def test_layer_norm_epsilon_is_bert_s():
-    # With Keras's 1e-3 a row of variance 1e-4 would come out at a third of its size.
+    # With Keras's 1e-3, a row of variance 1e-4 would be scaled to a third.
     layer = AddNorm()
     layer.build(X.shape)
     row = np.asarray(layer(0.01 * X, np.zeros_like(X)))
     np.testing.assert_allclose(row.std(axis=-1), 1.0, atol=1e-3)
 
 
-def test_dropout_falls_on_x_and_not_on_the_residual():
+def test_dropout_applies_to_x_and_not_to_the_residual():
     layer = AddNorm(dropout=0.5)
     layer.build(X.shape)
     still = np.asarray(layer(X, X))
@@ -78,10 +78,9 @@ def test_dropout_falls_on_x_and_not_on_the_residual():
     )
 
 
-def test_dense_starts_as_bert_s():
-    layer = dense(301, 0.02)
-    layer.build((None, 307))
+def test_dense_is_initialized_as_in_bert():
+    layer = dense(307, 301, 0.02)
     kernel = np.asarray(layer.kernel)
     assert np.abs(kernel).max() <= 0.04 + 1e-6  # truncated at two standard deviations
-    np.testing.assert_allclose(kernel.std(), 0.0176, atol=3e-4)  # what truncation leaves of 0.02
+    np.testing.assert_allclose(kernel.std(), 0.0176, atol=3e-4)  # 0.02 after truncation
     np.testing.assert_array_equal(np.asarray(layer.bias), 0.0)

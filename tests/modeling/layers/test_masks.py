@@ -1,9 +1,9 @@
-"""The masks, pair by pair, against their definition in words."""
+"""Every pair of positions in the masks follows the definition of the mask."""
 
 import numpy as np
 import pytest
 
-from tta.modeling.layers.dense import masks
+from tta.modeling.layers import masks
 
 RULES = [
     (masks.diagonal_mask, lambda i, j, n: j != i and j < n),
@@ -31,7 +31,7 @@ def test_padding_between_real_tokens_is_hidden_too():
     assert found.tolist() == [[[False, False, True], [True, False, True], [True, False, False]]]
 
 
-def test_the_rows_of_a_mask_are_of_the_positions_that_ask():
+def test_a_mask_of_some_positions_has_the_rows_of_the_full_mask():
     padding_mask = np.arange(7) < np.array([7, 3, 0])[:, None]
     positions = np.array([1, 2, 5], np.int32)
     whole = np.asarray(masks.diagonal_mask(padding_mask))
@@ -41,7 +41,7 @@ def test_the_rows_of_a_mask_are_of_the_positions_that_ask():
 
 
 @pytest.mark.parametrize("length", [1, 2, 7])
-def test_within_a_word_no_later_piece_is_seen(length):
+def test_later_pieces_of_the_same_word_are_hidden(length):
     words = np.random.default_rng(length).integers(0, 2, (3, length)).cumsum(axis=1)
     real = np.array([length, length // 2, 0])
     padding_mask = np.arange(length) < real[:, None]

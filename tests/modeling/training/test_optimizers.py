@@ -1,15 +1,16 @@
-"""BERT's AdamW, Muon and BERT's learning rate against their equations."""
+"""BERT's AdamW, Muon and BERT's learning rate equal their equations."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.modeling.tiny import batch, randomize, tiny_model
-from tta.modeling.heads.cross_entropy import contrast, decorrelation
-from tta.modeling.training.optimizers import OPTIMIZERS, BertAdamW, Muon, WarmupLinearDecay
+from tests.modeling.tiny import batch, randomize, tiny_config, tiny_model
+from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.training.choices import OPTIMIZERS
+from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
 
-# The rate and everything else as BERT has it; weights and gradients of a usual size.
+# BERT's settings, and a rate that suits weights and gradients of usual size.
 RATE, BETA_1, BETA_2, EPSILON, DECAY = 0.01, 0.9, 0.999, 1e-6, 0.1
 
 
@@ -28,7 +29,7 @@ class NumpyAdamW:
 
 
 def run(weights, gradients, schedule=None, clip=None):
-    """Several steps of the optimizer and of its twin; `weights` are Keras variables by name."""
+    """Compares several steps of the optimizer with NumPy; `weights` are Keras variables by name."""
     optimizer = BertAdamW(
         RATE if schedule is None else schedule, weight_decay=DECAY, global_clipnorm=clip
     )
@@ -58,7 +59,7 @@ def random_gradients(weights, steps, scale):
     ]
 
 
-# 1e-6 is of epsilon's own size: there its place, inside or outside of the root, decides.
+# 1e-6 is the size of epsilon: there it matters whether epsilon is inside the root.
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6])
 def test_updates_equal_the_equations(scale):
     weights = tiny_model().named_weights()
@@ -68,7 +69,7 @@ def test_updates_equal_the_equations(scale):
 def test_clipping_takes_all_weights_together():
     weights = tiny_model().named_weights()
     gradients = random_gradients(weights, 3, 1.0)
-    gradients[1] = {n: 1e-4 * g for n, g in gradients[1].items()}  # Too small to be clipped.
+    gradients[1] = {n: 1e-4 * g for n, g in gradients[1].items()}  # too small to be clipped
     run(weights, gradients, clip=1.0)
 
 
@@ -77,7 +78,7 @@ def test_the_schedule_is_read_at_every_step():
     run(weights, random_gradients(weights, 6, 1.0), WarmupLinearDecay(RATE, 3, 7))
 
 
-def test_decay_spares_biases_and_layer_norms_and_nothing_else():
+def test_only_biases_and_layer_norms_are_not_decayed():
     model = tiny_model(num_hidden_layers=3)
     weights = model.named_weights()
     randomize(weights, seed=5)
@@ -99,55 +100,54 @@ def test_the_first_step_is_not_bias_corrected():
     np.testing.assert_allclose(weight, [-step, step, -step], rtol=1e-3)
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_it_lowers_a_model_s_loss(name):
-    model, inputs = tiny_model(), batch([7, 5, 3])
+def train(model, optimizer, inputs, num_steps):
+    """The losses of some steps of language autoencoding."""
     targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
-    optimizer = OPTIMIZERS[name](WarmupLinearDecay(0.02, 3, 60), weight_decay=0.0)
     variables = model.trainable_variables
+    optimizer.build(variables)
 
     @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
-            loss = model.cross_entropy(inputs, targets, weights, training=True)
-        optimizer.apply_gradients(
-            zip(tape.gradient(loss, [v.value for v in variables]), variables, strict=True)
-        )
+            hidden_states = model.encode(inputs, training=True)["hidden_states"]
+            loss = model.loss_of(hidden_states, targets, weights)
+        gradients = tape.gradient(loss, [v.value for v in variables])
+        optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return loss
 
-    optimizer.build(variables)
-    losses = [float(step()) for _ in range(60)]
+    return [float(step()) for _ in range(num_steps)]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_it_lowers_a_model_s_loss(name):
+    schedule = WarmupLinearDecay(0.02, 3, 60)
+    # All optimizers accept these arguments.
+    optimizer = OPTIMIZERS.load(name)(
+        schedule, 0.9, 0.999, weight_decay=0.0, global_clipnorm=1.0, product_dtype="float32"
+    )
+    losses = train(tiny_model(), optimizer, batch([7, 5, 3]), 60)
     assert losses[-1] < 0.2 * losses[0]
 
 
 @pytest.mark.parametrize("weight", [0.0, 3.0])
 def test_a_log_normalizer_weight_keeps_the_log_normalizer_at_zero(weight):
-    model, inputs = tiny_model(log_normalizer_weight=weight), batch([7, 5, 3])
-    targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
-    optimizer, variables = (
-        BertAdamW(WarmupLinearDecay(0.02, 3, 150), weight_decay=0.0),
-        model.trainable_variables,
-    )
-
-    @tf.function(autograph=False)
-    def step():
-        with tf.GradientTape() as tape:
-            loss = model.cross_entropy(inputs, targets, weights, training=True)
-        gradients = tape.gradient(loss, [v.value for v in variables])
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
-
-    optimizer.build(variables)
-    for _ in range(150):
-        step()
-    logits = np.asarray(model(inputs)["logits"], np.float64)
-    log_normalizers = np.log(np.exp(logits).sum(axis=-1))[inputs["padding_mask"]]
+    model = LanguageModel(tiny_config(), head_options={"log_normalizer_weight": weight})
+    randomize(model.named_weights())
+    inputs = batch([7, 5, 3])
+    train(model, BertAdamW(WarmupLinearDecay(0.02, 3, 150), weight_decay=0.0), inputs, 150)
+    real, outputs = inputs["padding_mask"], model(inputs)
+    logits = np.asarray(outputs["logits"], np.float64)
+    log_normalizers = np.log(np.exp(logits).sum(axis=-1))[real]
     assert (np.abs(log_normalizers).max() < 0.3) == bool(weight), log_normalizers
     if weight:
-        model.normalize_by("learned")
-        learned = np.array(model.log_probabilities(inputs, targets))
-        model.normalize_by("exact")
-        exact = np.array(model.log_probabilities(inputs, targets))
-        real = inputs["padding_mask"]
+        learned, exact = (
+            np.array(
+                model.log_probabilities(
+                    outputs["hidden_states"], inputs["input_ids"], normalizer=normalizer
+                )
+            )
+            for normalizer in ("learned", "exact")
+        )
         np.testing.assert_allclose(learned[real], exact[real] + log_normalizers, atol=1e-4)
 
 
@@ -167,7 +167,7 @@ def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(
         momentum = 0.95 * momentum + gradient
         update = polar_factor_by_newton_schulz(gradient + 0.95 * momentum)
         value = value * (1 - RATE * DECAY) - RATE * 0.2 * np.sqrt(max(shape)) * update
-    # The step's own size is RATE.
+    # The size of a step is RATE.
     np.testing.assert_allclose(np.asarray(weight), value, atol=3 * error * RATE)
 
 
@@ -190,7 +190,7 @@ def test_muon_leaves_tables_biases_and_layer_norms_to_adam():
     for weight, gradient in zip(weights, gradients, strict=True):
         moved = before[weight.path] - np.asarray(weight)
         if np.allclose(moved, RATE * np.sign(gradient), rtol=1e-3, atol=1e-6):
-            by_adam.add(weight.path)  # Adam's first step: the rate, with the gradient's sign.
+            by_adam.add(weight.path)  # Adam's first step: the rate times the gradient's sign
     assert by_adam == {path for path in before if not path.endswith("kernel")}
 
 
@@ -214,31 +214,14 @@ def test_schedule_refuses_a_warm_up_as_long_as_the_run(warmup, steps):
 
 
 def test_configs_round_trip():
-    optimizer = BertAdamW(0.5, 0.8, 0.98, 1e-5, 0.02, 3.0)
+    options = {"weight_decay": 0.02, "global_clipnorm": 3.0}
+    optimizer = BertAdamW(0.5, 0.8, 0.98, epsilon=1e-5, **options)
     again = BertAdamW.from_config(optimizer.get_config())
     assert again.get_config() == optimizer.get_config()
     assert (again.beta_1, again.weight_decay, again.global_clipnorm) == (0.8, 0.02, 3.0)
-    muon = Muon(0.5, 0.8, 0.98, 0.02, 3.0, "bfloat16", ns_steps=4)
+    muon = Muon(0.5, 0.8, 0.98, **options, product_dtype="bfloat16", ns_steps=4)
     again = Muon.from_config(muon.get_config())
     assert again.get_config() == muon.get_config()
     assert (again.adam_beta_1, again.adam_weight_decay, again.ns_steps) == (0.8, 0.02, 4)
     schedule = WarmupLinearDecay(1.0, 2, 10)
     assert vars(WarmupLinearDecay.from_config(schedule.get_config())) == vars(schedule)
-
-
-@pytest.mark.parametrize("distance", [decorrelation, contrast])
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_weights_of_the_outputs_count_targets_inside_the_sentence_alone(distance, weight):
-    model, inputs = tiny_model(), batch([7, 5, 3])
-    targets, weights = inputs["input_ids"], 0.1 * inputs["padding_mask"].astype(np.float32)
-    weights[0, 2] = 0.0
-    plain = model.cross_entropy(inputs, targets, weights)
-    outputs = np.asarray(model.encode(inputs)["hidden_states"])
-    inner = np.zeros(weights.shape, np.float32)
-    for row, length in enumerate([7, 5, 3]):
-        inner[row, 1 : length - 1] = 0.1
-    inner[0, 2] = 0.0
-    model.config = model.config.replace(**{f"{distance.__name__}_weight": weight})
-    found = model.cross_entropy(inputs, targets, weights)
-    expected = plain + weight * weights.sum() * distance(outputs, inner)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)

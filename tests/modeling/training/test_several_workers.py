@@ -1,7 +1,7 @@
 """Training on several devices, and on several workers one of which is killed.
 
 Two devices of one process and two processes of one device each are the same two replicas: they must
-end with the same weights. modeling/two_replicas.py holds two replicas against one.
+end with the same weights. two_replicas.py holds two replicas against one.
 """
 
 import json
@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.modeling.tiny import tiny_config
+from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import sentences, write_dataset
-from tta import run_pretraining
 from tta.errors import InputError
-from tta.modeling.training import cluster, distribution
+from tta.modeling.training import cluster, distribution, run_record
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 NUM_STEPS = 30
 FLAGS = [
     f"--num_train_steps={NUM_STEPS}",
@@ -47,7 +46,7 @@ def environment(**more):
 def replicas():
     """{name of a check in two_replicas.py: how it ended}, while the others run."""
     ended = subprocess.run(
-        [sys.executable, str(ROOT / "tests/modeling/two_replicas.py")],
+        [sys.executable, str(ROOT / "tests/modeling/training/two_replicas.py")],
         capture_output=True,
         text=True,
         env=environment(),
@@ -86,7 +85,7 @@ def start(folder, name, output, strategy, num_cpus=1, **more):
         return subprocess.Popen(
             [
                 sys.executable,
-                str(ROOT / "tests/pretraining_process.py"),
+                str(ROOT / "tests/modeling/training/pretraining_process.py"),
                 str(num_cpus),
                 str(folder / f"{name}.npz"),
                 f"--input_dir={folder / 'data'}",
@@ -102,7 +101,7 @@ def start(folder, name, output, strategy, num_cpus=1, **more):
 
 
 def start_workers(folder, name):
-    """Two workers on ports that were free; worker 1 has a folder of its own to write nothing in."""
+    """Two workers on free ports. Worker 1 has its own folder, in which it must write nothing."""
     with socket.socket() as one, socket.socket() as other:
         for free in (one, other):
             free.bind(("127.0.0.1", 0))
@@ -156,8 +155,8 @@ def test_a_worker_that_lost_another_says_so_in_one_line_and_fails(runs, folder):
     text = (folder / "killed0.err").read_text().replace("\r", "\n")
     last = text.rstrip("\n").splitlines()[-1]
     assert last.startswith(
-        "error: another worker has stopped or cannot be reached; start all of them again with the "
-        "same command, and they go on from the last checkpoint ("
+        "error: another worker stopped or cannot be reached; repeat the command on all workers to "
+        "resume from the last checkpoint ("
     )
     assert "Traceback" not in text
     assert runs == 1
@@ -252,17 +251,17 @@ class TwoWorkers:
 
 def test_workers_that_were_not_started_alike_are_refused():
     distribution.check_same(TwoWorkers("a"), "flags", "a")
-    with pytest.raises(InputError, match="flags must be the same on all workers, and are not"):
+    with pytest.raises(InputError, match="flags must be the same on all workers"):
         distribution.check_same(TwoWorkers("b"), "flags", "a")
 
 
-def test_another_number_of_replicas_is_told(tmp_path, capsys):
-    path = tmp_path / "run.json"
-    run_pretraining.remember_flags(path, 2)
-    run_pretraining.remember_flags(path, 2)
+def test_another_number_of_replicas_is_reported(tmp_path, capsys):
+    config = training_config(output_dir=str(tmp_path))
+    run_record.record(config, 2)
+    run_record.record(config, 2)
     assert capsys.readouterr().err == ""
-    run_pretraining.remember_flags(path, 3)
-    assert "goes on with 3 replicas, and began with 2" in capsys.readouterr().err
-    path.write_text("{}")  # of a run that is older than the flag
-    run_pretraining.remember_flags(path, 1)
-    assert "goes on with" not in capsys.readouterr().err
+    run_record.record(config, 3)
+    assert "began with 2 replicas and resumes with 3" in capsys.readouterr().err
+    (tmp_path / "run.json").write_text("{}")  # of a run that is older than this entry
+    run_record.record(config, 1)
+    assert capsys.readouterr().err == ""

@@ -10,15 +10,24 @@ import tensorflow as tf
 
 from tests.faults import file_size_limit
 from tests.modeling import numpy_tta
-from tests.modeling.tiny import arrays, batch, tiny_config, tiny_model
+from tests.modeling.tiny import (
+    arrays,
+    batch,
+    dataset,
+    tiny_config,
+    tiny_model,
+    training_config,
+)
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
+from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import eval_batches, train_batches
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.objectives import LanguageAutoencoding
-from tta.modeling.training import trainer as trainer_module
+from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
-from tta.modeling.training.trainer import Trainer, TrainerConfig, evaluate, output_statistics
+from tta.modeling.training.statistics import output_statistics
+from tta.modeling.training.trainer import Trainer
 
 NUM_STEPS = 23
 SENTENCES = sentences(60)  # An epoch is 9 batches of at most 100 tokens.
@@ -31,6 +40,18 @@ def shard(tmp_path_factory):
     return str(path)
 
 
+def epoch_of(shard, epoch):
+    return train_batches([shard], DEFAULT_FEATURES, 100, MAX_LENGTH, 0, 0, epoch)
+
+
+def heldout_of(shard):
+    return eval_batches([str(shard)], DEFAULT_FEATURES, 100, MAX_LENGTH, 0)
+
+
+def evaluate(model, objective, batches, max_batches=None):
+    return Evaluator(model, objective, batches.element_spec)(batches, max_batches)
+
+
 def make_trainer(shard, output_dir, num_train_steps=NUM_STEPS, dropout=0.3, rate=1e-2, **options):
     """A trainer as run_pretraining.py makes it; every random state starts from seed 0."""
     keras.utils.set_random_seed(0)
@@ -41,10 +62,12 @@ def make_trainer(shard, output_dir, num_train_steps=NUM_STEPS, dropout=0.3, rate
         "model": LanguageModel(config),
         "optimizer": BertAdamW(WarmupLinearDecay(rate, 3, max(NUM_STEPS, num_train_steps))),
         "objective": LanguageAutoencoding(),
-        "epoch_batches": lambda epoch: train_batches([shard], 100, MAX_LENGTH, 0, 0, epoch),
+        "epoch_batches": lambda epoch: train_batches(
+            [shard], DEFAULT_FEATURES, 100, MAX_LENGTH, 0, 0, epoch
+        ),
         "heldout_batches": None,
-        "config": TrainerConfig(
-            num_train_steps, save_every_steps=5, eval_every_steps=10**9, log_every_steps=4
+        "config": training_config(
+            num_train_steps=num_train_steps, save_checkpoints_steps=5, log_steps=4
         ),
     }
     return Trainer(output_dir=output_dir, **values | options)
@@ -74,7 +97,7 @@ def uninterrupted(shard, tmp_path_factory):
     return trainer
 
 
-# At a checkpoint of its own, at the end of an epoch, in the second epoch.
+# At a regular checkpoint, at the end of an epoch, in the second epoch.
 @pytest.mark.parametrize("stop", [5, 9, 13])
 def test_a_run_that_was_stopped_ends_like_one_that_was_not(shard, tmp_path, uninterrupted, stop):
     first = make_trainer(shard, tmp_path, num_train_steps=stop)
@@ -86,14 +109,14 @@ def test_a_run_that_was_stopped_ends_like_one_that_was_not(shard, tmp_path, unin
 
 
 def test_the_epochs_ended_where_the_stops_above_assume(shard):
-    sizes = [sum(1 for _ in train_batches([shard], 100, MAX_LENGTH, 0, 0, e)) for e in range(2)]
+    sizes = [sum(1 for _ in epoch_of(shard, e)) for e in range(2)]
     assert sizes == [9, 9]
 
 
 def test_the_position_counts_steps_epochs_batches_and_real_tokens(uninterrupted, shard):
     position = {name: int(v.numpy()) for name, v in uninterrupted.position.items()}
     tf.random.set_seed(0)
-    last = list(train_batches([shard], 100, MAX_LENGTH, 0, 0, 2))[:5]
+    last = list(epoch_of(shard, 2))[:5]
     tokens = 2 * sum(map(len, SENTENCES)) + sum(int(b["padding_mask"].numpy().sum()) for b in last)
     assert position == {"step": 23, "epoch": 2, "batch": 5, "tokens": tokens}
 
@@ -102,14 +125,14 @@ def test_sigterm_saves_after_the_step_under_way_and_the_next_start_goes_on(
     shard, tmp_path, uninterrupted
 ):
     class Terminated(LanguageAutoencoding):
-        def __call__(self, batch):
+        def task(self, batch, step):
             def kill(step):
                 if step == 8:  # Counted up at the end of the step: the ninth is under way.
                     os.kill(os.getpid(), signal.SIGTERM)
                 return np.int64(0)
 
-            tf.numpy_function(kill, [trainer.position["step"]], tf.int64)
-            return super().__call__(batch)
+            tf.numpy_function(kill, [step], tf.int64)
+            return super().task(batch, step)
 
     before = signal.getsignal(signal.SIGTERM)
     trainer = make_trainer(shard, tmp_path, objective=Terminated())
@@ -126,12 +149,12 @@ def test_it_learns_a_few_sentences_by_heart(tmp_path):
     path = tmp_path / "shard"
     write_shard(path, 20 * [[3, *range(5, 16), 1], [3, *range(21, 10, -1), 1]])
     trainer = make_trainer(str(path), tmp_path, num_train_steps=120, dropout=0.0)
-    heldout = eval_batches([str(path)], 100, MAX_LENGTH, 0)
+    heldout = heldout_of(path)
     before = evaluate(trainer.model, trainer.objective, heldout)
     assert trainer.train()
     after = evaluate(trainer.model, trainer.objective, heldout)
-    np.testing.assert_allclose(before.nll, np.log(23), atol=0.3)
-    assert after.nll < 0.3 * before.nll
+    np.testing.assert_allclose(before.values["nll"], np.log(23), atol=0.3)
+    assert after.values["nll"] < 0.3 * before.values["nll"]
 
 
 @pytest.mark.parametrize("boundary", [False, True], ids=["inner tokens", "all tokens"])
@@ -143,19 +166,21 @@ def test_evaluation_equals_a_direct_computation(shard, boundary):
         scores = numpy_tta.log_softmax(numpy_tta.logits(weights, hidden))
         scores = scores[np.arange(len(ids)), ids]
         per_sentence.append(scores if boundary else scores[1:-1])
-    found = evaluate(
-        model, LanguageAutoencoding(), eval_batches([shard], 100, MAX_LENGTH, 0), boundary
-    )
+    objective = LanguageAutoencoding(config=training_config(score_boundary_tokens=boundary))
+    found = evaluate(model, objective, heldout_of(shard))
+    values = found.values
     perplexities = [np.exp(-s.mean()) for s in per_sentence]
-    np.testing.assert_allclose(found.nll, -np.concatenate(per_sentence).mean(), rtol=1e-5)
-    np.testing.assert_allclose(found.pseudo_perplexity_mean, np.mean(perplexities), rtol=1e-4)
-    np.testing.assert_allclose(found.pseudo_perplexity_median, np.median(perplexities), rtol=1e-4)
+    np.testing.assert_allclose(values["nll"], -np.concatenate(per_sentence).mean(), rtol=1e-5)
+    np.testing.assert_allclose(values["pseudo_perplexity_mean"], np.mean(perplexities), rtol=1e-4)
+    np.testing.assert_allclose(
+        values["pseudo_perplexity_median"], np.median(perplexities), rtol=1e-4
+    )
     assert (found.num_sentences, found.num_tokens) == (60, sum(map(len, per_sentence)))
     assert "(ln)" in str(found)
 
 
 def test_evaluation_reads_as_many_batches_as_it_may():
-    batches = [batch([5, 3], seed=i) for i in range(4)]
+    batches = dataset([batch([5, 3], seed=i) for i in range(4)])
     model, objective = tiny_model(), LanguageAutoencoding()
     assert evaluate(model, objective, batches, max_batches=3).num_sentences == 6
     assert evaluate(model, objective, batches).num_tokens == 4 * (3 + 1)
@@ -166,7 +191,7 @@ def test_evaluation_reads_as_many_batches_as_it_may():
 )
 def test_evaluation_of_nothing_is_refused(batches):
     with pytest.raises(InputError, match="the held-out set has no token to score"):
-        evaluate(tiny_model(), LanguageAutoencoding(), batches)
+        evaluate(tiny_model(), LanguageAutoencoding(), dataset(batches))
 
 
 def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_path, capfd):
@@ -174,12 +199,12 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
 
     def heldout():
         calls.append(trainer.step)
-        return eval_batches([shard], 100, MAX_LENGTH, 0)
+        return heldout_of(shard)
 
     options = {
         "num_train_steps": 5,
         "heldout_batches": heldout,
-        "config": TrainerConfig(5, save_every_steps=2, eval_every_steps=2),
+        "config": training_config(num_train_steps=5, save_checkpoints_steps=2, eval_steps=2),
     }
     trainer = make_trainer(shard, tmp_path, **options)
     assert trainer.train()
@@ -188,7 +213,7 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
     out, err = capfd.readouterr()
     assert out == ""
     assert f"step 5: held-out {expected}" in err
-    # Killed after its last checkpoint, before it was told: the next start tells it.
+    # As if killed after its last checkpoint, before the evaluation: the next start evaluates.
     trainer = make_trainer(shard, tmp_path, **options)
     assert trainer.train()
     assert calls == [2, 4, 5, 5]
@@ -197,9 +222,9 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
 
 def test_a_loss_that_is_not_finite_stops_it_and_the_last_checkpoint_is_good(shard, tmp_path):
     class Model(LanguageModel):
-        def cross_entropy(self, *args, **kwargs):
+        def loss_of(self, *args):
             good = tf.cast(trainer.position["step"] < 6, tf.float32)
-            return super().cross_entropy(*args, **kwargs) * good / good
+            return super().loss_of(*args) * good / good
 
     trainer = make_trainer(shard, tmp_path, model=Model(tiny_config(num_hidden_layers=1)))
     with pytest.raises(InputError) as error:
@@ -213,15 +238,15 @@ def test_a_loss_that_is_not_finite_stops_it_and_the_last_checkpoint_is_good(shar
 
 def test_a_gradient_that_is_not_finite_never_reaches_a_checkpoint(shard, tmp_path):
     class Model(LanguageModel):
-        def cross_entropy(self, *args, **kwargs):
+        def loss_of(self, *args):
             zero = tf.reduce_sum(self.head.bias) * 0.0  # whose root is 0, and its gradient is not
-            return super().cross_entropy(*args, **kwargs) + tf.sqrt(zero)
+            return super().loss_of(*args) + tf.sqrt(zero)
 
     trainer = make_trainer(
         shard,
         tmp_path,
         model=Model(tiny_config()),
-        config=TrainerConfig(9, save_every_steps=1, log_every_steps=1),
+        config=training_config(num_train_steps=9, save_checkpoints_steps=1, log_steps=1),
     )
     with pytest.raises(InputError, match=r"is no longer finite at step 1; .* is none yet"):
         trainer.train()
@@ -234,9 +259,17 @@ def test_a_damaged_shard_is_one_line(shard, tmp_path, split):
     with open(shard, "rb") as file:
         damaged.write_bytes(file.read()[:-5])
     options = (
-        {"epoch_batches": lambda _: eval_batches([str(damaged)], 100, MAX_LENGTH, 0)}
+        {
+            "epoch_batches": lambda _: eval_batches(
+                [str(damaged)], DEFAULT_FEATURES, 100, MAX_LENGTH, 0
+            )
+        }
         if split == "training"
-        else {"heldout_batches": lambda: eval_batches([str(damaged)], 100, MAX_LENGTH, 0)}
+        else {
+            "heldout_batches": lambda: eval_batches(
+                [str(damaged)], DEFAULT_FEATURES, 100, MAX_LENGTH, 0
+            )
+        }
     )
     with pytest.raises(InputError, match=f"a {split} shard is truncated or damaged: ") as error:
         make_trainer(shard, tmp_path, num_train_steps=9, **options).train()
@@ -327,7 +360,8 @@ def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_
     unfinished = tmp_path / "checkpoints" / "ckpt-9_temp"
     unfinished.mkdir(parents=True)
     (tmp_path / "checkpoints" / "checkpoint").write_text("")
-    monkeypatch.setattr(trainer_module, "is_chief", lambda strategy: False)
+    strategy = tf.distribute.get_strategy()
+    monkeypatch.setattr(type(strategy.extended), "should_checkpoint", False)
     make_trainer(shard, tmp_path)
     assert sorted(p.name for p in unfinished.parent.iterdir()) == ["checkpoint", "ckpt-9_temp"]
 
@@ -356,7 +390,10 @@ def test_two_checkpoints_are_kept(uninterrupted):
 
 def test_tensorboard_gets_loss_rate_and_evaluation(shard, tmp_path):
     make_trainer(
-        shard, tmp_path, 4, heldout_batches=lambda: eval_batches([shard], 100, MAX_LENGTH, 0)
+        shard,
+        tmp_path,
+        4,
+        heldout_batches=lambda: heldout_of(shard),
     ).train()
     (log,) = (tmp_path / "logs").iterdir()
     tags = {
@@ -366,6 +403,7 @@ def test_tensorboard_gets_loss_rate_and_evaluation(shard, tmp_path):
     }
     assert tags == {
         "train/loss",
+        "train/head",
         "train/tokens_per_second",
         "train/learning_rate",
         "heldout/nll",
@@ -379,7 +417,7 @@ def test_standardized_outputs_have_mean_zero_and_deviation_one_and_scores_stay(m
     model = tiny_model(num_hidden_layers=2, model_type=model_type)
     batches = [batch([7, 11, 3], seed=i) for i in range(9)]
     before = [np.asarray(model(one)["logits"]) for one in batches]
-    model.standardize_outputs(*output_statistics(model, batches, 8))
+    model.standardize_outputs(*output_statistics(model, dataset(batches), 8))
     inner = [
         np.asarray(model(one)["hidden_states"])[row, 1 : length - 1]
         for one in batches[:8]

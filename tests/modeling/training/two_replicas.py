@@ -9,22 +9,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.modeling.tiny import tiny_config
+from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
+from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import train_batches
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.objectives import LanguageAutoencoding
+from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.training.distribution import local_replicas, make_strategy, own_random_numbers
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
-from tta.modeling.training.trainer import BATCH, Trainer, TrainerConfig
+from tta.modeling.training.trainer import Trainer
 
 ONE = tf.distribute.get_strategy()
 
@@ -43,32 +44,47 @@ def pairs_merged(batches):
             name: np.concatenate(
                 [np.pad(b[name], [[0, 0], [0, width - b[name].shape[1]]]) for b in pair]
             )
-            for name in BATCH
+            for name in pair[0]
         }
 
     def merged():
         each = batches.as_numpy_iterator()
         yield from map(merge, each, each)
 
-    return tf.data.Dataset.from_generator(merged, output_signature=BATCH)
+    return tf.data.Dataset.from_generator(merged, output_signature=batches.element_spec)
+
+
+class Counting(LanguageAutoencoding):
+    """Keeps two numbers that are not the state of a random generator: no step may change them."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = keras.Variable([3, 4], dtype="int64", trainable=False, name="number")
+        self.variables = [self.number]
+
+    def task(self, batch, step):
+        tf.debugging.assert_equal(self.number.value, tf.constant([3, 4], tf.int64))
+        return super().task(batch, step)
 
 
 def trained(strategy, optimizer, folder, arrange=lambda batches: batches, shard="shard", steps=9):
     """A trainer after nine steps: over two epochs of nine batches and into a third."""
     keras.utils.set_random_seed(0)
     with strategy.scope():
-        model = LanguageModel(tiny_config(num_hidden_layers=1))
+        model, objective = LanguageModel(tiny_config(num_hidden_layers=1)), Counting()
         # A rate and a decay that matter in nine steps; every gradient is larger than the norm.
         rate = WarmupLinearDecay(1e-2, 3, steps)
         optimizer = optimizer(rate, weight_decay=0.3, global_clipnorm=0.1)
     trainer = Trainer(
         model,
         optimizer,
-        LanguageAutoencoding(),
-        lambda epoch: arrange(train_batches([f"{FOLDER}/{shard}"], 100, MAX_LENGTH, 0, 0, epoch)),
+        objective,
+        lambda epoch: arrange(
+            train_batches([f"{FOLDER}/{shard}"], DEFAULT_FEATURES, 100, MAX_LENGTH, 0, 0, epoch)
+        ),
         None,
         f"{FOLDER}/{folder}",
-        TrainerConfig(steps, 100, 100, 100),
+        training_config(num_train_steps=steps),
         strategy,
     )
     assert trainer.train()
@@ -82,6 +98,7 @@ def two_replicas_equal_one_with_their_batches():
     for name in ("step", "epoch", "tokens"):
         assert int(two.position[name]) == int(one.position[name]), name
     assert [int(two.position[name]) for name in ("epoch", "batch")] == [2, 2]  # 4 + 4 + 1 steps
+    np.testing.assert_array_equal(copies(two.objective.number), [[3, 4], [3, 4]])
     wanted = one.model.named_weights()
     for name, weight in two.model.named_weights().items():
         values = copies(weight)

@@ -1,27 +1,37 @@
-"""Objectives: what counts as a target, what the model gets to see, and how sentences are scored."""
+"""Likelihoods: how the tokens of a sentence are scored, and from what."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
-from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_model
+from tests.modeling.tiny import (
+    MASK_ID,
+    VOCAB_SIZE,
+    Vocabulary,
+    arrays,
+    as_arrays,
+    batch,
+    tiny_model,
+)
 from tta.errors import InputError
-from tta.modeling.layers.masks import inner_weights
-from tta.modeling.objectives.objectives import OBJECTIVES, objective_of
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.likelihood import likelihood_of
+from tta.modeling.objectives import OBJECTIVES
 
 LENGTHS = [2, 3, 7, 11]
 
 
-class Vocabulary:
-    mask_id = MASK_ID
-
-    def __len__(self):
-        return VOCAB_SIZE
+def token_scores(model, inputs, variant="original", wanted=None):
+    return likelihood(model.config.model_type, variant).token_scores(model, inputs, wanted)
 
 
-def model_and_objective(model_type):
-    return tiny_model(model_type=model_type), objective_of(model_type, Vocabulary())
+def token_states(model, inputs, variant="original", wanted=None):
+    return likelihood(model.config.model_type, variant).token_states(model, inputs, wanted)
+
+
+def likelihood(model_type, variant="original"):
+    return likelihood_of(model_type, Vocabulary(), variant)
 
 
 def log_softmax(model, ids, mask):
@@ -31,16 +41,6 @@ def log_softmax(model, ids, mask):
 
 def pick(scores, targets):
     return np.take_along_axis(scores, targets[..., None], axis=-1)[..., 0]
-
-
-def as_arrays(inputs):
-    return np.array(inputs["input_ids"]), np.array(inputs["padding_mask"])
-
-
-def test_inner_weights_leave_out_both_ends():
-    mask = np.arange(5) < np.array([[0], [1], [2], [3], [5]])
-    expected = [[0] * 5, [0] * 5, [0] * 5, [0, 1, 0, 0, 0], [0, 1, 1, 1, 0]]
-    np.testing.assert_array_equal(inner_weights(tf.constant(mask)), expected)
 
 
 @pytest.mark.parametrize(
@@ -55,65 +55,24 @@ def test_inner_weights_leave_out_both_ends():
 )
 def test_which_tokens_count(model_type, boundary_tokens, expected):
     mask = tf.constant([[True, True, True, True, False]])
-    counted = objective_of(model_type, Vocabulary()).counted(mask, boundary_tokens)
+    counted = likelihood(model_type).counted(mask, boundary_tokens)
     np.testing.assert_array_equal(counted, [expected])
 
 
-def test_lae_targets_every_real_token_and_hides_nothing():
-    task = batch(LENGTHS)
-    inputs, targets, weights = objective_of("tta")(task)
-    ids, mask = as_arrays(task)
-    np.testing.assert_array_equal(inputs["input_ids"], ids)
-    np.testing.assert_array_equal(targets, ids)
-    np.testing.assert_array_equal(weights, mask)
-
-
-def test_clm_targets_are_the_next_tokens():
-    task = batch(LENGTHS)
-    inputs, targets, weights = objective_of("unilm")(task)
-    ids, mask = as_arrays(task)
-    np.testing.assert_array_equal(inputs["input_ids"], ids[:, :-1])
-    np.testing.assert_array_equal(targets, ids[:, 1:])
-    np.testing.assert_array_equal(weights, mask[:, 1:])
-
-
-def test_mlm_hides_a_seventh_of_the_inner_tokens_as_bert_does():
-    rng = np.random.default_rng(0)
-    ids = rng.integers(MASK_ID + 1, VOCAB_SIZE, (200, 40)).astype(np.int32)
-    mask = np.arange(40) < rng.integers(5, 41, (200, 1))
-    task = {"input_ids": tf.constant(ids), "padding_mask": tf.constant(mask)}
-    inputs, targets, weights = objective_of("bilm", Vocabulary())(task)
-    seen, chosen = np.array(inputs["input_ids"]), np.array(weights) > 0
-    np.testing.assert_array_equal(targets, ids)
-    np.testing.assert_array_equal(seen[~chosen], ids[~chosen])
-    inner = np.array(inner_weights(task["padding_mask"])) > 0
-    assert not chosen[~inner].any()
-    assert chosen[inner].mean() == pytest.approx(0.15, abs=0.02)
-    assert (seen[chosen] == MASK_ID).mean() == pytest.approx(0.8, abs=0.05)
-    kept = (seen[chosen] == ids[chosen]).mean()
-    assert kept == pytest.approx(0.1 + 0.1 / VOCAB_SIZE, abs=0.04)
-
-
-def test_mlm_chooses_anew_each_time():
-    task, objective = batch([40]), objective_of("bilm", Vocabulary())
-    choices = [np.array(objective(task)[2]) for _ in range(8)]
-    assert len({choice.tobytes() for choice in choices}) > 1
-
-
 def test_tta_scores_are_those_of_one_pass():
-    model, objective = model_and_objective("tta")
+    model = tiny_model(model_type="tta")
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
     expected = pick(log_softmax(model, ids, mask), ids)
-    scores = np.array(objective.token_scores(model, task))
+    scores = np.array(token_scores(model, task))
     np.testing.assert_allclose(scores[mask], expected[mask], atol=1e-5)
 
 
 def test_bilm_scores_mask_each_token_in_turn():
-    model, objective = model_and_objective("bilm")
+    model = tiny_model(model_type="bilm")
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
-    scores = np.array(objective.token_scores(model, task))
+    scores = np.array(token_scores(model, task))
     for position in range(ids.shape[1]):
         masked = ids.copy()
         masked[:, position] = MASK_ID
@@ -123,16 +82,16 @@ def test_bilm_scores_mask_each_token_in_turn():
 
 
 def test_unilm_scores_see_only_what_stands_before():
-    model, objective = model_and_objective("unilm")
+    model = tiny_model(model_type="unilm")
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
-    scores = np.array(objective.token_scores(model, task))
+    scores = np.array(token_scores(model, task))
     np.testing.assert_array_equal(scores[:, 0], 0)
     expected = pick(log_softmax(model, ids, mask)[:, :-1], ids[:, 1:])
     np.testing.assert_allclose(scores[:, 1:][mask[:, 1:]], expected[mask[:, 1:]], atol=1e-5)
     changed = ids.copy()
     changed[:, -1] = MASK_ID + 1 + (ids[:, -1] - MASK_ID) % (VOCAB_SIZE - MASK_ID - 1)
-    after = objective.token_scores(model, {"input_ids": changed, "padding_mask": mask})
+    after = token_scores(model, {"input_ids": changed, "padding_mask": mask})
     np.testing.assert_array_equal(np.array(after)[:, :-1], scores[:, :-1])
 
 
@@ -143,11 +102,11 @@ def random_words(ids, seed=0):
 
 
 def test_bilm_within_word_l2r_masks_the_later_pieces_of_the_word_too():
-    model, objective = model_and_objective("bilm")
+    model = tiny_model(model_type="bilm")
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
     words = random_words(ids)
-    scores = np.array(objective.token_scores(model, task | {"word_ids": words}, "within_word_l2r"))
+    scores = np.array(token_scores(model, task | {"word_ids": words}, "within_word_l2r"))
     num_hidden = 0
     for b, n in enumerate(LENGTHS):
         for t in range(n):
@@ -162,42 +121,42 @@ def test_bilm_within_word_l2r_masks_the_later_pieces_of_the_word_too():
 
 
 def test_bilm_maskless_scores_are_those_of_one_pass_over_the_sentence_as_it_is():
-    model, objective = model_and_objective("bilm")
+    model = tiny_model(model_type="bilm")
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
     expected = pick(log_softmax(model, ids, mask), ids)
-    scores = np.array(objective.token_scores(model, task, "maskless"))
+    scores = np.array(token_scores(model, task, "maskless"))
     np.testing.assert_allclose(scores[mask], expected[mask], atol=1e-5)
 
 
 def test_tta_within_word_l2r_takes_one_pass_without_the_later_pieces_of_the_word():
-    model, objective = model_and_objective("tta")
+    model = tiny_model(model_type="tta")
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
     words, weights = random_words(ids), arrays(model)
     passes = []
     model.encode = lambda *a, encode=model.encode, **k: passes.append(a) or encode(*a, **k)
-    scores = np.array(objective.token_scores(model, task | {"word_ids": words}, "within_word_l2r"))
+    scores = np.array(token_scores(model, task | {"word_ids": words}, "within_word_l2r"))
     assert len(passes) == 1
     for b, n in enumerate(LENGTHS):
         visible = numpy_tta.earlier_in_word(words[b])
         hidden, _ = numpy_tta.encode(weights, model.config, ids[b, :n], visible)
         expected = numpy_tta.log_softmax(numpy_tta.logits(weights, hidden))
         np.testing.assert_allclose(scores[b, :n], pick(expected, ids[b, :n]), atol=1e-5)
-    original = np.array(objective.token_scores(model, task | {"word_ids": words}))
-    np.testing.assert_array_equal(original, np.array(objective.token_scores(model, task)))
+    original = np.array(token_scores(model, task | {"word_ids": words}))
+    np.testing.assert_array_equal(original, np.array(token_scores(model, task)))
     assert np.abs(original - scores)[mask].max() > 0.01
     with pytest.raises(KeyError, match="word_ids"):
-        objective.token_scores(model, task, "within_word_l2r")
+        token_scores(model, task, "within_word_l2r")
 
 
 def test_unilm_is_left_to_right_within_words_as_it_is():
-    model, objective = model_and_objective("unilm")
+    model = tiny_model(model_type="unilm")
     task = batch(LENGTHS)
     words = random_words(task["input_ids"])
     np.testing.assert_array_equal(
-        np.array(objective.token_scores(model, task | {"word_ids": words}, "within_word_l2r")),
-        np.array(objective.token_scores(model, task)),
+        np.array(token_scores(model, task | {"word_ids": words}, "within_word_l2r")),
+        np.array(token_scores(model, task)),
     )
 
 
@@ -212,34 +171,34 @@ def test_unilm_is_left_to_right_within_words_as_it_is():
     ],
 )
 def test_token_states_are_what_the_scores_are_made_of(model_type, variant):
-    model, objective = model_and_objective(model_type)
+    model = tiny_model(model_type=model_type)
     task = batch(LENGTHS)
     inputs = task | {"word_ids": random_words(task["input_ids"])}
-    states = objective.token_states(model, inputs, variant)
+    states = token_states(model, inputs, variant)
     found = np.array(model.head.log_probabilities(states, model.token_table, task["input_ids"]))
-    scores = np.array(objective.token_scores(model, inputs, variant))
+    scores = np.array(token_scores(model, inputs, variant))
     real = as_arrays(task)[1]
     np.testing.assert_allclose(found[real], scores[real], atol=1e-5)
 
 
 def test_unilm_states_are_the_last_layer_whatever_the_words():
-    model, objective = model_and_objective("unilm")
+    model = tiny_model(model_type="unilm")
     task = batch(LENGTHS)
     inputs = task | {"word_ids": random_words(task["input_ids"])}
     expected = np.array(model.encode(task)["hidden_states"])
-    for variant in objective.pll_variants:
-        states = np.array(objective.token_states(model, inputs, variant))
+    for variant in likelihood("unilm").pll_variants:
+        states = np.array(token_states(model, inputs, variant))
         np.testing.assert_array_equal(states, expected)
     with pytest.raises(InputError, match="not 'maskless'"):
-        objective.token_states(model, task, "maskless")
+        token_states(model, task, "maskless")
 
 
 @pytest.mark.parametrize("model_type", ["tta", "unilm"])
 def test_maskless_means_nothing_where_no_token_sees_itself(model_type):
-    model, objective = model_and_objective(model_type)
+    model = tiny_model(model_type=model_type)
     rule = f"must be original or within_word_l2r for a model of type {model_type}, not 'maskless'"
     with pytest.raises(InputError, match=rule):
-        objective.token_scores(model, batch(LENGTHS), "maskless")
+        token_scores(model, batch(LENGTHS), "maskless")
 
 
 def largest_tensor(function):
@@ -266,7 +225,7 @@ def largest_tensor(function):
 @pytest.mark.parametrize("variant", ["original", "within_word_l2r"])
 @pytest.mark.parametrize("what", ["token_scores", "token_states"])
 def test_bilm_never_holds_more_than_one_masked_copy_of_the_batch(what, variant):
-    model, objective = model_and_objective("bilm")
+    model = tiny_model(model_type="bilm")
 
     def inputs(ids, mask, words):
         return {"input_ids": ids, "padding_mask": mask, "word_ids": words}
@@ -274,7 +233,7 @@ def test_bilm_never_holds_more_than_one_masked_copy_of_the_batch(what, variant):
     one_pass = largest_tensor(
         lambda *args: model.encode({k: v for k, v in inputs(*args).items() if k != "word_ids"})
     )
-    function = getattr(objective, what)
+    function = {"token_scores": token_scores, "token_states": token_states}[what]
     all_passes = largest_tensor(lambda *args: function(model, inputs(*args), variant))
     assert one_pass == 5 * 3 * 13 * 13  # attention weights
     assert all_passes == one_pass
@@ -288,10 +247,11 @@ def test_baselines_have_exactly_the_weights_of_a_tta():
     assert sizes["tta"] == sizes["bilm"] == sizes["unilm"]
 
 
-def test_every_objective_goes_with_an_encoder():
-    assert {objective.model_type for objective in OBJECTIVES.values()} == {"tta", "bilm", "unilm"}
-    with pytest.raises(InputError, match="model_type must be one of tta, bilm, unilm, not 'x'"):
-        objective_of("x")
+def test_every_family_has_objectives_and_an_unknown_one_is_refused():
+    trained = [name for family in MODEL_TYPES.values() for name in family.objectives]
+    assert sorted(trained) == sorted(OBJECTIVES)
+    with pytest.raises(InputError, match="model_type must be tta or bilm or unilm, not 'x'"):
+        likelihood("x")
 
 
 @pytest.mark.parametrize("what", ["token_scores", "token_states"])
@@ -306,7 +266,7 @@ def test_a_tta_computes_no_query_at_a_position_that_nobody_wants(monkeypatch, wh
     monkeypatch.setattr(feed_forward, "call", counted)
     wanted = np.zeros((2, 7), bool)
     wanted[:, 1:6] = True
-    function = getattr(objective_of("tta"), what)
+    function = {"token_scores": token_scores, "token_states": token_states}[what]
     expected, found = (np.asarray(function(model, inputs, wanted=w)) for w in (None, wanted))
     np.testing.assert_allclose(found[:, 1:6], expected[:, 1:6], atol=1e-5)
     assert asked == [7, 5]

@@ -1,0 +1,147 @@
+"""`config.json`: the fields of every config, and a reader that chooses the class by model_type."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tta.atomic import whole_file
+from tta.errors import InputError, located
+from tta.json_files import read_json_object
+from tta.modeling.config.model_types import MODEL_TYPES
+
+# Keys of BERT's configs that mean nothing to a model without segment embeddings or a pooler.
+IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality"})
+
+# Configs of earlier versions also held these weights of the training loss.
+TRAINING_WEIGHTS = ("log_normalizer_weight", "decorrelation_weight", "contrast_weight")
+
+# A larger model is taken for a typing error and refused before anything is allocated.
+MAX_PARAMETERS = 10_000_000_000
+
+_Config = TypeVar("_Config", bound="ModelConfig")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The fields that all families of models share. Each family adds its sizes in a subclass.
+
+    Attributes:
+        vocab_size: V, pieces in the vocabulary.
+        hidden_size: D, size of the encoder's hidden states.
+        model_type: the family, a name in `MODEL_TYPES`.
+        output_layer: the head, a name in `tta.modeling.heads.HEADS`.
+        learned_normalizer: whether training kept the log-normalizer of the softmax near 0. Scores
+            then need no sum over the vocabulary.
+        do_lower_case: whether the tokenizer lower-cases text and strips accents.
+
+    Raises:
+        InputError: a value has the wrong type or is out of bounds.
+    """
+
+    vocab_size: int
+    hidden_size: int = 512
+    model_type: str = "tta"
+    output_layer: str = "tied_softmax"
+    learned_normalizer: bool = False
+    do_lower_case: bool = True
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            _check_type(field.name, getattr(self, field.name), field.type)
+        require_counts(self, "vocab_size", "hidden_size")
+        self.check()
+        require(
+            self.num_parameters <= MAX_PARAMETERS,
+            f"a model has at most {MAX_PARAMETERS:,} parameters",
+            f"{self.num_parameters:,}" if self.num_parameters < 10**20 else "far more",
+        )
+
+    def check(self) -> None:
+        """Checks the rules of the family; types and counts above are checked before."""
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of weights of the model. A weights file with fewer bytes is refused."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls: type[_Config], values: dict[str, Any], path: Path | str) -> _Config:
+        """A config from the JSON object of a file; raises InputError as `read_config`."""
+        weights = training_weights(values, path)
+        ignored = IGNORED_KEYS.union(TRAINING_WEIGHTS)
+        values = {key: value for key, value in values.items() if key not in ignored}
+        if "log_normalizer_weight" in weights:
+            values.setdefault("learned_normalizer", weights["log_normalizer_weight"] > 0)
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise InputError(
+                f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}", path
+            )
+        if "vocab_size" not in values:
+            raise InputError("vocab_size is missing", path)
+        with located(path=path):
+            return cls(**values)
+
+    def to_json(self, path: Path | str) -> None:
+        """Writes the config, one key per line, in the order of the attributes."""
+        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        with whole_file(path) as file:
+            file.write(text.encode())
+
+    def replace(self: _Config, **changes: Any) -> _Config:
+        """A copy with some values changed, checked like any other config."""
+        return dataclasses.replace(self, **changes)
+
+
+def read_config(path: Path | str) -> ModelConfig:
+    """Reads a `config.json`; its `model_type` names the class.
+
+    Raises:
+        InputError: the file is missing, is not a JSON object, or breaks a rule.
+    """
+    values = read_json_object(path)
+    name = values.get("model_type", ModelConfig.model_type)
+    with located(path=path):
+        # A value that is not a str fails the type check of the default family.
+        family = MODEL_TYPES.load(name if isinstance(name, str) else ModelConfig.model_type)
+    return family.part("config").from_dict(values, path)
+
+
+def config_of(values: dict[str, Any]) -> ModelConfig:
+    """Rebuilds a config from the values that `dataclasses.asdict` made of it."""
+    return MODEL_TYPES.load(values["model_type"]).part("config")(**values)
+
+
+def training_weights(values: dict[str, Any], path: Path | str) -> dict[str, float]:
+    """Reads the loss weights, {name: 0 or more}, from a config that an earlier version wrote."""
+    weights = {name: values[name] for name in TRAINING_WEIGHTS if name in values}
+    with located(path=path):
+        for name, weight in weights.items():
+            _check_type(name, weight, float)
+            require(0.0 <= weight < float("inf"), f"{name} must be 0 or more", weight)
+    return weights
+
+
+def require(condition: bool, rule: str, value: object) -> None:
+    """Raises an InputError with the rule and the value unless the condition holds."""
+    if not condition:
+        raise InputError(f"{rule}, not {value}")
+
+
+def require_counts(config: ModelConfig, *names: str) -> None:
+    """Raises an InputError unless these attributes are at least 1."""
+    for name in names:
+        require(getattr(config, name) >= 1, f"{name} must be at least 1", getattr(config, name))
+
+
+def _check_type(name, value, kind):
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    if kind is float:
+        good = isinstance(value, float) or (is_int and abs(value) <= 2**53)  # exact as a float
+    elif kind in (str, bool):
+        good = isinstance(value, kind)
+    else:  # int or `int | None`
+        good = is_int or (value is None and kind is not int)
+    require(good, f"{name} must be of type {getattr(kind, '__name__', kind)}", repr(value))

@@ -1,0 +1,53 @@
+"""The families of models: what each `model_type` in `config.json` stands for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tta.registry import Registry, resolve
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """A family of models; each part is a class, or the place "module:class" it is imported from.
+
+    Attributes:
+        encoder: the layer from token ids to hidden states, or None for a model without one.
+        objectives: names of the objectives that can train it (`tta.modeling.objectives`).
+        likelihood: how it scores the tokens of a sentence (`tta.modeling.likelihood`); None if it
+            cannot.
+        config: its subclass of `ModelConfig`.
+        model: the Keras model, called with the config.
+    """
+
+    encoder: Any
+    objectives: tuple[str, ...]
+    likelihood: Any = None
+    config: Any = "tta.modeling.config.transformer:TransformerConfig"
+    model: Any = "tta.modeling.models.language_model:LanguageModel"
+
+    def part(self, name: str) -> Any:
+        """The class of a part; None if the family does not have it."""
+        return resolve(getattr(self, name))
+
+
+# A new encoder is one file in modeling/encoders/ and one entry here.
+MODEL_TYPES = Registry(
+    "model_type",
+    {
+        "tta": ModelType(
+            "tta.modeling.encoders.tta:TTAEncoder",
+            ("lae",),
+            "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
+        ),
+        "bilm": ModelType(
+            "tta.modeling.encoders.transformer:BidirectionalEncoder",
+            ("mlm",),
+            "tta.modeling.likelihood.masked:MaskedLikelihood",
+        ),
+        "unilm": ModelType(
+            "tta.modeling.encoders.transformer:CausalEncoder",
+            ("clm",),
+            "tta.modeling.likelihood.causal:CausalLikelihood",
+        ),
+    },
+)

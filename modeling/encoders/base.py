@@ -1,0 +1,83 @@
+"""What encoders share: a dict of tensors in, hidden states out; no head, no loss."""
+
+from typing import Any
+
+import keras
+
+from tta.modeling.config.transformer import TransformerConfig
+from tta.modeling.embeddings.token_position import Embeddings
+from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.blocks import TransformerBlock
+
+
+class Encoder(ConfiguredLayer):
+    """The interface of every encoder.
+
+    B batch, T tokens, D hidden size.
+
+    Args:
+        config: the model's config.
+        embeddings: the input layer. None makes the family's own; loading from a serialized config
+            always does. If the layer has a `token_table` [V, D], the head shares this table.
+
+    Call:
+        inputs: dict with "input_ids" [B, T] int32 and "padding_mask" [B, T] bool, True at real
+            tokens; and any of `optional_inputs`. Other entries are ignored.
+
+    Returns:
+        {"hidden_states": [B, T, D], ...}.
+    """
+
+    # Inputs that change the result. An encoder refuses those that it does not use.
+    optional_inputs: tuple[str, ...] = ()
+
+    def __init__(self, config: Any, embeddings: keras.layers.Layer | None = None, **kwargs: Any):
+        super().__init__(config, **kwargs)
+        self.embeddings: Any = self.make_embeddings() if embeddings is None else embeddings
+
+    def make_embeddings(self) -> Any:
+        """The input layer of the family. Give it a name: names of weights are a file format."""
+        raise NotImplementedError
+
+    def build(self, inputs_shape=None):
+        self.embeddings.build()
+
+    def check_inputs(self, inputs: dict[str, Any]) -> None:
+        """Raises TypeError if an input that should change the result would be ignored."""
+        for name in ("word_ids", "wanted"):
+            if name in inputs and name not in self.optional_inputs:
+                raise TypeError(f"{type(self).__name__} takes no {name}")
+
+
+class BlockEncoder(Encoder):
+    """Token and position embeddings, and a stack of blocks; `call` of the subclass wires them.
+
+    Returns:
+        {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}.
+    """
+
+    block_class = TransformerBlock
+
+    def __init__(self, config: TransformerConfig, **kwargs: Any):
+        super().__init__(config, **kwargs)
+        self.blocks = [
+            self.block_class(config, name=f"layer_{i}", dtype=self.dtype_policy)
+            for i in range(config.num_hidden_layers)
+        ]
+
+    def make_embeddings(self) -> Any:
+        return Embeddings(self.config, name="embeddings", dtype=self.dtype_policy)
+
+    def build(self, inputs_shape=None):
+        super().build(inputs_shape)
+        for block in self.blocks:
+            block.build((None, None, self.config.hidden_size))
+
+    @property
+    def output_norm(self) -> keras.layers.Layer:
+        """The last LayerNorm. Its scale and shift are free if the head can undo them."""
+        return self.blocks[-1].feed_forward_norm.norm
+
+    def compute_output_shape(self, inputs_shape):
+        shape = (*inputs_shape["input_ids"], self.config.hidden_size)
+        return {"hidden_states": shape, "embedding_output": shape}

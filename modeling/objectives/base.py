@@ -1,0 +1,90 @@
+"""What objectives share: a batch becomes a task, a task a loss, held-out batches an evaluation.
+
+B batch, T tokens, D hidden size, N sentences.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Task(NamedTuple):
+    """What a model is given in a training step, and what it should predict.
+
+    Attributes:
+        inputs: the model's inputs, a dict of tensors.
+        targets: token ids, vectors or labels, in the layout that the model's head takes.
+        weights: float32, one per target; 0 leaves it out. The loss is a mean by these weights.
+    """
+
+    inputs: dict[str, Any]
+    targets: Any
+    weights: Any
+
+
+class Loss(NamedTuple):
+    """The loss of a task: `total`, [] float32, is minimized; `parts`, {name: []}, are logged."""
+
+    total: Any
+    parts: dict[str, Any]
+
+
+class Objective:
+    """The interface of every objective; a new one is a subclass.
+
+    An objective keeps no step counter: `task` receives the step, which survives a restart.
+
+    Args:
+        vocabulary: has `mask_id` and a length.
+        config: `PretrainingConfig`; an objective reads its own fields. None uses defaults.
+
+    Attributes:
+        seeds: states of random generators, each [2] int64. Replicas draw different numbers.
+        variables: other state. Checkpoints hold both.
+    """
+
+    seeds: Sequence[Any] = ()
+    variables: Sequence[Any] = ()
+
+    def __init__(self, vocabulary: Any = None, config: Any = None):
+        self.vocabulary = vocabulary
+        self.config = config
+
+    def setting(self, name: str) -> Any:
+        """A field of the config; 0.0 if it is not set."""
+        return getattr(self.config, name, None) or 0.0
+
+    def task(self, batch: dict[str, Any], step: Any) -> Task:
+        """Turns a training batch into a task; `step`, [] int64, is the number of steps done.
+
+        The batch is {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} and the further
+        features that the data set declares.
+        """
+        raise NotImplementedError
+
+    def loss(self, model: Any, task: Task) -> Loss:
+        """The training loss of a task, as a sum.
+
+        The weights of the task are already divided by their sum over all replicas, so the losses
+        of the replicas add up to a mean per target.
+        """
+        raise NotImplementedError
+
+    def evaluate(self, model: Any, batch: dict[str, Any]) -> dict[str, Any]:
+        """Measures a held-out batch without dropout: {name: (sums [B], counts [B])} float32.
+
+        There is one entry per sentence. The counts of the first name are numbers of tokens.
+        """
+        raise NotImplementedError
+
+    def summarize(self, measured: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+        """Summarizes what `evaluate` measured of all sentences, (sums [N], counts [N]) per name.
+
+        By default, each value is the sum divided by the count.
+        """
+        return {name: float(s.sum() / c.sum()) for name, (s, c) in measured.items()}
+
+    def describe(self, values: dict[str, float]) -> str:
+        """The values of `summarize` as text for a reader."""
+        return ", ".join(f"{name} {value:.4f}" for name, value in values.items())

@@ -1,0 +1,15 @@
+"""CLM, causal language modeling: uniLM's objective."""
+
+from keras import ops
+
+from tta.modeling.likelihood.causal import next_tokens
+from tta.modeling.objectives.base import Task
+from tta.modeling.objectives.language_model import LanguageModelObjective
+
+
+class CausalLanguageModeling(LanguageModelObjective):
+    """Predicts every token from the tokens before it. The begin token is never a target."""
+
+    def task(self, batch, step):
+        inputs, targets, is_target = next_tokens(batch)
+        return Task(inputs, targets, ops.cast(is_target, "float32"))

@@ -1,0 +1,17 @@
+"""LAE, language autoencoding: T-TA's objective."""
+
+from keras import ops
+
+from tta.modeling.objectives.base import Task
+from tta.modeling.objectives.language_model import LanguageModelObjective
+
+
+class LanguageAutoencoding(LanguageModelObjective):
+    """Predicts each real token, boundary tokens included, from all others (paper, section 4.1).
+
+    Nothing is masked in the input: T-TA's encoder cannot see the token that it predicts.
+    """
+
+    def task(self, batch, step):
+        inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
+        return Task(inputs, batch["input_ids"], ops.cast(batch["padding_mask"], "float32"))

@@ -1,0 +1,63 @@
+"""The part that all language-model objectives share: their loss and their evaluation."""
+
+import numpy as np
+from keras import ops
+
+from tta.modeling.layers.masks import inner_weights
+from tta.modeling.likelihood import likelihood_of
+from tta.modeling.objectives.auxiliary import contrast, decorrelation
+from tta.modeling.objectives.base import Loss, Objective
+
+
+class LanguageModelObjective(Objective):
+    """Cross-entropy of tokens, and terms that shape the vectors; held-out log-likelihood.
+
+    Config fields: `decorrelation_weight`, `contrast_weight`, `score_boundary_tokens`.
+    """
+
+    def loss(self, model, task):
+        """The head's loss plus weighted auxiliary terms.
+
+        `decorrelation_weight` keeps the dimensions of the outputs uncorrelated, `contrast_weight`
+        makes outputs of a sentence alike and unlike those of other sentences. Both use the
+        outputs at the targets of one replica's batch, without boundary tokens.
+        """
+        hidden_states = model.encode(task.inputs, training=True)["hidden_states"]
+        total = model.loss_of(hidden_states, task.targets, task.weights)
+        parts = {"head": total}
+        count = ops.sum(task.weights)
+        inner = task.weights * inner_weights(task.inputs["padding_mask"])
+        for name, term in (("decorrelation", decorrelation), ("contrast", contrast)):
+            if weight := self.setting(f"{name}_weight"):
+                value = term(hidden_states, inner)
+                total += weight * count * value
+                parts[name] = count * value
+        return Loss(total, parts)
+
+    def evaluate(self, model, batch):
+        """As `Objective.evaluate`: "nll", the true negative log-likelihood (natural log)."""
+        likelihood = likelihood_of(model.config.model_type, self.vocabulary)
+        boundary_tokens = bool(self.setting("score_boundary_tokens"))
+        weights = likelihood.counted(batch["padding_mask"], boundary_tokens)
+        scores = likelihood.token_scores(model, batch)
+        return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
+
+    def summarize(self, measured):
+        """As `Objective.summarize`: nll per token, and the pseudo-perplexity of sentences.
+
+        A sentence's pseudo-perplexity is exp(nll per token); its mean and median over sentences are
+        what the paper's Table 7 reports.
+        """
+        sums, counts = measured["nll"]
+        perplexities = np.exp(sums / counts)
+        return super().summarize(measured) | {
+            "pseudo_perplexity_mean": float(perplexities.mean()),
+            "pseudo_perplexity_median": float(np.median(perplexities)),
+        }
+
+    def describe(self, values):
+        mean, median = (values[f"pseudo_perplexity_{name}"] for name in ("mean", "median"))
+        return (
+            f"nll {values['nll']:.4f} per token (ln), pseudo-perplexity mean {mean:.2f} "
+            f"median {median:.2f}"
+        )

@@ -1,0 +1,77 @@
+"""Held-out evaluation: what an objective measures, summed over sentences."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tta.errors import DamagedDataError, InputError
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Held-out results: `values` as the objective summarizes them, and as `text` with units.
+
+    A language model has "nll", the mean negative log-likelihood per token (natural log), and
+    "pseudo_perplexity_mean" and "..._median" over sentences.
+    """
+
+    values: dict[str, float]
+    num_tokens: int
+    num_sentences: int
+    text: str
+
+    def __str__(self):
+        return f"{self.text} over {self.num_sentences:,} sentences, {self.num_tokens:,} tokens"
+
+
+class Evaluator:
+    """Measures a model by an objective, compiled once.
+
+    Args:
+        model: the Keras model.
+        objective: a `tta.modeling.objectives.base.Objective`.
+        batch_spec: `element_spec` of the batches.
+    """
+
+    def __init__(self, model: Any, objective: Any, batch_spec: Any):
+        self._objective = objective
+        self._measure = tf.function(
+            lambda batch: objective.evaluate(model, batch),
+            input_signature=[batch_spec],
+            autograph=False,
+        )
+
+    def __call__(self, batches: Iterable[Any], max_batches: int | None = None) -> Evaluation:
+        """Evaluates the first `max_batches` batches; None is all of them.
+
+        Raises:
+            InputError: there is no token to measure, or a shard is damaged.
+        """
+        columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for batch in itertools.islice(read_batches(batches, "held-out"), max_batches):
+            for name, pair in self._measure(batch).items():
+                sums, counts = (value.numpy().astype(np.float64) for value in pair)
+                columns.setdefault(name, []).append((sums, counts))
+        measured = {}
+        for name, pairs in columns.items():
+            sums, counts = (np.concatenate(column) for column in zip(*pairs, strict=True))
+            measured[name] = sums[counts > 0], counts[counts > 0]
+        _, counts = next(iter(measured.values()), (None, np.zeros(0)))
+        if not counts.size:
+            raise InputError("the held-out set has no token to score")
+        values = self._objective.summarize(measured)
+        text = self._objective.describe(values)
+        return Evaluation(values, int(counts.sum()), counts.size, text)
+
+
+def read_batches(batches: Iterable[Any], split: str) -> Iterator[Any]:
+    """Yields the batches; TensorFlow's errors about their shards become a `DamagedDataError`."""
+    try:
+        yield from batches
+    except tf.errors.OpError as error:
+        rule = error.message.splitlines()[0]
+        raise DamagedDataError(f"a {split} shard is truncated or damaged: {rule}") from None

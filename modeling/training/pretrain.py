@@ -1,0 +1,262 @@
+"""Pretraining: makes a model directory from a data set and a config."""
+
+import contextlib
+import dataclasses
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tta.atomic import locked_folder
+from tta.data.records import pipeline
+from tta.data.records.dataset import load_dataset_info, shard_paths
+from tta.data.records.examples import check_records
+from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.errors import DamagedDataError, InputError
+from tta.json_files import read_json_object
+from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config, training_weights
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.training import run_record
+from tta.modeling.training.choices import OPTIMIZERS
+from tta.modeling.training.cluster import is_chief
+from tta.modeling.training.config import PretrainingConfig
+from tta.names import CONFIG, VOCABULARY
+
+# Batches over which the finished model's outputs are standardized, pieces are counted, and the
+# log-normalizer of the initial model is averaged.
+STANDARDIZING_BATCHES = 100
+COUNTING_BATCHES = 300
+CENTERING_BATCHES = 5
+
+
+@dataclass(frozen=True)
+class PretrainingResult:
+    """How a run ended.
+
+    Attributes:
+        finished: whether the last step was reached. If not, repeat the call to resume.
+        directory: the model directory; None if not finished, or on a worker that is not the chief.
+        step: steps done so far.
+        evaluation: the last held-out `Evaluation` of the chief; None if nothing is held out.
+    """
+
+    finished: bool
+    directory: Path | None
+    step: int
+    evaluation: Any
+
+
+def pretrain(config: PretrainingConfig) -> PretrainingResult:
+    """Trains a model, or resumes an interrupted run in `config.output_dir`.
+
+    On SIGTERM it saves and returns after the current step. TensorFlow's and Keras's random seeds
+    are set to `config.seed`.
+
+    Raises:
+        InputError: a file is missing, malformed or damaged, settings do not fit each other or the
+            run in `output_dir`, another process is writing there, the training diverged, or a
+            worker is lost.
+        OSError: the disk is full.
+    """
+    info = load_dataset_info(config.input_dir)
+    vocabulary = _matching_vocabulary(config, info)
+    model_config, config = _resolve(config, info, vocabulary)
+    output_dir = Path(config.output_dir)
+    chief = is_chief(config.distribution_strategy)
+    if chief:
+        output_dir.mkdir(parents=True, exist_ok=True)
+    # The chief writes in a folder that no other process writes to.
+    with locked_folder(output_dir) if chief else contextlib.nullcontext():
+        if chief:
+            run_record.check_settings_kept(config)
+        try:
+            return _pretrain(config, model_config, info, vocabulary, chief)
+        except DamagedDataError:
+            for split in info["splits"]:  # names the shard
+                check_records(shard_paths(config.input_dir, info, split), info["features"])
+            raise
+
+
+def _pretrain(config, model_config, info, vocabulary, chief):
+    trainer = make_trainer(config, model_config, info, vocabulary)
+    output_dir = trainer.output_dir
+    if chief:
+        run_record.check_config_kept(model_config, config)
+        # Written after all checks, so that a refused setting can be corrected in the same folder.
+        run_record.record(config, trainer.strategy.num_replicas_in_sync)
+        model_config.to_json(output_dir / CONFIG)
+    finished = trainer.train()
+    if finished and chief:
+        _write_model(config, info, vocabulary, trainer)
+    directory = output_dir if finished and chief else None
+    return PretrainingResult(finished, directory, trainer.step, trainer.last_evaluation)
+
+
+def _write_model(config, info, vocabulary, trainer):
+    """Makes the output folder a model directory."""
+    from tta.modeling.formats.model_directory import save_model
+    from tta.modeling.training.statistics import output_statistics
+
+    model, directory = trainer.model, trainer.output_dir
+    if getattr(model, "can_standardize_outputs", False):
+        batches = trainer.epoch_batches(0)
+        statistics = output_statistics(model, batches, STANDARDIZING_BATCHES)
+        with trainer.strategy.scope():
+            model.standardize_outputs(*statistics)
+    vocabulary.save(directory / VOCABULARY, overwrite=True)
+    card = run_record.model_card(config, info.get("sources", []), trainer)
+    save_model(model, directory, card, config.weights_dtype)
+
+
+def _matching_vocabulary(config, info):
+    """The vocabulary, checked to be the one that the shards were written with."""
+    vocabulary = Vocabulary.from_file(config.vocab_file or Path(config.input_dir) / VOCABULARY)
+    if vocabulary.sha256 != info["vocab_sha256"]:
+        raise InputError(
+            f"not the vocabulary that {config.input_dir} was written with", vocabulary.path
+        )
+    return vocabulary
+
+
+def _resolve(config, info, vocabulary) -> tuple[ModelConfig, PretrainingConfig]:
+    """Completes the model's config and the run's config, each with values from the other.
+
+    Raises:
+        InputError: model, objective and data set do not fit each other.
+    """
+    path = config.config_file
+    model_config: Any = read_config(path)
+    objectives = MODEL_TYPES.load(model_config.model_type).objectives
+    if config.objective not in objectives:
+        raise InputError(
+            f"model_type is {model_config.model_type!r}, which --objective="
+            f"{' or '.join(objectives)} trains, not {config.objective}",
+            path,
+        )
+    if model_config.vocab_size != len(vocabulary):
+        raise InputError(
+            f"vocab_size is {model_config.vocab_size}, but {vocabulary.path} has "
+            f"{len(vocabulary)} pieces",
+            path,
+        )
+    longest = getattr(model_config, "max_position_embeddings", None)
+    if longest is not None and info["max_seq_length"] > longest:
+        raise InputError(
+            f"max_position_embeddings is {longest}, but the data has sentences of up to "
+            f"{info['max_seq_length']} tokens",
+            path,
+        )
+    weights = dict.fromkeys(TRAINING_WEIGHTS, 0.0) | training_weights(read_json_object(path), path)
+    given = {name: getattr(config, name) for name in TRAINING_WEIGHTS}
+    weights |= {name: weight for name, weight in given.items() if weight is not None}
+    changes: dict[str, Any] = {
+        "do_lower_case": info["lower_case"],
+        "learned_normalizer": weights["log_normalizer_weight"] > 0,
+    }
+    if config.dropout is not None:
+        names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+        changes |= dict.fromkeys(names, config.dropout)
+    return model_config.replace(**changes), dataclasses.replace(config, **weights)
+
+
+def make_trainer(
+    config: PretrainingConfig, model_config: ModelConfig, info: dict[str, Any], vocabulary: Any
+) -> Any:
+    """Builds model, objective and optimizer under the strategy, and a `Trainer` over the data.
+
+    Raises:
+        InputError: the workers were not started alike, or settings do not fit the model.
+    """
+    import keras
+    import tensorflow as tf
+
+    from tta.modeling.heads import HEADS
+    from tta.modeling.models.language_model import build_model
+    from tta.modeling.objectives import OBJECTIVES
+    from tta.modeling.training.distribution import check_same, make_strategy
+    from tta.modeling.training.optimizers import WarmupLinearDecay
+    from tta.modeling.training.statistics import mean_log_normalizer, piece_counts
+    from tta.modeling.training.trainer import Trainer
+
+    if config.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    train, heldout = (shard_paths(config.input_dir, info, s) for s in ("train", "heldout"))
+    shape = {
+        "features": info["features"],
+        "batch_tokens": config.train_batch_tokens,
+        "max_length": info["max_seq_length"],
+        "pad_id": vocabulary.pad_id,
+    }
+
+    def epoch_batches(epoch):
+        return pipeline.train_batches(train, **shape, seed=config.seed, epoch=epoch)
+
+    def counts():
+        return piece_counts(epoch_batches(0).take(COUNTING_BATCHES), len(vocabulary))
+
+    # Called after all checks above, because other workers may wait for this one, and before any
+    # tensor is created.
+    strategy = make_strategy(config.distribution_strategy)
+    check_same(strategy, "flags", run_record.shared_settings(config))
+    check_same(strategy, "--input_dir's dataset.json", json.dumps(info, sort_keys=True))
+    check_same(strategy, "--config_file", repr(model_config))
+    keras.utils.set_random_seed(config.seed)
+    with strategy.scope():
+        objective = OBJECTIVES.load(config.objective)(vocabulary, config)
+        head = HEADS.load(model_config.output_layer)
+        model = build_model(
+            model_config,
+            "mixed_bfloat16" if config.mixed_precision == "bfloat16" else "float32",
+            head_options=head.training_options(config, counts),
+        )
+        if config.init_checkpoint:
+            _start_from(Path(config.init_checkpoint), model, vocabulary, config.seed)
+            if config.log_normalizer_weight:
+                # The log-normalizer was free until now. Small steps would take long to move it.
+                few = epoch_batches(0).take(CENTERING_BATCHES)
+                model.head.shift_log_normalizer(-mean_log_normalizer(model, few))
+        optimizer = OPTIMIZERS.load(config.optimizer)(
+            WarmupLinearDecay(
+                config.learning_rate, config.num_warmup_steps, config.num_train_steps
+            ),
+            config.adam_beta_1,
+            config.adam_beta_2,
+            weight_decay=config.weight_decay,
+            global_clipnorm=config.clip_norm,
+            product_dtype=config.mixed_precision,
+        )
+    return Trainer(
+        model,
+        optimizer,
+        objective,
+        epoch_batches,
+        heldout_batches=(lambda: pipeline.eval_batches(heldout, **shape)) if heldout else None,
+        output_dir=Path(config.output_dir),
+        config=config,
+        strategy=strategy,
+    )
+
+
+def _start_from(directory, model, vocabulary, seed):
+    """Starts from the weights of a model directory, grown and for this vocabulary if needed."""
+    from tta.modeling.formats.growth import grow
+    from tta.modeling.formats.model_directory import load_model
+
+    theirs = Vocabulary.from_file(directory / VOCABULARY)
+    trained = load_model(directory)
+    if trained.config.vocab_size != len(theirs):
+        raise InputError(
+            f"the vocabulary has {len(theirs)} pieces, the model {trained.config.vocab_size}",
+            theirs.path,
+        )
+    origins = None
+    if theirs.sha256 != vocabulary.sha256:
+        origins = vocabulary.origins(theirs)
+        known = sum(token in theirs for token in vocabulary.tokens)
+        print(
+            f"{known:,} of the {len(vocabulary):,} pieces are in {theirs.path}; the others start "
+            "as means of its pieces",
+            file=sys.stderr,
+        )
+    grow(model, trained, directory, origins, seed)

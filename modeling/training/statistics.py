@@ -1,0 +1,53 @@
+"""Statistics of training batches: outputs to standardize, log-normalizers, frequent pieces."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tta.modeling.layers.masks import inner_weights
+from tta.modeling.training.evaluation import read_batches
+
+
+def output_statistics(model: Any, batches: Any, max_batches: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of the last layer's outputs over some batches: [D] float64 each.
+
+    The first `max_batches` of a `tf.data.Dataset` are read. Begin and end tokens are left out.
+    """
+
+    @tf.function(input_signature=[batches.element_spec], autograph=False)
+    def sums(batch):
+        outputs = tf.cast(model.encode(batch, training=False)["hidden_states"], tf.float32)
+        weights = inner_weights(batch["padding_mask"])[..., None]
+        return (
+            tf.reduce_sum(weights),
+            tf.reduce_sum(weights * outputs, [0, 1]),
+            tf.reduce_sum(weights * outputs**2, [0, 1]),
+        )
+
+    count, total, squares = 0.0, np.zeros(1), np.zeros(1)
+    for batch in itertools.islice(read_batches(batches, "training"), max_batches):
+        n, first, second = (np.float64(value) for value in sums(batch))
+        count, total, squares = count + n, total + first, squares + second
+    mean = total / count
+    return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
+
+
+def mean_log_normalizer(model: Any, batches: Any) -> float:
+    """Mean of log sum exp(logits) over the real tokens of some training batches; natural log."""
+    total, count = 0.0, 0
+    for batch in read_batches(batches, "training"):
+        logits = model(batch, training=False)["logits"]
+        values = tf.boolean_mask(tf.reduce_logsumexp(logits, axis=-1), batch["padding_mask"])
+        total, count = total + float(tf.reduce_sum(values)), count + int(tf.size(values))
+    return total / count
+
+
+def piece_counts(batches: Any, vocab_size: int) -> np.ndarray:
+    """How often each word piece occurs in some training batches, without padding: [V] int64."""
+    counts = np.zeros(vocab_size, np.int64)
+    for batch in read_batches(batches, "training"):
+        ids = batch["input_ids"].numpy()[batch["padding_mask"].numpy()]
+        counts += np.bincount(ids, minlength=vocab_size)
+    return counts

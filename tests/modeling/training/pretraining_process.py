@@ -1,0 +1,47 @@
+"""run_pretraining.py in its own process, which saves the final variables of each replica.
+
+    python pretraining_process.py NUM_CPUS OUTPUT.npz --flag=value ...
+
+NUM_CPUS: number of devices that the CPU is split into, for --distribution_strategy=mirrored. The
+file gets every variable of the training, stacked over the replicas of this process: [L, ...].
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from tta.flags import pretraining
+from tta.modeling.training import pretrain
+
+_, NUM_CPUS, OUTPUT, *ARGUMENTS = sys.argv
+make_trainer = pretrain.make_trainer
+
+
+def make_saving_trainer(*args):
+    import tensorflow as tf
+
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    if int(NUM_CPUS) > 1:
+        one = tf.config.LogicalDeviceConfiguration()
+        tf.config.set_logical_device_configuration(cpu, int(NUM_CPUS) * [one])
+    trainer = make_trainer(*args)
+    train = trainer.train
+
+    def train_and_save():
+        done = train()
+        copies = trainer.strategy.experimental_local_results
+        variables = {**trainer.position, **trainer._state}
+        values = {n: np.stack([c.numpy() for c in copies(v)]) for n, v in variables.items()}
+        np.savez(OUTPUT, **{n.replace("/", "."): v for n, v in values.items()})
+        return done
+
+    trainer.train = train_and_save
+    return trainer
+
+
+pretrain.make_trainer = make_saving_trainer
+sys.argv = ["run_pretraining.py", *ARGUMENTS]
+pretraining.run()
