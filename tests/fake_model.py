@@ -1,8 +1,7 @@
 """A language model made of a word list, and a way to run a command with it.
 
-`python tests/fake_model.py run_rerank.py --flag=value ...` runs the command with this model in
-`tta.load`'s place, and with TensorFlow and Keras out of reach: whatever else a command does must
-not need them.
+`python tests/fake_model.py run_rerank.py --flag=value ...` runs the command without TensorFlow and
+Keras. `tta.load` returns this model. Everything else that a command does must not need them.
 """
 
 import runpy
@@ -19,9 +18,9 @@ KNOWN = {"the", "a", "cat", "dog", "sat", "on", "mat", "ran", "home"}
 
 
 class FakeModel(Scorer):
-    """Scores a known word -1 and any other -5 (natural log); encodes a text by its letters.
+    """Scores a known word -1 and any other -5 (natural log); encodes a text as letter counts.
 
-    The model called "length" scores every word by its length.
+    The model with the name "length" scores a word by its length.
     """
 
     representations = ("context", "embed")

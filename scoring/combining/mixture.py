@@ -1,172 +1,100 @@
-"""Several language models at once: how they are mixed, and choosing their shares.
+"""Choosing the shares of several language models in one mixture.
 
-K language models are mixed with shares a_k, whose sum is 1, and the mixture is reranked with as
-one model is: combined = (1 - lm_weight) * first_pass + lm_weight * sum of a_k * lm_k + bonus. Said
-with one weight a model: w_k = lm_weight * a_k, and the first pass keeps 1 - sum of w_k.
-
-Models differ in the scale of their scores (an n-gram model's words, a T-TA's word pieces). So what
-is chosen is how much each model's scores *vary* within a list, relative to the mixture's: a share
-times the model's spread.
+Models differ in the scale of their scores (an n-gram model scores words, a T-TA word pieces). The
+search is therefore not over shares but over *parts*: how much each model's scores vary within a
+list, compared with the whole mixture. A model's part is its share times its spread.
 """
 
-from dataclasses import dataclass
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from tta.errors import InputError
-from tta.scoring.combining.scored_lists import FIRST_PASS, REDUCTIONS, RerankWeights, mix
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import error_of, guess, spread, survey
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights, only
 
-# A model's part in a mixture's variation, against the rest of the mixture: in steps of two.
+# The ratios to try: one model's part divided by the sum of the other parts.
 RATIOS = (0.0, *(2.0**power for power in range(-4, 5)))
 
-_SWEEPS = 3  # over all models; the search has nearly always ended before
+_SWEEPS = 3  # over all models; the search nearly always ends earlier
 
 
-@dataclass(frozen=True)
-class MixtureWeights:
-    """How K language models are combined with the first pass.
+def tune_mixture(
+    lists: ScoredLists,
+    statistics: ListStatistics,
+    singles: Sequence[RerankWeights],
+    given: GivenWeights,
+) -> RerankWeights:
+    """Chooses the models' shares, and the weights that are not given, on lists with references.
 
-    Attributes:
-        shares: K float, not negative, their sum 1.
-        weights: `RerankWeights` of the mixture as a whole.
+    Mixtures are compared by their lowest smoothed error on the grid of `tuning.tune`. The search
+    starts at the best single model and changes one model's part at a time (coordinate descent over
+    `RATIOS`) until nothing improves. A point counts only if it is not worse than any of `singles`
+    and, unless the bonus is given, better than the first pass. So with free weights, the result is
+    never worse on these lists than `singles` or the first pass.
+
+    `singles` are the weights to compare with, usually those of each single model, at least one. The
+    best of them is returned if no mixture is as good. The shares in `given` are ignored.
     """
-
-    shares: tuple
-    weights: RerankWeights
-
-    @classmethod
-    def single(cls, number, count, weights):
-        """Weights under which one of `count` models speaks alone."""
-        return cls(tuple(float(k == number) for k in range(count)), weights)
-
-    @property
-    def lm_weights(self):
-        """The weight w_k of each model: K float; the first pass's is 1 - their sum."""
-        return tuple(self.weights.lm_weight * share for share in self.shares)
-
-    @property
-    def models(self):
-        """The numbers of the models that were let in, from 0: those with a share."""
-        return [k for k, share in enumerate(self.shares) if share]
-
-
-def split_lm_weights(lm_weights, count):
-    """Turns one weight a model into the mixture's weight and the shares in it.
-
-    Args:
-        lm_weights: None, or a number for each model.
-        count: K, the number of models.
-
-    Returns:
-        (lm_weight, K shares); (None, None) for None.
-
-    Raises:
-        InputError: another number of weights, a weight below 0, or a sum above 1 (by more than
-            the six printed digits can be off).
-    """
-    if lm_weights is None:
-        return None, None
-    shown = ",".join(f"{weight:g}" for weight in lm_weights)
-    if len(lm_weights) != count:
-        raise InputError(
-            f"lm_weight takes one number a model, comma-separated: got {len(lm_weights)} "
-            f"({shown}) for {count}"
-        )
-    total = float(sum(lm_weights))
-    if not (all(weight >= 0 for weight in lm_weights) and total <= 1 + 1e-5):
-        raise InputError(
-            f"lm_weight: each lies between 0 and 1, and so does their sum, got {shown}"
-        )
-    if total == 0:
-        return 0.0, (1 / count,) * count
-    return min(total, 1.0), tuple(weight / total for weight in lm_weights)
-
-
-def tune_mixture(models, statistics, metric, singles, length_bonus=None, reduction=None):
-    """Chooses the shares of several models, and what else is None, on lists with references.
-
-    For every mixture the grid of `tuning.tune` is measured; its lowest smoothed error is how good
-    the mixture is. The search starts at the best single model and changes one model's part at a
-    time (coordinate descent over `RATIOS`) until nothing gets better. Only points that are no
-    worse than all of `singles` count, and, where the bonus is free, that beat the first pass: so
-    with free weights the result is never worse on these lists than either.
-
-    Args:
-        models: K `ScoredLists` of the same lists, each with another model's scores.
-        statistics: [L, N, S] int64, see `reranking.count_statistics`.
-        metric: `WordErrorRate` or `Bleu`.
-        singles: `MixtureWeights` to be no worse than, at least one: what the models do one by one.
-        length_bonus, reduction: a value to keep, or None.
-
-    Returns:
-        `MixtureWeights`; the best of `singles` where no mixture is as good.
-    """
-    errors = [error_of(mix(models, s.shares), statistics, metric, s.weights) for s in singles]
-    fallback = singles[int(np.argmin(errors))]
-    first_pass = error_of(models[0], statistics, metric, FIRST_PASS)
+    errors = [error_of(lists, statistics, single) for single in singles]
+    first_pass = error_of(lists, statistics, FIRST_PASS)
     found = {}
 
-    def lowest(parts, reduction_):
-        """The best allowed `Point` of a mixture, or None."""
-        key = (reduction_, *np.round(parts, 9))
+    def lowest(parts, reduction):
+        """The lowest allowed point of a mixture: (smoothed error, weights), or None."""
+        key = (reduction, *np.round(parts, 9))
         if key not in found:
-            lists = mix(models, _shares(models, parts, reduction_))
-            surface = survey(lists, statistics, metric, None, length_bonus, reduction_)
+            shares = _shares(lists, parts, reduction)
+            surface = survey(lists, statistics, replace(given, reduction=reduction, shares=shares))
             allowed = surface.error <= min(errors)
-            if length_bonus is None:
+            if given.length_bonus is None:
                 allowed &= surface.error < first_pass
             found[key] = surface.lowest(allowed)
         return found[key]
 
-    best = None
-    for reduction_ in REDUCTIONS if reduction is None else (reduction,):
-        parts, point = _descend(len(models), lambda parts, r=reduction_: lowest(parts, r))
-        if point is not None and (best is None or point.smooth < best[0]):
-            shares = _shares(models, parts, reduction_)
-            best = point.smooth, MixtureWeights(tuple(shares.tolist()), point.weights)
-    return fallback if best is None else best[1]
+    count = len(lists.models)
+    points = [_descend(count, functools.partial(lowest, reduction=r)) for r in given.reductions]
+    best = min(filter(None, points), key=lambda point: point[0], default=None)
+    return singles[int(np.argmin(errors))] if best is None else best[1]
 
 
-def guess_mixture(models, lm_weight=None, shares=None, length_bonus=None, reduction=None):
-    """As `tuning.guess` for K models: those vary within a list equally, unless shares are given.
+def guess_mixture(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
+    """Chooses weights without references, as `tuning.guess`: all K models get equal parts.
 
-    Args:
-        models: K `ScoredLists` of the same lists.
-        lm_weight, shares, length_bonus, reduction: a value to keep, or None.
-
-    Returns:
-        `MixtureWeights`.
+    The shares in `given` are ignored.
     """
-    if shares is None:
-        reduction = reduction or guess(models[0], lm_weight).reduction
-        shares = tuple(_shares(models, np.full(len(models), 1 / len(models)), reduction).tolist())
-    return MixtureWeights(shares, guess(mix(models, shares), lm_weight, length_bonus, reduction))
+    count = len(lists.models)
+    reduction = given.reduction or guess(lists, GivenWeights(shares=only(0, count))).reduction
+    shares = _shares(lists, np.full(count, 1 / count), reduction)
+    return guess(lists, replace(given, reduction=reduction, shares=shares))
 
 
 def _descend(count, lowest):
-    """Coordinate descent over the models' parts in the variation: (parts [K], `Point` or None)."""
+    """Coordinate descent over the models' parts [K]: the lowest point, or None."""
 
     def smooth(parts):
         point = lowest(parts)
-        return np.inf if point is None else point.smooth
+        return np.inf if point is None else point[0]
 
     parts = min(np.eye(count), key=smooth)
     for _ in range(_SWEEPS):
         before = parts
         for k in range(count):
             rest = np.where(np.arange(count) == k, 0.0, parts)
-            if rest.any():  # else it is the only one, whatever its part
+            if rest.any():  # otherwise model k is the only one, and its part does not matter
                 rest /= rest.sum()
                 steps = [(rest + ratio * np.eye(count)[k]) / (1 + ratio) for ratio in RATIOS]
                 parts = min([parts, *steps], key=smooth)
         if parts is before:
             break
-    return parts, lowest(parts)
+    return lowest(parts)
 
 
-def _shares(models, parts, reduction):
-    """From parts in the mixture's variation to shares: [K] float64, their sum 1."""
-    spreads = np.array([spread(model, model.lm[reduction]) for model in models])
+def _shares(lists: ScoredLists, parts: np.ndarray, reduction: str) -> tuple[float, ...]:
+    """Turns parts of the mixture's variation [K] into shares, K float with sum 1."""
+    spreads = np.array([spread(lists, model.reduced[reduction]) for model in lists.models])
     shares = parts / np.where(spreads > 0, spreads, 1.0)
-    return shares / shares.sum()
+    return tuple((shares / shares.sum()).tolist())

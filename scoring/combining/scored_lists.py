@@ -1,149 +1,127 @@
-"""Combining first-pass and language-model scores over N-best lists.
+"""N-best lists with first-pass and language-model scores, as padded arrays.
 
-Shin et al. 2020, section 4: combined = (1 - w) * first_pass + w * lm; a bonus per word is added.
-
-Shapes: L lists, N hypotheses of the longest list, K statistics of a metric. Shorter lists are
-padded; an absent hypothesis scores -inf and is never selected. All scores are natural logs, higher
-is better; between equals the list's own order decides, so every selection is repeatable.
+Shapes: L lists, N hypotheses in the longest list, K language models. All scores are natural logs;
+higher is better.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tta.data.nbest.lists import NBestList
 from tta.errors import InputError
 
-REDUCTIONS = ("sum", "mean")
-
-
-# Lists are laid out as wide as the longest; what that takes beyond their own hypotheses is bounded.
+# The largest L * N, unless the lists are about equally long.
 MAX_PADDED = 50_000_000
+
+# Maps a text to the sum of its token scores, natural log, and the number of its tokens.
+TokenScores = Mapping[str, tuple[float, int]]
 
 
 @dataclass(frozen=True)
-class RerankWeights:
-    """How scores are combined: (1 - lm_weight) * first_pass + lm_weight * lm + bonus * words.
+class ModelScores:
+    """The scores that one language model gives to the hypotheses.
 
     Attributes:
-        lm_weight: 0 (first pass alone) to 1 (language model alone).
-        length_bonus: natural log, per word of the hypothesis; may be negative.
-        reduction: `sum` or `mean` of the token scores.
-
-    Raises:
-        InputError: a value is out of its range.
+        reduced: {"sum": [L, N] float64, "mean": [L, N] float64}, the sum or mean of token scores.
+        num_tokens: [L, N] int64, the number of tokens scored.
     """
 
-    lm_weight: float
-    length_bonus: float = 0.0
-    reduction: str = "sum"
+    reduced: Mapping[str, np.ndarray]
+    num_tokens: np.ndarray
 
-    def __post_init__(self):
-        if not 0 <= self.lm_weight <= 1:
-            raise InputError(f"lm_weight lies between 0 and 1, got {self.lm_weight}")
-        if not np.isfinite(self.length_bonus):
-            raise InputError(f"length_bonus is a finite number, got {self.length_bonus}")
-        if self.reduction not in REDUCTIONS:
-            raise InputError(f"reduction is sum or mean, got {self.reduction!r}")
+    @classmethod
+    def build(cls, nbest: Sequence[NBestList], token_scores: TokenScores) -> "ModelScores":
+        """Lays out a model's scores of L lists as arrays.
 
+        A text without tokens, such as an empty one, gets the lowest score in its list. Its own sum,
+        0, would be the best score of all. So only its first-pass score can make it win.
 
-FIRST_PASS = RerankWeights(lm_weight=0.0)
+        Raises:
+            InputError: a score is not finite.
+        """
+        hypotheses = [one.hypotheses for one in nbest]
+        sums = pad([np.array([token_scores[h.text][0] for h in hs], float) for hs in hypotheses])
+        counts = pad([np.array([token_scores[h.text][1] for h in hs]) for hs in hypotheses])
+        for i, j in np.argwhere(~np.isfinite(sums)):
+            raise InputError(
+                f"list {nbest[i].utterance_id!r}: the language model's score of "
+                f"{hypotheses[i][j].text!r} must be a finite number, not {sums[i, j]}"
+            )
+        judged = counts > 0  # False at padding, too
+        means = sums / np.maximum(counts, 1)
+        reduced = {"sum": _lowest_unless(judged, sums), "mean": _lowest_unless(judged, means)}
+        return cls(reduced, counts)
 
 
 @dataclass(frozen=True)
 class ScoredLists:
-    """N-best lists as padded arrays: all that reranking needs to know, computed once.
+    """N-best lists with the scores of K language models: the input of every way of reranking.
 
     Attributes:
-        present: [L, N] bool, False where a list is shorter than N.
-        first_pass: [L, N] float64, all 0 where there are no first-pass scores: the order decides.
-        lm: reduction -> [L, N] float64.
-        num_tokens: [L, N] int64, tokens that the language model scored; of a mixture, their sum
-            over the models.
-        num_words: [L, N] int64, words between white space.
+        nbest: L `NBestList`.
+        present: [L, N] bool, False at padding.
+        first_pass: [L, N] float64; zeros if there are no first-pass scores, which keeps the order.
+        num_words: [L, N] int64, the number of words, separated by white space.
         has_scores: whether there are first-pass scores.
+        models: K `ModelScores`.
     """
 
+    nbest: Sequence[NBestList]
     present: np.ndarray
     first_pass: np.ndarray
-    lm: dict
-    num_tokens: np.ndarray
     num_words: np.ndarray
     has_scores: bool
+    models: tuple[ModelScores, ...]
 
     @classmethod
-    def build(cls, lists, token_scores):
-        """Lays lists out as arrays.
+    def build(cls, nbest: Sequence[NBestList], *token_scores: TokenScores) -> "ScoredLists":
+        """Lays out L lists and the token scores of K models as arrays; see `ModelScores.build`.
 
-        A hypothesis without a scored token, an empty one above all, has nothing to be judged by: a
-        sum of 0 would be the best score possible, and it would win. It gets the lowest score that
-        the language model gives in its list, so that only the first pass can speak for it.
-
-        Args:
-            lists: L `NBestList`, all of them with first-pass scores or none.
-            token_scores: text -> (sum of its token scores, natural log; number of tokens).
-
-        Raises:
-            InputError: the language model's score of a text is not finite.
+        All hypotheses must have a first-pass score, or none.
         """
-        hypotheses = [one.hypotheses for one in lists]
-        present = pad([np.ones(len(h), bool) for h in hypotheses])
-        sums = pad([np.array([token_scores[h.text][0] for h in hs], float) for hs in hypotheses])
-        counts = pad([np.array([token_scores[h.text][1] for h in hs]) for hs in hypotheses])
-        words = pad([np.array([len(h.text.split()) for h in hs]) for hs in hypotheses])
-        for i, j in np.argwhere(~np.isfinite(sums)):
-            rule = f"the language model's score of {hypotheses[i][j].text!r} is {sums[i, j]}"
-            raise InputError(f"list {lists[i].utterance_id!r}: {rule}, not a finite number")
-        judged = present & (counts > 0)
-        lm = {
-            "sum": _lowest_where_not(judged, sums),
-            "mean": _lowest_where_not(judged, sums / np.maximum(counts, 1)),
-        }
+        hypotheses = [one.hypotheses for one in nbest]
+        present = pad([np.ones(len(hs), bool) for hs in hypotheses])
         has_scores = all(h.score is not None for hs in hypotheses for h in hs)
         first_pass = np.zeros(present.shape)
         if has_scores:
             first_pass = pad([np.array([h.score for h in hs], float) for hs in hypotheses])
-        return cls(present, first_pass, lm, counts, words, has_scores)
+        words = pad([np.array([len(h.text.split()) for h in hs]) for hs in hypotheses])
+        models = tuple(ModelScores.build(nbest, one) for one in token_scores)
+        return cls(nbest, present, first_pass, words, has_scores, models)
+
+    def mix(self, shares: Sequence[float], reduction: str) -> np.ndarray:
+        """The sum of the K models' scores, each times its share: [L, N] float64."""
+        models = zip(self.models, shares, strict=True)
+        parts = (share * one.reduced[reduction] for one, share in models if share)
+        return sum(parts, start=np.zeros(self.present.shape))
 
 
-def check_widths(lists):
-    """Fails where lists laid out as wide as the longest do not fit into memory.
-
-    Args:
-        lists: `NBestList`s.
-
-    Raises:
-        InputError: so it is; names the longest list.
-    """
-    widths = [len(one.hypotheses) for one in lists]
+def check_widths(nbest: Sequence[NBestList]) -> None:
+    """Raises InputError if lists padded to the length of the longest do not fit into memory."""
+    widths = [len(one.hypotheses) for one in nbest]
     longest = int(np.argmax(widths))
-    padded = len(lists) * widths[longest]
-    if padded > max(MAX_PADDED, 4 * sum(widths)):
+    if len(nbest) * widths[longest] > max(MAX_PADDED, 4 * sum(widths)):
         raise InputError(
-            f"list {lists[longest].utterance_id!r} has {widths[longest]:,} hypotheses, and "
-            f"{len(lists):,} lists as long are more than memory holds: rerank it apart"
+            f"list {nbest[longest].utterance_id!r} has {widths[longest]:,} hypotheses, and "
+            f"{len(nbest):,} lists padded to that length do not fit into memory: rerank it "
+            "separately"
         )
 
 
-def score_by_rank(one):
-    """A list without scores -> the same with -ln(rank), from 1: the r-th hypothesis is taken to be
-    right 1/r as often as the first.
+def score_by_rank(one: NBestList) -> NBestList:
+    """Gives the score -ln(rank) to every hypothesis of a list that is ordered best first.
 
-    Args:
-        one: `NBestList`, the likeliest hypothesis first.
-
-    Returns:
-        `NBestList`.
+    The hypothesis at rank r is thus assumed to be correct 1/r times as often as the first.
     """
-    scored = [
-        replace(hypothesis, score=-math.log(rank))
-        for rank, hypothesis in enumerate(one.hypotheses, start=1)
-    ]
-    return replace(one, hypotheses=tuple(scored))
+    ranked = enumerate(one.hypotheses, start=1)
+    return replace(one, hypotheses=tuple(replace(h, score=-math.log(r)) for r, h in ranked))
 
 
-def pad(rows):
-    """Stacks arrays [n_i, ...] of differing n_i into one [L, N, ...], padded with zeros."""
+def pad(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Stacks arrays [n_i, ...] of different lengths into one [L, N, ...], padded with zeros."""
     longest = max(rows, key=len)
     padded = np.zeros([len(rows), *longest.shape], longest.dtype)
     for i, row in enumerate(rows):
@@ -151,63 +129,7 @@ def pad(rows):
     return padded
 
 
-def _lowest_where_not(judged, scores):
-    """Gives what was not judged the lowest score of its list, or 0 where nothing in it was."""
+def _lowest_unless(judged, scores):
+    """Where not `judged`, gives the lowest judged score of the list, or 0 if there is none."""
     lowest = np.where(judged, scores, np.inf).min(axis=1, keepdims=True)
     return np.where(judged, scores, np.where(np.isinf(lowest), 0.0, lowest))
-
-
-def mix(models, shares):
-    """Several language models as one: their scores added up, each times its share.
-
-    Args:
-        models: K `ScoredLists` of the same lists, each with another model's scores.
-        shares: [K] float64, not negative, their sum 1.
-
-    Returns:
-        `ScoredLists`; with the share 1 it is the model's own, bit for bit.
-    """
-    present = [(model, share) for model, share in zip(models, shares, strict=True) if share]
-    lm = {
-        reduction: sum(share * model.lm[reduction] for model, share in present)
-        for reduction in REDUCTIONS
-    }
-    return replace(models[0], lm=lm, num_tokens=sum(model.num_tokens for model in models))
-
-
-def combine(lists, weights):
-    """The combined scores under `weights`: [L, N] float64, natural log, -inf where absent."""
-    return add_bonus(
-        lists, interpolate(lists, weights.lm_weight, weights.reduction), weights.length_bonus
-    )
-
-
-def interpolate(lists, lm_weight, reduction):
-    """(1 - w) * first_pass + w * lm: [L, N] float64."""
-    return (1 - lm_weight) * lists.first_pass + lm_weight * lists.lm[reduction]
-
-
-def add_bonus(lists, scores, length_bonus):
-    """Adds the bonus of every word to [L, N] scores, and -inf where a hypothesis is absent."""
-    return np.where(lists.present, scores + length_bonus * lists.num_words, -np.inf)
-
-
-def select(lists, weights):
-    """The index of each list's best hypothesis under `weights`: [L] int64."""
-    return combine(lists, weights).argmax(axis=1)
-
-
-def oracle(lists, statistics, metric):
-    """The index of each list's truly best hypothesis, by the metric's `goodness`: [L] int64."""
-    goodness = metric.goodness(statistics)
-    return np.where(lists.present, goodness, -np.inf).argmax(axis=1)
-
-
-def count_statistics(lists, metric):
-    """A metric's statistics of every hypothesis against its list's reference: [L, N, K] int64."""
-    return pad([metric.statistics([h.text for h in x.hypotheses], x.reference) for x in lists])
-
-
-def total(statistics, selection):
-    """The summed statistics of the selected hypotheses: [L, N, K], [L] -> [K] int64."""
-    return statistics[np.arange(len(selection)), selection].sum(axis=0)

@@ -1,65 +1,74 @@
-"""Which ways of reranking are compared: each model alone, each reranked with, all together."""
+"""The ways of reranking that are compared: each model alone, with the first pass, all together."""
 
 import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from tta.scoring.combining.mixture import (
-    MixtureWeights,
-    guess_mixture,
-    split_lm_weights,
-    tune_mixture,
-)
-from tta.scoring.combining.scored_lists import mix
+from tta.scoring.combining.mixture import guess_mixture, tune_mixture
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import guess, tune
+from tta.scoring.combining.weights import GivenWeights, RerankWeights, only, split_lm_weights
 
 
-def choose_systems(names, models, statistics, metric, lm_weights, length_bonus, reduction):
-    """Chooses the weights of every way of reranking, those that are not given.
+@dataclass(frozen=True)
+class Systems:
+    """Ways of reranking, by the name of their row.
 
-    Args:
-        names: what the K models are called, no two alike.
-        models: K `ScoredLists` of the lists to tune on; without dev lists, to guess by.
-        statistics: [L, N, S] int64 of the lists to tune on; None to guess.
-        metric: `WordErrorRate` or `Bleu`; unused without statistics.
-        lm_weights: a weight a model, or None.
-        length_bonus, reduction: a value to keep, or None.
+    `alone` has each language model without the first pass. `reranked` has each with the first pass
+    and, if there are several models, all together as the last.
+    """
 
-    Returns:
-        (alone, reranked): two dicts {name: `MixtureWeights`}. The last of `reranked` is what to
-        rerank with: the one model there is, or all together.
+    alone: dict[str, RerankWeights]
+    reranked: dict[str, RerankWeights]
+
+    @property
+    def final(self) -> RerankWeights:
+        """The weights to rerank with: those of the one model, or of all together."""
+        return list(self.reranked.values())[-1]
+
+
+def choose_systems(
+    names: Sequence[str],
+    lists: ScoredLists,
+    statistics: ListStatistics | None,
+    lm_weights: Sequence[float] | None,
+    length_bonus: float | None,
+    reduction: str | None,
+) -> Systems:
+    """Chooses the weights of every way of reranking with the models, whose names all differ.
+
+    `lists` are the lists to tune on; without dev lists, those to rerank. `statistics` is the metric
+    on them, or None to guess the weights. Weights that are given (`lm_weights`: one per model) are
+    kept.
     """
     count = len(names)
+    one_model = count == 1
     lm_weight, shares = split_lm_weights(lm_weights, count)
-    given = {"length_bonus": length_bonus, "reduction": reduction}
-    if statistics is None:
-        choose = guess
-    else:
-        choose = functools.partial(tune, statistics=statistics, metric=metric)
+    given = GivenWeights(lm_weight, length_bonus, reduction)
+    choose = guess if statistics is None else functools.partial(tune, statistics=statistics)
 
-    def each(title, lm_weights, **given):
-        chosen = [
-            choose(one, lm_weight=w, **given) for one, w in zip(models, lm_weights, strict=True)
-        ]
+    def each(title, lm_weights, bonus):
         return {
-            title.format(names[k]): MixtureWeights.single(k, count, weights)
-            for k, weights in enumerate(chosen)
+            title.format(name): choose(
+                lists, given=GivenWeights(weight, bonus, reduction, only(k, count))
+            )
+            for k, (name, weight) in enumerate(zip(names, lm_weights, strict=True))
         }
 
-    one_model = count == 1
-    # Weight 1 has another scale of scores, so a bonus given for the interpolation is not for it.
-    alone = each("LM alone" if one_model else "{} alone", [1.0] * count, reduction=reduction)
-    reranked = each(
-        "reranked" if one_model else "{} reranked", lm_weights or [None] * count, **given
-    )
+    # The scores of a model alone have another scale, so a given bonus does not apply to them.
+    alone = each("LM alone" if one_model else "{} alone", [1.0] * count, None)
+    title = "reranked" if one_model else "{} reranked"
+    reranked = each(title, lm_weights or [None] * count, length_bonus)
     if one_model:
-        return alone, reranked
+        return Systems(alone, reranked)
 
     if shares is not None:
-        weights = choose(mix(models, shares), lm_weight=lm_weight, **given)
-        together = MixtureWeights(shares, weights)
+        together = choose(lists, given=replace(given, shares=shares))
     elif statistics is None:
-        together = guess_mixture(models, **given)
+        together = guess_mixture(lists, given)
     else:
-        # A model alone has a bonus of its own: where one is given, that is no match for it.
+        # A model alone has its own bonus. With a given bonus no mixture may be as good.
         rivals = [*reranked.values(), *(alone.values() if length_bonus is None else ())]
-        together = tune_mixture(models, statistics, metric, rivals, **given)
-    return alone, reranked | {"together": together}
+        together = tune_mixture(lists, statistics, rivals, given)
+    return Systems(alone, reranked | {"together": together})

@@ -1,81 +1,60 @@
-"""Corpus BLEU by sacrebleu: n-grams are matched once per hypothesis, any selection is a sum."""
+"""Corpus BLEU, computed by sacrebleu. The n-grams of a hypothesis are matched only once."""
+
+from collections.abc import Sequence
 
 import numpy as np
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEU
 
 from tta.errors import InputError
-
-TOKENIZERS = ("13a", "none", "intl", "char", "zh")  # those that need no further package
-_ORDER = 4
-_COUNTS = slice(2, 2 + _ORDER)
-_TOTALS = slice(2 + _ORDER, None)
+from tta.scoring.metrics.metric import BLEU_TOKENIZERS
 
 
 class Bleu:
-    """sacrebleu's corpus BLEU (0 to 100), with the face of `error_rate.WordErrorRate`.
+    """sacrebleu's corpus BLEU, from 0 to 100; a `tta.scoring.metrics.metric.Metric`.
 
-    Args:
-        tokenize: sacrebleu's tokenizer, one of `TOKENIZERS`. `none` takes the words as they stand,
-            which is right for text that is already tokenised.
-
-    Raises:
-        InputError: the tokenizer is not one of `TOKENIZERS`.
+    `tokenize` is one of `BLEU_TOKENIZERS`; `none` is for text that is already tokenized. An unknown
+    one raises InputError.
     """
 
     name = "BLEU"
     higher_is_better = True
 
-    def __init__(self, tokenize="13a"):
-        if tokenize not in TOKENIZERS:
-            raise InputError(f"bleu_tokenize is one of {', '.join(TOKENIZERS)}, not {tokenize!r}")
-        # Effective order makes the score of one sentence meaningful (the oracle needs that); the
-        # counts are the same without it, and the corpus score is computed without it.
+    def __init__(self, tokenize: str):
+        if tokenize not in BLEU_TOKENIZERS:
+            choices = " or ".join(BLEU_TOKENIZERS)
+            raise InputError(f"bleu_tokenize must be {choices}, not {tokenize!r}")
+        # The oracle needs a meaningful score of one sentence, hence the effective order. It does
+        # not change the counts, and the corpus score is computed without it.
         self._sentence = BLEU(tokenize=tokenize, effective_order=True)
-        # A reference in the constructor is what settles the signature's "nrefs".
+        # sacrebleu writes "nrefs:1" only if it has seen a reference.
         self.signature = f"BLEU|{BLEU(tokenize=tokenize, references=[['-']]).get_signature()}"
 
-    def statistics(self, hypotheses, reference):
-        """Counts the n-grams of each hypothesis that the reference has too.
-
-        Args:
-            hypotheses: n texts.
-            reference: the one reference translation.
-
-        Returns:
-            [n, 10] int64: words, reference words, matched n-grams and n-grams of orders 1 to 4.
-        """
+    def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
+        """[n, 10] int64: words, reference words, matched n-grams, all n-grams (orders 1 to 4)."""
         scores = [self._sentence.sentence_score(text, [reference]) for text in hypotheses]
         return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in scores], np.int64)
 
-    def corpus(self, totals):
-        """[..., 10] summed statistics -> [...] float64: corpus BLEU, sacrebleu's own formula."""
-        totals = np.asarray(totals)
-        scores = [self._score(row).score for row in totals.reshape(-1, totals.shape[-1])]
-        return np.array(scores).reshape(totals.shape[:-1])[()]
+    def corpus(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 10] summed statistics -> [...] float64, corpus BLEU by sacrebleu's own formula."""
+        return np.apply_along_axis(lambda row: self._score(row).score, -1, totals)
 
-    def goodness(self, statistics):
-        """[..., 10] -> [...] float64: the BLEU of each sentence alone (effective order).
+    def goodness(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 10] -> [...] float64, the BLEU of each sentence alone (effective order).
 
-        BLEU does not add up over sentences, so an oracle that takes each list's best is a close
-        lower bound of the best that the lists allow.
+        Corpus BLEU is not a sum over sentences. The oracle, which takes the best hypothesis of each
+        list, is therefore a close lower bound of the best possible value.
         """
-        flat = statistics.reshape(-1, statistics.shape[-1])
-        scores = [self._score(row, effective_order=True).score for row in flat]
-        return np.array(scores, np.float64).reshape(statistics.shape[:-1])
+        return np.apply_along_axis(lambda row: self._score(row, True).score, -1, statistics)
 
-    def details(self, totals):
-        """What to print beside BLEU: brevity penalty, and words over reference words."""
+    def details(self, totals: np.ndarray) -> dict[str, float]:
+        """The brevity penalty, and words divided by reference words."""
         score = self._score(totals)
         return {"brevity": score.bp, "length": score.ratio}
 
     @staticmethod
     def _score(row, effective_order=False):
-        # sacrebleu's own smoothing, spelt out because compute_bleu's default is another one.
+        # The smoothing is sacrebleu's own; the default of compute_bleu is a different one.
+        words, reference_words, *ngrams = row.tolist()
         return BLEU.compute_bleu(
-            row[_COUNTS].tolist(),
-            row[_TOTALS].tolist(),
-            sys_len=int(row[0]),
-            ref_len=int(row[1]),
-            smooth_method="exp",
-            effective_order=effective_order,
+            ngrams[:4], ngrams[4:], words, reference_words, "exp", effective_order=effective_order
         )

@@ -1,4 +1,6 @@
-"""Word error rate: the errors of every hypothesis are counted once, any selection is a sum."""
+"""Word error rate. The errors of a hypothesis are counted only once."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -10,29 +12,18 @@ _COLUMN = {"replace": SUBSTITUTIONS, "insert": INSERTIONS, "delete": DELETIONS}
 
 
 class WordErrorRate:
-    """WER in percent: (substitutions + insertions + deletions) / reference words, over a corpus.
+    """WER in percent, a `tta.scoring.metrics.metric.Metric`.
 
-    Words are what white space separates, as they stand: case and punctuation count.
-
-    A metric is what `tta.scoring.combining.scored_lists` asks of it: `statistics` once per list, whose sums over
-    lists `corpus` turns into the corpus's value, and `goodness`, which ranks one list's hypotheses
-    for the oracle. `tta.scoring.metrics.bleu.Bleu` has the same face.
+    WER = (substitutions + insertions + deletions) / reference words, over a corpus. Words are
+    separated by white space and compared unchanged: case and punctuation count.
     """
 
     name = "WER"
     higher_is_better = False
     signature = "WER|words:whitespace|case:as is"
 
-    def statistics(self, hypotheses, reference):
-        """Counts the errors of each hypothesis against one reference.
-
-        Args:
-            hypotheses: n texts.
-            reference: the text that was said.
-
-        Returns:
-            [n, 4] int64: substitutions, insertions, deletions, reference words.
-        """
+    def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
+        """[n, 4] int64: substitutions, insertions, deletions, reference words."""
         words = reference.split()
         counts = np.zeros([len(hypotheses), 4], np.int64)
         counts[:, REFERENCE_WORDS] = len(words)
@@ -41,31 +32,25 @@ class WordErrorRate:
                 row[_COLUMN[operation.tag]] += 1
         return counts
 
-    def corpus(self, totals):
-        """The error rate of a corpus, from its summed statistics.
-
-        Args:
-            totals: [..., 4], sums of `statistics`.
-
-        Returns:
-            [...] float64, percent; a ratio of sums, not a mean of ratios.
+    def corpus(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 4] summed statistics -> [...] float64, percent: a ratio of sums, not a mean.
 
         Raises:
-            InputError: the references hold no word.
+            InputError: the references have no words.
         """
         totals = np.asarray(totals)
         if not np.all(totals[..., REFERENCE_WORDS]):
-            raise InputError("the references hold no word: there is no word error rate")
+            raise InputError("the references have no words: the word error rate is not defined")
         return 100.0 * totals[..., :REFERENCE_WORDS].sum(-1) / totals[..., REFERENCE_WORDS]
 
-    def goodness(self, statistics):
-        """[..., 4] -> [...] float64: minus the number of errors, so that more is better.
+    def goodness(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 4] -> [...] float64, minus the number of errors.
 
-        One list has one reference, so the fewest errors in every list are the fewest in all.
+        The hypotheses of a list share a reference, so the fewest errors give the lowest WER.
         """
         return -statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
 
-    def details(self, totals):
-        """The parts of the error rate to print beside it, percent of the reference words."""
+    def details(self, totals: np.ndarray) -> dict[str, float]:
+        """The kinds of errors, each in percent of the reference words."""
         rates = 100.0 * totals / totals[REFERENCE_WORDS]
         return {"sub": rates[SUBSTITUTIONS], "ins": rates[INSERTIONS], "del": rates[DELETIONS]}

@@ -1,52 +1,59 @@
-"""How sure a difference is: confidence intervals by a paired bootstrap over lists.
+"""Confidence intervals of differences, by a paired bootstrap over lists.
 
 Bisani and Ney, "Bootstrap estimates for confidence intervals in ASR performance evaluation",
-ICASSP 2004: the test set is drawn again with replacement, list by list, the same lists for every
-system; the middle 95 % of what the systems' difference then is, is its interval.
+ICASSP 2004. Lists are drawn from the test set with replacement, the same lists for every system.
+The interval of a difference is the middle 95 % of its values on these resamples.
 """
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tta.errors import InputError
+from tta.scoring.metrics.metric import Metric
 
 LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 0
 
-# What the report says of its intervals.
+# Describes the intervals in reports.
 SIGNATURE = (
     f"bootstrap|paired:lists|interval:{LEVEL:.0%} percentile|resamples:{RESAMPLES}|seed:{SEED}"
 )
 
-_BATCH = 500  # resamples at a time: bounds memory at 500 numbers a list
+_BATCH = 500  # resamples at a time; limits memory to 500 numbers per list
 
 
-def paired_bootstrap(picked, metric, quantities, resamples=RESAMPLES, seed=SEED):
-    """Confidence intervals of numbers that follow from several systems' values of a metric.
+def paired_bootstrap(
+    picked: np.ndarray,
+    metric: Metric,
+    quantities: Callable[[np.ndarray], np.ndarray],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> np.ndarray:
+    """Confidence intervals of numbers computed from the metric values of several systems.
 
     Args:
-        picked: [S, L, K] int64, the statistics of what S systems picked from the same L lists.
-        metric: `WordErrorRate` or `Bleu`.
-        quantities: [S, R] float64, the systems' values on R resamples -> [Q, R] float64, the
-            numbers in question; works on one resample or many.
-        resamples: how often the lists are drawn again.
-        seed: same seed, same intervals.
+        picked: [S, L, K] int64, the metric's statistics of what S systems picked from the same L
+            lists.
+        quantities: computes Q numbers from the systems' values on R resamples: [S, R] float64 ->
+            [Q, R] float64.
 
     Returns:
-        [Q, 2] float64: lower and upper bound of each number, in its own unit. NaN where there is
-        no interval: a single list, or a resample on which the number or the metric is undefined
-        (such as a gain over a first pass without an error).
+        [Q, 2] float64, the lower and upper bound of each number. NaN if there is only one list, or
+        if the number or the metric is undefined on a resample.
     """
     from scipy import stats
 
     systems, lists, size = picked.shape
+    # Sums are exact in float64: they are integers far below 2 ** 53.
     columns = picked.transpose(1, 0, 2).reshape(lists, -1).astype(np.float64)
 
     def on_resamples(index, axis=-1):
-        times = _occurrences(index, lists)  # [R, L]
-        # Sums of integers far below 2 ** 53: the float64 product is exact.
+        # [R, L]: how often each list was drawn.
+        times = np.apply_along_axis(np.bincount, -1, index, minlength=lists)
         totals = (times @ columns).astype(np.int64).reshape(-1, systems, size)
         return quantities(metric.corpus(totals).T)
 
@@ -54,7 +61,7 @@ def paired_bootstrap(picked, metric, quantities, resamples=RESAMPLES, seed=SEED)
     if lists < 2:
         return undefined
     try:
-        with warnings.catch_warnings():  # of numbers without an interval: they are NaN
+        with warnings.catch_warnings():  # a number without an interval becomes NaN
             warnings.simplefilter("ignore", stats.DegenerateDataWarning)
             interval = stats.bootstrap(
                 (np.arange(lists),),
@@ -66,33 +73,17 @@ def paired_bootstrap(picked, metric, quantities, resamples=RESAMPLES, seed=SEED)
                 method="percentile",
                 rng=np.random.default_rng(seed),
             ).confidence_interval
-    except InputError:  # a resample without a word in its references
+    except InputError:  # the references of a resample have no words
         return undefined
     bounds = np.stack([interval.low, interval.high], axis=-1)
     return np.where(np.isfinite(bounds).all(axis=-1, keepdims=True), bounds, np.nan)
 
 
-def relative_gain(values, base, metric):
-    """By how much values are better than a base, in percent of it: positive is better.
+def relative_gain(values: ArrayLike, base: ArrayLike, metric: Metric) -> np.ndarray:
+    """How much better the metric's values [...] are than a base [...]: [...] float64.
 
-    Args:
-        values: [...] float64, values of the metric.
-        base: [...] float64, what they are compared with.
-        metric: `WordErrorRate` or `Bleu`.
-
-    Returns:
-        [...] float64, percent; NaN where the base is 0.
+    In percent of the base; positive is better. NaN where the base is 0.
     """
     sign = 1 if metric.higher_is_better else -1
     base = np.asarray(base, np.float64)
-    return sign * 100 * (values - base) / np.where(base == 0, np.nan, base)
-
-
-def _occurrences(index, lists):
-    """How often each list was drawn: [R, L] int64 indices -> [R, L] float64."""
-    rows = np.arange(len(index))[:, None] * lists
-    return (
-        np.bincount((index + rows).ravel(), minlength=len(index) * lists)
-        .reshape(len(index), lists)
-        .astype(np.float64)
-    )
+    return sign * 100 * (np.asarray(values) - base) / np.where(base == 0, np.nan, base)

@@ -1,4 +1,4 @@
-"""A hypothesis word by word: what is wrong with it, and how probable its tokens are."""
+"""Marks the errors of a hypothesis word by word, with the log-probabilities of its tokens."""
 
 import itertools
 import unicodedata
@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+from tta.scoring.scorers.scorer import TokenScores
+
+_ERRORS = {"equal": "", "replace": "substituted", "insert": "inserted"}
+
 
 @dataclass(frozen=True)
 class Token:
-    """A model's token of a text, spelt as the text does, and its natural log-probability."""
+    """A model's token, spelled as in the text, and its natural log-probability."""
 
     text: str
     log_probability: float
@@ -17,63 +21,52 @@ class Token:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a hypothesis, or one that it lacks.
+    """A word of a hypothesis, or a word that is missing from it.
 
     Attributes:
-        text: the word.
-        error: "" (right, or there is no reference), "substituted", "inserted", or "deleted": a
-            word of the reference that the hypothesis lacks here.
-        expected: the reference's word in the place of a substituted one, else "".
-        tokens: the model's `Token`s of the word; none where it is deleted, or where the model's
-            tokens could not be matched with the words.
+        error: "" (correct, or there is no reference), "substituted", "inserted", or "deleted" (a
+            word of the reference that is missing here).
+        expected: for a substituted word, the word of the reference; otherwise "".
+        tokens: the model's tokens of the word; empty for a deleted word, or if the model's tokens
+            do not match the words.
     """
 
     text: str
     error: str = ""
     expected: str = ""
-    tokens: tuple = ()
+    tokens: tuple[Token, ...] = ()
 
 
-def mark(text, reference, scores):
-    """Aligns a hypothesis with its reference and with a model's tokens.
+def mark(text: str, reference: str | None, scores: TokenScores) -> tuple[list[Word], list[Token]]:
+    """Aligns a hypothesis with its reference, if there is one, and with a model's tokens.
 
-    Args:
-        text: the hypothesis; its words are what white space separates.
-        reference: the text that was said, or None.
-        scores: the model's `TokenScores` of the text.
+    Words are separated by white space.
 
     Returns:
-        (words, loose): a list of `Word`, deleted ones among them; and the `Token`s that belong to
-        no word: boundary tokens, or all where tokens and words do not match.
+        (words, loose): the words, including deleted ones, and the tokens that belong to no word.
+        These are boundary tokens, or all tokens if they do not match the words.
     """
     words = text.split()
     pairs = zip(scores.tokens, scores.log_probabilities, strict=True)
     tokens = [Token(token, float(score)) for token, score in pairs]
     groups, loose = _group(words, tokens)
-    errors = [("", "")] * len(words)
-    deleted = {}
-    if reference is not None:
-        expected = reference.split()
-        for operation in Levenshtein.editops(expected, words):
-            if operation.tag == "replace":
-                errors[operation.dest_pos] = "substituted", expected[operation.src_pos]
-            elif operation.tag == "insert":
-                errors[operation.dest_pos] = "inserted", ""
-            else:
-                deleted.setdefault(operation.dest_pos, []).append(expected[operation.src_pos])
+    expected = words if reference is None else reference.split()
     marked = []
-    for i in range(len(words) + 1):
-        marked += [Word(word, "deleted") for word in deleted.get(i, ())]
-        if i < len(words):
-            marked.append(Word(words[i], *errors[i], _spelt(words[i], groups[i])))
+    for block in Levenshtein.opcodes(expected, words):
+        there = expected[block.src_start : block.src_end]
+        if block.tag == "delete":
+            marked += [Word(word, "deleted") for word in there]
+        for i in range(block.dest_start, block.dest_end):
+            meant = there[i - block.dest_start] if block.tag == "replace" else ""
+            marked.append(Word(words[i], _ERRORS[block.tag], meant, _spelt(words[i], groups[i])))
     return marked, loose
 
 
 def _group(words, tokens):
-    """Which tokens spell which word: (a list of tokens for each word, tokens of no word).
+    """Assigns tokens to words: (a list of tokens for each word, the other tokens).
 
-    Tokens are compared by their letters: a model may lower the case, strip accents, split at
-    punctuation, and mark with ## what goes on. One that stands for the unknown ends its word.
+    Only letters are compared: a model may lower the case, strip accents, split at punctuation, and
+    mark pieces inside a word with ##. An unknown token ends its word.
     """
     rest = list(tokens)
     loose = []
@@ -94,7 +87,7 @@ def _group(words, tokens):
 
 
 def _spelt(word, tokens):
-    """A word's tokens as the word itself spells them, where that can be told."""
+    """The tokens of a word, spelled as in the word if the lengths match."""
     texts = [token.text.removeprefix("##") for token in tokens]
     if len(tokens) == 1:
         texts = [word]
@@ -106,7 +99,7 @@ def _spelt(word, tokens):
 
 
 def _letters(text):
-    """A text without case, accents and continuation marks."""
+    """A text without case, accents and the mark ## of a piece inside a word."""
     decomposed = unicodedata.normalize("NFKD", text.removeprefix("##")).casefold()
     return "".join(c for c in decomposed if unicodedata.category(c) not in ("Mn", "Cf", "Cc"))
 

@@ -1,21 +1,25 @@
-"""The report as a page: one self-contained HTML file, without scripts, for light and dark mode."""
+"""The report as a page: one self-contained HTML file without scripts, for light and dark mode."""
 
 import itertools
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
 
-from tta.scoring.combining.mixture import MixtureWeights
-from tta.scoring.combining.scored_lists import FIRST_PASS, combine, mix, select
+from tta.scoring.combining.decision import Decision, combine, select
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.weights import FIRST_PASS
+from tta.scoring.reports import table
 from tta.scoring.reports.marked_text import mark
-from tta.scoring.reports.table import format_difference, format_interval, format_row, headings
+from tta.scoring.scorers.scorer import Scorer
 
-# Utterances shown, those with the largest change first: a page of at most about a megabyte.
+# Only the utterances with the largest changes are shown, which limits a page to about a megabyte.
 MAX_UTTERANCES = 200
 
-# Natural log-probabilities at which a token's colour changes.
+# The natural log-probabilities at which the colour of a token changes.
 LEVELS = (-1.0, -2.0, -4.0, -6.0, -9.0)
 
 VERDICTS = ("better", "worse", "neither")
@@ -25,14 +29,13 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Change:
-    """An utterance whose pick changed.
+    """An utterance for which reranking picks another text than the first pass.
 
     Attributes:
-        number: of its list, from 0.
-        before, after: the number of the first pass's and of the reranked hypothesis.
-        verdict: "better", "worse" or "neither"; "" where there is no reference.
-        size: how much it changed, to sort by: the difference in the metric's goodness, or of the
-            combined scores where there is no reference.
+        number: the index of its list.
+        before, after: the indices of the hypotheses picked by the first pass and by reranking.
+        verdict: "better", "worse" or "neither"; "" without a reference.
+        size: the difference of the metric's goodness, or, without a reference, of combined scores.
     """
 
     number: int
@@ -42,131 +45,114 @@ class Change:
     size: float
 
 
-def find_changes(nbest_lists, models, mixture, metric=None, statistics=None):
-    """The utterances for which reranking picks another text than the first pass.
+def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[Change]:
+    """Finds the utterances whose pick changed, the largest change first.
 
-    Args:
-        nbest_lists: L `NBestList`.
-        models: K `ScoredLists` of them.
-        mixture: `MixtureWeights`.
-        metric: `WordErrorRate` or `Bleu`, or None where nothing is measured.
-        statistics: [L, N, S] int64, see `reranking.count_statistics`; None without a metric.
-
-    Returns:
-        A list of `Change`, the largest first.
+    `statistics` is the metric on the same lists, or None if nothing is measured.
     """
-    lists = mix(models, mixture.shares)
-    before, after = select(lists, FIRST_PASS), select(lists, mixture.weights)
-    goodness = combine(lists, mixture.weights) if metric is None else metric.goodness(statistics)
+    goodness = decision.combined
+    if statistics is not None:
+        goodness = statistics.metric.goodness(statistics.counts)
+    before = select(decision.lists, FIRST_PASS)
     changes = []
-    for number, (one, i, j) in enumerate(zip(nbest_lists, before, after, strict=True)):
+    for number, one in enumerate(decision.lists.nbest):
+        i, j = int(before[number]), int(decision.picks[number])
         if one.hypotheses[i].text != one.hypotheses[j].text:
             size = float(goodness[number, j] - goodness[number, i])
             verdict = "better" if size > 0 else "worse" if size < 0 else "neither"
-            verdict = "" if metric is None else verdict
-            changes.append(Change(number, int(i), int(j), verdict, abs(size)))
+            verdict = "" if statistics is None else verdict
+            changes.append(Change(number, i, j, verdict, abs(size)))
     return sorted(changes, key=lambda change: -change.size)
 
 
-@dataclass(frozen=True)
-class Page:
-    """What a page is made of.
+def write_page(
+    stream: TextIO,
+    report: table.Report,
+    decision: Decision,
+    statistics: ListStatistics | None,
+    curve: bytes,
+    colours: Scorer,
+) -> None:
+    """Writes the page of a report, which shows its test lists.
 
-    Attributes:
-        part: the lists that were reranked: `path`, `nbest`, `models`, `statistics`, `evaluation`.
-        mixture: `MixtureWeights` of the reranking.
-        metric: `WordErrorRate` or `Bleu`, or None where nothing is measured.
-        notes, signatures: lines of text.
-        curve: the weight curve, an SVG file's bytes; empty where there is none.
-    """
-
-    part: object
-    mixture: MixtureWeights
-    metric: object
-    notes: list
-    signatures: list
-    curve: bytes
-
-
-def write_report(stream, page, colours):
-    """Writes a page.
-
-    Args:
-        stream: a text stream.
-        page: a `Page`.
-        colours: the model that colours tokens: its `score_tokens` and `name` are used.
+    `decision` is the order of these lists; `statistics` is the metric on them, or None if nothing
+    is measured. `curve` is an SVG file with the weight curve, or b"". The token scores of `colours`
+    give the colours of the tokens.
     """
     import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,  # hypotheses may hold anything, <script> too
+        autoescape=True,  # hypotheses may contain anything, even <script>
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    part = page.part
-    metric = page.metric if part.evaluation else None  # the dev lists alone may have references
-    changes = find_changes(part.nbest.lists, part.models, page.mixture, metric, part.statistics)
+    changes = find_changes(decision, statistics)
     values = {
-        "path": part.path,
-        "num_lists": len(part.nbest.lists),
-        "table": None,
-        "notes": page.notes,
-        "signatures": page.signatures,
-        "curve": Markup(_themed(page.curve.decode())) if page.curve else "",
+        "path": report.test.path,
+        "num_lists": report.test.num_lists,
+        "table": _table(report),
+        "notes": report.notes,
+        "signatures": report.signatures,
+        "curve": Markup(_themed(curve.decode())) if curve else "",
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
-        "utterances": list(_utterances(part, page.mixture, changes[:MAX_UTTERANCES], colours)),
+        "utterances": list(_utterances(decision, changes[:MAX_UTTERANCES], colours)),
         "colours": colours.name,
         "legend": legend(),
         "level": level,
     }
-    if part.evaluation is not None:
-        rows = part.evaluation.rows
-        *_, final = (row for row in rows if row.weights is not None)
-        values["table"] = {
-            "metric": page.metric.name,
-            "before": rows[0],
-            "after": final,
-            "interval": format_interval(final.interval, ".1f"),
-            "headings": headings(rows, page.metric),
-            "rows": [format_row(row) for row in rows],
-            "differences": [
-                format_difference(one, page.metric) for one in part.evaluation.differences
-            ],
-        }
-    environment.get_template("rerank_report.html").stream(values).dump(stream)
+    stream.writelines(environment.get_template("rerank_report.html").generate(values))
 
 
-def level(log_probability):
-    """The colour of a token: 0, probable, to `len(LEVELS)`, improbable."""
+def _table(report: table.Report) -> dict[str, Any] | None:
+    """The values of the template's table; None if nothing is measured."""
+    evaluation, metric = report.test.evaluation, report.metric
+    if evaluation is None or metric is None:
+        return None
+    rows = evaluation.rows
+    *_, final = (row for row in rows if row.weights is not None)
+    return {
+        "metric": metric.name,
+        "before": rows[0],
+        "after": final,
+        "interval": table.format_interval(final.interval, ".1f"),
+        "headings": table.headings(rows, metric),
+        "rows": [table.format_row(row) for row in rows],
+        "differences": [table.format_difference(one, metric) for one in evaluation.differences],
+    }
+
+
+def level(log_probability: float) -> int:
+    """The colour of a token, from 0 (probable) to `len(LEVELS)` (improbable)."""
     return sum(log_probability < bound for bound in LEVELS)
 
 
-def legend():
-    """What each level means, as text: natural log and probability."""
+def legend() -> list[str]:
+    """The range of natural log-probabilities of each level, as text."""
     names = [f"≥ {LEVELS[0]:g}"]
     names += [f"{a:g} to {b:g}" for a, b in itertools.pairwise(LEVELS)]
     return [*names, f"< {LEVELS[-1]:g}"]
 
 
-def _utterances(part, mixture, changes, colours):
-    """Yields what the template shows of each change."""
+def _utterances(
+    decision: Decision, changes: Sequence[Change], colours: Scorer
+) -> Iterator[dict[str, Any]]:
+    """Yields the template's values for each change."""
+    nbest = decision.lists.nbest
     picked = [
-        part.nbest.lists[change.number].hypotheses[pick].text
+        nbest[change.number].hypotheses[pick].text
         for change in changes
         for pick in (change.before, change.after)
     ]
     texts = list(dict.fromkeys(picked))
     token_scores = dict(zip(texts, colours.score_tokens(texts), strict=True)) if texts else {}
 
-    lists = mix(part.models, mixture.shares)
-    combined = combine(lists, mixture.weights)
-    first_pass = combine(lists, FIRST_PASS)
+    first_pass = combine(decision.lists, FIRST_PASS)
     for change in changes:
-        one, number = part.nbest.lists[change.number], change.number
+        number, one = change.number, nbest[change.number]
         ranks = np.argsort(np.argsort(-first_pass[number], kind="stable")) + 1
         sides = []
         for pick in (change.before, change.after):
@@ -179,8 +165,8 @@ def _utterances(part, mixture, changes, colours):
                     "errors": sum(word.error != "" for word in words),
                     "first_pass_rank": int(ranks[pick]),
                     "first_pass_score": hypothesis.score,
-                    "lm_score": float(lists.lm[mixture.weights.reduction][number, pick]),
-                    "combined": float(combined[number, pick]),
+                    "lm_score": float(decision.lm_scores[number, pick]),
+                    "combined": float(decision.combined[number, pick]),
                 }
             )
         yield {
@@ -194,7 +180,7 @@ def _utterances(part, mixture, changes, colours):
 
 
 def _themed(svg):
-    """A figure of matplotlib's with the page's own ink in place of black, on no background."""
-    svg = svg[svg.index("<svg") :]  # an XML declaration has no place within a page
+    """Replaces black by the colour of the page's text, and removes the white background."""
+    svg = svg[svg.index("<svg") :]  # an XML declaration is not allowed inside a page
     svg = re.sub("(fill|stroke): ?#000000", r"\1: currentColor", svg)
     return re.sub("(fill|stroke): ?#ffffff", r"\1: none", svg)

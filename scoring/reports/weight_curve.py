@@ -1,132 +1,116 @@
 """The error on dev lists against lm_weight (Shin et al. 2020, figures 4 and 5): text or figure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from tta.scoring.combining.scored_lists import FIRST_PASS, mix, select, total
+from tta.scoring.combining.decision import select
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import LM_WEIGHTS
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 
-# Of middle lightness, at least 3 to 1 against white and against the dark page; the hues stay apart
-# for the colour-blind, and the dashes tell the lines apart without colour.
+# Colours of medium lightness, with a contrast of at least 3:1 on white and on the dark page. The
+# hues are distinct for colour-blind readers; the dashes tell the lines apart without colour.
 _COLOURS = ("#2B83D3", "#D0601A", "#1B9E6B", "#B565C9")
 _DASHES = ("-", "--", "-.", ":")
 
-# The scores may differ in scale by orders of magnitude, either way: on an even axis the whole curve
-# may hide in the last hundredth. So the axis is even where the tuning's grid is.
+# The scales of the scores may differ by orders of magnitude, so on a linear axis the whole curve
+# may lie in the last hundredth. The axis is therefore even in log(w / (1 - w)), as the tuning.
 _TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0)
 _END = 3.5
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One line: how good the picks are at each weight of the language model.
+class Line:
+    """The metric over the picks of one system at each total weight of its language models.
 
-    Attributes:
-        name: whose line it is.
-        lm_weights: [W] float64, rising from 0 to 1; of a mixture, the weight of the whole.
-        values: [W] float64, the metric over all picks.
-        tuned: (lm_weight, value) of the weights that were chosen; a point of the line.
+    `lm_weights` [W] float64 rise from 0 to 1; `values` [W] float64 are the metric. The point of the
+    chosen weights is `tuned`: (lm_weight, value).
     """
 
     name: str
     lm_weights: np.ndarray
     values: np.ndarray
-    tuned: tuple
+    tuned: tuple[float, float]
 
 
-def curves(models, statistics, metric, systems):
-    """Measures one line a system; shares, bonus and reduction stay as they are in it.
+@dataclass(frozen=True)
+class WeightCurve:
+    """The lines of one figure, one per system, and the metric of the first pass to compare with."""
 
-    Args:
-        models: K `ScoredLists` of the same lists, with first-pass scores.
-        statistics: [L, N, S] int64, see `reranking.count_statistics`.
-        metric: `WordErrorRate` or `Bleu`.
-        systems: {name: `MixtureWeights`}.
+    metric_name: str
+    first_pass: float
+    lines: list[Line]
 
-    Returns:
-        A list of `Curve`.
-    """
-    # Even steps for the eye, the tuning's own steps for scores of very different scales.
+
+def measure_curve(
+    lists: ScoredLists, statistics: ListStatistics, systems: Mapping[str, RerankWeights]
+) -> WeightCurve:
+    """Measures one line per system. Shares, bonus and reduction stay fixed along a line."""
+    # Even steps look smooth; the steps of the tuning are needed if the scales differ much.
     even = np.linspace(0, 1, 101)
 
-    def value(lists, weights):
-        return float(metric.corpus(total(statistics, select(lists, weights))))
+    def value(weights):
+        return statistics.value(select(lists, weights))
 
     lines = []
-    for name, mixture in systems.items():
-        lists, weights = mix(models, mixture.shares), mixture.weights
+    for name, weights in systems.items():
         grid = np.unique([*even, *LM_WEIGHTS, weights.lm_weight])
-        values = [value(lists, replace(weights, lm_weight=float(weight))) for weight in grid]
-        tuned = weights.lm_weight, value(lists, weights)
-        lines.append(Curve(name, grid, np.array(values), tuned))
-    return lines
+        values = [value(replace(weights, lm_weight=float(weight))) for weight in grid]
+        lines.append(Line(name, grid, np.array(values), (weights.lm_weight, value(weights))))
+    return WeightCurve(statistics.metric.name, value(FIRST_PASS), lines)
 
 
-def first_pass_value(models, statistics, metric):
-    """The metric of the first pass, which every line is compared with: a float."""
-    return float(metric.corpus(total(statistics, select(models[0], FIRST_PASS))))
+def write_curve(stream: BinaryIO, format: str, curve: WeightCurve) -> None:
+    """Writes a curve as a figure (format ".png" or ".svg") or as text (".tsv").
 
-
-def write_curves(stream, format, lines, metric, first_pass):
-    """Writes lines as text or as a figure.
-
-    Args:
-        stream: a binary stream.
-        format: ".tsv" (model, lm_weight, value; with a header), ".png" or ".svg".
-        lines: a list of `Curve`.
-        metric: `WordErrorRate` or `Bleu`.
-        first_pass: the first pass's value.
+    The columns of the text are model, lm_weight and the metric, with a header.
     """
     if format == ".tsv":
-        stream.write(f"model\tlm_weight\t{metric.name}\n".encode())
-        for line in lines:
+        stream.write(f"model\tlm_weight\t{curve.metric_name}\n".encode())
+        for line in curve.lines:
             for weight, value in zip(line.lm_weights, line.values, strict=True):
                 stream.write(f"{line.name}\t{weight:.6g}\t{value:.4f}\n".encode())
         return
-    figure = _draw(lines, metric, first_pass)
-    if format == ".svg":
-        # Text as text, and the same bytes every time.
-        with _settings({"svg.fonttype": "none", "svg.hashsalt": "tta-lm"}):
-            figure.savefig(stream, format="svg", metadata={"Date": None})
-    else:
-        figure.savefig(stream, format="png", dpi=150)
-
-
-def _settings(values):
     import matplotlib
 
-    # A name may hold "$": it is no formula.
-    return matplotlib.rc_context({"text.parse_math": False, **values})
+    # A "$" in a name does not start a formula. Text in a .svg stays text, and its bytes are the
+    # same every time.
+    settings: Any = {"text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "tta-lm"}
+    options: Any = {"metadata": {"Date": None}} if format == ".svg" else {"dpi": 150}
+    with matplotlib.rc_context(settings):
+        _draw(curve).savefig(stream, format=format[1:], **options)
 
 
 def _place(weight):
-    """Where a weight stands on the axis: log10 of w / (1 - w), with 0 and 1 at the ends."""
+    """The position of a weight on the axis: log10(w / (1 - w)), with 0 and 1 at the ends."""
     if not 0 < weight < 1:
         return -_END if weight <= 0 else _END
     return float(np.clip(np.log10(weight / (1 - weight)), -_END, _END))
 
 
-def _draw(lines, metric, first_pass):
+def _draw(curve):
     from matplotlib.figure import Figure
 
-    with _settings({}):
-        figure = Figure(figsize=(7, 4), layout="constrained")
-        axes = figure.add_subplot()
-        axes.axhline(first_pass, color="#888888", linewidth=1, label="first pass")
-        for i, line in enumerate(lines):
-            colour = _COLOURS[i % len(_COLOURS)]
-            dashes = _DASHES[i % len(_DASHES)]
-            # matplotlib leaves names that start with "_" out of the legend; the space prevents it.
-            places = [_place(weight) for weight in line.lm_weights]
-            axes.plot(places, line.values, dashes, color=colour, label=f" {line.name}")
-            axes.plot(_place(line.tuned[0]), line.tuned[1], "o", color=colour, clip_on=False)
-        axes.set_xticks([_place(weight) for weight in _TICKS], [f"{w:g}" for w in _TICKS])
-        axes.set_xlim(_place(0.0), _place(1.0))
-        axes.set_xlabel("lm_weight, even in the log of w / (1 - w) (dots: tuned)")
-        axes.set_ylabel(f"{metric.name} on dev")
-        axes.grid(alpha=0.3)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        axes.legend(frameon=False)
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.axhline(curve.first_pass, color="#888888", linewidth=1, label="first pass")
+    for i, line in enumerate(curve.lines):
+        colour = _COLOURS[i % len(_COLOURS)]
+        dashes = _DASHES[i % len(_DASHES)]
+        # matplotlib omits names that start with "_" from the legend, hence the space.
+        places = [_place(weight) for weight in line.lm_weights]
+        axes.plot(places, line.values, dashes, color=colour, label=f" {line.name}")
+        axes.plot(_place(line.tuned[0]), line.tuned[1], "o", color=colour, clip_on=False)
+    axes.set_xticks([_place(weight) for weight in _TICKS], [f"{w:g}" for w in _TICKS])
+    axes.set_xlim(_place(0.0), _place(1.0))
+    axes.set_xlabel("lm_weight, even in the log of w / (1 - w) (dots: tuned)")
+    axes.set_ylabel(f"{curve.metric_name} on dev")
+    axes.grid(alpha=0.3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False)
     return figure

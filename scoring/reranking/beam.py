@@ -1,22 +1,26 @@
-"""Scores of N-best lists on Apache Beam: `tta.scoring.reranking.rerank` over many machines.
+"""Scores N-best lists on many machines with Apache Beam.
 
-files -> N-best lists -> Beam's RunInference around `tta.load` -> rows of scores -> JSON lines,
-moved into place when all are complete, with `scores.json` last
+files -> N-best lists -> Beam's RunInference around `tta.load` -> rows of scores -> JSON lines
 
-A list is an element: nothing of it is split up, and nothing has to be joined again.
+Each list is one element of the pipeline, so no list is split and joined again. Output files are
+renamed into place when all are complete, `scores.json` last.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from apache_beam.io import WriteToText
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
+from apache_beam.pvalue import AsList, AsSingleton
 
 import tta
 from tta.data.corpus.beam_common import (
     FileSystems,
     add_counts,
     beam,
+    find_files,
     names_in,
     open_file,
     output_work_folder,
@@ -25,20 +29,22 @@ from tta.data.corpus.beam_common import (
 )
 from tta.data.nbest.files import iter_nbest
 from tta.errors import InputError
-from tta.scoring.combining.mixture import MixtureWeights
+from tta.scoring.combining.decision import decide
 from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reranking.config import BeamScoreConfig
 from tta.scoring.reranking.outputs import score_rows
 from tta.scoring.scorers.scorer import Scorer
 
 INFO_FILE, PREFIX, SUFFIX = "scores.json", "scores", ".jsonl"
 
-# Hypotheses scored at a time: enough to sort them into batches of about one length.
+# Hypotheses scored at a time: enough to form batches of similar lengths.
 BATCH_HYPOTHESES = 4096
 
 
 @dataclass(frozen=True)
-class SignedScorer:
-    """A scorer with its signature, which is a sum over all weights: computed once."""
+class SignedScorer:  # not a tuple: Beam needs weak references to it
+    """A scorer and its signature, computed once because it is a checksum of all weights."""
 
     scorer: Scorer
     signature: str
@@ -47,29 +53,26 @@ class SignedScorer:
 class ScorerHandler(ModelHandler):
     """Lets RunInference score N-best lists with a `tta.scoring.scorers.scorer.Scorer`.
 
-    An example is (file, `NBestList`); its inference is {text: (sum of its token scores, natural
-    log; number of tokens)}, and the `model_id` the scorer's signature.
-
-    Args:
-        model: what `tta.load` takes, within the workers' reach; None is the built-in model.
-        **options: what else `tta.load` takes.
+    An example is (file, `NBestList`). Its inference is {text: (sum of its token scores, natural
+    log; number of tokens)}, and its `model_id` is the scorer's signature. The arguments are those
+    of `tta.load`; the workers must be able to read the model.
     """
 
-    def __init__(self, model=None, **options):
+    def __init__(self, model: str | None = None, **options):
         super().__init__(
             min_batch_size=BATCH_HYPOTHESES,
             max_batch_size=BATCH_HYPOTHESES,
-            element_size_fn=_num_hypotheses,
+            element_size_fn=lambda item: len(item[1].hypotheses),
         )
         self._model, self._options = model, options
 
-    def load_model(self):
-        """Loads the model: a `SignedScorer`."""
+    def load_model(self) -> SignedScorer:
+        """Loads the model."""
         scorer = tta.load(self._model, **self._options)
         return SignedScorer(scorer, scorer.signature)
 
     def run_inference(self, batch, model, inference_args=None):
-        """Scores every distinct text of a batch once; a list of `PredictionResult`."""
+        """Scores every distinct text of a batch once: a list of `PredictionResult`."""
         texts = list(dict.fromkeys(h.text for _, one in batch for h in one.hypotheses))
         sums, counts = model.scorer.score_with_counts(texts)
         pairs = zip(sums.tolist(), counts.tolist(), strict=True)
@@ -81,84 +84,57 @@ class ScorerHandler(ModelHandler):
             for item in batch
         ]
 
-    def get_num_bytes(self, batch):
-        """Bytes of text in a batch, for Beam's metrics."""
-        return sum(len(h.text) for _, one in batch for h in one.hypotheses)
-
 
 def score_files(
-    paths,
-    output_dir,
-    weights,
-    arguments=(),
-    model=None,
-    format=None,
-    beam_size=None,
-    num_shards=0,
-    overwrite=False,
+    config: BeamScoreConfig,
+    model: str | None = None,
+    arguments: Sequence[str] = (),
     **load_options,
-):
+) -> dict[str, Any]:
     """Scores files of N-best lists and writes the rows of `run_rerank.py --scores_file`.
 
-    Args:
-        paths: files (str) that every worker can read.
-        output_dir: the folder (str) to write to, within every worker's reach; made if missing.
-        weights: `RerankWeights`, what `combined` is made with.
-        arguments: Beam's options, a list of str, `--runner` and so on.
-        model, **load_options: what `tta.load` takes; a model directory within the workers' reach.
-        format, beam_size: as `read_nbest` takes them.
-        num_shards: number of files to write; 0 leaves it to the engine.
-        overwrite: whether to replace scores in that folder.
+    Every worker must be able to read the files and the model. `model` and `load_options` are the
+    arguments of `tta.load`; `arguments` are Beam's options, such as `--runner=...`.
 
     Returns:
-        A dict, as in scores.json: `signature`, `lm_weight`, `length_bonus`, `reduction`, `counts`
+        The contents of scores.json: `signature`, `lm_weight`, `length_bonus`, `reduction`, `counts`
         of `lists`, `hypotheses` and `tokens`, and `sources`.
 
     Raises:
-        InputError: a file is malformed, scores are there already, the model is missing or damaged
-            or gave a score that is not finite, or the runner is unknown.
+        InputError: a file is missing or malformed, the output folder has scores already, the model
+            is missing or damaged or gives a score that is not finite, or the runner is unknown.
     """
+    paths = find_files(config.nbest_file)
+    output_dir = config.output_dir
+    weights = RerankWeights(config.lm_weight, config.length_bonus, config.reduction)
     with output_work_folder(output_dir) as work:
-        if not overwrite:
-            _refuse_existing(output_dir)
+        found = next(filter(_is_output, names_in(output_dir)), None)
+        if found is not None and not config.overwrite:
+            path = FileSystems.join(output_dir, found)
+            raise InputError("exists; pass --overwrite to replace the scores", path)
 
         def build(pipeline):
             scored = (
                 pipeline
                 | "Files" >> beam.Create(paths)
                 | "SpreadFiles" >> beam.Reshuffle()
-                | "Read" >> beam.FlatMap(_read, format, beam_size)
+                | "Read" >> beam.FlatMap(_read, config.format, config.beam_size)
                 | "SpreadLists" >> beam.Reshuffle()
                 | "Score" >> RunInference(ScorerHandler(model, **load_options))
             )
-            files = (
-                scored
-                | "Rows" >> beam.Map(_rows, weights)
-                | "Write"
-                >> WriteToText(FileSystems.join(work, PREFIX), SUFFIX, num_shards=num_shards)
-            )
-            counts = (
-                scored | "Each" >> beam.Map(_counts) | "Count" >> beam.CombineGlobally(add_counts)
-            )
-            _ = (
-                pipeline
-                | "End" >> beam.Create([None])
-                | "Publish"
-                >> beam.Map(
-                    _publish,
-                    beam.pvalue.AsList(files),
-                    beam.pvalue.AsSingleton(counts),
-                    (output_dir, work, weights, paths),
-                )
-            )
+            rows = scored | "Rows" >> beam.Map(_rows, weights)
+            start = FileSystems.join(work, PREFIX)
+            files = rows | "Write" >> WriteToText(start, SUFFIX, num_shards=config.num_shards)
+            each = scored | "Each" >> beam.Map(_counts)
+            counts = each | "Count" >> beam.CombineGlobally(add_counts)
+            results = AsList(files), AsSingleton(counts)
+            settings = output_dir, work, weights, paths
+            end = pipeline | "End" >> beam.Create([None])
+            _ = end | "Publish" >> beam.Map(_publish, *results, settings)
 
         run_pipeline(build, arguments)
     with open_file(FileSystems.join(output_dir, INFO_FILE)) as file:
         return json.load(file)
-
-
-def _num_hypotheses(item):
-    return len(item[1].hypotheses)
 
 
 def _read(path, format, beam_size):
@@ -167,15 +143,15 @@ def _read(path, format, beam_size):
 
 
 def _rows(result, weights):
-    """A list's rows as lines of JSON, best first: one str, for they stay together in a file."""
+    """The rows of a list as JSON lines, best first. One str keeps them together in a file."""
     path, one = result.example
-    models = [ScoredLists.build([one], result.inference)]
-    rows = score_rows([one], ["lm"], models, MixtureWeights.single(0, 1, weights))
+    lists = ScoredLists.build([one], result.inference)
+    rows = score_rows(decide(lists, weights), ["lm"])
     return "\n".join(json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows)
 
 
 def _counts(result):
-    """What a list adds to the counts; under its signature, that all of them may be compared."""
+    """What a list adds to the counts. Counting signatures shows whether all are the same."""
     _, one = result.example
     return {
         "lists": 1,
@@ -189,7 +165,7 @@ def _publish(_, files, counts, settings):
     output_dir, work, weights, paths = settings
     counted = {name: counts.pop(name) for name in ("lists", "hypotheses", "tokens")}
     if len(counts) > 1:
-        raise InputError(f"the workers scored with different models: {' and '.join(counts)}")
+        raise InputError(f"workers used different models: {' and '.join(counts)}")
     info = {
         "signature": next(iter(counts)),
         "lm_weight": weights.lm_weight,
@@ -199,21 +175,9 @@ def _publish(_, files, counts, settings):
         "sources": paths,
     }
     names = [FileSystems.split(path)[1] for path in files]
-    publish(
-        output_dir,
-        work,
-        {name: name for name in names},
-        {INFO_FILE: json.dumps(info, indent=2) + "\n"},
-        _is_scores,
-    )
+    texts = {INFO_FILE: json.dumps(info, indent=2) + "\n"}
+    publish(output_dir, work, {name: name for name in names}, texts, _is_output)
 
 
-def _refuse_existing(output_dir):
-    for name in names_in(output_dir):
-        if name == INFO_FILE or _is_scores(name):
-            path = FileSystems.join(output_dir, name)
-            raise InputError("scores are here; pass --overwrite to replace them", path)
-
-
-def _is_scores(name):
-    return name.startswith(f"{PREFIX}-") and name.endswith(SUFFIX)
+def _is_output(name):
+    return name == INFO_FILE or (name.startswith(f"{PREFIX}-") and name.endswith(SUFFIX))

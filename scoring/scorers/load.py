@@ -1,52 +1,50 @@
-"""Finds the model that a user names: built-in, a directory, a trained one by name, or kind:path."""
+"""Finds and loads the model that a user names: built-in, directory, trained model, or kind:path."""
 
-import importlib
 import inspect
 import os
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import tta
 from tta.errors import InputError
+from tta.names import CONFIG
+from tta.registry import Registry
+from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.scorer import Scorer
 
-# kind -> its class, or "module:class", which is imported only when it is asked for. A new kind of
-# scorer is one class and one line here; the class is called with the path and the options it takes.
-KINDS = {
-    "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
-    "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
-    "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
-}
-
-# What any model may be loaded with. A kind for which one of them means nothing does not take it,
-# and is loaded without it: so models of several kinds can share a command line.
-OPTIONS = (
-    "precision",
-    "score_boundary_tokens",
-    "long_sentences",
-    "batch_tokens",
-    "pll_variant",
-    "normalizer",
+# A new kind of scorer is one class and one line here. The class is called with the path and with
+# the options that it has as parameters.
+KINDS = Registry(
+    "kind of model",
+    {
+        "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
+        "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
+        "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
+    },
 )
 
-BUILT_IN_NAME = "small"
+BUILT_IN = Path(tta.__file__).parent / "small"
+BUILT_IN_NAME = BUILT_IN.name
 PRETRAINED = Path(tta.__file__).resolve().parent.parent / "pretrained"  # in a checkout
-# An installed package has no checkout around it, but whoever calls it may stand in one.
+# For an installed package, the working directory may be a checkout.
 PRETRAINED_HERE = Path("pretrained")
 
 
-def load_scorer(model=None, **options):
+def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Scorer:
     """Loads a model; see `tta.load`.
 
     Args:
         model: None or "small", the built-in model; a model directory; the name of a folder in the
-            checkout's `pretrained/`, or the working directory's; or "kind:path", the kind one of
-            `KINDS`. A directory that exists wins over a name.
-        **options: of the kind's class; those of `OPTIONS` that it does not take are left out.
-
-    Returns:
-        A `tta.scoring.scorers.scorer.Scorer`.
+            checkout's `pretrained/`, or the working directory's; or "kind:path" with one of
+            `KINDS`. A directory that exists is preferred to a name.
+        **options: the settings of `ScoreOptions`, and for "kind:path" further parameters of the
+            kind's class. Settings that a kind does not have are checked and left out, so that
+            models of several kinds can share them.
 
     Raises:
-        InputError: there is no such model or kind, or its files are missing or malformed.
+        InputError: there is no such model or kind, its files are missing or malformed, or an option
+            has a wrong value.
         TypeError: an option is unknown.
     """
     if model is not None:
@@ -57,38 +55,35 @@ def load_scorer(model=None, **options):
 
     from tta.scoring.scorers.text_model import TextModel
 
-    return TextModel.from_directory(_find_directory(model), **options)
+    return TextModel.from_directory(_find_directory(model), ScoreOptions(**options))
 
 
 def _load_kind(kind, path, model, options):
     if kind not in KINDS:
         raise InputError(
-            f"no such model directory, and {kind!r} is no kind of model; "
+            f"no such model directory, and {kind!r} is not a kind of model; "
             f"kinds are {', '.join(KINDS)}",
             model,
         )
     if not path:
         raise InputError(f"expected a path, as in {kind}:path", model)
-    scorer = KINDS[kind]
-    if isinstance(scorer, str):
-        module, name = scorer.split(":")
-        scorer = getattr(importlib.import_module(module), name)
+    scorer = KINDS.load(kind)
     takes = inspect.signature(scorer).parameters
-    return scorer(
-        path, **{name: v for name, v in options.items() if name in takes or name not in OPTIONS}
-    )
+    shared = {field.name for field in fields(ScoreOptions)} & options.keys()
+    ScoreOptions(**{name: options[name] for name in shared})  # checks the values
+    return scorer(path, **{n: v for n, v in options.items() if n in takes or n not in shared})
 
 
 def _find_directory(model):
-    """The model directory that `model` means: a path, or None for the built-in model."""
-    if model is None or os.path.isdir(model):
+    """The path of a model directory, from what the user gave."""
+    if model is not None and os.path.isdir(model):
         return model
-    if model == BUILT_IN_NAME:
-        return None
+    if model in (None, BUILT_IN_NAME):
+        return BUILT_IN
     trained = {
         path.parent.name: path.parent
         for folder in (PRETRAINED_HERE, PRETRAINED)
-        for path in folder.glob("*/config.json")
+        for path in folder.glob(f"*/{CONFIG}")
     }
     if model in trained:
         return trained[model]

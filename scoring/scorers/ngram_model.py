@@ -1,4 +1,4 @@
-"""An n-gram model as a scorer, read by the `kenlm` package."""
+"""Scores with an n-gram model, read by the `kenlm` package."""
 
 import math
 import re
@@ -14,12 +14,12 @@ from tta.scoring.scorers.scorer import Scorer, TokenScores, check_texts
 
 
 class NgramModel(Scorer):
-    """Scores a text by the log-probability of each word given those before it.
+    """Scores a text by the log-probability of each word given the words before it.
 
-    Words are what stands between white space, as they stand: case and punctuation count, and must
-    be treated as in the text that the model was made of. A word that the model does not know gets
-    the probability of its <unk>; KenLM gives 10 ** -100 where it has none. The begin token <s> is
-    context and never scored. KenLM's log10 becomes the natural log.
+    Words are separated by white space and used unchanged: prepare case and punctuation as in the
+    training text of the model. An unknown word gets the probability of the model's <unk>, or
+    10 ** -100 from KenLM if the model has none. The begin token <s> is context and never scored.
+    KenLM's log10 is converted to the natural log.
 
     Args:
         path: an ARPA file, plain or compressed, or a binary file of KenLM.
@@ -31,7 +31,7 @@ class NgramModel(Scorer):
 
     no_vectors = "an n-gram model has no sentence vectors"
 
-    def __init__(self, path, score_boundary_tokens=False):
+    def __init__(self, path: Path | str, score_boundary_tokens: bool = False):
         self.name = Path(path).name
         self.path = path
         self.score_boundary_tokens = score_boundary_tokens
@@ -47,13 +47,13 @@ class NgramModel(Scorer):
         )
 
     def score_tokens(self, texts, progress=False):
-        """As `Scorer.score_tokens`; tokens are words, and </s> where boundary tokens count."""
+        """As `Scorer.score_tokens`; tokens are words, and </s> if boundary tokens are scored."""
         check_texts(texts)
         end = self.score_boundary_tokens
         scored = []
         for text in tqdm(texts, unit=" sentences", disable=not progress, desc="scoring"):
             words = text.split()
-            # KenLM splits at ASCII white space alone; joined by blanks, its words are ours.
+            # KenLM splits at ASCII white space only. Joined by spaces, its words are ours.
             results = self._model.full_scores(" ".join(words), bos=True, eos=end)
             log10 = np.array([log_probability for log_probability, _, _ in results], np.float64)
             scored.append(TokenScores(words + ["</s>"] * end, log10 * math.log(10)))
@@ -68,15 +68,15 @@ def _read(path):
             "an n-gram model needs the package kenlm: pip install tta-lm[kenlm]", path
         ) from None
     check_rereadable(path)
-    with open_input(path):  # says in one line that it is missing, a folder, or unreadable
+    with open_input(path):  # a one-line error if it is missing, a folder, or unreadable
         pass
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(str(path), config)
-    except UnicodeDecodeError:  # the package fails to repeat what it found
-        reason = "it is neither an ARPA file nor a binary file of KenLM"
+    except UnicodeDecodeError:  # the package cannot decode its own message
+        reason = "neither an ARPA file nor a binary file of KenLM"
     except (OSError, RuntimeError) as error:
         # "Cannot read model 'path' (place in KenLM threw What because `condition'. reason)"
         found = re.fullmatch(r"Cannot read model '.*?' \((?:.* threw .*?\. )?(.*)\)", _line(error))

@@ -1,56 +1,55 @@
-"""From the vectors of a sentence's pieces to one vector: the mean, and two better ways.
+"""Pooling of the vectors of pieces into the vector of a sentence: `mean`, `sif`, `whitened`.
 
-Neither needs labels; what they need to know of text in general is in the model directory, in
-`pooling.npz`, which tta-fit-pooling writes.
+- `mean`: every piece has the same weight (the paper's protocol).
+- `sif`: a piece has the weight a / (a + p), with p its relative frequency in text, so that "the"
+  has a small weight (Arora et al., 2017, "A simple but tough-to-beat baseline for sentence
+  embeddings").
+- `whitened`: the vectors of pieces are centred by their mean over text, scaled to equal variance in
+  all directions, and normalized to length 1. Then `sif` is applied. So neither a few directions
+  (Su et al., 2021, arXiv:2103.15316, for sentence vectors) nor a few pieces dominate cosines.
 
-- `mean`: every piece counts alike (the paper's protocol).
-- `sif`: a piece counts a / (a + p), with p its share of all pieces in text, so that "the" hardly
-  does (Arora et al., 2017, "A simple but tough-to-beat baseline for sentence embeddings").
-- `whitened`: sif of pieces' vectors whose mean over text was taken off, whose directions were
-  scaled to vary alike, and whose lengths were then made 1: so that neither a few directions decide
-  every cosine (Su et al., 2021, arXiv:2103.15316, for sentences' vectors) nor a few pieces.
+`sif` and `whitened` need no labels. They need statistics of text, which tta-fit-pooling writes to
+`pooling.npz` in the model directory.
 
 V vocabulary, D vector size.
 """
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from tta.data.text.files import open_output
 from tta.errors import InputError
 
-POOLINGS = ("mean", "sif", "whitened")
-STATISTICS = "pooling.npz"
-
-SIF_A = 1e-3  # Arora et al.'s
-# A direction that hardly varies is not blown up further than one of this share of the variance.
-_LEAST_VARIANCE = 1e-6
+SIF_A = 1e-3  # as Arora et al.
+_LEAST_VARIANCE = 1e-6  # relative to the largest; smaller variances are scaled as if it were this
 
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """A piece's vector -> (vector - mean) matrix, cut or stretched to length 1.
+    """Maps the vector of a piece to (vector - mean) matrix, normalized to length 1.
 
     Attributes:
         mean: [D] float32.
-        matrix: [D, D] float32; the products' covariance over text is the identity.
+        matrix: [D, D] float32; the covariance of the products over text is the identity.
     """
 
     mean: np.ndarray
     matrix: np.ndarray
 
     @classmethod
-    def fit(cls, mean, covariance):
-        """From the mean [D] and the covariance [D, D] of pieces' vectors over text."""
+    def fit(cls, mean: np.ndarray, covariance: np.ndarray) -> "Whitening":
+        """Fits it to the mean [D] and covariance [D, D] of the vectors of pieces over text."""
         variances, directions = np.linalg.eigh(covariance)
         variances = np.maximum(variances, _LEAST_VARIANCE * variances.max())
         matrix = directions / np.sqrt(variances)
         return cls(mean.astype(np.float32), matrix.astype(np.float32))
 
-    def __call__(self, vectors):
-        """[..., D] float32 tensor -> [..., D] tensor; zeros stay where a vector is the mean."""
+    def __call__(self, vectors: Any) -> Any:
+        """[..., D] float32 tensor -> [..., D] tensor. A vector equal to the mean gives zeros."""
         from keras import ops
 
         vectors = ops.matmul(vectors - self.mean, self.matrix)
@@ -59,70 +58,59 @@ class Whitening:
 
 @dataclass(frozen=True)
 class PoolingStatistics:
-    """What poolings know of text in general.
+    """Statistics of text that `sif` and `whitened` use.
 
     Attributes:
-        piece_probabilities: [V] float32, each piece's share of all pieces; above 0.
+        piece_probabilities: [V] float32, the relative frequency of each piece; above 0.
         whitenings: {representation: `Whitening`}.
     """
 
     piece_probabilities: np.ndarray
-    whitenings: dict
+    whitenings: dict[str, Whitening]
 
-    def piece_weights(self):
-        """How much each piece counts in `sif`: [V] float32, 0 to 1."""
+    def piece_weights(self) -> np.ndarray:
+        """The weight of each piece in `sif`: [V] float32, 0 to 1."""
         return (SIF_A / (SIF_A + self.piece_probabilities)).astype(np.float32)
 
-    def save(self, path, overwrite=False):
-        """Writes `pooling.npz`, complete or not at all.
-
-        Raises:
-            InputError: the file exists and `overwrite` is false, or it cannot be written.
-        """
-        with open_output(path, overwrite, binary=True) as file:
-            self.write(file)
-
-    def write(self, file):
+    def write(self, file: BinaryIO) -> None:
         """Writes the statistics to an open binary file."""
         arrays = {"piece_probabilities": self.piece_probabilities}
         for name, whitening in self.whitenings.items():
             arrays |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
-    def load(cls, path, vocab_size, hidden_size):
-        """Reads `pooling.npz`; a zip file, whose checksums tell damage.
+    def load(cls, path: Path | str, vocab_size: int, hidden_size: int) -> "PoolingStatistics":
+        """Reads `pooling.npz`. It is a zip file, whose checksums detect damage.
 
         Raises:
             InputError: the file is missing or damaged, or does not fit a model of these sizes.
         """
         try:
-            with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
-                headers = {name: _read_header(archive, name) for name in archive.namelist()}
+            with open(path, "rb") as stream:
+                with zipfile.ZipFile(stream) as archive:
+                    headers = {name: _read_header(archive, name) for name in archive.namelist()}
                 names = _check_headers(headers, vocab_size, hidden_size, path)
-                arrays = {}
-                for name in headers:
-                    with archive.open(name) as member:
-                        array = np.lib.format.read_array(member, allow_pickle=False)
-                        arrays[name.removesuffix(".npy")] = array
+                stream.seek(0)
+                arrays = dict(np.load(stream, allow_pickle=False))
         except InputError:
             raise
         except FileNotFoundError:
-            raise InputError("no such file; tta-fit-pooling makes it", path) from None
-        except Exception as error:  # NumPy, zipfile and zlib raise all kinds of a damaged file
+            raise InputError("no such file; tta-fit-pooling writes it", path) from None
+        except Exception as error:  # a damaged file: NumPy, zipfile and zlib raise many kinds
             rule = str(error).partition("\n")[0]
             raise InputError(f"not readable pooling statistics: {rule}", path) from None
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise InputError("pooling statistics must be finite float32 numbers", path)
         probabilities = arrays["piece_probabilities"]
         if not (probabilities > 0).all():
-            raise InputError("a piece's probability must be above 0", path)
+            raise InputError("the probability of every piece must be above 0", path)
         whitenings = {n: Whitening(arrays[f"{n}.mean"], arrays[f"{n}.matrix"]) for n in names}
         return cls(probabilities, whitenings)
 
 
 def _read_header(archive, name):
-    """(shape, dtype) of an array in an npz file: what it says of itself, nothing allocated."""
+    """(shape, dtype) of an array in an npz file, from its header; the array is not read."""
     with archive.open(name) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError(f"{name} is in another version of the format")
@@ -131,13 +119,13 @@ def _read_header(archive, name):
 
 
 def _check_headers(headers, vocab_size, hidden_size, path):
-    """The representations that have a whitening in a file; fails where its arrays are others."""
+    """The representations that have a whitening; raises InputError if the arrays do not fit."""
     names = {name.partition(".")[0] for name in headers} - {"piece_probabilities"}
     expected = {"piece_probabilities.npy": (vocab_size,)}
     expected |= {f"{name}.mean.npy": (hidden_size,) for name in names}
     expected |= {f"{name}.matrix.npy": (hidden_size, hidden_size) for name in names}
     if any(dtype.hasobject for _, dtype in headers.values()):
-        raise InputError("not readable pooling statistics: a pickle, which could run code", path)
+        raise InputError("not readable pooling statistics: a pickle, which can run code", path)
     if {name: shape for name, (shape, _) in headers.items()} != expected:
         raise InputError("not the pooling statistics of this model: other arrays", path)
     if any(dtype != np.float32 for _, dtype in headers.values()):
@@ -145,42 +133,32 @@ def _check_headers(headers, vocab_size, hidden_size, path):
     return names
 
 
-def piece_probabilities(ids, vocab_size):
-    """Each piece's share of all pieces, half a piece added to each count.
+def piece_probabilities(ids: Sequence[np.ndarray], vocab_size: int) -> np.ndarray:
+    """The relative frequency of each of the V pieces in many sentences: [V] float32, sum 1.
 
-    Args:
-        ids: a list of int arrays, the pieces of many sentences.
-        vocab_size: V.
-
-    Returns:
-        [V] float32, above 0, their sum 1.
+    0.5 is added to each count, so that no frequency is 0.
     """
     counts = np.bincount(np.concatenate([np.zeros(0, np.int64), *ids]), minlength=vocab_size) + 0.5
     return (counts / counts.sum()).astype(np.float32)
 
 
-def fit_pooling(lm, texts, num_whitening, progress=False):
-    """Fits the statistics of a model on text.
+def fit_pooling(
+    lm: Any, texts: Sequence[str], num_whitening: int, progress: bool = False
+) -> PoolingStatistics:
+    """Fits the `PoolingStatistics` of a `TextModel` on many sentences in random order.
 
-    Args:
-        lm: `tta.scoring.scorers.text_model.TextModel` with a tokenizer.
-        texts: str, many sentences in random order.
-        num_whitening: how many of them, from the first, the whitenings are fitted on.
-        progress: whether to show progress bars.
-
-    Returns:
-        `PoolingStatistics`.
+    Whitenings are fitted on the first `num_whitening` sentences.
 
     Raises:
-        InputError: too few pieces for the model's vectors.
+        InputError: the text has too few pieces for the size of the vectors.
     """
     config, few = lm.model.config, texts[:num_whitening]
     ids = lm.tokenizer.encode(texts)
     num_pieces = sum(map(len, ids[:num_whitening]))
     if num_pieces <= config.hidden_size:
         raise InputError(
-            f"whitening vectors of {config.hidden_size} numbers takes more pieces of text than "
-            f"that, not {num_pieces}"
+            f"whitening vectors of size {config.hidden_size} needs more pieces of text than that, "
+            f"not {num_pieces}"
         )
     probabilities = piece_probabilities(ids, config.vocab_size)
     weights = PoolingStatistics(probabilities, {}).piece_weights()

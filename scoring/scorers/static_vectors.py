@@ -1,4 +1,4 @@
-"""Word vectors as a sentence encoder: the mean of a text's words, wherever they stand."""
+"""Encodes a text as the mean of its word vectors."""
 
 import unicodedata
 from pathlib import Path
@@ -8,22 +8,22 @@ import numpy as np
 import tta
 from tta.data.text.files import file_digest
 from tta.data.vectors.word_vectors import WordVectorFile
-from tta.scoring.scorers.scorer import Scorer, check_pooling, check_texts
+from tta.scoring.scorers.scorer import Scorer, check_choice, check_texts
 
-# What Unicode calls punctuation and symbols.
+# Unicode's categories of punctuation and symbols.
 PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")
 
 
 class StaticVectors(Scorer):
-    """Encodes a text as the mean of its words' vectors, one a word whatever stands around it.
+    """Encodes a text as the mean of the vectors of its words, regardless of their context.
 
-    Words are what stands between white space, without the punctuation at their ends. A word is
-    looked up as it stands, then in lower case; one that is unknown either way is left out. The
-    file is read when words occur that have not been looked up before, and only those are kept:
-    memory grows with the words of the texts, not with the file.
+    Words are separated by white space; punctuation at their ends is removed. A word is looked up
+    unchanged, then in lower case; unknown words are skipped. The file is read for each set of new
+    words, and only their vectors are kept: memory grows with the words of the texts, not with the
+    file.
 
     Args:
-        path: a file of GloVe or word2vec, see `tta.data.vectors.word_vectors.WordVectorFile`.
+        path: a GloVe or word2vec file, see `tta.data.vectors.word_vectors.WordVectorFile`.
 
     Raises:
         InputError: the file is missing or malformed.
@@ -32,7 +32,7 @@ class StaticVectors(Scorer):
     representations = ("embed",)
     no_scores = "word vectors give no sentence scores"
 
-    def __init__(self, path):
+    def __init__(self, path: Path | str):
         self.name = Path(path).name
         self._file = WordVectorFile(path)
         self._vectors = {}  # every word looked up so far: [D] float32, or None if unknown
@@ -46,14 +46,14 @@ class StaticVectors(Scorer):
         )
 
     def encode(self, texts, representation=None, pooling="mean", progress=False):
-        """As `Scorer.encode`; zeros for a text without a known word.
+        """As `Scorer.encode`; zeros for a text without known words.
 
         Raises:
-            InputError: the file is malformed, or a word's vector is not finite.
+            InputError: the file is malformed, or the vector of a word is not finite.
         """
         check_texts(texts)
         self.choose_representation(representation)
-        check_pooling(pooling, self.name)
+        check_choice("pooling", pooling, ("mean",), self.name)
         words = [split_words(text) for text in texts]
         self._look_up({form for text in words for word in text for form in _forms(word)}, progress)
         means = np.zeros((len(texts), self._file.size), np.float32)
@@ -74,12 +74,12 @@ class StaticVectors(Scorer):
         return next((vector for vector in known if vector is not None), None)
 
 
-def split_words(text):
-    """The words of a text: what stands between white space, punctuation at the ends cut off."""
+def split_words(text: str) -> list[str]:
+    """The words between white space, without punctuation at their ends."""
     words = (word.strip(PUNCTUATION) for word in text.split())
     return [word for word in words if word]
 
 
 def _forms(word):
-    """What a word is looked up as, in turn."""
+    """The forms in which a word is looked up, in order."""
     return word, word.lower()

@@ -1,98 +1,94 @@
 """Scores a stream of sentences, in order, in memory that does not depend on their number.
 
-Sentences are read, scored and handed on in blocks, with one block tokenized ahead of the one that
-the model is at. A sentence that was met not long before is not scored again.
+Sentences are read and scored in blocks. While the model scores one block, the next is tokenized. A
+sentence that occurred recently is not scored again.
 """
 
 import itertools
 import math
 from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from tta.errors import InputError
-from tta.scoring.scorers.scorer import SentenceError
+from tta.scoring.scorers.scorer import Scorer, SentenceError, TokenScores
 
-# What is scored at a time: a block ends at whichever it reaches first.
+# A block ends when it reaches one of these limits.
 BLOCK_LINES, BLOCK_CHARACTERS = 8192, 1 << 20
-# Sentences whose scores are kept for the next time that they come: neither is exceeded.
+# Recent sentences, whose scores are kept: at most this many sentences and characters.
 RECENT_TEXTS, RECENT_CHARACTERS = 100_000, 1 << 23
 
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence of the stream and its score.
+    """A sentence of the stream, the line of its first occurrence from 1, and its score.
 
-    Attributes:
-        text: as it was given.
-        line: where it stood first, from 1.
-        score: natural log, the sum over its tokens; None before it is scored.
-        num_tokens: how many tokens were scored.
-        tokens: `TokenScores`, where they are wanted.
+    The score is a natural log, summed over `num_tokens` tokens; None before it is scored. `tokens`
+    are kept if requested.
     """
 
     text: str
     line: int
     score: float | None = None
     num_tokens: int = 0
-    tokens: tuple | None = None
+    tokens: TokenScores | None = None
 
 
 @dataclass(slots=True)
 class Block:
-    """Lines that are scored at a time.
+    """Lines that are scored together.
 
     Attributes:
-        sentences: a list of `Sentence`, one a line.
-        fresh: those of them that no recent line has; the others are scored already, or will be.
-        end: how far into the input it reaches, in bytes, or in sentences of a pipe.
+        sentences: one per line.
+        fresh: the sentences to score; the others are equal to a recent line.
+        end: position in the input after the block, in bytes, or for a pipe in sentences.
     """
 
-    sentences: list = field(default_factory=list)
-    fresh: list = field(default_factory=list)
+    sentences: list[Sentence] = field(default_factory=list)
+    fresh: list[Sentence] = field(default_factory=list)
     end: int = 0
 
 
-def read_blocks(reader):
-    """Groups the lines of a `TextReader` to blocks, for `score_stream`.
+def read_blocks(reader: Any) -> Iterator[Block]:
+    """Groups the lines of a `TextReader` into blocks, for `score_stream`; raises as the reader.
 
-    The first is read at once: what is wrong with a small file is told before a model is loaded.
-
-    Args:
-        reader: an iterable of str that has `total_bytes` and `bytes_read`, as a `TextReader` has.
-
-    Returns:
-        An iterator of `Block`.
-
-    Raises:
-        InputError: at once or while iterating; as the reader.
+    The first block is read at once, so that an error in a small file shows before a model is
+    loaded.
     """
     blocks = _blocks(reader)
     return itertools.chain(list(itertools.islice(blocks, 1)), blocks)
 
 
-def score_stream(lm, blocks, name, total_bytes=None, tokens=False, progress=False):
+def score_stream(
+    lm: Scorer,
+    blocks: Iterable[Block],
+    name: Path | str,
+    total_bytes: int | None = None,
+    tokens: bool = False,
+    progress: bool = False,
+) -> Iterator[Sentence]:
     """Scores blocks of sentences.
 
     Args:
-        lm: a `tta.scoring.scorers.scorer.Scorer`.
-        blocks: what `read_blocks` gives.
-        name: what the input is called in errors.
-        total_bytes: the reader's.
-        tokens: whether each token's score is wanted, too.
-        progress: whether to show a progress bar on standard error. It counts the input's bytes
-            whose sentences are scored, or sentences where nobody knows how many bytes will come.
-            The time left supposes the mean speed since the first batch.
+        blocks: from `read_blocks`.
+        name: name of the input in errors.
+        total_bytes: size of the input; None if it is not known.
+        tokens: whether to keep token scores.
+        progress: whether to show a progress bar on standard error, in bytes, or in sentences if
+            `total_bytes` is None. It assumes the mean speed since the first batch.
 
     Yields:
-        `Sentence` of each line, in their order. Lines that are alike and not far apart (see
-        `RECENT_TEXTS`) share one.
+        The `Sentence` of each line, in order. Equal lines that are not far apart (see
+        `RECENT_TEXTS`) share one object.
 
     Raises:
-        InputError: a line breaks a rule, or its score is not finite (with the line).
+        InputError: a line breaks a rule or its score is not finite. The error names the line.
     """
-    pending = deque()  # Blocks on their way through the model; the first is what it is at.
+    pending: deque[Block] = deque()  # blocks given to the model; it works on the first
 
     def texts():
         for block in blocks:
@@ -110,10 +106,10 @@ def score_stream(lm, blocks, name, total_bytes=None, tokens=False, progress=Fals
 
 
 def _blocks(reader):
-    """Yields `Block`s in which a recent sentence is the very object that it was before.
+    """Yields `Block`s in which a recent sentence is the same object as before.
 
-    So its score is known as soon as that block is scored, and nobody has to look it up; it is
-    forgotten when it is neither recent nor in a block.
+    So its score is set when the first block with it is scored, without a lookup. The object is
+    freed when it is neither recent nor in a block.
     """
     recent, characters = OrderedDict(), 0  # text -> `Sentence`, the latest last
     block, size = Block(), 0
@@ -140,7 +136,7 @@ def _blocks(reader):
 
 
 def _next(scored, pending, name):
-    """The next block's results, or None; errors of a sentence name its line."""
+    """The results of the next block, or None; an error of a sentence gets its line number."""
     try:
         return next(scored, None)
     except SentenceError as error:
@@ -149,7 +145,7 @@ def _next(scored, pending, name):
 
 
 def _keep(sentences, results, tokens):
-    """Puts a block's results into its sentences."""
+    """Stores the results of a block in its sentences."""
     if tokens:
         for sentence, scores in zip(sentences, results, strict=True):
             sentence.tokens = scores
@@ -169,12 +165,7 @@ def _check(sentences, name):
 
 
 class _Bar:
-    """A progress bar over blocks, which moves within them too.
-
-    Args:
-        total_bytes: of the input, or None: then it counts sentences.
-        shown: whether there is one.
-    """
+    """A progress bar over blocks that also moves within a block; see `score_stream`."""
 
     def __init__(self, total_bytes, shown):
         unit = " sentences" if total_bytes is None else "B"
@@ -183,14 +174,14 @@ class _Bar:
             desc="scoring",
             unit=unit,
             unit_scale=True,
-            smoothing=0,  # the mean speed: blocks of one length after another differ in theirs
-            miniters=1,  # a slow block is shown as a fast one is
+            smoothing=0,  # the mean speed, because batches of different lengths differ in speed
+            miniters=1,  # also updates at slow blocks
             dynamic_ncols=True,
             disable=not shown,
         )
         self._counts_bytes = total_bytes is not None
-        self._begin = self._sentences = 0  # bytes and sentences before the block at work
-        self._share = 0.0  # of that block
+        self._begin = self._sentences = 0  # bytes and sentences before the present block
+        self._share = 0.0  # scored share of that block
         self._runs = False
 
     def __enter__(self):
@@ -201,12 +192,12 @@ class _Bar:
         return self._bar.__exit__(*error)
 
     def advance(self, share, block):
-        """Moves on by a share of the block."""
+        """Moves forward by a share of the block."""
         self._share += share
         self._count(self._sentences + int(self._share * len(block.sentences)))
         self._bar.update(share * (block.end - self._begin))
-        if not self._runs:  # The first batch waited for the model to be compiled: it says nothing
-            self._bar.unpause()  # of the speed.
+        if not self._runs:  # the first batch also waits for compilation
+            self._bar.unpause()
             self._bar.initial = self._bar.n
             self._runs = True
 
@@ -218,5 +209,5 @@ class _Bar:
         self._bar.update(block.end - self._bar.n)
 
     def _count(self, sentences):
-        if self._counts_bytes:  # else the bar itself counts them
+        if self._counts_bytes:  # otherwise the bar itself counts them
             self._bar.set_postfix_str(f"{sentences:,} sentences", refresh=False)

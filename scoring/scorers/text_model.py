@@ -1,182 +1,214 @@
 """A language model over text: sentence scores, token scores and sentence vectors.
 
-N sentences, B batch, T tokens, D hidden size. Results come back in the order of the sentences, and
-do not depend on what a sentence was batched with.
+N sentences, B batch, T tokens, D hidden size, V vocabulary.
 """
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 import tta
+from tta.choices import POOLINGS
 from tta.errors import InputError
-from tta.scoring.scorers.batches import make_batches
-from tta.scoring.scorers.pooling import POOLINGS, STATISTICS, PoolingStatistics
-from tta.scoring.scorers.prefetch import prefetch
-from tta.scoring.scorers.scorer import Scorer, TokenScores, check_texts
+from tta.names import POOLING, VOCABULARY
+from tta.scoring.scorers.inference.batches import make_batches, run_batches
+from tta.scoring.scorers.inference.frozen import FrozenFunctions
+from tta.scoring.scorers.inference.graph import REPRESENTATIONS, BatchGraph
+from tta.scoring.scorers.inference.prefetch import prefetch
+from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.pooling import PoolingStatistics
+from tta.scoring.scorers.scorer import Scorer, TokenScores, check_choice, check_texts
 
-BUILT_IN = Path(tta.__file__).parent / "small"
-
-# Texts that are tokenized and sorted at a time: memory does not grow with their number.
+# Number of texts that are tokenized and sorted together; bounds memory.
 BLOCK_TEXTS = 20_000
 
-# Batches that the model is at at a time: one does what only one core can do while another keeps the
-# others busy. (Not where scores take many passes: those overlap by themselves, and lose by it.)
-BATCHES_AT_ONCE = 2
+BATCH_TOKENS = 4096  # if the options give none
 
-# The work of scoring, see `TextModel._function`.
-SCORES = ("scores",)
+# With two batches in flight, one runs the parts that use a single core while the other keeps the
+# remaining cores busy. Scores that take several passes overlap anyway; two would slow them down.
+BATCHES_IN_FLIGHT = 2
 
-# Representation -> the output that it takes, and where in a sentence it takes it.
-REPRESENTATIONS = {
-    "context": ("token_states", {"text"}),
-    "embed": ("embedding_output", {"text"}),
-    "token": ("token_embeddings", {"text"}),
-    "cls": ("hidden_states", {"begin"}),
-    "eos": ("hidden_states", {"end"}),
-}
+UNLIMITED = 1 << 31  # the longest input of a model without position embeddings
 
 
 class TextModel(Scorer):
     """Scores and encodes text; `tta.load` makes one.
 
-    A T-TA's score is the sentence's pseudo-log-likelihood: the sum over its pieces of the natural
-    log-probability of each given all others, higher is better. A biLM's is the same by masking one
-    piece at a time; a uniLM's is the log-probability of the sentence, each piece given those before
-    it.
+    The score of a T-TA is the pseudo-log-likelihood of the sentence: the sum over its pieces of the
+    natural log-probability of each given all others, higher is better. The score of a biLM is the
+    same, computed by masking one piece at a time. The score of a uniLM is the log-probability of
+    the sentence, each piece given those before it.
+
+    Attributes cannot be changed. A change of the model's weights takes effect in the next call.
 
     Args:
-        model: `tta.modeling.models.language_model.LanguageModel`.
-        tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None: then text methods raise.
-        name: what the model is called in signatures.
-        score_boundary_tokens: whether begin and end tokens count in scores. They are context for
-            the others either way.
-        long_sentences: "window", sentences with more pieces than the model takes are read in
-            overlapping windows; "refuse", they are an error. They are never cut.
-        batch_tokens: tokens in a batch, padding included.
-        pll_variant: what a piece's score is computed from: "original"; "within_word_l2r", without
-            the later pieces of its word; "maskless" (biLM, BERT), with the piece itself in sight.
-            See docs/scoring.md.
-        normalizer: "exact", log-probabilities; "learned", without the sum over the vocabulary, for
-            models that were trained with a `log_normalizer_weight`; "auto", learned for those and
-            exact for the others.
+        model: `tta.modeling.models.language_model.LanguageModel`, or the model of another family.
+        tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`. Without one (None), methods that take
+            text raise an InputError.
+        name: name of the model in signatures.
+        options: how it reads and scores text. `precision` belongs to `model` and is ignored here.
+        directory: the model directory, if there is one.
+        is_shared: whether the caller keeps `model`, and may change its weights.
 
-    Attributes:
-        model: the Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
-            {"hidden_states": [B, T, D], "logits": [B, T, V] float32}.
-        signature: what a score depends on, in one line.
+    Raises:
+        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
     """
+
+    tokenizer: Any
+    options: ScoreOptions
+    directory: Path | None
+    _model: Any
+    _frozen: FrozenFunctions
 
     def __init__(
         self,
-        model,
-        tokenizer,
-        name="model",
-        score_boundary_tokens=False,
-        long_sentences="window",
-        batch_tokens=4096,
-        pll_variant="original",
-        normalizer="auto",
+        model: Any,
+        tokenizer: Any,
+        name: str = "model",
+        options: ScoreOptions | None = None,
+        directory: Path | None = None,
+        is_shared: bool = True,
     ):
-        if long_sentences not in ("window", "refuse"):
-            raise ValueError(f"long_sentences must be window or refuse, not {long_sentences!r}")
-        from tta.modeling.objectives.objectives import objective_of
+        options, frozen = options or ScoreOptions(), FrozenFunctions(model)
+        self.__dict__.update(_model=model, _frozen=frozen, tokenizer=tokenizer, name=name)
+        self.__dict__.update(options=options, directory=directory)
+        if is_shared:
+            frozen.watch()
+        if options.normalizer == "learned" and not model.config.learned_normalizer:
+            raise InputError(
+                "the model has no learned normalizer: it was trained without "
+                "--log_normalizer_weight"
+            )
+        if self.gives_scores:
+            self.likelihood  # noqa: B018 (checks the variant)
 
-        self.model = model
-        self.tokenizer = tokenizer
-        self.name = name
-        self.score_boundary_tokens = score_boundary_tokens
-        self.long_sentences = long_sentences
-        self.batch_tokens = batch_tokens
-        self.pll_variant = pll_variant
-        if normalizer == "auto":
-            normalizer = "learned" if model.config.log_normalizer_weight else "exact"
-        model.normalize_by(normalizer)
-        self.objective = tokenizer and objective_of(model.config.model_type, tokenizer.vocabulary)
-        if self.objective:
-            self.objective.check_variant(pll_variant)
-        one_pass = not self.objective or self.objective.takes_one_pass(pll_variant)
-        self._batches_at_once = BATCHES_AT_ONCE if one_pass else 1
-        self.directory = None
-        self._compiled = {}
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{name} cannot be changed; load the model again with other options")
 
     @classmethod
-    def from_directory(cls, directory=None, precision="float32", **options):
-        """Loads a model directory; None is the built-in model.
-
-        Args:
-            directory: path; see `tta.load`.
-            precision: "float32", or "bfloat16" for products (sums stay float32).
-            **options: as in the constructor.
+    def from_directory(cls, directory: Path | str, options: ScoreOptions) -> "TextModel":
+        """Loads a model directory.
 
         Raises:
-            InputError: a file is missing or damaged, or files do not fit each other.
+            InputError: a file is missing or damaged, files do not fit each other, or an option does
+                not suit the model.
         """
-        if precision not in ("float32", "bfloat16"):
-            raise ValueError(f"precision must be float32 or bfloat16, not {precision!r}")
-        from tta.data.vocabulary.word_pieces import Vocabulary
-        from tta.modeling.formats import model_directory
-
-        directory = BUILT_IN if directory is None else Path(directory)
-        dtype = "mixed_bfloat16" if precision == "bfloat16" else "float32"
-        vocab_path = directory / model_directory.VOCABULARY
-        vocabulary = Vocabulary.from_file(vocab_path) if vocab_path.exists() else None
-        model = model_directory.load_model(directory, dtype)
-        if vocabulary is None:
-            return cls(model, None, directory.name, **options)
-        if len(vocabulary) != model.config.vocab_size:
-            raise InputError(
-                f"it has {len(vocabulary)} pieces, the config's vocab_size is "
-                f"{model.config.vocab_size}",
-                vocab_path,
-            )
         from tta.data.vocabulary.tokenizer import Tokenizer
+        from tta.data.vocabulary.word_pieces import Vocabulary
+        from tta.modeling.formats.model_directory import load_model
 
-        tokenizer = Tokenizer(vocabulary, model.config.do_lower_case)
-        lm = cls(model, tokenizer, directory.name, **options)
-        lm.directory = directory
-        return lm
+        directory = Path(directory)
+        path = directory / VOCABULARY
+        vocabulary = Vocabulary.from_file(path) if path.exists() else None
+        dtype = "mixed_bfloat16" if options.precision == "bfloat16" else "float32"
+        model = load_model(directory, dtype)
+        if vocabulary is not None and len(vocabulary) != model.config.vocab_size:
+            raise InputError(
+                f"it has {len(vocabulary)} pieces, but vocab_size in the config is "
+                f"{model.config.vocab_size}",
+                path,
+            )
+        tokenizer = vocabulary and Tokenizer(vocabulary, model.config.do_lower_case)
+        return cls(model, tokenizer, directory.name, options, directory, is_shared=False)
+
+    @property
+    def model(self) -> Any:
+        """The Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
+        {"hidden_states": [B, T, D], "logits": [B, T, V] float32, or another output of the head}.
+        """
+        self._frozen.watch()
+        return self._model
+
+    @property
+    def normalizer(self) -> str:
+        """How scores are normalized: "exact" or "learned"."""
+        if self.options.normalizer != "auto":
+            return self.options.normalizer
+        return "learned" if self._model.config.learned_normalizer else "exact"
+
+    @property
+    def gives_scores(self) -> bool:
+        """Whether models of this type score sentences."""
+        from tta.modeling.config.model_types import MODEL_TYPES
+
+        return MODEL_TYPES.load(self._model.config.model_type).likelihood is not None
+
+    @cached_property
+    def likelihood(self) -> Any:
+        """The `tta.modeling.likelihood.base.Likelihood` of the model.
+
+        Raises:
+            InputError: models of this type give no scores, or not the variant.
+        """
+        from tta.modeling.likelihood import likelihood_of
+
+        vocabulary = self.tokenizer and self.tokenizer.vocabulary
+        model_type = self._model.config.model_type
+        return likelihood_of(model_type, vocabulary, self.options.pll_variant, self.normalizer)
+
+    @cached_property
+    def graph(self) -> BatchGraph:
+        """What the model computes for a batch of ids."""
+        likelihood = self.likelihood if self.gives_scores else None
+        return BatchGraph(self._model, likelihood, self.tokenizer and self.tokenizer.vocabulary)
+
+    @property
+    def window_size(self) -> int:
+        """Maximum number of pieces in an input of the model."""
+        return getattr(self._model.config, "max_position_embeddings", UNLIMITED) - 2
+
+    @property
+    def batch_tokens(self) -> int:
+        """Number of tokens in a batch, padding included."""
+        return self.options.batch_tokens or BATCH_TOKENS
 
     @property
     def representations(self):
-        """`REPRESENTATIONS`; without cls where the begin token sees no other token."""
-        if self.objective and not self.objective.scores_first_token:
-            return tuple(name for name in REPRESENTATIONS if name != "cls")
-        return tuple(REPRESENTATIONS)
+        """The representations of the model, see `encode`."""
+        missing = set()
+        if self.gives_scores and not self.likelihood.scores_first_token:
+            missing.add("cls")  # the begin token sees no other token
+        if getattr(self._model, "token_table", None) is None:
+            missing.add("token")
+        return tuple(name for name in REPRESENTATIONS if name not in missing)
 
     @property
-    def pooled_representations(self):
-        """Those of `REPRESENTATIONS` that pool the pieces of a text."""
-        return tuple(name for name, (_, places) in REPRESENTATIONS.items() if places == {"text"})
+    def pooled_representations(self) -> tuple[str, ...]:
+        """The representations that pool the vectors of several pieces."""
+        return tuple(name for name in self.representations if REPRESENTATIONS[name][1] == {"text"})
 
     @cached_property
-    def pooling_statistics(self):
+    def pooling_statistics(self) -> PoolingStatistics:
         """`PoolingStatistics` of the model directory.
 
         Raises:
-            InputError: it has none, or they are damaged or another model's.
+            InputError: the directory has none, or they are damaged or belong to another model.
         """
         if self.directory is None:
-            raise InputError(f"{self.name} is no directory with {STATISTICS}")
-        config = self.model.config
-        path = self.directory / STATISTICS
-        return PoolingStatistics.load(path, config.vocab_size, config.hidden_size)
+            raise InputError(f"{self.name} is not a directory with {POOLING}")
+        config = self._model.config
+        return PoolingStatistics.load(
+            self.directory / POOLING, config.vocab_size, config.hidden_size
+        )
 
     @property
     def signature(self):
+        """What a score depends on, in one line."""
         weights = hashlib.sha256()
-        for name, value in self.model.named_weights().items():
+        for name, value in self._model.named_weights().items():
             weights.update(name.encode() + np.asarray(value, np.float16).tobytes())
-        precision = "bfloat16" if self.model.compute_dtype == "bfloat16" else "float32"
-        boundary = "yes" if self.score_boundary_tokens else "no"
+        precision = "bfloat16" if self._model.compute_dtype == "bfloat16" else "float32"
+        boundary = "yes" if self.options.score_boundary_tokens else "no"
         return (
-            f"model:{self.name}|type:{self.model.config.model_type}"
-            f"|weights:{weights.hexdigest()[:8]}|vocab:{self.model.config.vocab_size}"
-            f"|pll:{self.pll_variant}|normalizer:{self.model.normalizer}"
-            f"|boundary_tokens:{boundary}|long:{self.long_sentences}"
+            f"model:{self.name}|type:{self._model.config.model_type}"
+            f"|weights:{weights.hexdigest()[:8]}|vocab:{self._model.config.vocab_size}"
+            f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
+            f"|boundary_tokens:{boundary}|long:{self.options.long_sentences}"
             f"|precision:{precision}|log:natural|version:{tta.__version__}"
         )
 
@@ -184,154 +216,136 @@ class TextModel(Scorer):
         """As `Scorer.score_with_counts`; tokens are word pieces.
 
         Raises:
-            InputError: a sentence is too long and `long_sentences` is "refuse", or the model has
-                no vocabulary.
+            InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
+                vocabulary, or models of its type give no scores.
         """
-        return _sum_scores(self._run(SCORES, texts, self._scored_places(), progress), len(texts))
+        return _sum_scores(self._scores(texts, progress), len(texts))
 
     def score_tokens(self, texts, progress=False):
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
-        results = self._run(SCORES, texts, self._scored_places(), progress)
-        return self._collect_tokens(results, len(texts))
+        return self._collect_tokens(self._scores(texts, progress), len(texts))
 
     def score_blocks(self, blocks, tokens=False, advance=None):
-        """As `Scorer.score_blocks`: a block is tokenized while the model is at the one before."""
+        """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         collect = self._collect_tokens if tokens else _sum_scores
         places = self._scored_places()
         prepared = prefetch(lambda texts: (len(texts), self._batches(texts, 0, places)), blocks)
         for size, batches in prepared:
-            yield collect(self._results(SCORES, batches, advance=advance), size)
+            function = self._frozen.get(self.graph.scores)
+            yield collect(run_batches(function, batches, self._in_flight, advance=advance), size)
 
     def encode(self, texts, representation=None, pooling="mean", progress=False):
-        """Turns sentences into vectors (paper, section 4.3).
+        """Turns sentences into vectors, as `Scorer.encode`.
 
         Args:
-            texts: N str.
-            representation: "context" (default), the last layer's outputs at the sentence's pieces,
-                each made as its score is (a biLM's where it is masked, unless maskless), or
-                "embed", the embedding layer's; "token", the pieces' rows of the token table,
-                wherever they stand; "cls", the last layer's output at the begin token, or "eos", at
-                the end token. A sentence read in windows has the begin token of its first and the
-                end token of its last.
-            pooling: "mean" over the pieces, "sif" or "whitened", see `tta.scoring.scorers.pooling`; cls and
-                eos are one vector each, and have the first alone.
-            progress: whether to show a progress bar on standard error.
+            texts, progress: as in `Scorer.encode`.
+            representation: "context" (default): the last layer's outputs at the sentence's pieces,
+                each computed as for its score (with a biLM, where it is masked, unless maskless).
+                "embed": the embedding layer's outputs. "token": rows of the token table, without
+                positions. "cls", "eos": the last layer's output at the begin or end token. A
+                sentence in windows has the begin token of its first window and the end token of
+                its last.
+            pooling: "mean" over the pieces, or "sif" or "whitened", see
+                `tta.scoring.scorers.pooling`. "cls" and "eos" are single vectors and only have
+                "mean".
 
         Returns:
-            [N, D] float32; zeros for a text without a piece, but for cls and eos.
+            [N, D] float32; zeros for a text without pieces, except with "cls" and "eos".
 
         Raises:
-            InputError: as `score_with_counts`; the model does not have the representation, or no
-                statistics for the pooling.
+            InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
+                vocabulary, or it does not have the representation or the pooling.
         """
         representation = self.choose_representation(representation)
         self._check_pooling(representation, pooling)
-        places = REPRESENTATIONS[representation][1]
-        piece_weights, whitening = np.ones(self.model.config.vocab_size, np.float32), None
+        places, config = REPRESENTATIONS[representation][1], self._model.config
+        piece_weights, whitening = np.ones(config.vocab_size, np.float32), None
         if pooling != "mean":
             piece_weights = self.pooling_statistics.piece_weights()
         if pooling == "whitened":
             whitening = self.pooling_statistics.whitenings[representation]
-        work = ("sums", representation, whitening)
-        sums = np.zeros((len(texts), self.model.config.hidden_size))
-        totals = np.zeros(len(texts))
+        work = self.graph.sums, representation, whitening
+        sums, totals = np.zeros((len(texts), config.hidden_size)), np.zeros(len(texts))
         for batch, vectors in self._run(work, texts, places, progress, piece_weights):
             weights = batch.weights(piece_weights).sum(axis=1)
             for index, vector, weight in zip(batch.text_index, vectors, weights, strict=True):
-                sums[index] += vector  # (`np.add.at` takes 18 times as long.)
+                sums[index] += vector  # `np.add.at` takes 18 times as long
                 totals[index] += weight
         return (sums / np.where(totals > 0, totals, 1.0)[:, None]).astype(np.float32)
 
-    def piece_moments(self, texts, representation, piece_weights, progress=False):
-        """What a `Whitening` is fitted on: the mean and the covariance of the pieces' vectors.
+    def piece_moments(
+        self,
+        texts: Sequence[str],
+        representation: str,
+        piece_weights: np.ndarray,
+        progress: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The mean [D] and covariance [D, D] of the vectors of pieces, float64, for a `Whitening`.
 
-        Args:
-            texts: str, with at least one piece in all.
-            representation: one of `pooled_representations`.
-            piece_weights: [V] float32, how much each piece counts; 0 or more.
-            progress: whether to show a progress bar on standard error.
-
-        Returns:
-            (mean [D], covariance [D, D]), float64.
+        `piece_weights`, [V] float32 of 0 or more, weigh the pieces. The texts have at least one.
         """
-        places, moments = REPRESENTATIONS[representation][1], 0.0
-        work = ("moments", representation)
-        for _, added in self._run(work, texts, places, progress, piece_weights):
-            moments += added.astype(np.float64)
+        work = self.graph.moments, representation
+        moments = np.zeros((self._model.config.hidden_size + 1,) * 2)
+        for _, added in self._run(work, texts, {"text"}, progress, piece_weights):
+            moments += added
         moments /= moments[-1, -1]  # the sum of the weights
         mean = moments[-1, :-1]
         return mean, moments[:-1, :-1] - np.outer(mean, mean)
 
     def _check_pooling(self, representation, pooling):
         poolings = POOLINGS if representation in self.pooled_representations else POOLINGS[:1]
-        if pooling not in poolings:
-            raise InputError(
-                f"pooling must be {' or '.join(poolings)} for {representation}, not {pooling!r}",
-                self.name,
-            )
+        check_choice(f"pooling of {representation}", pooling, poolings, self.name)
         if pooling == "whitened" and representation not in self.pooling_statistics.whitenings:
-            raise InputError(f"{STATISTICS} has no whitening of {representation}", self.name)
+            raise InputError(f"{POOLING} has no whitening of {representation}", self.name)
 
     def _scored_places(self):
-        """Which tokens of a sentence count in its score: see `_batches`."""
-        if not self.score_boundary_tokens:
-            return {"text"}
-        first = {"begin"} if self.objective and self.objective.scores_first_token else set()
-        return {"text", "end"} | first
+        """The tokens that count in the score of a sentence, as `make_batches` takes them."""
+        first = {"begin"} if self.likelihood.scores_first_token else set()
+        return {"text", "end"} | first if self.options.score_boundary_tokens else {"text"}
+
+    def _scores(self, texts, progress):
+        return self._run((self.graph.scores,), texts, self._scored_places(), progress)
 
     def _run(self, work, texts, places, progress, piece_weights=None):
-        """Yields (batch, result of the work, see `_function`).
-
-        `piece_weights`, [V] float32, say how much each piece counts.
-        """
+        """Runs `work`, arguments of `FrozenFunctions.get`, on texts; yields as `run_batches`."""
         check_texts(texts)
         starts = range(0, len(texts), BLOCK_TEXTS)
-        # One block has nothing to be prepared ahead, and a sentence should not wait for a thread.
+        # A single block has nothing to prepare ahead, and should not wait for a thread.
         prepare = prefetch if len(starts) > 1 else map
         blocks = prepare(
             lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, places), starts
         )
         with tqdm(
             total=len(texts),
+            desc="scoring" if work[0] == self.graph.scores else "encoding",
             unit=" sentences",
             unit_scale=True,
-            disable=not progress,
-            desc="scoring" if work == SCORES else "encoding",
             dynamic_ncols=True,
+            disable=not progress,
         ) as bar:
             for batches in blocks:
-                for batch, result in self._results(work, batches, piece_weights):
+                function = self._frozen.get(*work)
+                results = run_batches(function, batches, self._in_flight, piece_weights)
+                for batch, result in results:
                     yield batch, result
                     bar.update(len(batch.text_index))
 
-    def _results(self, work, batches, piece_weights=None, advance=None):
-        """Yields (batch, result) of a block's batches, and tells `advance` each one's share."""
-        function = self._function(work)
-
-        def run(batch):
-            weights = batch.weights(piece_weights)
-            return function(batch.input_ids, batch.padding_mask, weights).numpy()
-
-        size = sum(batch.input_ids.size for batch in batches)
-        at_once = min(self._batches_at_once, len(batches))
-        results = prefetch(run, batches, at_once) if at_once > 1 else map(run, batches)
-        for batch, result in zip(batches, results, strict=True):
-            yield batch, result
-            if advance is not None:
-                advance(batch.input_ids.size / size)
+    @property
+    def _in_flight(self):
+        one_pass = not self.gives_scores or self.likelihood.takes_one_pass
+        return BATCHES_IN_FLIGHT if one_pass else 1
 
     def _batches(self, texts, first_index, places):
-        """`make_batches`, with the model's own tokenizer and sizes."""
+        """`make_batches` with the tokenizer and sizes of the model."""
         if self.tokenizer is None:
-            raise InputError("the model has no vocab.txt: it takes ids (lm.model), not text")
-        length = self.model.config.max_position_embeddings
-        refuse = self.long_sentences == "refuse"
+            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
+        refuse_long, size = self.options.long_sentences == "refuse", self.window_size
         return make_batches(
-            self.tokenizer, texts, first_index, places, length, self.batch_tokens, refuse
+            self.tokenizer, texts, first_index, places, size, self.batch_tokens, refuse_long
         )
 
     def _collect_tokens(self, results, size):
-        """From (batch, scores [B, T]) to a list of `TokenScores`, one a text."""
+        """From (batch, scores [B, T]) to a list of `TokenScores`, one per text."""
         ids, scores = [[] for _ in range(size)], [[] for _ in range(size)]
         for batch, result in results:
             for row, index in enumerate(batch.text_index):
@@ -346,103 +360,9 @@ class TextModel(Scorer):
             for pieces, values in zip(ids, scores, strict=True)
         ]
 
-    def _function(self, work):
-        """The model's part of the work, compiled once for all shapes.
-
-        ("scores",): [B, T] each token's. ("sums", representation, whitening): [B, D], each
-        sentence's vectors times their weights. ("moments", representation): [D + 1, D + 1], the
-        second moments of all vectors with a 1 behind them; so the last row has their sum.
-        """
-        if work not in self._compiled:
-            import tensorflow as tf
-
-            from tta.scoring.scorers.frozen import frozen
-
-            name, *arguments = work
-            function = {"scores": self._scores, "sums": self._sums, "moments": self._moments}[name]
-            shape = [None, None]
-            self._compiled[work] = frozen(
-                lambda ids, mask, weights: function(
-                    {"input_ids": ids, "padding_mask": mask}, weights, *arguments
-                ),
-                [
-                    tf.TensorSpec(shape, tf.int32),
-                    tf.TensorSpec(shape, tf.bool),
-                    tf.TensorSpec(shape, tf.float32),
-                ],
-                self.model,
-            )
-        return self._compiled[work]
-
-    def _scores(self, inputs, weights):
-        return self.token_scores(inputs, weights > 0)
-
-    def _sums(self, inputs, weights, representation, whitening):
-        import tensorflow as tf
-
-        vectors = self._vectors(inputs, weights, representation)
-        if whitening is not None:
-            vectors = whitening(vectors)
-        return tf.reduce_sum(vectors * weights[..., None], axis=1)
-
-    def _moments(self, inputs, weights, representation):
-        import tensorflow as tf
-
-        vectors = self._vectors(inputs, weights, representation)
-        vectors = tf.concat([vectors, tf.ones_like(vectors[..., :1])], axis=-1)
-        rows = tf.reshape(vectors, [-1, vectors.shape[-1]])
-        return tf.matmul(rows, rows * tf.reshape(weights, [-1, 1]), transpose_a=True)
-
-    def _vectors(self, inputs, weights, representation):
-        """[B, T, D] float32, a representation's at every token."""
-        import tensorflow as tf
-
-        key = REPRESENTATIONS[representation][0]
-        if key == "token_states":
-            vectors = self.token_states(inputs, weights > 0)
-        elif key == "token_embeddings":
-            vectors = tf.gather(self.model.token_table.value, inputs["input_ids"])
-        else:
-            vectors = self.model.encode(inputs, training=False)[key]
-        return tf.cast(vectors, tf.float32)
-
-    def token_scores(self, inputs, wanted=None):
-        """The model's own part of scoring, in a graph or out of one.
-
-        Args:
-            inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}.
-            wanted: [B, T] bool, the tokens whose scores are asked for; None is all.
-
-        Returns:
-            [B, T] float32, natural log-probability of every token, by `pll_variant`.
-        """
-        inputs = self._with_words(inputs)
-        return self.objective.token_scores(self.model, inputs, self.pll_variant, wanted)
-
-    def token_states(self, inputs, wanted=None):
-        """As `token_scores`, the last layer's outputs that the scores are made of: [B, T, D]."""
-        inputs = self._with_words(inputs)
-        return self.objective.token_states(self.model, inputs, self.pll_variant, wanted)
-
-    def _with_words(self, inputs):
-        if self.pll_variant != "within_word_l2r":
-            return inputs
-        return inputs | {"word_ids": self._word_ids(inputs["input_ids"])}
-
-    def _word_ids(self, input_ids):
-        """[B, T] int32, the same at all pieces of a word: a piece of "##" goes on with a word.
-
-        (Where a window begins inside a word, that part of it counts as the begin token's, whose
-        score is not taken from such a window.)
-        """
-        import tensorflow as tf
-
-        continues = tf.gather(self.tokenizer.vocabulary.continues_word, input_ids)
-        return tf.cumsum(tf.cast(~continues, tf.int32), axis=1)
-
 
 def _sum_scores(results, size):
-    """From (batch, scores [B, T]) to (sums [N] float64, scored tokens [N] int64)."""
+    """From (batch, scores [B, T]) to (sums [N] float64, number of scored tokens [N] int64)."""
     sums, counts = np.zeros(size), np.zeros(size, np.int64)
     for batch, scores in results:
         np.add.at(sums, batch.text_index, np.where(batch.keep, scores, 0.0).sum(axis=1))

@@ -1,52 +1,54 @@
-"""Writes a model for TF Serving: a SavedModel that takes raw strings, and requests to warm it up.
+"""Writes a model for TF Serving: a SavedModel that takes raw strings, and warm-up requests.
 
-models/tta/1/                   --output_dir: the model's folder, and in it a version's number
+models/tta/1/                   --output_dir: a folder for the model, and in it one per version
     saved_model.pb, variables/  graph and weights
     assets.extra/
-        tf_serving_warmup_requests   what TF Serving asks itself before it takes requests
+        tf_serving_warmup_requests   requests that TF Serving runs before it accepts others
         tta_signature.txt            what the scores depend on, as run_rerank.py prints it
 """
 
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 from tta.errors import InputError
+from tta.names import VOCABULARY
 
-# Warm-up: a short sentence, one that is longer than any model here, and an empty one.
+# Warm-up: a short sentence, one that is longer than the input of our models, and an empty one.
 _WARMUP_TEXTS = ("the cat sat on the mat", "the cat sat on the mat and " * 40, "")
 
 
-def check_output_dir(output_dir):
-    """The rules for the folder of a version.
+def check_output_dir(output_dir: Path | str) -> None:
+    """Checks the folder of a version.
 
     Raises:
-        InputError: its name is no version number, or it exists.
+        InputError: its name is not a version number, or it exists.
     """
     output_dir = Path(output_dir)
     name = output_dir.name
     if not (name.isascii() and name.isdecimal()):
         raise InputError(
-            f"TF Serving reads a model from a folder named by its version, as {output_dir / '1'}",
+            f"the folder's name must be a version number, as in {output_dir / '1'}",
             output_dir,
         )
     if os.path.lexists(output_dir):
         raise InputError(
-            "exists; a version is never replaced, for a server may be reading it", output_dir
+            "exists; a version is never replaced, because a server may be reading it", output_dir
         )
 
 
-def export(lm, output_dir, reduction="sum"):
-    """Writes a model as a SavedModel, complete under its name or not at all.
+def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
+    """Writes a model as a SavedModel. The folder appears only when it is complete.
 
     Args:
         lm: `tta.scoring.scorers.text_model.TextModel`.
-        output_dir: the version's folder, `models/tta/1`; folders above it are made.
-        reduction: "sum" or "mean" of a hypothesis's token scores, for the signature `rerank`.
+        output_dir: the folder of the version, `models/tta/1`; missing parents are made.
+        reduction: "sum" or "mean" of the token scores of a hypothesis, for the signature `rerank`.
 
     Raises:
-        InputError: as `check_output_dir`; the model is of another kind or has no vocabulary; or
-            the files cannot be written.
+        InputError: as `check_output_dir`; the model is of another kind, has no vocabulary or gives
+            no scores; or the files cannot be written.
     """
     import tensorflow as tf
 
@@ -58,9 +60,10 @@ def export(lm, output_dir, reduction="sum"):
     if not isinstance(lm, TextModel):
         raise InputError(f"only a T-TA, biLM or uniLM can be exported, not a {type(lm).__name__}")
     if lm.tokenizer is None:
-        raise InputError(f"model {lm.name!r} has no vocab.txt: it cannot take text")
+        raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
+    lm.likelihood  # noqa: B018 (an InputError if the model gives no scores)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
-    # TF Serving looks at folders named by a number alone.
+    # TF Serving ignores folders whose name is not a number.
     temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")
     try:
         served = ServedModel(lm, reduction)
@@ -79,25 +82,21 @@ def export(lm, output_dir, reduction="sum"):
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def warmup_requests():
-    """A list of `PredictionLog`s, one a signature."""
+def warmup_requests() -> list[Any]:
+    """A `PredictionLog` for each signature."""
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-    texts = {"texts": tf.constant(_WARMUP_TEXTS)}
-    hypotheses = {
-        "hypotheses": tf.constant(_WARMUP_TEXTS),
+    texts = tf.constant(_WARMUP_TEXTS)
+    inputs_of = {name: {"texts": texts} for name in ("score", "score_tokens", "encode")}
+    inputs_of["rerank"] = {
+        "hypotheses": texts,
         "first_pass_scores": tf.constant([-1.0, -2.0, -3.0]),
         "lm_weight": tf.constant(0.5),
         "length_bonus": tf.constant(0.0),
     }
     requests = []
-    for name, inputs in {
-        "score": texts,
-        "score_tokens": texts,
-        "encode": texts,
-        "rerank": hypotheses,
-    }.items():
+    for name, inputs in inputs_of.items():
         request = predict_pb2.PredictRequest()
         request.model_spec.name = "tta"
         request.model_spec.signature_name = name

@@ -1,47 +1,40 @@
 """Compares the sentence pairs of STS files: read, encode every sentence once, correlate, write."""
 
 import contextlib
+import itertools
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 import numpy as np
 
 import tta
-from tta.data.pairs.sts import read_sts
+from tta.data.pairs.sts import SentencePair, read_sts
 from tta.data.text.files import open_output, shown_path
 from tta.data.text.lines import expand_globs
-from tta.errors import InputError
+from tta.errors import located
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
+from tta.scoring.reports.table import align
 from tta.scoring.scorers.load import BUILT_IN_NAME
 from tta.scoring.scorers.scorer import Scorer
-
-
-@dataclass(frozen=True)
-class StsConfig:
-    """What to compare and where it goes: run_sts.py's flags, see `flags/sts.py`."""
-
-    sts_file: list
-    representation: list | None = None
-    output_file: str | None = None
-    overwrite: bool = False
-    pooling: list | tuple = ("mean",)
+from tta.scoring.similarity.config import StsConfig
 
 
 @dataclass(frozen=True)
 class StsResult:
-    """One model's vectors of one kind on one file.
+    """The similarities of one file's P pairs by one model and one kind of vectors.
 
     Attributes:
-        path: the file, as messages name it.
-        pairs: its P `tta.data.pairs.sts.SentencePair`, in their order.
-        model: what the model was asked for by.
-        vectors: the representation and, if it is not the mean, the pooling: `token/whitened`.
-        similarities: [P] float64, the pairs' cosines.
-        correlation: `Correlation` of these with the gold scores.
+        path: the file, as messages name it; `pairs` are in its order.
+        model: the name by which the model was requested.
+        vectors: the representation, followed by the pooling if it is not the mean.
+        similarities: [P] float64, the cosine of each pair.
+        correlation: of the similarities with the gold scores.
     """
 
     path: str
-    pairs: list
+    pairs: list[SentencePair]
     model: str
     vectors: str
     similarities: np.ndarray
@@ -50,135 +43,80 @@ class StsResult:
 
 @dataclass(frozen=True)
 class StsReport:
-    """All that was compared; as `str`, what run_sts.py prints.
+    """Results by model, then vectors, then file; `str` gives the text that run_sts.py prints.
 
-    Attributes:
-        results: `StsResult`s, by model, then vectors, then file.
-        signatures: what they depend on, a line a model.
+    `signatures` has one line per model with everything that the results depend on.
     """
 
-    results: list
-    signatures: list
+    results: list[StsResult]
+    signatures: list[str]
 
     def __str__(self):
-        rows = [("x 100", "pairs", "model", "vectors", "Pearson", "Spearman")]
-        rows += [
-            (
-                r.path,
-                f"{len(r.pairs):,}",
-                r.model,
-                r.vectors,
-                f"{r.correlation.pearson:.2f}",
-                f"{r.correlation.spearman:.2f}",
-            )
-            for r in self.results
-        ]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                f"{cell:{align}{width}}"
-                for cell, align, width in zip(row, "<><<>>", widths, strict=True)
-            )
-            for row in rows
-        ]
-        return "\n".join([*lines, *self.signatures])
+        cells = [["x 100", "pairs", "model", "vectors", "Pearson", "Spearman"]]
+        for r in self.results:
+            numbers = [f"{r.correlation.pearson:.2f}", f"{r.correlation.spearman:.2f}"]
+            cells.append([r.path, f"{len(r.pairs):,}", r.model, r.vectors, *numbers])
+        table = align(cells, ["left", "right", "left", "left", "right", "right"])
+        return "\n".join([table, *self.signatures])
 
 
-def compare_files(config, models=(None,), **load_options):
+def compare_files(
+    config: StsConfig, models: Sequence[str | None] = (None,), **load_options
+) -> StsReport:
     """Correlates each model's similarities with the gold scores of each file.
 
-    Files and outputs are checked before the models are loaded, their representations before
-    anything is encoded, and the output appears only when it is complete.
-
-    Args:
-        config: an `StsConfig`; without representations, each model's first.
-        models: what `tta.load` takes, of each model.
-        **load_options: what else `tta.load` takes.
-
-    Returns:
-        A `StsReport`; as `str`, it is the report to print.
+    The files are checked before the models are loaded, and the representations before anything is
+    encoded. The output appears only when it is complete. Each of `models` is a first argument of
+    `tta.load` (None is the built-in model). `load_options` are its other arguments.
 
     Raises:
         InputError: a file is missing, malformed or exists already, a model does not have a
             representation, or a correlation is not defined.
     """
-    parts = [_Part(shown_path(path), read_sts(path)) for path in expand_globs(config.sts_file)]
-    for part in parts:
-        with part.named():
-            correlate(np.arange(len(part.pairs)), part.gold)  # fails now, not after the encoding
+    files = [(str(shown_path(path)), read_sts(path)) for path in expand_globs(config.sts_file)]
+    for path, pairs in files:
+        with located(path=path):  # fails now, not after the encoding
+            correlate(range(len(pairs)), [pair.gold for pair in pairs])
     with contextlib.ExitStack() as stack:
         output = None
         if config.output_file is not None:
             output = stack.enter_context(open_output(config.output_file, config.overwrite))
-        encoders = [_Encoder.load(m, config.representation, load_options) for m in models]
+        encoders = []  # (name, scorer, its representations)
+        for model in models:
+            lm = tta.load(model, **load_options)
+            chosen = [lm.choose_representation(name) for name in config.representation or [None]]
+            encoders.append((str(model or BUILT_IN_NAME), lm, chosen))
         results = [
             result
-            for encoder in encoders
-            for representation in encoder.representations
-            for pooling in config.pooling
-            for result in _compare(encoder, parts, representation, pooling)
+            for name, lm, representations in encoders
+            for kind in itertools.product(representations, config.pooling)
+            for result in _compare(files, name, lm, *kind)
         ]
         if output:
             _write(output, results)
-    signatures = dict.fromkeys(f"{encoder.lm.signature}|similarity:cosine" for encoder in encoders)
+    signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
     return StsReport(results, list(signatures))
 
 
-@dataclass(frozen=True)
-class _Part:
-    path: str
-    pairs: list
-
-    @property
-    def gold(self):
-        return [pair.gold for pair in self.pairs]
-
-    @contextlib.contextmanager
-    def named(self):
-        """Says in which file an `InputError` of the block arose."""
-        try:
-            yield
-        except InputError as error:
-            raise InputError(error.rule, self.path) from None
-
-
-@dataclass(frozen=True)
-class _Encoder:
-    """A model, what the command line calls it, and the representations to take of it."""
-
-    name: str
-    lm: Scorer
-    representations: list
-
-    @classmethod
-    def load(cls, model, representations, options):
-        lm = tta.load(model, **options)
-        chosen = [lm.choose_representation(name) for name in representations or [None]]
-        return cls(str(BUILT_IN_NAME if model is None else model), lm, chosen)
-
-
-def _compare(encoder, parts, representation, pooling):
-    """Yields a `StsResult` of each part; every distinct sentence of all of them is encoded once."""
-    sentences = [s for part in parts for pair in part.pairs for s in (pair.first, pair.second)]
+def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
+    """Yields an `StsResult` for each file. Every distinct sentence of all files is encoded once."""
+    sentences = [s for _, pairs in files for pair in pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
-    progress = sys.stderr.isatty()
-    vectors = encoder.lm.encode(list(row), representation, pooling, progress)
+    vectors = lm.encode(list(row), representation, pooling, progress=sys.stderr.isatty())
     name = representation if pooling == "mean" else f"{representation}/{pooling}"
-    for part in parts:
-        with part.named():
-            similarities = cosine(
-                vectors[[row[pair.first] for pair in part.pairs]],
-                vectors[[row[pair.second] for pair in part.pairs]],
-            )
-            correlation = correlate(similarities, part.gold)
-        yield StsResult(part.path, part.pairs, encoder.name, name, similarities, correlation)
+    for path, pairs in files:
+        first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
+        with located(path=path):
+            similarities = cosine(vectors[first], vectors[second])
+            correlation = correlate(similarities, [pair.gold for pair in pairs])
+        yield StsResult(path, pairs, model, name, similarities, correlation)
 
 
-def _write(stream, results):
+def _write(stream: TextIO, results: Sequence[StsResult]) -> None:
     stream.write("file\tpair\tmodel\tvectors\tcosine\tgold\tfirst\tsecond\n")
     for result in results:
         for number, pair in enumerate(result.pairs, 1):
-            # White space in a sentence may be a tab; none of it means anything to the model.
+            # A sentence may contain tabs. Models ignore the kind of white space.
             first, second = " ".join(pair.first.split()), " ".join(pair.second.split())
             cells = [result.path, number, result.model, result.vectors]
             cells += [f"{result.similarities[number - 1]:.6f}", f"{pair.gold:g}", first, second]

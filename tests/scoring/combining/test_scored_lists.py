@@ -4,20 +4,13 @@ import random
 import numpy as np
 import pytest
 
-from tta.data.nbest.files import Hypothesis, NBestList
+from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
-from tta.scoring.combining import scored_lists as reranking
-from tta.scoring.combining.scored_lists import (
-    FIRST_PASS,
-    RerankWeights,
-    ScoredLists,
-    check_widths,
-    combine,
-    count_statistics,
-    oracle,
-    select,
-    total,
-)
+from tta.scoring.combining import scored_lists
+from tta.scoring.combining.decision import combine, decide, select
+from tta.scoring.combining.scored_lists import ScoredLists, check_widths
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 
 WER = WordErrorRate()
@@ -77,10 +70,14 @@ def test_combine_and_select_are_a_plain_loop(lm_weight, length_bonus, reduction,
     arrays = ScoredLists.build(lists, token_scores)
     weights = RerankWeights(lm_weight, length_bonus, reduction)
     combined, selection = combine(arrays, weights), select(arrays, weights)
+    decision = decide(arrays, weights)
+    np.testing.assert_array_equal(decision.combined, combined)
+    np.testing.assert_array_equal(decision.picks, selection)
     assert combined.shape == (13, max(len(one.hypotheses) for one in lists))
     assert arrays.has_scores == scores
-    for row, pick, one in zip(combined, selection, lists, strict=True):
+    for i, (row, pick, one) in enumerate(zip(combined, selection, lists, strict=True)):
         expected = loop_combined(one, token_scores, weights)
+        assert decision.ranking(i) == sorted(range(len(expected)), key=lambda j: -row[j])
         np.testing.assert_allclose(row[: len(expected)], expected, rtol=1e-13)
         assert np.all(np.isneginf(row[len(expected) :]))
         assert pick == expected.index(max(expected))
@@ -90,9 +87,9 @@ def test_absent_hypotheses_are_never_picked():
     # Padding of 0 would be the best score of all.
     lists = [nbest(("a b", -3.0)), nbest(("a b", -3.0), ("a b c", -0.5), name="u2")]
     arrays = ScoredLists.build(lists, scored(["a b", "a b c"]))
-    statistics = count_statistics(lists, WER)
+    statistics = ListStatistics.build(lists, WER)
     assert select(arrays, RerankWeights(0.5)).tolist() == [0, 1]
-    assert oracle(arrays, statistics, WER).tolist() == [0, 1]
+    assert statistics.oracle().tolist() == [0, 1]
 
 
 def test_ties_go_to_the_list_s_order():
@@ -100,7 +97,7 @@ def test_ties_go_to_the_list_s_order():
     arrays = ScoredLists.build(lists, scored("ab"))
     for weights in (FIRST_PASS, RerankWeights(0.3), RerankWeights(1.0, 0.5, "mean")):
         assert select(arrays, weights).tolist() == [0]
-    assert oracle(arrays, count_statistics(lists, WER), WER).tolist() == [1]
+    assert ListStatistics.build(lists, WER).oracle().tolist() == [1]
 
 
 def test_first_pass_without_scores_is_the_list_s_order():
@@ -115,7 +112,7 @@ def test_an_empty_hypothesis_does_not_win_by_having_no_tokens(reduction):
     lists = [nbest(("a b", -2.0), ("", -3.0), ("a b c d", -4.0))]
     arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "a b c d": (-20.0, 4), "": (0.0, 0)})
     lowest = {"sum": -20.0, "mean": -5.0}[reduction]
-    assert arrays.lm[reduction][0, 1] == lowest
+    assert arrays.models[0].reduced[reduction][0, 1] == lowest
     for lm_weight in (0.1, 0.5, 1.0):
         assert select(arrays, RerankWeights(lm_weight, 0.0, reduction)).tolist() == [0]
 
@@ -129,7 +126,7 @@ def test_an_empty_hypothesis_wins_by_its_first_pass():
 def test_an_empty_hypothesis_with_scored_boundary_tokens_keeps_its_score():
     lists = [nbest(("a b", -2.0), ("", -3.0))]
     arrays = ScoredLists.build(lists, {"a b": (-4.0, 4), "": (-3.0, 2)})
-    assert arrays.lm["sum"].tolist() == [[-4.0, -3.0]]
+    assert arrays.models[0].reduced["sum"].tolist() == [[-4.0, -3.0]]
 
 
 def test_lists_of_nothing_but_empty_hypotheses():
@@ -141,29 +138,16 @@ def test_lists_of_nothing_but_empty_hypotheses():
 @pytest.mark.parametrize("score", [math.nan, -math.inf])
 def test_a_score_that_is_not_finite_is_an_error(score):
     lists = [nbest(("a", -1.0)), nbest(("a", -1.0), ("b c", -1.0), name="u2")]
-    with pytest.raises(InputError, match=r"list 'u2': .* score of 'b c' is (nan|-inf), not a fin"):
+    with pytest.raises(
+        InputError, match=r"list 'u2': .* score of 'b c' must be a finite number, not (nan|-inf)"
+    ):
         ScoredLists.build(lists, {"a": (-1.0, 1), "b c": (score, 2)})
 
 
-@pytest.mark.parametrize(
-    ("values", "rule"),
-    [
-        ((-0.1,), "lm_weight lies between 0 and 1, got -0.1"),
-        ((1.5,), "lm_weight lies between 0 and 1, got 1.5"),
-        ((math.nan,), "lm_weight lies between 0 and 1, got nan"),
-        ((0.5, math.inf), "length_bonus is a finite number, got inf"),
-        ((0.5, 0.0, "max"), "reduction is sum or mean, got 'max'"),
-    ],
-)
-def test_weights_are_checked(values, rule):
-    with pytest.raises(InputError, match=rule):
-        RerankWeights(*values)
-
-
 def test_oracle_has_the_fewest_errors():
-    lists, token_scores = random_lists(seed=7)
-    arrays, statistics = ScoredLists.build(lists, token_scores), count_statistics(lists, WER)
-    best = total(statistics, oracle(arrays, statistics, WER))[:3].sum()
+    lists, _ = random_lists(seed=7)
+    statistics = ListStatistics.build(lists, WER)
+    best = statistics.of(statistics.oracle())[:, :3].sum()
     expected = sum(
         min(WER.statistics([h.text], one.reference)[0, :3].sum() for h in one.hypotheses)
         for one in lists
@@ -172,12 +156,12 @@ def test_oracle_has_the_fewest_errors():
 
 
 def test_lists_too_uneven_for_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(reranking, "MAX_PADDED", 100)
+    monkeypatch.setattr(scored_lists, "MAX_PADDED", 100)
 
     def lists(*widths):
         return [NBestList(f"u{i}", (Hypothesis("a", None),) * n) for i, n in enumerate(widths)]
 
     check_widths(lists(1, 10, *[1] * 8))
-    check_widths(lists(*[50] * 9))  # Large, but even: that is what its own hypotheses take.
-    with pytest.raises(InputError, match="list 'u1' has 12 hypotheses, and 10 lists as long"):
+    check_widths(lists(*[50] * 9))  # large, but without padding
+    with pytest.raises(InputError, match="list 'u1' has 12 hypotheses, and 10 lists padded"):
         check_widths(lists(1, 12, *[1] * 8))

@@ -3,18 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tta.data.nbest.files import Hypothesis, NBestList
+from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining import tuning
-from tta.scoring.combining.scored_lists import (
-    FIRST_PASS,
-    RerankWeights,
-    ScoredLists,
-    combine,
-    count_statistics,
-    select,
-    total,
-)
+from tta.scoring.combining.decision import combine, select
+from tta.scoring.combining.scored_lists import ModelScores, ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import guess, tune
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.error_rate import WordErrorRate
 
@@ -42,8 +37,8 @@ def make(seed, count=61, useful=0.8, scale=1.0, scores=True):
     return lists, ScoredLists.build(lists, token_scores)
 
 
-def value(metric, arrays, statistics, weights):
-    return metric.corpus(total(statistics, select(arrays, weights)))
+def value(arrays, statistics, weights):
+    return statistics.value(select(arrays, weights))
 
 
 @pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
@@ -52,22 +47,19 @@ def value(metric, arrays, statistics, weights):
 def test_tuned_weights_are_never_worse_than_the_first_pass(useful, scores, metric):
     for seed in range(5):
         lists, arrays = make(seed, count=23, useful=useful, scores=scores)
-        statistics = count_statistics(lists, metric)
-        weights = tune(arrays, statistics, metric)
-        gain = value(metric, arrays, statistics, weights) - value(
-            metric, arrays, statistics, FIRST_PASS
-        )
+        statistics = ListStatistics.build(lists, metric)
+        weights = tune(arrays, statistics, GivenWeights())
+        gain = value(arrays, statistics, weights) - value(arrays, statistics, FIRST_PASS)
         assert gain >= 0 if metric.higher_is_better else gain <= 0
 
 
 def test_a_useful_model_gets_weight_and_a_harmful_one_none():
     lists, arrays = make(seed=1, count=211, useful=3.0)
-    statistics = count_statistics(lists, WER)
-    weights = tune(arrays, statistics, WER)
+    statistics = ListStatistics.build(lists, WER)
+    weights = tune(arrays, statistics, GivenWeights())
     assert weights.lm_weight > 0.1
-    assert value(WER, arrays, statistics, weights) < 0.9 * value(
-        WER, arrays, statistics, FIRST_PASS
-    )
+    first_pass = value(arrays, statistics, FIRST_PASS)
+    assert value(arrays, statistics, weights) < 0.9 * first_pass
     perfect = [
         dataclasses.replace(
             one,
@@ -83,18 +75,19 @@ def test_a_useful_model_gets_weight_and_a_harmful_one_none():
     arrays = ScoredLists.build(
         perfect, {h.text: (-1.0, 1) for one in perfect for h in one.hypotheses}
     )
-    assert tune(arrays, statistics, WER) == FIRST_PASS  # it cannot be beaten
-    assert tune(arrays, statistics, WER, reduction="mean") == RerankWeights(0.0, 0.0, "mean")
+    assert tune(arrays, statistics, GivenWeights()) == FIRST_PASS  # it cannot be beaten
+    given = GivenWeights(reduction="mean")
+    assert tune(arrays, statistics, given) == RerankWeights(0.0, 0.0, "mean")
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1e2])
 def test_the_grid_moves_with_the_scores_scale(scale):
     # The grid is even in the log of the share, so 100 times the score is just 20 steps along it.
     lists, arrays = make(seed=2, count=211, useful=1.0)
-    statistics = count_statistics(lists, WER)
-    one = tune(arrays, statistics, WER)
+    statistics = ListStatistics.build(lists, WER)
+    one = tune(arrays, statistics, GivenWeights())
     scaled = dataclasses.replace(arrays, first_pass=arrays.first_pass * scale)
-    other = tune(scaled, statistics, WER)
+    other = tune(scaled, statistics, GivenWeights())
     assert share(other) == pytest.approx(scale * share(one))
     assert other.reduction == one.reduction
     np.testing.assert_array_equal(select(scaled, other), select(arrays, one))
@@ -102,41 +95,48 @@ def test_the_grid_moves_with_the_scores_scale(scale):
 
 def test_padding_changes_nothing():
     lists, arrays = make(seed=3)
-    statistics = count_statistics(lists, WER)
+    statistics = ListStatistics.build(lists, WER)
 
     def widen(array):
         return np.pad(array, [(0, 0), (0, 5), *[(0, 0)] * (array.ndim - 2)])
 
-    wide = ScoredLists(
+    (model,) = arrays.models
+    wide = dataclasses.replace(
+        arrays,
         present=widen(arrays.present),
         first_pass=widen(arrays.first_pass),
-        lm={reduction: widen(scores) for reduction, scores in arrays.lm.items()},
-        num_tokens=widen(arrays.num_tokens),
         num_words=widen(arrays.num_words),
-        has_scores=True,
+        models=(
+            ModelScores(
+                {name: widen(scores) for name, scores in model.reduced.items()},
+                widen(model.num_tokens),
+            ),
+        ),
     )
-    assert tune(wide, widen(statistics), WER) == tune(arrays, statistics, WER)
+    wide_statistics = ListStatistics(WER, widen(statistics.counts), wide.present)
+    assert tune(wide, wide_statistics, GivenWeights()) == tune(arrays, statistics, GivenWeights())
     for reduction in ("sum", "mean"):
-        one, other = guess(arrays, reduction=reduction), guess(wide, reduction=reduction)
+        given = GivenWeights(reduction=reduction)
+        one, other = guess(arrays, given), guess(wide, given)
         assert other.lm_weight == pytest.approx(one.lm_weight)
         assert other.length_bonus == pytest.approx(one.length_bonus)
 
 
 def test_what_is_given_is_kept():
     lists, arrays = make(seed=3)
-    statistics = count_statistics(lists, WER)
-    assert tune(arrays, statistics, WER, lm_weight=0.3).lm_weight == 0.3
-    assert tune(arrays, statistics, WER, length_bonus=-0.25).length_bonus == -0.25
-    assert tune(arrays, statistics, WER, reduction="mean").reduction == "mean"
+    statistics = ListStatistics.build(lists, WER)
+    assert tune(arrays, statistics, GivenWeights(lm_weight=0.3)).lm_weight == 0.3
+    assert tune(arrays, statistics, GivenWeights(length_bonus=-0.25)).length_bonus == -0.25
+    assert tune(arrays, statistics, GivenWeights(reduction="mean")).reduction == "mean"
     given = {"lm_weight": 0.25, "length_bonus": 0.5, "reduction": "mean"}
-    assert tune(arrays, statistics, WER, **given) == RerankWeights(**given)
-    assert guess(arrays, **given) == RerankWeights(**given)
+    assert tune(arrays, statistics, GivenWeights(**given)) == RerankWeights(**given)
+    assert guess(arrays, GivenWeights(**given)) == RerankWeights(**given)
 
 
 def test_without_first_pass_scores_the_language_model_decides():
     lists, arrays = make(seed=4, useful=3.0, scores=False)
-    assert tune(arrays, count_statistics(lists, WER), WER).lm_weight == 1.0
-    assert guess(arrays).lm_weight == 1.0
+    assert tune(arrays, ListStatistics.build(lists, WER), GivenWeights()).lm_weight == 1.0
+    assert guess(arrays, GivenWeights()).lm_weight == 1.0
 
 
 def share(weights):
@@ -156,18 +156,18 @@ def plateau(low, high):
     }
     one = NBestList("u1", tuple(Hypothesis(t, float(s)) for t, s in hypotheses), "right r r")
     arrays = ScoredLists.build([one], {text: (float(score), 3) for text, score in texts.items()})
-    return arrays, count_statistics([one], WER)
+    return arrays, ListStatistics.build([one], WER)
 
 
 def test_on_a_plateau_the_choice_lies_inside_and_not_at_its_edge():
     low, high = 1 / 20, 5.0
     arrays, statistics = plateau(low, high)
-    weights = tune(arrays, statistics, WER, reduction="sum")
-    assert value(WER, arrays, statistics, weights) == 0
+    weights = tune(arrays, statistics, GivenWeights(reduction="sum"))
+    assert value(arrays, statistics, weights) == 0
     # The plateau is 20 steps wide; 4 steps or more from both edges.
     assert 10 * np.log10(share(weights) / low) > 4
     assert 10 * np.log10(high / share(weights)) > 4
-    assert tune(arrays, statistics, WER, reduction="sum") == weights
+    assert tune(arrays, statistics, GivenWeights(reduction="sum")) == weights
 
 
 def test_a_lone_lucky_point_loses_against_a_good_region(monkeypatch):
@@ -176,8 +176,8 @@ def test_a_lone_lucky_point_loses_against_a_good_region(monkeypatch):
     grid[0, 5, 5] = 9.0
     grid[0, 30:40, 10:20] = 10.0
     errors = iter([grid, 20.0])
-    monkeypatch.setattr(tuning, "_error", lambda metric, totals: next(errors))
-    weights = tune(arrays, count_statistics(lists, WER), WER, reduction="sum")
+    monkeypatch.setattr(ListStatistics, "error", lambda self, totals: next(errors))
+    weights = tune(arrays, ListStatistics.build(lists, WER), GivenWeights(reduction="sum"))
     assert tuning.LM_WEIGHTS[33] <= weights.lm_weight <= tuning.LM_WEIGHTS[36]
 
 
@@ -187,8 +187,8 @@ def test_a_good_region_s_point_that_does_not_beat_the_first_pass_is_not_chosen(m
     grid = 8 + 0.5 * ((i - 30.0) ** 2 + (j - 20.0) ** 2)
     grid[30, 20] = 9.0  # the middle of a bowl, and no better than the first pass
     errors = iter([grid[None], 9.0])
-    monkeypatch.setattr(tuning, "_error", lambda metric, totals: next(errors))
-    weights = tune(arrays, count_statistics(lists, WER), WER, reduction="sum")
+    monkeypatch.setattr(ListStatistics, "error", lambda self, totals: next(errors))
+    weights = tune(arrays, ListStatistics.build(lists, WER), GivenWeights(reduction="sum"))
     chosen = np.abs(tuning.LM_WEIGHTS - weights.lm_weight).argmin()
     assert chosen == 29  # a neighbour; of the four the one with the smallest weight
 
@@ -197,10 +197,10 @@ def test_a_good_region_s_point_that_does_not_beat_the_first_pass_is_not_chosen(m
 def test_a_guess_makes_the_same_picks_whatever_the_scale(reduction):
     # 2 ** 20 keeps every bit of the scores.
     _, arrays = make(seed=8)
-    picks = select(arrays, guess(arrays, reduction=reduction))
+    picks = select(arrays, guess(arrays, GivenWeights(reduction=reduction)))
     for scale in (2.0**-20, 2.0**20):
         other = dataclasses.replace(arrays, first_pass=arrays.first_pass * scale)
-        weights = guess(other, reduction=reduction)
+        weights = guess(other, GivenWeights(reduction=reduction))
         assert 0 < weights.lm_weight < 1
         np.testing.assert_array_equal(select(other, weights), picks)
     assert not np.array_equal(picks, select(arrays, FIRST_PASS))
@@ -210,7 +210,7 @@ def test_a_guess_for_lists_that_say_nothing():
     # One hypothesis a list, or equal scores: no spread to go by, and nothing to divide by.
     one = NBestList("u1", (Hypothesis("", -1.0),))
     arrays = ScoredLists.build([one], {"": (0.0, 0)})
-    assert np.isfinite(combine(arrays, guess(arrays))).all()
+    assert np.isfinite(combine(arrays, guess(arrays, GivenWeights()))).all()
 
 
 def test_the_combined_cost_of_a_word_is_paid_in_full_by_a_bonus_of_one():

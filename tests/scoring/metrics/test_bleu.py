@@ -6,7 +6,8 @@ import sacrebleu
 
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
-from tta.scoring.metrics.bleu import TOKENIZERS, Bleu
+from tta.scoring.metrics.bleu import Bleu
+from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, load_metric
 
 SENTENCES = [
     "The cat, it is said, sat on the mat.",
@@ -23,7 +24,7 @@ def damaged(sentence, random_):
     return " ".join(kept)
 
 
-@pytest.mark.parametrize("tokenize", TOKENIZERS)
+@pytest.mark.parametrize("tokenize", BLEU_TOKENIZERS)
 def test_corpus_and_signature_are_sacrebleus(tokenize):
     random_ = random.Random(3)
     metric = Bleu(tokenize)
@@ -51,14 +52,14 @@ def test_corpus_and_signature_are_sacrebleus(tokenize):
     ],
 )
 def test_goodness_is_sentence_bleu(hypothesis, reference):
-    metric = Bleu()
+    metric = Bleu("13a")
     statistics = metric.statistics([hypothesis], reference)
     expected = sacrebleu.sentence_bleu(hypothesis, [reference], use_effective_order=True).score
     assert metric.goodness(statistics) == pytest.approx([expected], abs=1e-12)
 
 
 def test_totals_of_any_shape():
-    metric = Bleu()
+    metric = Bleu("13a")
     rows = metric.statistics(["one two three four", "one two"], "one two three four")
     values = metric.corpus(np.stack([[rows[0], rows[1]], [rows[0] + rows[1], rows[0]]]))
     assert values.shape == (2, 2)
@@ -67,8 +68,15 @@ def test_totals_of_any_shape():
 
 
 def test_tokenizer_is_checked():
-    with pytest.raises(InputError, match=r"one of 13a, none, .*, not 'word'"):
+    with pytest.raises(InputError, match=r"bleu_tokenize must be 13a or none or .*, not 'word'"):
         Bleu("word")
+
+
+def test_metrics_are_loaded_by_name():
+    assert [load_metric(name, "13a").name for name in METRICS] == ["WER", "BLEU"]
+    assert "tok:none" in load_metric("bleu", "none").signature
+    with pytest.raises(InputError, match="metric must be wer or bleu, not 'ter'"):
+        load_metric("ter", "13a")
 
 
 def test_first_pass_of_real_lists_is_sacrebleus(tta_data):

@@ -63,5 +63,5 @@ def test_details_sum_to_the_rate():
 
 
 def test_references_without_words_have_no_rate():
-    with pytest.raises(InputError, match="the references hold no word"):
+    with pytest.raises(InputError, match="the references have no words"):
         WER.corpus(WER.statistics(["a"], "")[0])

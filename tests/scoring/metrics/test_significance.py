@@ -150,6 +150,6 @@ def test_a_number_without_an_interval_takes_none_from_the_others():
 
 
 def test_more_is_better_where_the_metric_says_so():
-    assert relative_gain(30.0, 20.0, Bleu()) == 50
+    assert relative_gain(30.0, 20.0, Bleu("13a")) == 50
     assert relative_gain(30.0, 20.0, WER) == -50
     assert np.isnan(relative_gain(30.0, 0.0, WER))

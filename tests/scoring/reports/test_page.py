@@ -7,17 +7,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tta.data.nbest.files import Hypothesis, NBestFile, NBestList
-from tta.scoring.combining.mixture import MixtureWeights
-from tta.scoring.combining.scored_lists import RerankWeights, ScoredLists, count_statistics
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.decision import decide
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports import page as html_report
-from tta.scoring.reports.page import Change, Page, find_changes, legend, level, write_report
-from tta.scoring.reports.table import evaluate
-from tta.scoring.scorers.text_model import TokenScores
+from tta.scoring.reports.evaluation import evaluate
+from tta.scoring.reports.page import Change, find_changes, legend, level, write_page
+from tta.scoring.reports.table import PartReport, Report
+from tta.scoring.scorers.scorer import TokenScores
 
 WER = WordErrorRate()
-LM = MixtureWeights((1.0,), RerankWeights(1.0))
+LM = RerankWeights(1.0)
 EVIL = "<script>alert('&')</script>\"'"
 
 
@@ -34,31 +37,29 @@ class Colours:
 
 
 def part(*lists, measured=True):
-    """Lists of (first pass's text, language model's text, reference)."""
+    """Lists from (text picked by the first pass, text picked by the model, reference)."""
     nbest, scores = [], {}
     for i, (before, after, reference) in enumerate(lists):
         hypotheses = (Hypothesis(before, 0.0), Hypothesis(after, -1.0))
         nbest.append(NBestList(f"u{i}", hypotheses, reference))
         scores |= {before: (-9.0, 3), after: (-1.0 - i, 3)}
     arrays = ScoredLists.build(nbest, scores)
-    one = SimpleNamespace(
-        path="test.json",
-        nbest=NBestFile(nbest, "dict"),
-        models=[arrays],
-        statistics=count_statistics(nbest, WER) if measured else None,
-        evaluation=None,
+    statistics = ListStatistics.build(nbest, WER) if measured else None
+    evaluation = None
+    if statistics is not None:
+        evaluation = evaluate(arrays, statistics, {"LM alone": LM, "reranked": LM})
+    return SimpleNamespace(
+        path="test.json", decision=decide(arrays, LM), statistics=statistics, evaluation=evaluation
     )
-    if measured:
-        systems = {"LM alone": LM, "reranked": LM}
-        one.evaluation = evaluate(one.models, one.statistics, WER, systems)
-    return one
 
 
 def render(part, curve=b"", colours=None):
     pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
     stream = io.StringIO()
-    page = Page(part, LM, WER, ["a note"], ["a|signature"], curve)
-    write_report(stream, page, colours or Colours())
+    counts = len(part.decision.lists.nbest), 0, 0
+    test = PartReport(part.path, *counts, part.evaluation)
+    report = Report(test, None, ["a"], WER, ["a note"], ["a|signature"])
+    write_page(stream, report, part.decision, part.statistics, curve, colours or Colours())
     return stream.getvalue()
 
 
@@ -96,20 +97,19 @@ SAME = ("one", "one", "two")
 
 def test_changes_are_found_judged_and_sorted():
     one = part(BETTER, WORSE, NEITHER, SAME, MUCH_BETTER)
-    changes = find_changes(one.nbest.lists, one.models, LM, WER, one.statistics)
-    assert changes == [
+    assert find_changes(one.decision, one.statistics) == [
         Change(4, 0, 1, "better", 4.0),
         Change(0, 0, 1, "better", 1.0),
         Change(1, 0, 1, "worse", 1.0),
         Change(2, 0, 1, "neither", 0.0),
     ]
-    first_pass = MixtureWeights((1.0,), RerankWeights(0.0))
-    assert find_changes(one.nbest.lists, one.models, first_pass, WER, one.statistics) == []
+    first_pass = decide(one.decision.lists, RerankWeights(0.0))
+    assert find_changes(first_pass, one.statistics) == []
 
 
 def test_without_references_the_change_of_the_score_counts():
     one = part(("a", "b", None), ("c", "d", None), measured=False)
-    changes = find_changes(one.nbest.lists, one.models, LM)
+    changes = find_changes(one.decision, None)
     assert changes == [Change(0, 0, 1, "", 8.0), Change(1, 0, 1, "", 7.0)]
 
 
@@ -165,7 +165,8 @@ def test_levels(value, expected):
 def test_nothing_in_the_files_breaks_out_of_the_page():
     one = part((f"a {EVIL}", f"b {EVIL} c", f"b {EVIL} {EVIL}"), BETTER)
     one.path = f"{EVIL}.json"
-    one.nbest.lists[0] = NBestList(EVIL, one.nbest.lists[0].hypotheses, f"{EVIL} b")
+    nbest = one.decision.lists.nbest
+    nbest[0] = NBestList(EVIL, nbest[0].hypotheses, f"{EVIL} b")
     page = render(one)
     assert "<script" not in page
     read = Reader(page)

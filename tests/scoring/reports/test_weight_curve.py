@@ -3,32 +3,31 @@ import io
 import numpy as np
 import pytest
 
-from tta.data.nbest.files import Hypothesis, NBestList
-from tta.scoring.combining.mixture import MixtureWeights
-from tta.scoring.combining.scored_lists import RerankWeights, ScoredLists, count_statistics
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import LM_WEIGHTS
+from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
-from tta.scoring.reports.weight_curve import curves, first_pass_value, write_curves
+from tta.scoring.reports.weight_curve import measure_curve, write_curve
 
 WER = WordErrorRate()
 
 
 def lists():
-    """One list that is right where the language model's weight is above 1/4, wrong at 1 again."""
+    """One list, picked correctly if the language model's weight is above 1/4 and below 1."""
     hypotheses = (Hypothesis("a x", 0.0), Hypothesis("a b", -1.0), Hypothesis("x x x", -40.0))
     one = NBestList("u1", hypotheses, "a b")
     arrays = ScoredLists.build([one], {"a x": (-4.0, 2), "a b": (-1.0, 2), "x x x": (-0.9, 3)})
-    return [arrays], count_statistics([one], WER)
+    return arrays, ListStatistics.build([one], WER)
 
 
 def measured(bonus=0.0):
-    models, statistics = lists()
-    systems = {"reranked": MixtureWeights((1.0,), RerankWeights(0.3, bonus))}
-    return curves(models, statistics, WER, systems)
+    return measure_curve(*lists(), {"reranked": RerankWeights(0.3, bonus)})
 
 
 def test_the_curve_is_the_error_at_every_weight():
-    [line] = measured()
+    [line] = measured().lines
     assert {0.0, 0.01, 0.3, 0.99, 1.0, *LM_WEIGHTS} <= set(line.lm_weights)
     assert (np.diff(line.lm_weights) > 0).all()
     expected = np.where(line.lm_weights > 0.25, 0.0, 50.0)
@@ -39,14 +38,14 @@ def test_the_curve_is_the_error_at_every_weight():
 
 
 def test_the_other_weights_stay_as_tuned():
-    [line] = measured(bonus=100.0)  # the longest hypothesis wins, whatever the weight
+    [line] = measured(bonus=100.0).lines  # the longest hypothesis wins at every weight
     assert set(line.values) == {150.0}
 
 
-def test_text_has_a_line_a_point():
-    models, statistics = lists()
+def test_text_has_one_line_per_point():
     stream = io.BytesIO()
-    write_curves(stream, ".tsv", measured(), WER, first_pass_value(models, statistics, WER))
+    assert measured().first_pass == 50.0
+    write_curve(stream, ".tsv", measured())
     heading, *rows = stream.getvalue().decode().splitlines()
     assert heading == "model\tlm_weight\tWER"
     assert "reranked\t0.3\t0.0000" in rows
@@ -62,7 +61,7 @@ def test_figures_are_the_same_bytes_every_time(format, start):
     pictures = []
     for _ in range(2):
         stream = io.BytesIO()
-        write_curves(stream, format, measured(), WER, 50.0)
+        write_curve(stream, format, measured())
         pictures.append(stream.getvalue())
     assert pictures[0] == pictures[1]
     assert pictures[0].startswith(start)
@@ -70,10 +69,9 @@ def test_figures_are_the_same_bytes_every_time(format, start):
 
 def test_a_figure_shows_names_as_they_are():
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
-    models, statistics = lists()
-    systems = {"_a $x$ <b> & c": MixtureWeights((1.0,), RerankWeights(1.0))}
+    systems = {"_a $x$ <b> & c": RerankWeights(1.0)}
     stream = io.BytesIO()
-    write_curves(stream, ".svg", curves(models, statistics, WER, systems), WER, 50.0)
+    write_curve(stream, ".svg", measure_curve(*lists(), systems))
     picture = stream.getvalue().decode()
     assert "_a $x$ &lt;b&gt; &amp; c" in picture
     assert "first pass" in picture

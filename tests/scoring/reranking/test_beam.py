@@ -1,4 +1,4 @@
-"""Scores on Apache Beam: the rows of run_rerank.py --scores_file, whole or not at all."""
+"""Scores on Apache Beam are the rows of run_rerank.py --scores_file, complete or not written."""
 
 import json
 
@@ -7,14 +7,14 @@ import pytest
 from tests import tiny
 from tests.beam_runners import IN_PROCESS, JOB_SERVER, TWO_PROCESSES, workers_find_tta
 from tta.errors import InputError
-from tta.scoring.combining.scored_lists import RerankWeights
-from tta.scoring.combining.scored_lists import beam as beam_score
-from tta.scoring.reranking.beam import score_files
-from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reranking import beam
+from tta.scoring.reranking.config import BeamScoreConfig, RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
 
 __all__ = ["workers_find_tta"]
 
-# Empty, unknown, and longer than the tiny model takes: all that scoring knows of.
+# Among them texts that are empty, unknown, and longer than the input of the tiny model.
 TEXTS = [
     "the cat sat",
     "",
@@ -23,7 +23,7 @@ TEXTS = [
     "the cats sat on the mat , the dog ran",
     "a",
 ]
-WEIGHTS = RerankWeights(lm_weight=0.3, length_bonus=0.7, reduction="mean")
+WEIGHTS = {"lm_weight": 0.3, "length_bonus": 0.7, "reduction": "mean"}
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,9 @@ def nbest(tmp_path):
     return [str(tmp_path / name) for name in ("a.jsonl", "b.moses")]
 
 
-def on_beam(paths, output, model, arguments=IN_PROCESS, weights=WEIGHTS, **options):
-    return score_files(paths, str(output), weights, arguments, model=model, **options)
+def on_beam(paths, output, model, arguments=IN_PROCESS, **options):
+    config = BeamScoreConfig(nbest_file=paths, output_dir=str(output), **WEIGHTS, **options)
+    return beam.score_files(config, model, arguments)
 
 
 def rows(paths):
@@ -67,10 +68,10 @@ def test_several_processes_give_the_scores_of_the_one_machine_command(
     for path in nbest:
         scores_file = tmp_path / "one.jsonl"
         config = RerankConfig(
-            path,
-            lm_weight=[WEIGHTS.lm_weight],
-            length_bonus=WEIGHTS.length_bonus,
-            reduction=WEIGHTS.reduction,
+            nbest_file=path,
+            lm_weight=[WEIGHTS["lm_weight"]],
+            length_bonus=WEIGHTS["length_bonus"],
+            reduction=WEIGHTS["reduction"],
             scores_file=str(scores_file),
             metric="none",
             overwrite=True,
@@ -112,12 +113,12 @@ def test_a_model_that_is_missing(nbest, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_existing_scores_are_kept_unless_told(nbest, tmp_path, model):
+def test_existing_scores_are_kept_without_overwrite(nbest, tmp_path, model):
     output = tmp_path / "out"
     on_beam(nbest[:1], output, model, num_shards=4)
     (output / "mine.txt").write_text("keep")
     before = {path.name: path.read_bytes() for path in output.iterdir()}
-    with pytest.raises(InputError, match="scores are here; pass --overwrite to replace them"):
+    with pytest.raises(InputError, match="exists; pass --overwrite to replace the scores"):
         on_beam(nbest[1:], output, model)
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
     on_beam(nbest[1:], output, model, num_shards=1, overwrite=True)
@@ -128,24 +129,25 @@ def test_existing_scores_are_kept_unless_told(nbest, tmp_path, model):
 
 def test_workers_with_different_models_are_refused(tmp_path):
     counts = {"lists": 2, "hypotheses": 2, "tokens": 3, "model:a|v:1": 1, "model:a|v:2": 1}
-    settings = str(tmp_path), str(tmp_path / "work"), WEIGHTS, ["a"]
-    with pytest.raises(InputError, match=r"different models: model:a\|v:1 and model:a\|v:2"):
-        beam_score._publish(None, [], counts, settings)
+    weights = RerankWeights(**WEIGHTS)
+    settings = str(tmp_path), str(tmp_path / "work"), weights, ["a"]
+    with pytest.raises(InputError, match=r"used different models: model:a\|v:1 and model:a\|v:2"):
+        beam._publish(None, [], counts, settings)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_text_is_scored_once_a_batch(nbest, model):
+def test_a_text_is_scored_once_per_batch(nbest, model):
     class Counting:
         def score_with_counts(self, texts):
             assert len(set(texts)) == len(texts)
             self.texts = len(texts)
             return self.scorer.score_with_counts(texts)
 
-    handler = beam_score.ScorerHandler(model)
-    batch = list(beam_score._read(nbest[1], None, None))
+    handler = beam.ScorerHandler(model)
+    batch = list(beam._read(nbest[1], None, None))
     loaded, counting = handler.load_model(), Counting()
     counting.scorer = loaded.scorer
-    results = handler.run_inference(batch, beam_score.SignedScorer(counting, "signature"))
+    results = handler.run_inference(batch, beam.SignedScorer(counting, "signature"))
     assert counting.texts == len(TEXTS)
     assert [result.example for result in results] == batch
     assert {result.model_id for result in results} == {"signature"}

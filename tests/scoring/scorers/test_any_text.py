@@ -1,4 +1,4 @@
-"""Any text is scored: every character of Unicode, control characters among them."""
+"""Any text is scored: every character of Unicode, control characters included."""
 
 import sys
 

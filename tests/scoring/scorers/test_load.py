@@ -8,12 +8,14 @@ import pytest
 
 import tta
 from tta.errors import InputError
+from tta.registry import Registry
 from tta.scoring.reranking.rerank import RerankConfig, rerank_files
 from tta.scoring.scorers import load
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.scorers.text_model import TextModel
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Toy(Scorer):
@@ -23,10 +25,10 @@ class Toy(Scorer):
 
 @pytest.fixture
 def seen(monkeypatch, tmp_path):
-    """What `TextModel.from_directory` is called with, in a folder with a trained model."""
+    """The calls of `TextModel.from_directory`, in a folder with trained models."""
     seen = []
     monkeypatch.setattr(
-        TextModel, "from_directory", lambda path, **options: seen.append((path, options))
+        TextModel, "from_directory", lambda path, options: seen.append((path, options))
     )
     monkeypatch.setitem(load.KINDS, "toy", Toy)
     monkeypatch.setattr(load, "PRETRAINED", tmp_path / "pretrained")
@@ -41,29 +43,29 @@ def seen(monkeypatch, tmp_path):
 @pytest.mark.parametrize("model", [None, "small"])
 def test_the_built_in_model(seen, model):
     tta.load(model, precision="bfloat16")
-    assert seen == [(None, {"precision": "bfloat16"})]
+    assert seen == [(load.BUILT_IN, ScoreOptions(precision="bfloat16"))]
 
 
 def test_a_trained_model_by_its_name(seen, tmp_path):
     tta.load("bilm-small")
-    assert seen == [(tmp_path / "pretrained/bilm-small", {})]
+    assert seen == [(tmp_path / "pretrained/bilm-small", ScoreOptions())]
 
 
-def test_a_trained_model_of_the_checkout_that_an_installed_package_is_called_in(seen, monkeypatch):
+def test_a_trained_model_of_the_working_directory(seen, monkeypatch):
     monkeypatch.setattr(load, "PRETRAINED", Path("nowhere"))
     tta.load("bilm-small")
-    assert seen == [(Path("pretrained/bilm-small"), {})]
+    assert seen == [(Path("pretrained/bilm-small"), ScoreOptions())]
 
 
 @pytest.mark.parametrize("name", ["small", "bilm-small", "toy:path", "a/model", "other:kind"])
-def test_a_directory_wins_over_a_name(seen, tmp_path, name):
+def test_a_directory_is_preferred_to_a_name(seen, tmp_path, name):
     (tmp_path / name).mkdir(parents=True)
     tta.load(name)
     tta.load(tmp_path / name)
     assert [str(path) for path, _ in seen] == [name, str(tmp_path / name)]
 
 
-def test_a_kind_gets_its_path_and_the_options_that_it_takes(seen):
+def test_a_kind_gets_its_path_and_the_options_that_it_has(seen):
     options = {"precision": "bfloat16", "batch_tokens": 7, "long_sentences": "refuse"}
     assert tta.load("toy:a/b:c", **options).got == ("a/b:c", False, 26)
     assert tta.load("toy:x", score_boundary_tokens=True, letters=3).got == ("x", True, 3)
@@ -77,29 +79,31 @@ def test_a_kind_gets_its_path_and_the_options_that_it_takes(seen):
         ("nowhere", "nowhere: no such model directory, nor a model of that name (small, bilm-"),
         ("../pretrained", "../pretrained: no such model directory"),
         ("notes.txt", "notes.txt: no such model directory"),
-        ("runs/x:1", "runs/x:1: no such model directory, and 'runs/x' is no kind of model; kinds"),
+        (
+            "runs/x:1",
+            "runs/x:1: no such model directory, and 'runs/x' is not a kind of model",
+        ),
         ("toy:", "toy:: expected a path, as in toy:path"),
         ("glove:missing.txt", "missing.txt: no such file"),
     ],
 )
-def test_what_cannot_be_found_is_one_line(seen, model, message):
+def test_a_missing_model_is_a_one_line_error(seen, model, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}") as raised:
         tta.load(model)
     assert "\n" not in str(raised.value)
 
 
-def test_every_kind_is_a_scorer_that_can_do_something():
-    for kind in load.KINDS.values():
-        module, name = kind.split(":")
-        scorer = getattr(__import__(module, fromlist=[name]), name)
+def test_every_kind_is_a_scorer_that_scores_or_encodes():
+    for kind in load.KINDS:
+        scorer = load.KINDS.load(kind)
         assert issubclass(scorer, Scorer)
         assert scorer.representations or scorer.score_tokens is not Scorer.score_tokens
 
 
-def test_the_scorer_of_the_docs_works_as_it_stands(monkeypatch):
+def test_the_scorer_in_the_docs_works(monkeypatch):
     text = (ROOT / "docs/scorers.md").read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    monkeypatch.setattr(load, "KINDS", dict(load.KINDS))
+    monkeypatch.setattr(load, "KINDS", Registry("kind of model", load.KINDS))
     monkeypatch.chdir(ROOT)
     names = {}
     exec(compile(snippet, "docs/scorers.md", "exec"), names)
@@ -110,5 +114,7 @@ def test_the_scorer_of_the_docs_works_as_it_stands(monkeypatch):
     assert lm.score(["the xyzzy", ""]).tolist() == pytest.approx([expected, 0.0])
     with pytest.raises(InputError, match="a unigram model has no sentence vectors"):
         lm.encode(["the"])
-    report = rerank_files(RerankConfig("examples/asr.test.json"), ["unigram:examples/train.txt"])
+    report = rerank_files(
+        RerankConfig(nbest_file="examples/asr.test.json"), ["unigram:examples/train.txt"]
+    )
     assert lm.signature in str(report)

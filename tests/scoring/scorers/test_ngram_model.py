@@ -43,10 +43,10 @@ def arpa(tmp_path):
 
 # text -> log10 of each word, then of </s>
 SCORES = {
-    "the cat": [-0.25, -0.375, -0.125],  # every bigram is there
-    "cat the": [-0.5 - 0.625, -0.125 - 0.5, -0.25 - 0.75],  # none is: back-off + unigram
+    "the cat": [-0.25, -0.375, -0.125],  # every bigram is in the model
+    "cat the": [-0.5 - 0.625, -0.125 - 0.5, -0.25 - 0.75],  # no bigram is: back-off + unigram
     "the dog cat": [-0.25, -0.25 - 1.0, -0.625, -0.125],  # dog is <unk>, which has no back-off
-    "The": [-0.5 - 1.0, -0.75],  # text as it stands: The is unknown, the is not
+    "The": [-0.5 - 1.0, -0.75],  # text is not changed: The is unknown, the is known
     " the\u00a0\tcat ": [-0.25, -0.375, -0.125],  # any white space
     "": [-0.5 - 0.75],
 }
@@ -87,7 +87,7 @@ def test_compressed(arpa, tmp_path):
     assert other.score(list(SCORES)).tolist() == one.score(list(SCORES)).tolist()
 
 
-def test_signature_tells_what_the_scores_depend_on(arpa, tmp_path):
+def test_the_signature_shows_what_the_scores_depend_on(arpa, tmp_path):
     lm = tta.load(f"kenlm:{arpa}")
     assert re.fullmatch(
         r"model:tiny.arpa\|type:ngram\|order:2\|file:[0-9a-f]{8}\|boundary_tokens:no"
@@ -124,10 +124,10 @@ def test_one_string_is_not_a_list(arpa):
             ARPA.replace("-0.625", "x").encode(),
             'KenLM cannot read it: Could not parse "x" into a float in the 1-gram at byte',
         ),
-        (b"\x94\x83\xb4\n" * 40, "KenLM cannot read it: it is neither an ARPA file nor a binary"),
+        (b"\x94\x83\xb4\n" * 40, "KenLM cannot read it: neither an ARPA file nor a binary"),
     ],
 )
-def test_a_bad_file_is_one_line(arpa, content, rule):
+def test_a_bad_file_is_a_one_line_error(arpa, content, rule):
     arpa.write_bytes(content)
     with pytest.raises(InputError, match=f"^{re.escape(f'{arpa}: {rule}')}") as raised:
         tta.load(f"kenlm:{arpa}")

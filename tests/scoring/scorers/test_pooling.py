@@ -1,4 +1,4 @@
-"""Poolings against plain NumPy, and their statistics on disk: whole, damaged, another model's."""
+"""Poolings against plain NumPy; their statistics on disk: good, damaged, of another model."""
 
 import io
 import zipfile
@@ -9,9 +9,9 @@ import pytest
 import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
+from tta.names import POOLING
 from tta.scoring.scorers.pooling import (
     SIF_A,
-    STATISTICS,
     PoolingStatistics,
     Whitening,
     fit_pooling,
@@ -30,7 +30,8 @@ def texts(count, seed=0):
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     directory = write_model_directory(tmp_path_factory.mktemp("models") / "tiny")
-    fit_pooling(tta.load(directory), texts(200), 150).save(directory / STATISTICS)
+    with open(directory / POOLING, "wb") as file:
+        fit_pooling(tta.load(directory), texts(200), 150).write(file)
     return directory
 
 
@@ -39,18 +40,18 @@ def lm(directory):
     return tta.load(directory)
 
 
-def test_probabilities_are_shares_with_half_a_piece_added():
+def test_probabilities_are_relative_frequencies_with_smoothing():
     found = piece_probabilities([np.array([1, 1, 3]), np.array([], int), np.array([1])], 5)
     np.testing.assert_allclose(found, np.array([0.5, 3.5, 0.5, 1.5, 0.5]) / 6.5)
     np.testing.assert_allclose(piece_probabilities([], 4), 0.25)
 
 
-def test_rare_pieces_count_more():
+def test_rare_pieces_have_larger_weights():
     statistics = PoolingStatistics(np.array([SIF_A, 9 * SIF_A], np.float32), {})
     np.testing.assert_allclose(statistics.piece_weights(), [0.5, 0.1], rtol=1e-6)
 
 
-def test_whitened_vectors_have_the_identity_as_covariance_before_their_lengths_are_made_one():
+def test_vectors_have_the_identity_as_covariance_before_normalization():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(500, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=5)
     whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
@@ -60,12 +61,12 @@ def test_whitened_vectors_have_the_identity_as_covariance_before_their_lengths_a
     np.testing.assert_allclose(whitening(vectors.astype(np.float32)), expected, atol=1e-5)
 
 
-def test_a_vector_that_is_the_mean_has_no_direction():
+def test_a_vector_equal_to_the_mean_gives_zeros():
     whitening = Whitening.fit(np.array([1.0, 2.0]), np.eye(2))
     assert not np.asarray(whitening(np.array([[1.0, 2.0]], np.float32))).any()
 
 
-def test_a_direction_without_variance_is_not_blown_up():
+def test_a_direction_without_variance_is_not_scaled_up():
     vectors = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1.0, 0.0]
     whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
     assert np.abs(np.array([0.0, 0.0, 1e-6]) @ whitening.matrix).max() < 10
@@ -79,7 +80,9 @@ def test_vectors_equal_plain_sums(lm, representation, pooling):
     weights = SIF_A / (SIF_A + np.asarray(lm.pooling_statistics.piece_probabilities, np.float64))
     table = np.asarray(lm.model.token_table)
     for text, vector in zip(some, found, strict=True):
-        (ids,) = lm.tokenizer.encode_with_specials([text])
+        (ids,) = lm.tokenizer.encode([text])
+        vocabulary = lm.tokenizer.vocabulary
+        ids = np.concatenate([[vocabulary.bos_id], ids, [vocabulary.eos_id]])
         inputs = {"input_ids": ids[None], "padding_mask": np.ones((1, len(ids)), bool)}
         encoded = lm.model.encode(inputs, training=False)
         rows = {
@@ -96,7 +99,7 @@ def test_vectors_equal_plain_sums(lm, representation, pooling):
         np.testing.assert_allclose(vector, expected, atol=2e-3 if pooling == "whitened" else 1e-5)
 
 
-def test_moments_are_those_of_all_pieces_by_their_weights(lm):
+def test_moments_are_weighted_over_all_pieces(lm):
     some, weights = texts(40), np.random.default_rng(0).random(len(TOKENS), np.float32)
     ids = np.concatenate(lm.tokenizer.encode(some))
     vectors = np.asarray(lm.model.token_table, np.float64)[ids]
@@ -107,13 +110,13 @@ def test_moments_are_those_of_all_pieces_by_their_weights(lm):
 
 
 @pytest.mark.parametrize("representation", ["context", "embed", "token"])
-def test_a_whitening_is_fitted_on_the_first_sentences_by_sif(lm, representation):
+def test_a_whitening_is_fitted_on_the_first_sentences_with_sif_weights(lm, representation):
     weights = lm.pooling_statistics.piece_weights()
     mean, covariance = lm.piece_moments(texts(200)[:150], representation, weights)
     whitening = lm.pooling_statistics.whitenings[representation]
     np.testing.assert_allclose(whitening.mean, mean, atol=1e-5)
     variances = np.linalg.eigvalsh(whitening.matrix.T @ covariance @ whitening.matrix)
-    # As many directions as vary at all: the sentences have few words.
+    # Few words occur in the sentences, so some directions have no variance.
     np.testing.assert_allclose(variances[variances > 0.5], 1.0, atol=0.02)
     assert (variances > 0.5).sum() >= SIZE - 4
 
@@ -126,31 +129,31 @@ def test_a_text_without_a_piece_is_zeros(lm, pooling):
 @pytest.mark.parametrize(
     ("representation", "pooling", "rule"),
     [
-        ("cls", "sif", "tiny: pooling must be mean for cls, not 'sif'"),
-        ("eos", "whitened", "tiny: pooling must be mean for eos, not 'whitened'"),
-        ("embed", "max", "tiny: pooling must be mean or sif or whitened for embed, not 'max'"),
+        ("cls", "sif", "tiny: pooling of cls must be mean, not 'sif'"),
+        ("eos", "whitened", "tiny: pooling of eos must be mean, not 'whitened'"),
+        ("embed", "max", "tiny: pooling of embed must be mean or sif or whitened, not 'max'"),
     ],
 )
-def test_poolings_that_there_are_not(lm, representation, pooling, rule):
+def test_unknown_poolings_are_refused(lm, representation, pooling, rule):
     with pytest.raises(InputError) as error:
         lm.encode(["the cat"], representation, pooling)
     assert str(error.value) == rule
 
 
-def test_a_model_without_statistics_says_what_makes_them(tmp_path):
+def test_without_statistics_the_error_names_the_command_that_writes_them(tmp_path):
     lm = tta.load(write_model_directory(tmp_path / "bare"))
-    with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta-fit-pooling makes"):
+    with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta-fit-pooling w"):
         lm.encode(["the cat"], "token", "sif")
     assert lm.encode(["the cat"], "token").shape == (1, SIZE)
 
 
 def test_too_few_pieces_are_refused(lm):
-    with pytest.raises(InputError, match="of 12 numbers takes more pieces of text than that, not"):
+    with pytest.raises(InputError, match="of size 12 needs more pieces of text than that, not"):
         fit_pooling(lm, ["the cat sat on the mat", "the dog ran home."], 1)
 
 
 def arrays(**changes):
-    """The arrays of a good file, some changed; None leaves one out."""
+    """The arrays of a good file with changes; None removes an array."""
     good = {
         "piece_probabilities": np.full(len(TOKENS), 1 / len(TOKENS), np.float32),
         "token.mean": np.zeros(SIZE, np.float32),
@@ -165,12 +168,13 @@ def read(path, **changes):
 
 
 def test_a_round_trip(tmp_path, directory):
-    good = read(tmp_path / STATISTICS)
-    good.save(tmp_path / "again.npz")
+    good = read(tmp_path / POOLING)
+    with open(tmp_path / "again.npz", "wb") as file:
+        good.write(file)
     again = PoolingStatistics.load(tmp_path / "again.npz", len(TOKENS), SIZE)
     np.testing.assert_array_equal(again.piece_probabilities, good.piece_probabilities)
     np.testing.assert_array_equal(again.whitenings["token"].matrix, np.eye(SIZE))
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", STATISTICS]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", POOLING]
 
 
 @pytest.mark.parametrize(
@@ -189,13 +193,13 @@ def test_a_round_trip(tmp_path, directory):
 )
 def test_a_file_that_does_not_fit_is_refused(tmp_path, changes, rule):
     with pytest.raises(InputError, match=rule) as error:
-        read(tmp_path / STATISTICS, **changes)
-    assert str(error.value).startswith(f"{tmp_path}/{STATISTICS}: ")
+        read(tmp_path / POOLING, **changes)
+    assert str(error.value).startswith(f"{tmp_path}/{POOLING}: ")
     assert "\n" not in str(error.value)
 
 
-def test_an_array_is_refused_by_its_header_before_there_is_room_for_it(tmp_path):
-    path = tmp_path / STATISTICS
+def test_a_large_array_is_refused_before_memory_is_allocated(tmp_path):
+    path = tmp_path / POOLING
     for size in (10**15, 10**9):
         with (
             zipfile.ZipFile(path, "w") as archive,
@@ -208,8 +212,8 @@ def test_an_array_is_refused_by_its_header_before_there_is_room_for_it(tmp_path)
 
 
 def test_a_damaged_file_is_refused(tmp_path, directory):
-    content = (directory / STATISTICS).read_bytes()
-    path = tmp_path / STATISTICS
+    content = (directory / POOLING).read_bytes()
+    path = tmp_path / POOLING
     flipped = bytearray(content)
     flipped[len(flipped) // 2] ^= 16
     array = io.BytesIO()

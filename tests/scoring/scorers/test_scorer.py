@@ -1,4 +1,4 @@
-"""The face of all models: what a kind need not write, and what it says of what it cannot do."""
+"""The interface of all scorers: what a subclass inherits, and the errors for missing methods."""
 
 import re
 
@@ -10,7 +10,7 @@ from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 
 class Letters(Scorer):
-    """Every letter of a text costs one nat, and the text one more where boundaries count."""
+    """Scores every letter -1."""
 
     name = "letters"
 
@@ -47,7 +47,7 @@ def test_blocks_are_scored_one_by_one_as_they_come():
         lambda scorer: scorer.score_tokens(["a"]),
     ],
 )
-def test_a_model_without_scores_says_so(call):
+def test_a_model_without_scores_raises_an_error(call):
     with pytest.raises(InputError, match=r"^model: this kind of model gives no sentence scores$"):
         call(Scorer())
 
@@ -55,7 +55,7 @@ def test_a_model_without_scores_says_so(call):
 @pytest.mark.parametrize(
     "call", [lambda s: s.encode(["a"]), lambda s: s.choose_representation("context")]
 )
-def test_a_model_without_vectors_says_so(call):
+def test_a_model_without_vectors_raises_an_error(call):
     with pytest.raises(InputError, match=r"^letters: this kind of model has no sentence vectors$"):
         call(Letters())
 

@@ -25,13 +25,13 @@ def path(tmp_path):
     ("text", "vector"),
     [
         ("the cat", [0.5, 1.0]),
-        ("The CAT.", [0.5, 1.0]),  # no such word as it stands: in lower case
-        ("the cat .", [0.5, 1.0]),  # a full stop is no word, attached or not
+        ("The CAT.", [0.5, 1.0]),  # not known unchanged, but in lower case
+        ("the cat .", [0.5, 1.0]),  # a full stop is not a word, attached or not
         ("the the cat", [2 / 3, 2 / 3]),  # a word counts as often as it occurs
-        ("US us Us", [4 / 3, 16 / 3]),  # as it stands first, then in lower case
-        ("“Don't!”", [16.0, 16.0]),  # punctuation at the ends alone is cut off
+        ("US us Us", [4 / 3, 16 / 3]),  # unchanged first, then in lower case
+        ("“Don't!”", [16.0, 16.0]),  # only punctuation at the ends is removed
         ("(x-ray)", [3.0, 5.0]),
-        ("the zebra", [1.0, 0.0]),  # unknown words are left out
+        ("the zebra", [1.0, 0.0]),  # unknown words are skipped
         ("zebra", [0.0, 0.0]),
         ("", [0.0, 0.0]),
     ],
@@ -66,7 +66,7 @@ def test_the_file_is_read_only_for_words_not_looked_up_before(path):
         lm.encode(["cat"])
 
 
-def test_memory_is_that_of_the_words_that_occur_not_of_the_file(tmp_path):
+def test_memory_grows_with_the_words_that_occur_and_not_with_the_file(tmp_path):
     size = 50
     path = tmp_path / "large.txt"
     with open(path, "w") as stream:
@@ -100,7 +100,7 @@ def test_wrong_arguments(path):
         lm.encode(["the cat"], pooling="max")
 
 
-def test_signature_tells_what_the_vectors_depend_on(path):
+def test_the_signature_shows_what_the_vectors_depend_on(path):
     lm = tta.load(f"glove:{path}")
     assert re.fullmatch(
         r"model:tiny.txt\|type:word_vectors\|size:2\|file:[0-9a-f]{8}\|case:as is, then lower"

@@ -13,12 +13,12 @@ from tta.scoring.scorers import stream
 from tta.scoring.scorers.scorer import Scorer, SentenceError
 from tta.scoring.scorers.stream import read_blocks, score_stream
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
 
 class Lines:
-    """What `score_stream` takes of a `TextReader`, and how many lines were drawn from it."""
+    """Stands for a `TextReader`; counts the lines that were read from it."""
 
     def __init__(self, texts, total_bytes=None):
         self.texts = texts
@@ -62,14 +62,14 @@ def test_every_line_gets_its_score_in_its_place(small_blocks, number):
 
 def test_a_sentence_is_scored_once_while_it_is_recent(small_blocks):
     lm = FakeModel()
-    # Four are kept. "a" comes again in its block, in the next, and when four others came since.
+    # Four are kept. "a" occurs again in its block, in the next, and after four others.
     texts = ["a", "b", "a", "a", "c", "d", "a", "e", "b", "f", "g", "h", "a"]
     scored = score(lm, texts)
     assert lm.scored == ["a", "b", "c", "d", "e", "b", "f", "g", "h", "a"]
     assert [one.line for one in scored] == [1, 2, 1, 1, 5, 6, 1, 8, 9, 10, 11, 12, 13]
 
 
-def test_what_is_kept_is_bounded_in_characters_too(monkeypatch):
+def test_the_number_of_kept_characters_is_bounded(monkeypatch):
     monkeypatch.setattr(stream, "RECENT_CHARACTERS", 10)
     lm = FakeModel()
     score(lm, ["aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb", "x" * 99, "x" * 99])
@@ -87,7 +87,7 @@ def test_a_block_ends_by_lines_or_by_characters(monkeypatch):
 def test_a_stream_without_an_end_is_read_a_few_blocks_ahead(small_blocks):
     lines = Lines(f"the {number}" for number in itertools.count())
     blocks = read_blocks(lines)
-    assert lines.drawn == 3  # the first is there before a model is
+    assert lines.drawn == 3  # the first block is read before a model is loaded
     scored = score_stream(FakeModel(), blocks, "in.txt")
     for number, sentence in enumerate(itertools.islice(scored, 500)):
         assert sentence.text == f"the {number}"
@@ -102,7 +102,7 @@ def test_an_error_of_the_input_comes_with_the_first_block(tmp_path):
 
 
 class Refusing(Scorer):
-    """Takes no sentence of more than three words, and reads one block ahead as a `TextModel`."""
+    """Refuses sentences of more than three words; reads one block ahead like a `TextModel`."""
 
     def score_blocks(self, blocks, tokens=False, advance=None):
         def prepare(texts):
@@ -125,7 +125,7 @@ def stream_ahead(function, items):
     yield from map(function, ahead)
 
 
-def test_a_sentence_that_the_model_refuses_is_named_by_its_line(small_blocks):
+def test_the_error_of_a_refused_sentence_has_its_line(small_blocks):
     texts = ["a", "b", "a", "b", "a", "b", "c", "a", "b c d e", "f", "g", "h", "i", "j"]
     blocks = read_blocks(Lines(texts))
     message = r"^in\.txt:9: the sentence has more than 3 words$"
@@ -134,7 +134,7 @@ def test_a_sentence_that_the_model_refuses_is_named_by_its_line(small_blocks):
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_a_score_that_is_no_number_is_named_by_its_line(small_blocks, tokens):
+def test_the_error_of_a_score_that_is_not_finite_has_its_line(small_blocks, tokens):
     class Broken(FakeModel):
         def score_word(self, word):
             return float("nan") if word == "nan" else -1.0
@@ -144,8 +144,8 @@ def test_a_score_that_is_no_number_is_named_by_its_line(small_blocks, tokens):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_the_bar_is_where_the_scored_sentences_end(small_blocks, monkeypatch, known):
-    """It counts what is scored and not what is read, within blocks too, and ends at the end."""
+def test_the_bar_shows_the_scored_sentences(small_blocks, monkeypatch, known):
+    """It counts scored input, not input that was read, and also moves within blocks."""
     shown, bars = [], []
 
     class Tqdm:
@@ -187,7 +187,7 @@ def test_the_bar_is_where_the_scored_sentences_end(small_blocks, monkeypatch, kn
     (bar,) = bars
     if known:
         assert shown == ["1 sentences", 3, "the clock begins", "3 sentences", 6, "3 sentences", 6]
-        assert bar.initial == 3  # as far as the first batch came
+        assert bar.initial == 3  # the position after the first batch
         shown.clear()
     assert len(list(scored)) == 6
     if known:

@@ -1,4 +1,4 @@
-"""The language model over text: `tta.load` and what it gives."""
+"""The language model over text, as `tta.load` returns it."""
 
 import threading
 import time
@@ -6,12 +6,17 @@ import time
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
+from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.model_types import MODEL_TYPES, ModelType
+from tta.scoring.scorers.inference.frozen import FrozenFunctions
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import SentenceError
-from tta.scoring.scorers.text_model import SCORES
+from tta.scoring.scorers.text_model import TextModel
 
 TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
@@ -46,7 +51,7 @@ def test_score_is_the_sum_of_its_pieces_without_boundaries(lm):
     np.testing.assert_allclose(scores, expected, atol=1e-5)
 
 
-def test_boundary_tokens_count_when_asked_for(directory):
+def test_boundary_tokens_count_if_requested(directory):
     lm = tta.load(directory, score_boundary_tokens=True)
     ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "sat", "[EOS]"]]
     sums, counts = lm.score_with_counts(["the cat sat", ""])
@@ -116,13 +121,13 @@ def test_a_causal_model_has_no_cls(tmp_path):
         lm.encode(["the cat"], "cls")
 
 
-def test_nothing_in_nothing_out(lm):
+def test_no_texts_give_empty_results(lm):
     assert lm.score([]).shape == (0,)
     assert lm.encode([]).shape == (0, CONFIG.hidden_size)
     assert lm.score_tokens([]) == []
 
 
-def test_a_text_without_a_piece_scores_zero_over_no_token(lm):
+def test_a_text_without_pieces_scores_zero_with_no_tokens(lm):
     sums, counts = lm.score_with_counts(["", "  "])
     assert sums.tolist() == [0, 0]
     assert counts.tolist() == [0, 0]
@@ -136,7 +141,7 @@ def test_more_texts_than_a_block(lm, monkeypatch):
     np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
 
 
-def test_a_thread_that_prepares_ahead_changes_no_bit(lm, monkeypatch):
+def test_preparing_ahead_in_a_thread_does_not_change_results(lm, monkeypatch):
     monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 4)
     texts = [*TEXTS, LONG] * 3
     ahead = *lm.score_with_counts(texts), lm.encode(texts)
@@ -157,12 +162,12 @@ def test_a_thread_that_prepares_ahead_changes_no_bit(lm, monkeypatch):
     ("model_type", "pll_variant", "at_once"),
     [("tta", "original", 2), ("bilm", "original", 1), ("bilm", "maskless", 2)],
 )
-def test_batches_are_scored_side_by_side_where_a_score_takes_one_pass(
-    tmp_path, model_type, pll_variant, at_once
+def test_two_batches_are_in_flight_if_a_score_takes_one_pass(
+    tmp_path, monkeypatch, model_type, pll_variant, at_once
 ):
     directory = write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
-    lm = tta.load(directory, batch_tokens=1, pll_variant=pll_variant)  # a batch a sentence
-    expected, compiled = lm.score(TEXTS), lm._function(SCORES)
+    lm = tta.load(directory, batch_tokens=1, pll_variant=pll_variant)  # one sentence per batch
+    expected, compiled = lm.score(TEXTS), lm._frozen.get(lm.graph.scores)
     running, most, lock = [], [], threading.Lock()
 
     def slowly(*arguments):
@@ -175,17 +180,18 @@ def test_batches_are_scored_side_by_side_where_a_score_takes_one_pass(
             running.pop()
         return result
 
-    lm._compiled[SCORES] = slowly
+    monkeypatch.setattr(FrozenFunctions, "get", lambda *_: slowly)
     np.testing.assert_array_equal(lm.score(TEXTS), expected)
     assert max(most) == at_once
 
 
 def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
     monkeypatch.setattr("tta.scoring.scorers.text_model.prefetch", None)
+    monkeypatch.setattr("tta.scoring.scorers.inference.batches.prefetch", None)
     lm.score(TEXTS)
 
 
-def test_the_thread_ends_with_the_scoring_whatever_ends_it(lm, directory, monkeypatch):
+def test_the_thread_ends_when_scoring_fails_or_is_stopped(lm, directory, monkeypatch):
     monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 2)
     refusing = tta.load(directory, long_sentences="refuse")
     with pytest.raises(InputError, match=r"^sentence 6 has \d+ pieces, the model takes 9"):
@@ -220,14 +226,14 @@ def test_blocks_are_scored_as_lists_are(lm):
             np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
 
 
-def test_shares_of_a_block_are_its_batches_tokens(directory):
-    lm = tta.load(directory, batch_tokens=1)  # a batch a sentence
+def test_the_share_of_a_batch_is_its_share_of_the_tokens(directory):
+    lm = tta.load(directory, batch_tokens=1)  # one sentence per batch
     shares = []
     next(lm.score_blocks([["the cat", "", "a"]], advance=shares.append))
     assert shares == pytest.approx([4 / 9, 3 / 9, 2 / 9])
 
 
-def test_a_refused_sentence_has_its_place_in_the_block(directory):
+def test_the_error_of_a_refused_sentence_has_its_index_in_the_block(directory):
     lm = tta.load(directory, long_sentences="refuse")
     blocks = lm.score_blocks([["the", "a"], ["the", LONG]])
     next(blocks)
@@ -250,25 +256,25 @@ def test_windows_are_read_between_boundary_tokens(lm):
     tokens, scores = lm.score_tokens([LONG])[0]
     size = CONFIG.max_position_embeddings - 2
     ids = [TOKENS.index(t) for t in ["[SOS]", *tokens[:size], "[EOS]"]]
-    # The first window answers for its tokens up to the middle of its overlap with the second.
+    # The results of the first window are kept up to the middle of its overlap with the second.
     np.testing.assert_allclose(
         scores[: size // 2], plain_scores(lm, ids)[1 : 1 + size // 2], atol=1e-5
     )
 
 
-def test_long_sentences_are_refused_when_asked_for(directory):
+def test_long_sentences_are_refused_if_requested(directory):
     lm = tta.load(directory, long_sentences="refuse")
     with pytest.raises(InputError, match=r"sentence 2 has \d+ pieces, the model takes 9"):
         lm.score(["the cat", LONG])
 
 
-def test_bfloat16_is_near(directory, lm):
+def test_bfloat16_is_close(directory, lm):
     low = tta.load(directory, precision="bfloat16")
     np.testing.assert_allclose(low.score(TEXTS, "mean"), lm.score(TEXTS, "mean"), atol=0.05)
     assert "precision:bfloat16" in low.signature
 
 
-def test_signature_tells_weights_apart(lm, tmp_path):
+def test_the_signature_depends_on_the_weights(lm, tmp_path):
     other = tta.load(write_model_directory(tmp_path, seed=1))
     assert lm.signature != other.signature
     assert "boundary_tokens:no" in lm.signature
@@ -290,11 +296,17 @@ def test_one_string_is_not_a_list(lm):
         ),
         (
             lambda lm: lm.encode(["a"], pooling="max"),
-            "pooling must be mean or sif or whitened for context, not 'max'",
+            "pooling of context must be mean or sif or whitened, not 'max'",
         ),
         (
-            lambda lm: type(lm)(lm.model, lm.tokenizer, pll_variant="masked"),
-            "pll_variant must be original or within_word_l2r for a model of type tta, not 'masked'",
+            lambda lm: TextModel(
+                lm.model, lm.tokenizer, options=ScoreOptions(pll_variant="maskless")
+            ),
+            "pll_variant must be original or within_word_l2r for a model of type tta, not 'maskl",
+        ),
+        (
+            lambda lm: tta.load(pll_variant="masked"),
+            "pll_variant must be original or within_word_l2r or maskless, not 'masked'",
         ),
         (lambda lm: tta.load(precision="int8"), "float32 or bfloat16, not 'int8'"),
     ],
@@ -308,7 +320,7 @@ def test_vocabulary_of_another_size(directory, tmp_path):
     for name in ("config.json", "model.weights.h5"):
         (tmp_path / name).write_bytes((directory / name).read_bytes())
     (tmp_path / "vocab.txt").write_text("\n".join(TOKENS[:-1]) + "\n")
-    with pytest.raises(InputError, match=f"has {len(TOKENS) - 1} pieces, the config's vocab_size"):
+    with pytest.raises(InputError, match=f"has {len(TOKENS) - 1} pieces, but vocab_size in the"):
         tta.load(tmp_path)
 
 
@@ -326,7 +338,7 @@ def test_missing_directory():
         tta.load("nowhere")
 
 
-def test_baselines_score_text_by_their_own_objective(tmp_path):
+def test_baselines_score_text_by_their_own_likelihood(tmp_path):
     for model_type in ("bilm", "unilm"):
         directory = write_model_directory(
             tmp_path / model_type, CONFIG.replace(model_type=model_type)
@@ -344,20 +356,20 @@ def test_baselines_score_text_by_their_own_objective(tmp_path):
 
 
 def words_of(ids):
-    """Word ids, one loop: "##s" goes on with a word, but not with the begin token."""
+    """Word ids in one loop: "##s" continues a word, but not the begin token."""
     words = []
     for place, number in enumerate(ids):
-        goes_on = TOKENS[number].startswith("##") and place > 1
-        words.append(words[-1] + (not goes_on) if words else 0)
+        continues = TOKENS[number].startswith("##") and place > 1
+        words.append(words[-1] + (not continues) if words else 0)
     return words
 
 
 @pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
-def test_within_word_l2r_scores_words_as_their_pieces_say(tmp_path, model_type):
+def test_within_word_l2r_hides_the_later_pieces_of_the_word(tmp_path, model_type):
     write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
     lm = tta.load(tmp_path, pll_variant="within_word_l2r")
     assert "|pll:within_word_l2r|" in lm.signature
-    # Of 12 pieces, in windows of 9; the second begins inside a word: [SOS] ##s ...
+    # The second text has 12 pieces in windows of 9. Its second window begins inside a word.
     for text in ("the cats sat", "a the cats sat on a mats ran the dog"):
         tokens, found = lm.score_tokens([text])[0]
         ids = [TOKENS.index(t) for t in tokens]
@@ -374,7 +386,7 @@ def test_within_word_l2r_scores_words_as_their_pieces_say(tmp_path, model_type):
 
 
 def windows(num_pieces):
-    """(start, stop, slice of pieces that it answers for) of one window, or of two."""
+    """(start, stop, slice of the pieces that are kept) of one or two windows."""
     size = CONFIG.max_position_embeddings - 2
     if num_pieces <= size:
         return [(0, num_pieces, slice(0, num_pieces))]
@@ -384,7 +396,7 @@ def windows(num_pieces):
 
 
 def within_word_scores(lm, model_type, ids):
-    """[T] by full softmax, a piece at a time."""
+    """[T] by a full softmax, one piece at a time."""
     if model_type == "unilm":
         return np.concatenate([[0.0], plain_scores(lm, ids[:-1], ids[1:])])
     words, result = words_of(ids), []
@@ -410,13 +422,13 @@ def test_maskless_is_for_models_that_see_their_own_tokens(tmp_path, directory):
     assert "|pll:maskless|" in lm.signature
 
 
-def test_a_learned_normalizer_is_for_models_that_learned_it(tmp_path):
+def test_a_learned_normalizer_needs_a_model_that_was_trained_for_it(tmp_path):
     plain = write_model_directory(tmp_path / "plain")
-    with pytest.raises(InputError, match="the model has no learned normalizer: its config's"):
+    with pytest.raises(InputError, match="no learned normalizer: it was trained without --log"):
         tta.load(plain, normalizer="learned")
     with pytest.raises(ValueError, match="exact or learned, not 'none'"):
         tta.load(plain, normalizer="none")
-    learned = write_model_directory(tmp_path / "learned", CONFIG.replace(log_normalizer_weight=0.1))
+    learned = write_model_directory(tmp_path / "learned", CONFIG.replace(learned_normalizer=True))
     texts = ["the cat sat .", "dogs"]
     assert "|normalizer:exact|" in tta.load(plain).signature
     assert "|normalizer:exact|" in tta.load(learned, normalizer="exact").signature
@@ -424,8 +436,105 @@ def test_a_learned_normalizer_is_for_models_that_learned_it(tmp_path):
     lm = tta.load(learned, normalizer="learned")
     assert "|normalizer:learned|" in lm.signature
     for text, scores in zip(texts, lm.score_tokens(texts), strict=True):
-        (ids,) = lm.tokenizer.encode_with_specials([text])
+        (ids,) = lm.tokenizer.encode([text])
+        vocabulary = lm.tokenizer.vocabulary
+        ids = np.concatenate([[vocabulary.bos_id], ids, [vocabulary.eos_id]])
         inputs = {"input_ids": ids[None], "padding_mask": np.ones((1, len(ids)), bool)}
         logits = np.asarray(lm.model(inputs)["logits"])[0]
         expected = logits[np.arange(len(ids)), ids][1:-1]
         np.testing.assert_allclose(scores.log_probabilities, expected, atol=1e-4)
+
+
+def train(model):
+    """A training step in a compiled function."""
+    optimizer = keras.optimizers.SGD(0.5)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step():
+        optimizer.apply([tf.ones(v.shape) for v in model.trainable_variables])
+
+    step()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.token_table.assign(-model.token_table),
+        lambda model: model.set_weights([-weight for weight in model.get_weights()]),
+        train,
+    ],
+    ids=["assign", "set_weights", "training step"],
+)
+@pytest.mark.parametrize("from_directory", [True, False])
+def test_a_change_of_the_weights_takes_effect(directory, change, from_directory):
+    lm = tta.load(directory)
+    if not from_directory:
+        lm = TextModel(lm.model, lm.tokenizer)
+    before, signature, vectors = lm.score(TEXTS), lm.signature, lm.encode(TEXTS)
+    model = lm.model
+    assert lm.signature == signature
+    change(model)
+    ids = [TOKENS.index(t) for t in ["[SOS]", "a", "dog", "[EOS]"]]
+    assert lm.score(["a dog"])[0] == pytest.approx(plain_scores(lm, ids)[1:-1].sum(), abs=1e-5)
+    assert lm.signature != signature
+    assert np.abs(lm.score(TEXTS) - before).max() > 1e-2
+    assert np.abs(lm.encode(TEXTS) - vectors).max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model", "tokenizer", "name", "options", "likelihood", "normalizer", "batch_tokens", "other"],
+)
+def test_settings_cannot_be_changed(lm, name):
+    with pytest.raises(AttributeError, match=f"{name} cannot be changed; load the model again"):
+        setattr(lm, name, None)
+    with pytest.raises(AttributeError):
+        lm.options.score_boundary_tokens = True
+    with pytest.raises(AttributeError):
+        lm.likelihood.normalizer = "learned"
+
+
+def test_a_model_may_have_two_text_models_with_other_settings(directory):
+    lm = tta.load(write_model_directory(directory, CONFIG.replace(learned_normalizer=True)))
+    exact = TextModel(lm.model, lm.tokenizer, options=ScoreOptions(normalizer="exact"))
+    before = lm.score(TEXTS)
+    assert np.abs(exact.score(TEXTS) - before).max() > 1e-2
+    np.testing.assert_array_equal(lm.score(TEXTS), before)
+
+
+class ToyConfig(ModelConfig):
+    """A family without position embeddings."""
+
+    num_parameters = 0
+
+
+class ToyModel(keras.Model):
+    """Hidden states that are the token's id, without scores and without a token table."""
+
+    def __init__(self, config, **kwargs):
+        super().__init__()
+        self.config = config
+
+    def encode(self, inputs, training=None):
+        ids = keras.ops.cast(inputs["input_ids"], "float32")
+        return {"hidden_states": keras.ops.repeat(ids[..., None], self.config.hidden_size, -1)}
+
+    def named_weights(self):
+        return {}
+
+
+def test_a_model_of_another_family_encodes_and_refuses_to_score(lm, monkeypatch):
+    monkeypatch.setitem(MODEL_TYPES, "toy", ModelType(None, (), config=ToyConfig))
+    config = ToyConfig(vocab_size=len(TOKENS), hidden_size=3, model_type="toy")
+    toy = TextModel(ToyModel(config), lm.tokenizer)
+    assert toy.representations == ("context", "embed", "cls", "eos")
+    long = "the cat " * 9_999
+    expected = [np.mean([TOKENS.index(t) for t in words]) for words in (("a",), ("the", "cat"))]
+    np.testing.assert_allclose(toy.encode(["a", long])[:, 0], expected, rtol=1e-5)
+    for call in (toy.score, toy.score_tokens, lambda texts: next(toy.score_blocks([texts]))):
+        with pytest.raises(InputError, match=r"^a model of type toy gives no sentence scores$"):
+            call(["the"])
+    with pytest.raises(InputError, match=r"^a model of type toy has no representation embed$"):
+        toy.encode(["the"], "embed")
+    assert toy.signature.startswith("model:model|type:toy|")

@@ -1,9 +1,8 @@
-"""What of TF Serving can be had without its binary, for tests.
+"""Behaves like TF Serving without its binary, for tests.
 
-It reads an exported model as TF Serving does, by the signatures of its MetaGraphDef in a C++
-session that looks at dtypes and not at shapes, and answers TF Serving's own messages:
-PredictRequest over gRPC, and JSON bodies by the rules of
-https://www.tensorflow.org/tfx/serving/api_rest.
+It reads an exported model by the signatures of its MetaGraphDef in a C++ session, which checks
+dtypes but not shapes. It answers the messages of TF Serving: PredictRequest over gRPC, and JSON
+bodies by the rules of https://www.tensorflow.org/tfx/serving/api_rest.
 """
 
 import base64
@@ -38,7 +37,7 @@ class ModelServer(prediction_service_pb2_grpc.PredictionServiceServicer):
             wanted = tf.as_dtype(signature.inputs[key].dtype)
             if tf.as_dtype(value.dtype) != wanted and value.dtype != object:
                 raise ValueError(f"{key} is {wanted.name}, got {value.dtype}")
-        # TF Serving's way in: Session.run would look at shapes.
+        # As TF Serving does it; Session.run would check shapes.
         options = config_pb2.CallableOptions(
             feed=[signature.inputs[key].name for key in inputs],
             fetch=[info.name for info in signature.outputs.values()],
@@ -61,7 +60,7 @@ class ModelServer(prediction_service_pb2_grpc.PredictionServiceServicer):
         return response
 
     def rest(self, body):
-        """A body of POST .../v1/models/NAME:predict -> the reply, both as Python's JSON."""
+        """Answers the body of POST .../v1/models/NAME:predict; both are JSON as Python objects."""
         name = body.get("signature_name", "serving_default")
         infos = self.signatures[name].inputs
         try:
@@ -117,7 +116,7 @@ def to_array(value, info):
 
 
 def to_json(value):
-    """An output, or a row of one, as JSON has it."""
+    """An output, or a row of one, as JSON."""
     if isinstance(value, bytes):
         return value.decode()
     value = np.asarray(value)

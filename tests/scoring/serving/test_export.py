@@ -1,4 +1,4 @@
-"""Exported models: read by a process without this package, and asked as TF Serving asks."""
+"""Exported models: read by a process without this package, and called as by TF Serving."""
 
 import concurrent.futures
 import json
@@ -21,12 +21,12 @@ from tta.scoring.scorers.text_model import TextModel
 from tta.scoring.serving import export as export_module
 from tta.scoring.serving.export import export
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TYPES = ("tta", "bilm", "unilm")
 LONG = "the cat sat on the mat a dog ran home on the mat"
 TEXTS = ["the cat sat", "", LONG, "Éz\u3000\U0001f600"]
 
-# What TF Serving links beside TensorFlow's own operations, of what the tokenizer could need
+# Operations for tokenizers that TF Serving links besides those of TensorFlow
 # (tensorflow/serving, tensorflow_serving/model_servers/BUILD).
 LINKED = {"FastBertNormalize", "FastWordpieceTokenizeWithOffsets"}
 
@@ -86,7 +86,7 @@ def models(tmp_path_factory):
 
 def command(*flags, before=""):
     """Runs tta-export."""
-    path = str(ROOT / "scoring" / "run_export.py")
+    path = str(ROOT / "flags" / "export.py")
     code = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {before}\n"
     code += "runpy.run_path(sys.argv[0], run_name='__main__')"
     start = [sys.executable, "-c", f"import sys; sys.argv[:1] = [{path!r}]; {code}"]
@@ -95,7 +95,7 @@ def command(*flags, before=""):
 
 @pytest.fixture(scope="module")
 def fresh(models, tmp_path_factory):
-    """(operations that TensorFlow does not know, outputs), by folder, as a fresh process sees."""
+    """(operations unknown to TensorFlow, outputs) by folder, from a fresh process."""
     directories = json.dumps([str(directory) for _, directory in models.values()])
     done = subprocess.run(
         [sys.executable, "-c", FRESH, directories, json.dumps(TEXTS)],
@@ -125,12 +125,12 @@ def test_a_process_without_this_package_gets_the_scores_of_tta_load(models, fres
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_the_graph_needs_two_operations_beside_tensorflows_own(models, fresh, kind):
+def test_the_graph_needs_two_operations_besides_those_of_tensorflow(models, fresh, kind):
     assert set(fresh[0][str(models[kind][1])]) == LINKED
 
 
 def test_names_dtypes_and_shapes_of_the_signatures(server):
-    def told(infos):
+    def shown(infos):
         return {
             key: (
                 tf.as_dtype(info.dtype).name,
@@ -150,7 +150,7 @@ def test_names_dtypes_and_shapes_of_the_signatures(server):
     }
     signatures = dict(server.signatures)
     del signatures["__saved_model_init_op"]
-    assert {k: (told(s.inputs), told(s.outputs)) for k, s in signatures.items()} == {
+    assert {k: (shown(s.inputs), shown(s.outputs)) for k, s in signatures.items()} == {
         "serving_default": score,
         "score": score,
         "score_tokens": (texts, tokens | {"lengths": ("int64", [-1])}),
@@ -177,13 +177,13 @@ def test_warm_up_requests_are_answered(models, server):
     assert sorted(asked) == ["encode", "rerank", "score", "score_tokens"]
 
 
-def test_the_export_says_what_its_scores_depend_on(models):
+def test_the_export_has_the_signature_of_its_scores(models):
     lm, directory = models["tta"]
     assert (directory / "assets.extra" / "tta_signature.txt").read_text() == f"{lm.signature}\n"
 
 
-# A REST body, and the keys and number of rows of its answer. Row format ("instances"), column
-# format ("inputs").
+# A REST body in row format ("instances") or column format ("inputs"), and the keys and number of
+# rows of its answer.
 BODIES = [
     ({"instances": ["a dog", ""]}, ("predictions", 2, {"scores", "num_tokens"})),
     ({"instances": [{"texts": "a dog"}]}, ("predictions", 1, {"scores", "num_tokens"})),
@@ -226,9 +226,9 @@ def test_rerank_takes_one_list_in_columns(server):
     assert best > other
 
 
-# Why what is asked is refused: (body, part of the message).
+# Bodies that are refused: (body, part of the message).
 REFUSED = [
-    # Rows would be a weight each, and two lists in one batch of the server would be one list.
+    # Each row would have its own weight, and the server could batch two lists into one.
     (
         {
             "signature_name": "rerank",
@@ -253,7 +253,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("body", "message"), REFUSED)
-def test_a_server_that_does_not_look_at_shapes_gets_an_error_and_no_numbers(server, body, message):
+def test_wrong_shapes_are_an_error_although_the_server_does_not_check_them(server, body, message):
     reply = server.rest(body)
     assert list(reply) == ["error"]
     assert message in reply["error"]
@@ -267,14 +267,14 @@ def fenced(language):
 
 @pytest.fixture(scope="module")
 def built_in(tmp_path_factory):
-    """A folder in which the built-in model is exported to models/tta/1, as on that page."""
+    """A folder with the built-in model exported to models/tta/1, as on that page."""
     folder = tmp_path_factory.mktemp("built_in")
     export(tta.load(), folder / "models" / "tta" / "1")
     return folder
 
 
 def rounded(value):
-    """JSON with its numbers as the page's are compared, for processors round differently."""
+    """JSON with approximate numbers, because processors round differently."""
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -282,7 +282,7 @@ def rounded(value):
     return pytest.approx(value, abs=1e-3) if isinstance(value, float) else value
 
 
-def test_the_answers_of_the_documentation_are_the_built_in_models(built_in):
+def test_the_answers_in_the_documentation_are_those_of_the_built_in_model(built_in):
     server = ModelServer(built_in / "models" / "tta" / "1")
     blocks = [json.loads(block) for block in fenced("json")]
     assert len(blocks) >= 8
@@ -299,7 +299,7 @@ def test_the_answers_of_the_documentation_are_the_built_in_models(built_in):
     assert vector[: len(shown)] == rounded(shown)
 
 
-def test_the_command_of_the_documentation_prints_what_it_shows(built_in):
+def test_the_command_in_the_documentation_prints_what_it_shows(built_in):
     page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
     code, shown = re.search(
         r"^(    python -c 'import tensorflow_text\n.*?)\nprints.*?(^    Result .*?)\n\n",
@@ -318,7 +318,7 @@ def test_the_command_of_the_documentation_prints_what_it_shows(built_in):
     assert figures[0] == pytest.approx(figures[1], abs=1e-3), got
 
 
-def test_the_client_of_the_documentation_works_over_grpc(server, models, capsys):
+def test_the_client_in_the_documentation_works_over_grpc(server, models, capsys):
     import grpc
     from tensorflow_serving.apis import prediction_service_pb2_grpc
 
@@ -343,7 +343,7 @@ def test_the_client_of_the_documentation_works_over_grpc(server, models, capsys)
     capsys.readouterr()
 
 
-def test_nothing_stays_where_an_export_fails(tmp_path, models, monkeypatch):
+def test_a_failed_export_leaves_no_files(tmp_path, models, monkeypatch):
     seen = []
 
     def fail():
@@ -369,14 +369,13 @@ def test_the_command_refuses_a_folder_in_one_line_and_without_tensorflow(tmp_pat
     done = command(f"--output_dir={tmp_path}", before=poison)
     assert done.returncode == 1
     assert done.stderr == (
-        f"error: {tmp_path}: TF Serving reads a model from a folder named by its version, as "
-        f"{tmp_path / '1'}\n"
+        f"error: {tmp_path}: the folder's name must be a version number, as in {tmp_path / '1'}\n"
     )
 
 
 @pytest.mark.parametrize("name", ["tta", "1a", "\N{ARABIC-INDIC DIGIT THREE}", "-1"])
-def test_the_folder_is_a_version(tmp_path, name):
-    with pytest.raises(InputError, match="a folder named by its version"):
+def test_the_name_of_the_folder_must_be_a_version(tmp_path, name):
+    with pytest.raises(InputError, match="the folder's name must be a version number"):
         export(None, tmp_path / name)
 
 

@@ -1,4 +1,4 @@
-"""The served graph computes what `TextModel` and `reranking` compute. Run eagerly: no export."""
+"""The served graph computes what `TextModel` and `combining` compute. Run eagerly, not exported."""
 
 import sys
 
@@ -9,8 +9,10 @@ import tensorflow as tf
 import tta
 from tests.tiny import CONFIG, write_model_directory
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.scored_lists import RerankWeights, ScoredLists, combine, select
-from tta.scoring.scorers import windows
+from tta.scoring.combining.decision import combine, select
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.scorers.inference import windows
 from tta.scoring.serving.served_model import UTF8, ServedModel, count_words, split_windows
 
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
@@ -33,8 +35,8 @@ def numpy(outputs):
     return {key: value.numpy() for key, value in outputs.items()}
 
 
-def test_windows_are_those_of_the_python_face():
-    """Every number of pieces up to several windows, every small size."""
+def test_windows_are_those_of_the_text_model():
+    """All numbers of pieces up to several windows, all small sizes."""
     for size in (1, 2, 3, 5, 8, 9):
         lengths = range(4 * size + 3)
         got = [x.numpy() for x in split_windows(tf.constant(lengths, tf.int64), size)]
@@ -43,8 +45,8 @@ def test_windows_are_those_of_the_python_face():
                 n,
                 window.start,
                 window.stop,
-                0 if window.is_first else window.keep_start + 1,
-                n + 2 if window.is_last else window.keep_stop + 1,
+                0 if window.start == 0 else window.keep_start + 1,
+                n + 2 if window.stop == n else window.keep_stop + 1,
             )
             for n in lengths
             for window in windows.split_windows(n, size)
@@ -55,7 +57,7 @@ def test_windows_are_those_of_the_python_face():
 def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(lm, directories):
     sums, counts = lm.score_with_counts(TEXTS)
     for tokens in (1, 25, 4096):
-        lm.batch_tokens = tokens
+        lm = tta.load(directories[lm.model.config.model_type], batch_tokens=tokens)
         got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))
         np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
         np.testing.assert_array_equal(got["num_tokens"], counts)
@@ -80,7 +82,7 @@ def test_encode_gives_the_vectors(lm):
     assert not got[1].any(), "a text without a piece"
 
 
-def test_boundary_tokens_count_if_asked(lm, directories):
+def test_boundary_tokens_count_if_requested(lm, directories):
     lm = tta.load(directories[lm.model.config.model_type], score_boundary_tokens=True)
     sums, counts = lm.score_with_counts(TEXTS)
     served = ServedModel(lm)
@@ -91,7 +93,7 @@ def test_boundary_tokens_count_if_asked(lm, directories):
     assert [p.decode() for p in pieces] == lm.score_tokens(["the"])[0].tokens
 
 
-def test_bfloat16_rounds_and_does_no_more(directories):
+def test_bfloat16_only_rounds(directories):
     lm = tta.load(directories["tta"], precision="bfloat16")
     got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))["scores"]
     np.testing.assert_allclose(got, lm.score(TEXTS), rtol=0.01, atol=0.1)
@@ -137,7 +139,7 @@ FIRST_PASS = [-3.25, -0.5, -4.0, -3.25, -60.0, -7.5]
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 @pytest.mark.parametrize(("lm_weight", "bonus"), [(0.0, 0.0), (0.3, 0.7), (1.0, -1.5)])
 def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, reduction):
-    """Empty hypotheses, equal ones (the list's order decides) and a long one are among them."""
+    """With empty hypotheses, equal ones (which keep their order) and a long one."""
     texts = dict(zip(NBEST, zip(*served.lm.score_with_counts(NBEST), strict=True), strict=True))
     one = NBestList("u", tuple(map(Hypothesis, NBEST, FIRST_PASS)))
     lists = ScoredLists.build([one], texts)
@@ -158,18 +160,18 @@ def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, reduction):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lm_weight": 1.5}, "lm_weight lies between 0 and 1"),
-        ({"lm_weight": float("nan")}, "lm_weight lies between 0 and 1"),
+        ({"lm_weight": 1.5}, "lm_weight must be between 0 and 1"),
+        ({"lm_weight": float("nan")}, "lm_weight must be between 0 and 1"),
         ({"lm_weight": [0.5, 0.5]}, "not compatible with expected shape []"),
         ({"length_bonus": [0.0]}, "not compatible with expected shape []"),
-        ({"length_bonus": float("inf")}, "length_bonus are finite numbers"),
-        ({"first_pass_scores": [-1.0]}, "every hypothesis has a first-pass score"),
-        ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus are"),
+        ({"length_bonus": float("inf")}, "length_bonus must be finite numbers"),
+        ({"first_pass_scores": [-1.0]}, "every hypothesis must have a first-pass score"),
+        ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus must"),
         ({"hypotheses": [["a", "b"]]}, "not compatible with expected shape [?]"),
         ({"hypotheses": ["a", b"\xff"]}, "not valid UTF-8, texts (from 0):"),
     ],
 )
-def test_rerank_refuses_what_is_no_list(served, changes, message):
+def test_rerank_refuses_wrong_inputs(served, changes, message):
     inputs = {
         "hypotheses": ["a dog", "a cat"],
         "first_pass_scores": [-1.0, -2.0],
@@ -183,13 +185,13 @@ def test_rerank_refuses_what_is_no_list(served, changes, message):
 
 
 @pytest.mark.parametrize("name", ["score", "score_tokens", "encode"])
-def test_text_that_is_not_utf8_is_refused_and_named(served, name):
+def test_text_that_is_not_utf8_is_refused_with_its_index(served, name):
     texts = tf.constant(["good", b"\xff", "good", b"cut \xe2\x82"])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)not valid UTF-8.*1, 3"):
         getattr(served, name)(texts)
 
 
-def test_utf8_is_what_python_takes_for_it():
+def test_utf8_is_the_same_as_in_python():
     rng = np.random.default_rng(0)
     bytes_ = np.frombuffer(
         b"a \x00\x7f\x80\xbf\xc0\xc2\xdf\xe0\xa0\x9f\xed\xf0\x90\x8f\xf4\xf5\xff", np.uint8
@@ -218,7 +220,7 @@ def test_words_are_those_of_str_split():
     np.testing.assert_array_equal(count_words(tf.constant(texts)), expected)
 
 
-def test_long_sentences_are_refused_if_asked(directories):
+def test_long_sentences_are_refused_if_requested(directories):
     served = ServedModel(tta.load(directories["tta"], long_sentences="refuse"))
     assert served.score(tf.constant([], tf.string))["scores"].shape == [0]
     fits = tf.constant(["the " * 9])

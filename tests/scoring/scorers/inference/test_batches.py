@@ -1,19 +1,19 @@
-"""Batches: what is in them is tested with the model (test_text_model.py), their shapes here."""
+"""The shapes of batches; test_text_model.py tests their contents with a model."""
 
 from tests.tiny import CONFIG, TOKENS
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
-from tta.scoring.scorers.batches import make_batches
+from tta.scoring.scorers.inference.batches import make_batches
 
 
-def batches_of(size, batch_tokens=64):
-    """Batches of so many sentences of 4 tokens."""
-    length = CONFIG.max_position_embeddings
+def batches_of(count, batch_tokens=64):
+    """Batches of `count` sentences of 4 tokens."""
+    size = CONFIG.max_position_embeddings - 2
     tokenizer = Tokenizer(Vocabulary(tuple(TOKENS)), CONFIG.do_lower_case)
-    return make_batches(tokenizer, ["the cat"] * size, 0, {"text"}, length, batch_tokens, False)
+    return make_batches(tokenizer, ["the cat"] * count, 0, {"text"}, size, batch_tokens, False)
 
 
-def test_what_is_left_of_many_blocks_has_few_shapes_and_a_short_list_one_batch():
+def test_the_last_batches_have_few_shapes_and_a_short_list_is_one_batch():
     shapes = set()
     for size in range(17, 60):
         batches = batches_of(size)

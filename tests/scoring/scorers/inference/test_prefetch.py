@@ -1,10 +1,10 @@
-"""Preparing ahead in a thread: order, what overlaps, errors at their place, no thread left."""
+"""Computing ahead in threads: order, overlap, errors in their place, no threads left."""
 
 import threading
 
 import pytest
 
-from tta.scoring.scorers.prefetch import prefetch
+from tta.scoring.scorers.inference.prefetch import prefetch
 
 
 def threads():
@@ -17,7 +17,7 @@ def test_results_come_in_the_order_of_the_items(number):
     assert threads() == []
 
 
-def test_the_next_is_made_while_the_caller_works_on_this_one():
+def test_the_next_result_is_computed_while_the_caller_works():
     begun = [threading.Event() for _ in range(4)]
 
     def begin(item):
@@ -26,10 +26,10 @@ def test_the_next_is_made_while_the_caller_works_on_this_one():
 
     for item in prefetch(begin, range(4)):
         if item < 3:
-            assert begun[item + 1].wait(10), "nobody makes the next one"
+            assert begun[item + 1].wait(10), "the next one is not begun"
 
 
-def test_it_runs_one_ahead_and_no_more():
+def test_it_runs_one_item_ahead():
     drawn, made = [], []
     results = prefetch(made.append, (drawn.append(i) or i for i in range(9)))
     for number in range(9):
@@ -43,7 +43,7 @@ def test_two_threads_work_at_once_and_results_stay_in_order():
 
     def work(item):
         if item == 0:
-            assert second_is_done.wait(10), "nobody works on the second meanwhile"
+            assert second_is_done.wait(10), "the second one is not begun"
         if item == 1:
             second_is_done.set()
         return item
@@ -52,7 +52,7 @@ def test_two_threads_work_at_once_and_results_stay_in_order():
     assert threads() == []
 
 
-def test_two_threads_are_two_ahead_and_no_more():
+def test_two_threads_run_two_items_ahead():
     drawn = []
     results = prefetch(abs, (drawn.append(i) or i for i in range(9)), num_threads=2)
     for number in range(9):
@@ -60,7 +60,7 @@ def test_two_threads_are_two_ahead_and_no_more():
         assert len(drawn) == min(number + 3, 9)
 
 
-def test_items_are_drawn_by_the_caller_and_results_made_by_one_thread():
+def test_the_caller_draws_items_and_one_thread_computes_results():
     drawers, makers = set(), set()
     items = (drawers.add(threading.get_ident()) for _ in range(5))
     list(prefetch(lambda _: makers.add(threading.get_ident()), items))
@@ -69,7 +69,7 @@ def test_items_are_drawn_by_the_caller_and_results_made_by_one_thread():
     assert makers.isdisjoint(drawers)
 
 
-def test_an_error_comes_at_its_place_and_ends_the_thread():
+def test_an_error_is_raised_in_its_place_and_ends_the_thread():
     results = prefetch(lambda item: 1 / item, [2, 1, 0, 1])
     assert [next(results), next(results)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):

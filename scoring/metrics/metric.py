@@ -1,0 +1,62 @@
+"""The interface of metrics of N-best lists, and the metrics by name.
+
+A new metric is one file with a class that has the members of `Metric`, and one line in `METRICS`.
+This module is light: it imports neither NumPy nor a metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from tta.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy as np
+
+METRICS = Registry(
+    "metric",
+    {
+        "wer": "tta.scoring.metrics.error_rate:WordErrorRate",
+        "bleu": "tta.scoring.metrics.bleu:Bleu",
+    },
+)
+
+# The tokenizers of sacrebleu that need no further package.
+BLEU_TOKENIZERS = ("13a", "none", "intl", "char", "zh")
+
+
+class Metric(Protocol):
+    """A corpus metric: the value of any picks follows from the sum of their S statistics.
+
+    Attributes:
+        name: the heading of its column in tables.
+        higher_is_better: whether a larger value is better.
+        signature: names the metric and everything that its value depends on.
+    """
+
+    name: str
+    higher_is_better: bool
+    signature: str
+
+    def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
+        """Compares n hypotheses with their reference: [n, S] int64."""
+        ...
+
+    def corpus(self, totals: np.ndarray) -> np.ndarray:
+        """The metric over a corpus: [..., S] summed statistics -> [...] float64."""
+        ...
+
+    def goodness(self, statistics: np.ndarray) -> np.ndarray:
+        """How good single hypotheses are, higher is better: [..., S] -> [...] float64."""
+        ...
+
+    def details(self, totals: np.ndarray) -> dict[str, float]:
+        """Numbers to print beside the value: [S] summed statistics -> {heading: number}."""
+        ...
+
+
+def load_metric(name: str, bleu_tokenize: str) -> Metric:
+    """Creates the metric of that name, a key of `METRICS`. Only BLEU uses `bleu_tokenize`."""
+    metric = METRICS.load(name)
+    return metric(bleu_tokenize) if name == "bleu" else metric()

@@ -1,0 +1,111 @@
+"""Evaluates ways of reranking on one file of lists, with confidence intervals."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tta.scoring.combining.decision import select
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.significance import paired_bootstrap, relative_gain
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way of picking a hypothesis from every list, and how good the picks are.
+
+    Attributes:
+        name: `first pass`, `oracle`, or the name of a system.
+        value: the metric over all picks.
+        details: the metric's further numbers, by heading.
+        gain: over the first pass, in percent, positive is better; NaN if the first pass has 0.
+        interval: the confidence interval of the gain, or NaNs.
+        weights: the weights that made the picks; None for first pass and oracle.
+        picked: [L, S] int64, the statistics of the picks; see `compare_rows`.
+    """
+
+    name: str
+    value: float
+    details: dict[str, float]
+    gain: float
+    interval: Interval
+    weights: RerankWeights | None
+    picked: np.ndarray = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The metric of the row `first` minus that of `second`, with its confidence interval."""
+
+    first: str
+    second: str
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The rows measured on one file of lists, and differences between some of them."""
+
+    rows: list[Row]
+    differences: list[Difference]
+
+
+def evaluate(
+    lists: ScoredLists,
+    statistics: ListStatistics,
+    systems: Mapping[str, RerankWeights],
+    compared: Iterable[str] = (),
+) -> Evaluation:
+    """Measures the first pass (without scores: the order of the lists), systems and the oracle.
+
+    `statistics` is the metric on the same lists. The systems named in `compared` are compared
+    pairwise.
+    """
+    metric = statistics.metric
+    picks = {"first pass": select(lists, FIRST_PASS)}
+    picks |= {name: select(lists, weights) for name, weights in systems.items()}
+    picks["oracle"] = statistics.oracle()
+    picked = {name: statistics.of(one) for name, one in picks.items()}
+    totals = {name: one.sum(axis=0) for name, one in picked.items()}
+    values = {name: float(metric.corpus(one)) for name, one in totals.items()}
+
+    pairs = list(itertools.combinations(compared, 2))
+
+    def quantities(values):
+        """The systems' gains and the pairs' differences, from the values of all picks."""
+        of = dict(zip(picked, values, strict=True))
+        gains = [relative_gain(of[name], of["first pass"], metric) for name in systems]
+        return np.stack([*gains, *(of[a] - of[b] for a, b in pairs)])
+
+    bounds = paired_bootstrap(np.stack(list(picked.values())), metric, quantities).tolist()
+    keys = [*systems, *pairs]
+    intervals = {key: (low, high) for key, (low, high) in zip(keys, bounds, strict=True)}
+    rows = [
+        Row(
+            name,
+            values[name],
+            metric.details(totals[name]),
+            float(relative_gain(values[name], values["first pass"], metric)),
+            intervals.get(name, (np.nan, np.nan)),
+            systems.get(name),
+            picked[name],
+        )
+        for name in picks
+    ]
+    return Evaluation(
+        rows, [Difference(a, b, values[a] - values[b], intervals[a, b]) for a, b in pairs]
+    )
+
+
+def compare_rows(first: Row, second: Row, metric: Metric) -> Difference:
+    """Compares two rows of the same lists and the same metric, even of different reports."""
+    picked = np.stack([first.picked, second.picked])
+    low, high = paired_bootstrap(picked, metric, lambda values: values[:1] - values[1:])[0].tolist()
+    return Difference(first.name, second.name, first.value - second.value, (low, high))

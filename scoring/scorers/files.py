@@ -1,0 +1,111 @@
+"""Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tta
+from tta.data.text.files import open_output, shown_path
+from tta.data.text.lines import TextReader, expand_globs, sample_lines
+from tta.errors import InputError
+from tta.names import POOLING
+from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.pooling import fit_pooling
+from tta.scoring.scorers.stream import Sentence, read_blocks, score_stream
+
+
+@dataclass
+class ScoreReport:
+    """Sums over all sentences of a file; `str` gives the closing lines of tta-score.
+
+    Attributes:
+        sentences: number of lines. Repeated sentences count each time.
+        scored: number of sentences that the model scored; recent sentences are not scored again.
+        empty: number of sentences without a token to score.
+        tokens, score: the sums of tokens and of scores (natural log).
+        signature: what the scores depend on.
+    """
+
+    sentences: int = 0
+    scored: int = 0
+    empty: int = 0
+    tokens: int = 0
+    score: float = 0.0
+    signature: str = ""
+
+    def add(self, sentence: Sentence) -> None:
+        self.sentences += 1
+        self.scored += sentence.line == self.sentences
+        self.empty += not sentence.num_tokens
+        self.tokens += sentence.num_tokens
+        self.score += sentence.score or 0.0
+
+    def __str__(self) -> str:
+        text = f"{self.sentences:,} sentences ({self.scored:,} scored), {self.tokens:,} tokens"
+        if self.tokens:
+            text += f", perplexity per token {math.exp(-self.score / self.tokens):.4g}"
+        if self.empty:
+            text += f"\nnote: without a token to score, so score 0: {self.empty:,}"
+        return f"{text}\n{self.signature}"
+
+
+def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
+    """Scores the lines of a file and writes one JSON object per line.
+
+    Memory does not grow with the file. The output appears only when it is complete. `model` and
+    `load_options` are the arguments of `tta.load`.
+
+    Raises:
+        InputError: the input is missing or malformed, the output cannot be written, there is no
+            such model, or a score is not finite.
+    """
+    reader = TextReader([config.input_file], verbatim=True)
+    # Opened first, so that an unwritable file is reported before the work, not after it.
+    with open_output(config.output_file, config.overwrite) as file:
+        blocks = read_blocks(reader)
+        lm = tta.load(model, **load_options)
+        name, bar = str(shown_path(config.input_file)), sys.stderr.isatty()
+        report = ScoreReport(signature=lm.signature)
+        for sentence in score_stream(lm, blocks, name, reader.total_bytes, config.tokens, bar):
+            report.add(sentence)
+            file.write(json.dumps(_row(sentence, config.text), ensure_ascii=False) + "\n")
+    return report
+
+
+def _row(sentence, with_text):
+    """The output of a sentence, as a dict."""
+    fields = {"text": sentence.text} if with_text else {}
+    fields |= {"score": sentence.score, "num_tokens": sentence.num_tokens}
+    if sentence.tokens is not None:
+        fields["tokens"] = sentence.tokens.tokens
+        fields["log_probabilities"] = sentence.tokens.log_probabilities.tolist()
+    return fields
+
+
+def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
+    """Fits `PoolingStatistics` on a sample of the lines and writes them to the model directory.
+
+    Returns the path of the file. `load_options` are arguments of `tta.load`.
+
+    Raises:
+        InputError: the model directory or the text is missing or malformed, the file exists, or
+            the text has too few pieces.
+    """
+    if not Path(config.model).is_dir():
+        raise InputError("no such model directory", config.model)
+    reader = TextReader(expand_globs(config.input_file))
+    path = Path(config.model) / POOLING
+    # Opened first, so that an unwritable file is reported before the work, not after it.
+    with open_output(path, config.overwrite, binary=True) as file:
+        lm = tta.load(config.model, **load_options)
+        texts = sample_lines(reader, max(config.num_counted, config.num_whitening), config.seed)
+        # The sample partly keeps the order of the text.
+        order = np.random.default_rng(config.seed).permutation(len(texts))
+        texts = [texts[i] for i in order]
+        fit_pooling(lm, texts, config.num_whitening, sys.stderr.isatty()).write(file)
+    return path

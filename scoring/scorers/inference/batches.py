@@ -1,0 +1,120 @@
+"""Sentences to batches of similar length with a limited number of tokens. B batch, T tokens."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tta.scoring.scorers.inference.prefetch import prefetch
+from tta.scoring.scorers.inference.windows import split_windows
+from tta.scoring.scorers.scorer import SentenceError
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows of similar length, padded to the longest.
+
+    Attributes:
+        input_ids: [B, T] int32.
+        padding_mask: [B, T] bool, True at real tokens.
+        keep: [B, T] bool, the tokens whose results are returned.
+        text_index: [B] int, the index of each window's text.
+    """
+
+    input_ids: np.ndarray
+    padding_mask: np.ndarray
+    keep: np.ndarray
+    text_index: list[int]
+
+    def weights(self, piece_weights: np.ndarray | None = None) -> np.ndarray:
+        """[B, T] float32: 0 at tokens that are not kept, else 1 or the token's weight in [V]."""
+        keep = self.keep.astype(np.float32)
+        return keep if piece_weights is None else keep * piece_weights[self.input_ids]
+
+
+def make_batches(
+    tokenizer: Any,
+    texts: Iterable[str],
+    first_index: int,
+    places: set[str],
+    window_size: int,
+    batch_tokens: int,
+    refuse_long: bool,
+) -> list[Batch]:
+    """Makes batches, the longest sentences first, so that a lack of memory shows at once.
+
+    Args:
+        tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`.
+        texts: sentences.
+        first_index: index of the first text; the others follow.
+        places: the tokens that are kept: "text" (the pieces), "begin" (the sentence's first token),
+            "end" (its last).
+        window_size: maximum number of pieces in a window, without the two boundary tokens.
+        batch_tokens: maximum of B * T. A longer sentence is a batch of one.
+        refuse_long: whether a sentence that is too long is an error. Otherwise it is split into
+            windows.
+
+    Raises:
+        SentenceError: a sentence is too long and `refuse_long` is true.
+    """
+    windows = []
+    for index, pieces in enumerate(tokenizer.encode(list(texts)), start=first_index):
+        if len(pieces) > window_size and refuse_long:
+            raise SentenceError(
+                f"has {len(pieces)} pieces, the model takes {window_size}; "
+                "--long_sentences=window reads it in parts",
+                index,
+            )
+        windows += [(index, pieces, window) for window in split_windows(len(pieces), window_size)]
+    windows.sort(key=lambda item: item[2].start - item[2].stop)
+    batches = []
+    while windows:
+        length = windows[0][2].stop - windows[0][2].start + 2
+        count = max(1, batch_tokens // length)
+        if batches and count > len(windows):
+            # Round down to a power of two. TensorFlow keeps 1.5 MB for every new shape, and the
+            # remainders of many blocks would have many shapes.
+            count = 1 << (len(windows).bit_length() - 1)
+        batches.append(_make_batch(windows[:count], length, places, tokenizer.vocabulary))
+        del windows[:count]
+    return batches
+
+
+def _make_batch(windows, length, places, vocabulary):
+    """Pads windows, each (text index, pieces, `Window`), to `length` tokens."""
+    ids = np.full((len(windows), length), vocabulary.pad_id, np.int32)
+    mask, keep = np.zeros((2, *ids.shape), bool)
+    for row, (_, pieces, window) in enumerate(windows):
+        stop = window.stop - window.start + 1  # position of the end token
+        ids[row, 0], ids[row, stop] = vocabulary.bos_id, vocabulary.eos_id
+        ids[row, 1:stop] = pieces[window.start : window.stop]
+        mask[row, : stop + 1] = True
+        begin = 1 - window.start  # position of the sentence's first piece
+        keep[row, window.keep_start + begin : window.keep_stop + begin] = "text" in places
+        keep[row, 0] = "begin" in places and window.start == 0
+        keep[row, stop] = "end" in places and window.stop == len(pieces)
+    return Batch(ids, mask, keep, [index for index, _, _ in windows])
+
+
+def run_batches(function, batches, in_flight, piece_weights=None, advance=None):
+    """Yields (batch, result as an array) of a function on each `Batch` of a list.
+
+    Args:
+        function: takes input_ids, padding_mask and `Batch.weights`, returns a tensor.
+        batches, piece_weights: the arguments of `Batch.weights`.
+        in_flight: number of batches that the function works on at a time.
+        advance: called after each batch with its share of the tokens; or None.
+    """
+
+    def run(batch):
+        weights = batch.weights(piece_weights)
+        return function(batch.input_ids, batch.padding_mask, weights).numpy()
+
+    size = sum(batch.input_ids.size for batch in batches)
+    in_flight = min(in_flight, len(batches))
+    results = prefetch(run, batches, in_flight) if in_flight > 1 else map(run, batches)
+    for batch, result in zip(batches, results, strict=True):
+        yield batch, result
+        if advance is not None:
+            advance(batch.input_ids.size / size)

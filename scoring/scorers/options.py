@@ -1,0 +1,92 @@
+"""Settings that the commands with a model share: which model, and how it reads text."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tta.choices import LONG_SENTENCES, NORMALIZERS, PLL_VARIANTS, PRECISIONS
+from tta.settings import SCORE_BOUNDARY_TOKENS, Config, setting
+
+_MODEL = (
+    "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
+    "TensorFlow 1 code, or a BERT in Google's format (bert_model.ckpt.*) or Hugging Face's "
+    "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
+    "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin. "
+    "Default: the built-in model."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneModel(Config):
+    """The model of a command."""
+
+    model: str | None = setting(None, _MODEL, once=True)
+
+    @property
+    def name(self) -> str | None:
+        """The argument of `tta.load`; None is the built-in model."""
+        return self.model or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralModels(Config):
+    """The models of a command that takes one or more."""
+
+    model: list[str] | None = setting(
+        None, f"{_MODEL} Repeat the flag for several models.", repeated=True
+    )
+
+    @property
+    def names(self) -> list[str | None]:
+        """The argument of `tta.load` for each model; None is the built-in model."""
+        return [model or None for model in self.model or [None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeOptions(Config):
+    """How a model reads text."""
+
+    long_sentences: str = setting(
+        "window",
+        "window: score a sentence that is longer than the model's input in overlapping windows. "
+        "refuse: stop with an error. Sentences are never cut silently.",
+        choices=LONG_SENTENCES,
+    )
+    batch_tokens: int | None = setting(
+        None,
+        "Tokens in one batch, padding included. Lower it if memory runs out. Scores do not depend "
+        "on it. Default: the model's own choice.",
+        1,
+    )
+    precision: str = setting(
+        "float32",
+        "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
+        "it, and rounds scores. Models without matrix products, such as n-grams, ignore it.",
+        choices=PRECISIONS,
+    )
+    normalizer: str = setting(
+        "auto",
+        "exact: token scores are log-probabilities. learned: leave out the sum over the "
+        "vocabulary. This is faster, and needs a model trained with --log_normalizer_weight, "
+        "whose sum is close to 1. auto: learned if the model was trained for it, as the built-in "
+        "model was, else exact.",
+        choices=("auto", *NORMALIZERS),
+    )
+    pll_variant: str = setting(
+        "original",
+        "What the score of a word piece is conditioned on (docs/scoring.md). original: all other "
+        "pieces, or the preceding ones for a uniLM. within_word_l2r: the same without the later "
+        "pieces of the same word. maskless (biLM and BERT only): all pieces including itself, in "
+        "one pass.",
+        choices=PLL_VARIANTS,
+    )
+
+    def for_load(self) -> dict[str, Any]:
+        """Keyword arguments for `tta.load`. Options that are None keep the model's default."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(EncodeOptions):
+    """How a model scores text."""
+
+    score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)

@@ -1,0 +1,49 @@
+"""Settings of run_sts.py."""
+
+from dataclasses import dataclass
+
+from tta.choices import POOLINGS
+from tta.errors import InputError
+from tta.settings import OVERWRITE, Config, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class StsConfig(Config):
+    """Which sentence pairs are compared, and by which vectors."""
+
+    sts_file: list[str] = setting(
+        ...,
+        "Sentence pairs with gold similarities: comma-separated paths or globs; - is standard "
+        "input. The format is detected from the content: tab-separated as in STS-B, SICK, or csv "
+        "(sentence, sentence, score).",
+    )
+    representation: list[str] | None = setting(
+        None,
+        "Sentence vectors to compare, comma-separated. context: mean of the last layer's outputs. "
+        "embed: mean of the embedding layer's outputs, or of word vectors. token: mean of the "
+        "pieces' rows in the token table. cls and eos: the last layer's output at the begin or "
+        "end token. Default: the model's first, which is context for language models and embed "
+        "for word vectors.",
+    )
+    pooling: list[str] = setting(
+        ["mean"],
+        "How the vectors of pieces become the vector of a sentence, comma-separated. mean: as in "
+        "the paper. sif: rare pieces count more. whitened: sif of piece vectors that are whitened "
+        "and scaled to length 1. sif and whitened need pooling.npz in the model directory "
+        "(tta-fit-pooling).",
+        choices=POOLINGS,
+    )
+    output_file: str | None = setting(
+        None,
+        "File for the cosine of each pair, tab-separated with a header; - is standard output (the "
+        "report then goes to standard error).",
+    )
+    overwrite: bool = setting(False, OVERWRITE)
+
+    def __post_init__(self):
+        for name, values in ("representation", self.representation), ("pooling", self.pooling):
+            if values is not None and not (all(values) and len(set(values)) == len(values) > 0):
+                raise InputError(
+                    f"{name} must name at least one, and none twice, not {','.join(values)!r}"
+                )
+        super().__post_init__()
