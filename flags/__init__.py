@@ -1,1 +1,1 @@
-"""The flags of each command, one file a command, and one for what they share."""
+"""The commands, one file per command: flags become configs, one call does the work."""

@@ -1,11 +1,23 @@
-"""Flags of tta-beam-create-tfrecords."""
+"""Turns raw text into TFRecord shards on Apache Beam: tta-beam-create-tfrecords --help.
 
-from absl import flags
+Arguments after `--` are passed to Beam: `-- --runner=FlinkRunner --flink_master=...`
+"""
 
-from tta.flags import create_tfrecords
+import sys
+import time
+
+from tta import cli
+from tta.data.corpus.config import CorpusConfig
 
 
-def define():
-    """Defines the flags of tta-beam-create-tfrecords."""
-    create_tfrecords.define_data_set()
-    flags.adopt_module_key_flags(create_tfrecords)
+def main(config: CorpusConfig, arguments: list[str]) -> None:
+    from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
+    from tta.data.corpus.beam_prepare import create_tfrecords
+    from tta.data.corpus.summary import summary
+
+    start = time.monotonic()
+    info = create_tfrecords(config, arguments)
+    print(summary(info, time.monotonic() - start), file=sys.stderr)
+
+
+run = cli.command(main, CorpusConfig, passes_on=True)

@@ -1,30 +1,18 @@
-"""Flags of tta-export."""
+"""Writes a model for TF Serving: tta-export --help."""
 
-from absl import flags
+from tta import cli
+from tta.scoring.scorers.options import OneModel, ScoreOptions
+from tta.scoring.serving.config import ExportConfig
 
-from tta.flags import common, scoring
+
+def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
+    import tta
+    from tta.scoring.serving.export import check_output_dir, export
+
+    check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
+    lm = tta.load(model.name, **options.for_load())
+    export(lm, config.output_dir, config.reduction)
+    print(f"{config.output_dir}: {lm.signature}")
 
 
-def define():
-    """Defines the flags of tta-export."""
-    flags.DEFINE_string(
-        "output_dir",
-        None,
-        "Folder to write, the model's name and a version number as TF Serving wants them: "
-        "models/tta/1. One that exists is refused; a new model is a new version.",
-        required=True,
-    )
-    flags.DEFINE_enum(
-        "reduction",
-        "sum",
-        ["sum", "mean"],
-        "What the signature rerank takes of a hypothesis's token scores.",
-    )
-    scoring.define()
-    scoring.define_pll_variant()
-    common.define_boundary_tokens()
-    flags.adopt_module_key_flags(scoring)
-    flags.adopt_module_key_flags(common)
-    flags.register_validator(
-        "model", lambda models: models is None or len(models) == 1, "is given once"
-    )
+run = cli.command(main, ExportConfig, OneModel, ScoreOptions)

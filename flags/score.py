@@ -1,38 +1,17 @@
-"""Flags of tta-score."""
+"""Scores sentences, one per line: tta-score --help."""
 
-from absl import flags
+import sys
 
-from tta.flags import common, scoring
+from tta import cli
+from tta.scoring.scorers.config import ScoreConfig
+from tta.scoring.scorers.options import OneModel, ScoreOptions
 
 
-def define():
-    """Defines the flags of tta-score."""
-    flags.DEFINE_string(
-        "input_file",
-        None,
-        "Sentences to score, UTF-8, one a line; plain, .gz or .xz; - is standard input.",
-        required=True,
-    )
-    flags.DEFINE_string(
-        "output_file",
-        "-",
-        "Where the scores go, a JSON object a line, in the order of the input: score (natural log, "
-        "the sum over the tokens, higher is better) and num_tokens. Compressed where it ends in "
-        ".gz or .xz; - is standard output.",
-    )
-    flags.DEFINE_bool("text", False, "Put the sentence into its line of the output, as `text`.")
-    flags.DEFINE_bool(
-        "tokens",
-        False,
-        "Put the tokens and the log-probability of each into the output, as `tokens` and "
-        "`log_probabilities`.",
-    )
-    scoring.define()
-    scoring.define_pll_variant()
-    common.define_boundary_tokens()
-    common.define_overwrite()
-    flags.adopt_module_key_flags(scoring)
-    flags.adopt_module_key_flags(common)
-    flags.register_validator(
-        "model", lambda models: models is None or len(models) == 1, "is given once"
-    )
+def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
+    from tta.scoring.scorers.files import score_file
+
+    report = score_file(config, model.name, **options.for_load())
+    print(report, file=sys.stderr if config.output_file == "-" else sys.stdout)
+
+
+run = cli.command(main, ScoreConfig, OneModel, ScoreOptions)

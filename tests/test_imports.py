@@ -1,143 +1,215 @@
-"""Who may import whom, and what a command may do before it must wait for TensorFlow."""
+"""The layout: sub-packages and their order, one direction of imports, and what stays light."""
 
 import ast
+import graphlib
+import importlib
+import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from setuptools import find_packages
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("flags", "data", "modeling", "scoring", "tta")
 HEAVY = ("tensorflow", "tensorflow_text", "keras")
-COMMANDS = (
-    "run_pretraining.py",
-    "run_rerank.py",
-    "run_sts.py",
-    "data/run_beam_create_tfrecords.py",
-    "data/run_create_vocab.py",
-    "data/run_create_tfrecords.py",
-    "scoring/run_beam_score.py",
-    "scoring/run_export.py",
-    "scoring/run_fit_pooling.py",
-    "scoring/run_score.py",
-)
 
-# Room -> the parts of the package that its modules may import: arrows point down only.
-ARROWS = {
-    "flags": {"flags"},
-    "data": {"data", "errors", "atomic"},
-    "modeling": {"modeling", "errors", "atomic"},
-    "scoring": {"scoring", "modeling", "data", "errors", ""},  # "": tta itself, its version
-    "tta": {"errors", "_quiet", "scoring"},
-    # "": tta.load
-    "command": {"cli", "flags", "scoring", "modeling", "data", "errors", "atomic", ""},
+# A sub-package may import those of its room that are in a row above its own.
+ORDER = {
+    "data": [
+        {"text"},
+        {"vocabulary", "nbest", "pairs", "vectors"},
+        {"records"},
+        {"corpus"},
+    ],
+    "modeling": [
+        {"config"},
+        {"layers"},
+        {"embeddings"},
+        {"encoders"},
+        {"heads"},
+        {"models"},
+        {"likelihood"},
+        {"objectives"},
+        {"formats"},
+        {"training"},
+    ],
+    "scoring": [
+        {"scorers"},
+        {"metrics"},
+        {"combining"},
+        {"reports"},
+        {"reranking", "similarity", "serving"},
+    ],
+    "flags": [],
 }
-# The rest of modeling/ is keras.ops alone, so that it runs on Keras's other backends.
-USE_TENSORFLOW = {"checkpoint.py", "distribution.py", "trainer.py"}
+# What a room may import besides itself and the modules of tta/.
+BELOW = {
+    "data": set(),
+    "modeling": set(),
+    "modeling.training": {"data"},  # training reads a data set
+    "scoring": {"data", "modeling"},
+    "flags": {"data", "modeling", "scoring"},
+    "tta": set(),
+    "tta.load": {"scoring"},  # what `import tta` offers
+}
+
+
+def modules():
+    """{dotted name: path} of every module of the package."""
+    found = {}
+    for folder, _, names in os.walk(ROOT / "tta", followlinks=True):
+        for name in names:
+            path = Path(folder, name)
+            if path.suffix == ".py":
+                parts = path.relative_to(ROOT).with_suffix("").parts
+                found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def part_of(name):
+    """(room, sub-package) of a module: "tta" and None outside the rooms."""
+    _, room, package, *_ = [*name.split("."), None, None]
+    return (room, package) if room in ORDER else ("tta", None)
 
 
 def imports(path):
-    """(line, dotted name) of every import in a file, wherever it stands; "." where relative."""
+    """Yields (line, dotted name) of every import, inside functions too; "." if relative."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                yield node.lineno, "." * node.level + f"{node.module or ''}.{alias.name}"
+                name = f"{node.module}.{alias.name}"
+                yield node.lineno, "." * node.level + name
 
 
-def files():
-    """(room, path) of every module of the package; run_*.py are the room "command"."""
-    for path in sorted(ROOT.glob("run_*.py")):
-        yield "command", path
-    for room in ROOMS:
-        for path in sorted((ROOT / room).glob("**/*.py")):
-            yield ("command" if path.name.startswith("run_") else room), path
+def target(name):
+    """The module of ours that an import names, or None."""
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or None
 
 
-def test_the_rooms_are_all_there():
-    assert {room for room, _ in files()} == {*ROOMS, "command"}
-    assert {str(p.relative_to(ROOT)) for room, p in files() if room == "command"} == set(COMMANDS)
+def may_import(module, name):
+    (room, package), (other_room, other) = part_of(module), part_of(target(name) or name)
+    below = BELOW[room] | BELOW.get(f"{room}.{package}", set())
+    if module == "tta":
+        below = BELOW["tta.load"]
+    if other_room == "tta":  # tta.load is for scoring and flags, the command line for flags
+        only = {"tta": {"scoring", "flags"}, "tta.cli": {"flags"}}.get(target(name))
+        return only is None or room in only | {"tta"}
+    if other_room != room:
+        return other_room in below
+    level = {one: i for i, row in enumerate(ORDER[room]) for one in row}
+    return room == "flags" or package == other or level[other] < level[package]
+
+
+def test_every_sub_package_has_a_place_in_the_order():
+    for room, rows in ORDER.items():
+        folders = {p.parent.name for p in (ROOT / room).glob("*/*.py")}
+        assert folders == set().union(*rows), room
 
 
 def test_imports_point_down_only_and_are_absolute():
-    wrong = []
-    for room, path in files():
-        for line, name in imports(path):
-            first, _, rest = name.partition(".")
-            part = rest.partition(".")[0]
-            if first == "tta":
-                good = part in ARROWS[room]
-            elif room == "flags":
-                good = first == "absl" or first in sys.stdlib_module_names
-            else:
-                good = name[0] != "." and first not in ROOMS
-            if not good:
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {room} imports {name}")
-    assert not wrong, "\n".join(wrong)
-
-
-def test_modeling_is_tensorflow_free_but_for_a_few_files_and_data_knows_no_keras():
     wrong = [
-        f"{path.relative_to(ROOT)}:{line}: {name}"
-        for room, path in files()
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for module, path in MODULES.items()
         for line, name in imports(path)
-        for first in [name.partition(".")[0]]
-        if (
-            (room == "modeling" and first in ("tensorflow", "tensorflow_text"))
-            and path.name not in USE_TENSORFLOW
-        )
-        or (room == "data" and first == "keras")
-        or first in ("jax", "torch")
+        if name[0] == "."
+        or name.split(".")[0] in ORDER
+        or (name.split(".")[0] == "tta" and not may_import(module, name))
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def poisoned(code, *arguments):
-    """Runs code in a process in which TensorFlow and Keras cannot be imported."""
-    start = f"import runpy, sys; sys.modules.update({{name: None for name in {HEAVY}}})\n"
-    return subprocess.run(
-        [sys.executable, "-c", start + code, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
+def test_there_is_no_circular_import():
+    graph = {
+        module: {target(name) for _, name in imports(path)} - {None, "tta", module}
+        for module, path in MODULES.items()
+        if module != "tta"
+    }
+    order = graphlib.TopologicalSorter(graph).static_order()
+    assert set(order) == set(graph)  # CycleError names the cycle
 
 
-RUN = "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+def test_only_training_and_formats_use_tensorflow_and_data_does_not_use_keras():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for module, path in MODULES.items()
+        for line, name in imports(path)
+        for room, package in [part_of(module)]
+        for first in [name.split(".")[0]]
+        if first in ("jax", "torch")
+        or (room == "data" and first == "keras")
+        or (room == "flags" and first != "tta" and first not in sys.stdlib_module_names)
+        or (
+            room == "modeling"
+            and package not in ("training", "formats")
+            and first in ("tensorflow", "tensorflow_text")
+        )
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
-def test_import_tta_is_light():
-    code = (
-        "import tta; print(tta.__version__, sorted({'numpy', 'absl', 'h5py'} & set(sys.modules)))"
-    )
-    ended = poisoned(code)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.split(maxsplit=1)[1] == "[]\n"
+def test_every_folder_with_modules_is_a_package_that_is_installed():
+    folders = {f"tta.{path.parent.relative_to(ROOT)}" for room in ORDER
+               for path in (ROOT / room).glob("**/*.py")}  # fmt: skip
+    found = find_packages(str(ROOT), include=["tta", "tta.*"])
+    assert {folder.replace("/", ".") for folder in folders} | {"tta"} == set(found)
+
+
+def test_a_folder_has_few_modules():
+    sizes = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    assert {str(p.relative_to(ROOT)): n for p, n in sizes.items() if n > 12} == {}
+
+
+def test_every_place_that_a_registry_names_exists():
+    places = {
+        node.value
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(r"tta(\.\w+)+:\w+", node.value)
+    }
+    assert len(places) > 10
+    for place in places:
+        module, _, attribute = place.partition(":")
+        assert hasattr(importlib.import_module(module), attribute), place
 
 
 @pytest.mark.parametrize(
-    "command", ["data/run_beam_create_tfrecords.py", "scoring/run_beam_score.py"]
+    "module",
+    [
+        "tta.modeling.config.model_types",
+        *sorted(m for m in MODULES if m.endswith((".config", ".options", ".choices"))),
+    ],
 )
-def test_a_command_without_its_package_says_what_to_install(command):
-    files = [f"--{name}=x" for name in ("output_dir", "input_file", "vocab_file", "nbest_file")]
-    files = [files[0], *(files[1:3] if "create" in command else files[3:])]
-    code = f"sys.path.insert(0, ''); sys.modules['apache_beam'] = None\n{RUN}"
-    ended = poisoned(code, command, *files)
-    assert ended.returncode == 1
-    assert ended.stderr == "error: Apache Beam is missing: pip install 'tta-lm[beam]'\n"
+def test_choices_and_configs_are_light(module):
+    code = f"""
+import sys
+sys.modules.update({{name: None for name in {HEAVY}}})
+import {module}
+print([name for name in ("numpy", "scipy", "sacrebleu", "h5py") if name in sys.modules])
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "[]\n"), ended.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_and_wrong_flags_do_not_wait_for_tensorflow(command):
-    told = poisoned(f"sys.path.insert(0, '')\n{RUN}", command, "--help")
-    assert told.returncode == 0, told.stderr
-    assert "--" in told.stdout
-    wrong = poisoned(f"sys.path.insert(0, '')\n{RUN}", command, "--no_such_flag=1")
-    assert wrong.returncode == 2, wrong.stderr
-    assert wrong.stderr.startswith("error: ")
-    assert wrong.stderr.count("\n") == 1
-    assert "no_such_flag" in wrong.stderr
+def test_import_tta_is_light():
+    code = """
+import sys, tta
+print(sorted({"numpy", "absl", "h5py", "keras", "tensorflow"} & set(sys.modules)))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "[]\n"), ended.stderr

@@ -1,6 +1,6 @@
-"""run_pretraining.py as a user runs it: killed, stopped, started again, and refused with a reason.
+"""run_pretraining.py as a user runs it: killed, stopped, resumed, and refused with a reason.
 
-Importing TensorFlow takes seconds: the runs below are few, and all refusals share one process.
+Importing TensorFlow takes seconds, so there are few runs, and all refusals share one process.
 """
 
 import json
@@ -22,7 +22,7 @@ from tta.atomic import locked_folder
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.modeling.formats.model_directory import save_model
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NUM_STEPS = 120
 FLAGS = [
     f"--num_train_steps={NUM_STEPS}",
@@ -37,13 +37,13 @@ FLAGS = [
 
 
 def environment():
-    """The user's, with nothing that this process has set for TensorFlow."""
+    """The environment without the variables that this process has set for TensorFlow."""
     return {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data set of 17 batches an epoch, and the config of a model with dropout."""
+    """A data set of 17 batches per epoch, and the config of a model with dropout."""
     folder = tmp_path_factory.mktemp("pretraining")
     write_dataset(folder / "data", sentences(120), sentences(20, seed=1))
     config = tiny_config(
@@ -73,7 +73,7 @@ def start(folder, output, *flags):
 
 
 def checkpoint(folder, output):
-    """The step of the last complete checkpoint, 0 where there is none."""
+    """The step of the last complete checkpoint; 0 without one."""
     state = folder / output / "checkpoints" / "checkpoint"
     if not state.exists():
         return 0
@@ -82,40 +82,40 @@ def checkpoint(folder, output):
 
 
 def wait_for_checkpoint(process, folder, output, step):
-    """Waits until there is a checkpoint of at least this step."""
+    """Waits for a checkpoint of at least this step."""
     deadline = time.monotonic() + 300
     while checkpoint(folder, output) < step:
         assert process.poll() is None, (folder / f"{output}.err").read_text()
-        assert time.monotonic() < deadline, "no checkpoint came"
+        assert time.monotonic() < deadline, "no checkpoint was written"
         time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """One run that nothing disturbs, and one that is killed, started, told to stop, started."""
+    """One undisturbed run, and one that is killed, resumed, stopped by SIGTERM and resumed."""
     whole = start(folder, "whole")
     killed = start(folder, "killed")
     wait_for_checkpoint(killed, folder, "killed", 14)
-    time.sleep(random.uniform(0.0, 0.3))  # Any moment will do.
+    time.sleep(random.uniform(0.0, 0.3))  # at any moment
     killed.kill()
     assert killed.wait() == -signal.SIGKILL
     after_kill = checkpoint(folder, "killed")
-    assert after_kill < NUM_STEPS - 7, "it was too fast to be killed"
+    assert after_kill < NUM_STEPS - 7, "the run ended before it was killed"
     assert not (folder / "killed" / "model.weights.h5").exists()
 
     stopped = start(folder, "killed")
     wait_for_checkpoint(stopped, folder, "killed", after_kill + 7)
     stopped.terminate()
     assert stopped.wait() == 0, (folder / "killed.err").read_text()
-    told = (folder / "killed.err").read_text()
+    shown = (folder / "killed.err").read_text()
     after_stop = checkpoint(folder, "killed")
-    assert after_kill < after_stop < NUM_STEPS, "it was too fast to be stopped"
+    assert after_kill < after_stop < NUM_STEPS, "the run ended before it was stopped"
     assert not (folder / "killed" / "model.weights.h5").exists()
 
     last = start(folder, "killed")
     assert last.wait() == 0, (folder / "killed.err").read_text()
     assert whole.wait() == 0, (folder / "whole.err").read_text()
-    return {"folder": folder, "told": told}
+    return {"folder": folder, "shown": shown}
 
 
 def weights(path):
@@ -130,7 +130,7 @@ def weights(path):
     return found
 
 
-def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(runs):
+def test_a_killed_and_resumed_run_gives_the_same_bits_as_an_undisturbed_one(runs):
     whole, killed = (
         weights(runs["folder"] / name / "model.weights.h5") for name in ("whole", "killed")
     )
@@ -140,8 +140,9 @@ def test_a_killed_run_ends_with_the_bits_of_one_that_was_not(runs):
         np.testing.assert_array_equal(killed[name], whole[name], err_msg=name)
 
 
-def test_a_run_that_is_told_to_stop_says_that_it_can_go_on(runs):
-    assert runs["told"].endswith("stopped; the same command goes on from the last checkpoint\n")
+def test_a_stopped_run_says_how_to_resume(runs):
+    message = "stopped; repeat the command to resume from the last checkpoint\n"
+    assert runs["shown"].endswith(message)
 
 
 def test_the_output_is_a_model_directory(runs):
@@ -163,12 +164,12 @@ def test_the_output_is_a_model_directory(runs):
     assert killed.splitlines()[2:] == readme.splitlines()[2:]
 
 
-def test_it_prints_where_the_model_is_and_nothing_else(runs):
+def test_standard_output_has_only_the_path_of_the_model(runs):
     for name in ("whole", "killed"):
         assert (runs["folder"] / f"{name}.out").read_text() == f"{runs['folder'] / name}\n"
 
 
-def test_standard_error_holds_the_command_s_own_lines(runs):
+def test_standard_error_has_only_the_command_s_own_lines(runs):
     text = (runs["folder"] / "whole.err").read_text().replace("\r", "\n")
     rest = [
         line.strip()
@@ -180,23 +181,18 @@ def test_standard_error_holds_the_command_s_own_lines(runs):
     assert "tokens/s" in text
 
 
-# Runs the command once for each list of flags in one process, and tells how each ended.
+# Trains once for each dict of settings in one process, and prints how each training ended.
 DRIVER = """
 import io, json, sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 sys.path.insert(0, sys.argv[1])
-from absl import flags
-from tta import run_pretraining
 from tta.errors import InputError
-run_pretraining.command_flags.define()
-defaults = {f: flags.FLAGS[f].default for f in flags.FLAGS}
-for args in json.load(sys.stdin):
-    for f, value in defaults.items():
-        flags.FLAGS[f].value = value
-    flags.FLAGS(["run_pretraining.py", *args])
+from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.pretrain import pretrain
+for values in json.load(sys.stdin):
     try:
-        with redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
-            run_pretraining.main()
+        with redirect_stderr(io.StringIO()):
+            assert pretrain(PretrainingConfig(**values)).finished
         print("done", flush=True)
     except InputError as error:
         print(repr(str(error)), flush=True)
@@ -205,7 +201,7 @@ for args in json.load(sys.stdin):
 
 @pytest.fixture(scope="module")
 def refusals(folder):
-    """{name of a case: how it ended}."""
+    """{name of a case: "done", or its error}."""
     data, output = folder / "data", folder / "refused"
     (folder / "other_vocab.txt").write_text(
         (data / "vocab.txt").read_text().replace("\nr\n", "\nz\n")
@@ -232,49 +228,48 @@ def refusals(folder):
     (folder / "not_flags").mkdir()
     (folder / "not_flags" / "run.json").write_text("[1]")
 
-    def flags(input_dir=data, config="good.json", output_dir=output, **more):
-        values = {
-            "input_dir": input_dir,
-            "config_file": folder / config,
-            "output_dir": output_dir,
+    def settings(input_dir=data, config="good.json", output_dir=output, **more):
+        return {
+            "input_dir": str(input_dir),
+            "config_file": str(folder / config),
+            "output_dir": str(output_dir),
             "num_train_steps": 2,
             "num_warmup_steps": 1,
             "train_batch_tokens": 100,
-        } | more
-        return [f"--{name}={value}" for name, value in values.items()]
+        } | {name: str(v) if isinstance(v, Path) else v for name, v in more.items()}
 
     unchanged = {"learning_rate": 0.0, "num_train_steps": 1, "num_warmup_steps": 0}
     cases = {
-        "no data": flags(folder / "none"),
-        "cut": flags(folder / "cut"),
-        "flipped": flags(folder / "flipped", output_dir=folder / "flipped_out"),
-        "busy": flags(output_dir=folder / "busy"),
-        "vocabulary": flags(vocab_file=folder / "other_vocab.txt"),
-        "vocabulary size": flags(config="vocab29.json"),
-        "positions": flags(config="short.json"),
-        "no config": flags(config="none.json"),
-        "model type": flags(config="gpt.json"),
-        # None of the above was a beginning: the corrected command is the first.
-        "good": flags(),
-        "again": flags(weights_dtype="float16", log_steps=7, eval_steps=9),
-        "other rate": flags(learning_rate=0.5),
-        "longer": flags(weights_dtype="float16", num_train_steps=3),
-        "other config": flags(config="dropout.json"),
-        "not flags": flags(output_dir=folder / "not_flags"),
-        "objective": flags(output_dir=folder / "mlm", objective="mlm"),
-        "init": flags(output_dir=folder / "from_model", init_checkpoint=output, **unchanged),
-        "init vocabulary": flags(
+        "no data": settings(folder / "none"),
+        "cut": settings(folder / "cut"),
+        "flipped": settings(folder / "flipped", output_dir=folder / "flipped_out"),
+        "busy": settings(output_dir=folder / "busy"),
+        "vocabulary": settings(vocab_file=folder / "other_vocab.txt"),
+        "vocabulary size": settings(config="vocab29.json"),
+        "positions": settings(config="short.json"),
+        "no config": settings(config="none.json"),
+        "model type": settings(config="gpt.json"),
+        # The runs above were refused before they began, so this one is the first.
+        "good": settings(),
+        "again": settings(weights_dtype="float16", log_steps=7, eval_steps=9),
+        "other rate": settings(learning_rate=0.5),
+        "longer": settings(weights_dtype="float16", num_train_steps=3),
+        "other config": settings(config="dropout.json"),
+        "not flags": settings(output_dir=folder / "not_flags"),
+        "objective": settings(output_dir=folder / "mlm", objective="mlm"),
+        "init": settings(output_dir=folder / "from_model", init_checkpoint=output, **unchanged),
+        "init vocabulary": settings(
             output_dir=folder / "from_other", init_checkpoint=folder / "other", **unchanged
         ),
-        "init larger": flags(
+        "init larger": settings(
             config="wide.json", output_dir=folder / "grown", init_checkpoint=folder / "other"
         ),
-        "init heads": flags(
+        "init heads": settings(
             config="wide_heads.json",
             output_dir=folder / "no_init",
             init_checkpoint=folder / "other",
         ),
-        "init nowhere": flags(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
+        "init nowhere": settings(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
     }
     (folder / "busy").mkdir()
     with locked_folder(folder / "busy"):
@@ -300,15 +295,15 @@ def refusals(folder):
         ("vocabulary", "other_vocab.txt: not the vocabulary that "),
         ("vocabulary size", "vocab29.json: vocab_size is 29, but "),
         ("positions", "max_position_embeddings is 16, but the data has sentences of up to 17"),
-        ("no config", "none.json: no readable config: No such file or directory"),
-        ("model type", "gpt.json: model_type is 'gpt', but --objective=lae trains 'tta'"),
-        ("objective", "good.json: model_type is 'tta', but --objective=mlm trains 'bilm'"),
+        ("no config", "none.json: cannot be read: No such file or directory"),
+        ("model type", "gpt.json: model_type must be tta or bilm or unilm, not 'gpt'"),
+        ("objective", "good.json: model_type is 'tta', which --objective=lae trains, not mlm"),
         ("good", "done"),
         ("again", "done"),
         ("other rate", "run.json: this run began with --learning_rate=0.0001, not 0.5; choose"),
         ("longer", "done"),
         ("other config", "config.json: this run began with another config than "),
-        ("not flags", "run.json: not the flags of a run"),
+        ("not flags", "run.json: expected a JSON object, found list"),
         ("init", "done"),
         ("init vocabulary", "done"),
         ("init larger", "done"),
@@ -316,7 +311,7 @@ def refusals(folder):
         ("init nowhere", "none/vocab.txt: "),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(refusals, case, rule):
+def test_settings_that_do_not_fit_are_refused_in_one_line(refusals, case, rule):
     assert rule in refusals[case]
 
 
@@ -334,7 +329,7 @@ def test_a_run_may_start_from_a_trained_model(refusals, folder):
     before, after = (
         weights(folder / name / "model.weights.h5") for name in ("refused", "from_model")
     )
-    # The last outputs are standardized anew, from weights that were rounded to float16.
+    # The last outputs are standardized again, from weights that were rounded to float16.
     standardized = ("layer_0/feed_forward_norm/norm/", "head/transform/")
     for name in before:
         if any(part in name for part in standardized):
@@ -350,12 +345,12 @@ def test_a_run_may_start_from_a_model_of_another_vocabulary(refusals, folder):
     )
     vocabulary = Vocabulary.from_file(folder / "data" / "vocab.txt")
     expected = before.copy()
-    expected[vocabulary.ids["r"]] = before[vocabulary.unk_id]  # Nothing there makes up an "r".
+    expected[vocabulary.ids["r"]] = before[vocabulary.unk_id]  # No pieces there spell "r".
     np.testing.assert_array_equal(after, expected)
 
 
 def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
-    # Neither needs TensorFlow, so neither takes its time.
+    # Neither needs TensorFlow, so both are fast.
     good = [f"--input_dir={folder / 'none'}", "--config_file=none", f"--output_dir={folder / 'x'}"]
     for flags, status, message in [
         (good, 1, f"error: {folder / 'none'}: not a complete data set: it has no dataset.json\n"),
@@ -377,21 +372,18 @@ def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
     assert not (folder / "x").exists()
 
 
-# Prints what type the optimizer's products are of, and trains nothing.
+# Prints the type of the optimizer's products, and trains nothing.
 PRODUCTS = """
 import sys
-sys.path.insert(0, sys.argv[1])
-from absl import flags
-from tta import run_pretraining
-from tta.modeling.training.optimizers import OPTIMIZERS
-run_pretraining.command_flags.define()
-flags.FLAGS(["run_pretraining.py", *sys.argv[2:]])
-class Muon(OPTIMIZERS["muon"]):
+sys.path.insert(0, sys.argv.pop(1))
+from tta.flags import pretraining
+from tta.modeling.training import choices
+class Muon(choices.OPTIMIZERS.load("muon")):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
         sys.exit(f"products in {self.product_dtype}")
-OPTIMIZERS["muon"] = Muon
-run_pretraining.main()
+choices.OPTIMIZERS["muon"] = Muon
+pretraining.run()
 """
 
 

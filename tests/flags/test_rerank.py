@@ -1,4 +1,4 @@
-"""run_rerank.py as a user meets it: files in, table and files out, one line where it fails."""
+"""run_rerank.py as a user sees it: files in, table and files out, one line if it fails."""
 
 import gzip
 import json
@@ -14,22 +14,19 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from absl import flags
 
 import tta
 from tta.atomic import whole_file
-from tta.data.nbest.files import FORMATS, read_nbest
+from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
-from tta.flags import rerank as rerank_flags
-from tta.flags import scoring as scoring_flags
-from tta.scoring.metrics import bleu
-from tta.scoring.reranking.outputs import CURVE_FORMATS
-from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.scorers.options import ScoreOptions
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
-# The fake model knows "the cat sat" and "a dog ran home", and no word of the wrong hypotheses.
+# The fake model knows every word of the references, but not the wrong words of hypotheses.
 LISTS = {
     "u1": {
         "hyp_1": {"score": -1.0, "text": "the kat sat"},
@@ -76,13 +73,13 @@ def model(monkeypatch):
 
 
 def command(*flags, text=None):
-    """Runs run_rerank.py with the fake model, TensorFlow and Keras out of reach."""
+    """Runs run_rerank.py with the fake model and without TensorFlow and Keras."""
     run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "run_rerank.py", *flags]
     return subprocess.run(run, capture_output=True, text=True, input=text, timeout=60)
 
 
 def table(report, title):
-    """The rows of a report's table: {name: [cells]}, and under "" the headings."""
+    """The rows of a table in a report: {name: [cells]}. The headings have the name ""."""
     lines = report[report.index(title) :].splitlines()[1:6]
     return {line[:10].strip(): line[10:].split() for line in lines}
 
@@ -90,7 +87,7 @@ def table(report, title):
 def test_tunes_on_dev_and_prints_four_rows(nbest):
     done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "loaded\n"  # no bar, no log where nobody watches
+    assert done.stderr == "loaded\n"  # neither progress bar nor log without a terminal
     title = f"{nbest}: 2 lists, 6 hypotheses, 6 distinct\n"
     assert done.stdout.count(title) == 2
     rows = table(done.stdout, title)
@@ -105,8 +102,10 @@ def test_tunes_on_dev_and_prints_four_rows(nbest):
     assert signature.startswith("fake|version:0|reduction:")
 
 
-def test_the_report_has_the_numbers_that_it_prints(nbest, model):
-    report = rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest)), ["length"])
+def test_the_report_holds_the_numbers_it_prints(nbest, model):
+    report = rerank_files(
+        RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(nbest)), ["length"]
+    )
     assert report.names == ["fake"]
     for part in (report.dev, report.test):
         assert (part.num_lists, part.num_hypotheses, part.num_distinct) == (2, 6, 6)
@@ -121,11 +120,11 @@ def test_the_report_has_the_numbers_that_it_prints(nbest, model):
 def test_without_references_the_report_has_no_rows(tmp_path, model):
     path = tmp_path / "lists.json"
     path.write_text(json.dumps(without(LISTS, "ref")))
-    report = rerank_files(RerankConfig(str(path)))
+    report = rerank_files(RerankConfig(nbest_file=str(path)))
     assert report.dev is report.test.evaluation is report.metric is None
 
 
-def test_printed_weights_give_the_same_picks_again(nbest, tmp_path):
+def test_printed_weights_reproduce_the_picks(nbest, tmp_path):
     tuned = command(
         f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--output_file={tmp_path}/1"
     )
@@ -148,7 +147,7 @@ def test_printed_weights_give_the_same_picks_again(nbest, tmp_path):
 
 def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
     config = RerankConfig(
-        str(nbest),
+        nbest_file=str(nbest),
         lm_weight=[0.25],
         length_bonus=0.5,
         reduction="sum",
@@ -185,7 +184,7 @@ def test_every_distinct_text_is_scored_once(nbest, tmp_path, model):
             {"d1": LISTS["u1"], "d2": {**LISTS["u2"], "hyp_4": {"score": -9.0, "text": "home"}}}
         )
     )
-    rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(dev)))
+    rerank_files(RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(dev)))
     assert len(model.scored) == len(set(model.scored)) == 7
 
 
@@ -194,23 +193,25 @@ def test_options_reach_the_model(nbest, monkeypatch):
     monkeypatch.setattr(
         tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
     )
-    rerank_files(RerankConfig(str(nbest)), ["some/model"], score_boundary_tokens=True)
+    rerank_files(RerankConfig(nbest_file=str(nbest)), ["some/model"], score_boundary_tokens=True)
     assert seen == {"path": "some/model", "score_boundary_tokens": True}
 
 
-def test_without_dev_or_weights_it_guesses_and_says_so(nbest, model):
-    report = str(rerank_files(RerankConfig(str(nbest))))
+def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
+    report = str(rerank_files(RerankConfig(nbest_file=str(nbest))))
     assert table(report, str(nbest))["reranked"][0] == "0.00"
     assert "note: lm_weight, length_bonus, reduction not tuned but guessed" in report
     assert "hypotheses without a token to score, such as empty ones: 1;" in report
-    report = str(rerank_files(RerankConfig(str(nbest), lm_weight=[0.5], reduction="mean")))
+    report = str(
+        rerank_files(RerankConfig(nbest_file=str(nbest), lm_weight=[0.5], reduction="mean"))
+    )
     assert "note: length_bonus not tuned but guessed" in report
 
 
-def test_rank_scores_give_the_order_a_say(nbest, tmp_path, model):
+def test_rank_scores_make_the_order_count(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "score")))
     config = RerankConfig(
-        str(nbest),
+        nbest_file=str(nbest),
         rank_scores=True,
         lm_weight=[0.25],
         length_bonus=0.0,
@@ -229,17 +230,15 @@ def test_rank_scores_give_the_order_a_say(nbest, tmp_path, model):
     assert one["hyp_2"] == {"score": pytest.approx(-1.75), "text": "the kat sat"}
 
 
-def test_rank_scores_are_for_lists_without(nbest, model):
-    with pytest.raises(
-        InputError, match=r"lists\.json: has scores: rank_scores is for lists without"
-    ):
-        rerank_files(RerankConfig(str(nbest), rank_scores=True))
+def test_rank_scores_are_refused_for_lists_with_scores(nbest, model):
+    with pytest.raises(InputError, match=r"lists\.json: rank_scores is for lists without scores"):
+        rerank_files(RerankConfig(nbest_file=str(nbest), rank_scores=True))
 
 
-def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path, model):
+def test_lists_without_references_are_reranked_but_not_measured(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "ref")))
     config = RerankConfig(
-        str(nbest),
+        nbest_file=str(nbest),
         lm_weight=[0.5],
         length_bonus=0.0,
         reduction="sum",
@@ -251,9 +250,9 @@ def test_lists_without_references_are_reranked_and_not_measured(nbest, tmp_path,
     assert read_nbest(tmp_path / "o").lists[0].hypotheses[0].text == "the cat sat"
 
 
-def test_lists_without_scores_go_by_the_language_model_alone_and_it_says_so(nbest, tmp_path, model):
+def test_without_scores_the_language_model_alone_reranks_with_a_note(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "score")))
-    config = RerankConfig(str(nbest), output_file=str(tmp_path / "out.json"))
+    config = RerankConfig(nbest_file=str(nbest), output_file=str(tmp_path / "out.json"))
     report = str(rerank_files(config))
     assert "no first-pass scores: reranked by the language model alone" in report
     rows = table(report, str(nbest))
@@ -265,7 +264,7 @@ def test_lists_without_scores_go_by_the_language_model_alone_and_it_says_so(nbes
 def test_dev_lists_that_nothing_improves_keep_the_first_pass(nbest, model):
     good = {"u2": {k: v for k, v in LISTS["u2"].items() if k != "hyp_3"}}
     nbest.write_text(json.dumps(good))
-    report = str(rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest))))
+    report = str(rerank_files(RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(nbest))))
     assert "no weights did better than the first pass on the dev lists" in report
     assert "|lm_weight:0|length_bonus:0" in report
 
@@ -294,11 +293,11 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
     assert "WER" in str(rerank_files(RerankConfig(**files, metric="wer", overwrite=True)))
 
 
-def test_kaldi_costs_go_beside_the_words(tmp_path, model):
+def test_kaldi_costs_have_their_own_file(tmp_path, model):
     (tmp_path / "text").write_text("u-1-1 the kat sat\nu-1-2 the cat sat\nu-1-3\n")
     (tmp_path / "cost").write_text("u-1-1 1.0\nu-1-2 1.25\nu-1-3 9\n")
     config = RerankConfig(
-        str(tmp_path / "text"),
+        nbest_file=str(tmp_path / "text"),
         score_file=str(tmp_path / "cost"),
         output_file=str(tmp_path / "out"),
         lm_weight=[0.5],
@@ -326,38 +325,39 @@ def test_standard_input_to_standard_output():
     assert "reranked" in done.stderr
 
 
-def test_help_shows_every_flag():
-    done = command("--help")
-    assert done.stderr == ""
-    names = "nbest_file dev_nbest_file reference_file dev_reference_file format score_file "
-    names += "dev_score_file beam_size model lm_weight length_bonus reduction metric bleu_tokenize "
-    names += "score_boundary_tokens long_sentences batch_tokens precision output_file scores_file "
-    names += "overwrite pll_variant curve_file report rank_scores"
-    for name in names.split():
-        assert f"--{name}:" in done.stdout or f"--[no]{name}:" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         ([], "nbest_file"),
-        (["--nbest_file=x", "--lm_weight=1.5"], "lm_weight=[1.5]: must be between 0 and 1"),
-        (["--nbest_file=x", "--lm_weight=-0.5"], "lm_weight=[-0.5]: must be between 0 and 1"),
-        (["--nbest_file=x", "--lm_weight=nan"], "lm_weight=[nan]: must be a finite number"),
+        (
+            ["--nbest_file=x", "--lm_weight=1.5"],
+            "lm_weight: each and their sum must be between 0 and 1, not 1.5",
+        ),
+        (["--nbest_file=x", "--lm_weight=-0.5"], "must be between 0 and 1, not -0.5"),
+        (["--nbest_file=x", "--lm_weight=nan"], "lm_weight must be a finite number, not nan"),
         (["--nbest_file=x", "--lm_weight=much"], "lm_weight=much: could not convert"),
         (["--nbest_file=x", "--lm_weight="], "lm_weight=: expected a number"),
-        (["--nbest_file=x", "--lm_weight=.1,.2"], "--lm_weight takes one number a --model"),
-        (["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.1"], "one number a --model"),
-        (["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.7,.4"], "so must the sum"),
-        (["--nbest_file=x", "--curve_file=c.png"], "--curve_file needs --dev_nbest_file"),
+        (["--nbest_file=x", "--lm_weight=.1,.2"], "lm_weight must have one number per model"),
+        (
+            ["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.1"],
+            "comma-separated: got 1 (0.1) for 2",
+        ),
+        (
+            ["--nbest_file=x", "--model=a", "--model=b", "--lm_weight=.7,.4"],
+            "must be between 0 and 1, not 0.7,0.4",
+        ),
+        (["--nbest_file=x", "--curve_file=c.png"], "curve_file needs dev_nbest_file"),
         (["--nbest_file=x", "--dev_nbest_file=y", "--curve_file=c.pdf"], "must end in .png, .svg"),
-        (["--nbest_file=x", "--length_bonus=inf"], "length_bonus=inf: must be a finite number"),
+        (["--nbest_file=x", "--length_bonus=inf"], "length_bonus must be a finite number, not inf"),
         (["--nbest_file=x", "--reduction=max"], "reduction=max"),
         (["--nbest_file=x", "--format=xml"], "format=xml"),
         (["--nbest_file=x", "--beam_size=0"], "beam_size=0"),
-        (["--nbest_file=x", "--metric=none", "--dev_nbest_file=y"], "leaves nothing to tune"),
-        (["--nbest_file=x", "--dev_reference_file=y"], "needs --dev_nbest_file"),
-        (["--nbest_file=x", "--dev_score_file=y"], "needs --dev_nbest_file"),
+        (
+            ["--nbest_file=x", "--metric=none", "--dev_nbest_file=y"],
+            "tuning on dev_nbest_file needs a metric",
+        ),
+        (["--nbest_file=x", "--dev_reference_file=y"], "needs dev_nbest_file"),
+        (["--nbest_file=x", "--dev_score_file=y"], "needs dev_nbest_file"),
         (["--nbest_file=x", "--lm_wait=1"], "lm_wait"),
         (["--nbest_file=x", "lists.json"], "unexpected argument 'lists.json'"),
     ],
@@ -377,26 +377,38 @@ def test_wrong_flags_exit_with_2(flags, message):
         ("", {}, "lists.json: the file is empty"),
         ('{"u1": {"hyp_1": {"score": -1.0, "text": "a"}, "ref": "a"', {}, "malformed JSON"),
         ('{"u1": {"hyp_1": {"score": NaN, "text": "a"}, "ref": "a"}}', {}, "finite number"),
-        (without(LISTS, "ref"), {"metric": "wer"}, "has no references: there is no wer"),
-        (without(LISTS, "ref"), {"dev_nbest_file": "lists.json"}, "there is nothing to tune on"),
-        ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references hold no word"),
+        (
+            without(LISTS, "ref"),
+            {"metric": "wer"},
+            "metric wer needs references, and the lists have none",
+        ),
+        (
+            without(LISTS, "ref"),
+            {"dev_nbest_file": "lists.json"},
+            "tuning needs references, and the lists have none",
+        ),
+        ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references have no words"),
         (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
         (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
-        (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have one name"),
-        (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have one name"),
-        (LISTS, {"dev_nbest_file": "lists.json", "metric": "none"}, "that needs a metric"),
+        (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have the same name"),
+        (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have the same name"),
+        (LISTS, {"dev_nbest_file": "lists.json", "metric": "none"}, "needs a metric, not none"),
         (LISTS, {"report": "lists.json"}, "lists.json: exists; pass --overwrite"),
         (LISTS, {"report": "missing/page.html"}, "missing/page.html: no such folder"),
-        (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have one name"),
-        (LISTS, {"curve_file": "c.tsv"}, "measured on dev lists, and there are none"),
-        (LISTS, {"curve_file": "c.gif", **DEV}, "c.gif: expected a name that ends in .png, .svg"),
+        (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have the same name"),
+        (LISTS, {"curve_file": "c.tsv"}, "curve_file needs dev_nbest_file"),
+        (LISTS, {"curve_file": "c.gif", **DEV}, "curve_file must end in .png, .svg"),
         (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),
-        (without(LISTS, "score"), {"curve_file": "c.tsv", **DEV}, "no first-pass scores to weigh"),
-        (LISTS, {"lm_weight": [0.5, 0.1]}, "one number a model, comma-separated: got 2"),
-        (LISTS, {"lm_weight": [1.5]}, "between 0 and 1, and so does their sum, got 1.5"),
+        (
+            without(LISTS, "score"),
+            {"curve_file": "c.tsv", **DEV},
+            "a curve needs first-pass scores, and the lists have none",
+        ),
+        (LISTS, {"lm_weight": [0.5, 0.1]}, "one number per model, comma-separated: got 2"),
+        (LISTS, {"lm_weight": [1.5]}, "must be between 0 and 1, not 1.5"),
     ],
 )
-def test_bad_input_is_told_before_the_model_is_loaded(
+def test_bad_input_is_refused_before_the_model_is_loaded(
     tmp_path, monkeypatch, content, values, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -406,12 +418,12 @@ def test_bad_input_is_told_before_the_model_is_loaded(
         path.write_text(content if isinstance(content, str) else json.dumps(content))
     before = sorted(tmp_path.iterdir())
     with pytest.raises(InputError, match=re.escape(message)) as error:
-        rerank_files(RerankConfig("lists.json", **values))
+        rerank_files(RerankConfig(nbest_file="lists.json", **values))
     assert "\n" not in str(error.value)
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_failing_is_one_line_and_exit_status_1(nbest):
+def test_a_failure_is_one_line_and_exit_status_1(nbest):
     done = command(f"--nbest_file={nbest}", f"--output_file={nbest}")
     assert done.returncode == 1
     assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
@@ -419,11 +431,13 @@ def test_failing_is_one_line_and_exit_status_1(nbest):
     assert json.loads(nbest.read_text()) == LISTS
 
 
-def test_dev_and_test_lists_of_two_kinds_are_refused(nbest, tmp_path, model):
+def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, tmp_path, model):
     dev = tmp_path / "dev.json"
     dev.write_text(json.dumps(without(LISTS, "score")))
-    with pytest.raises(InputError, match="one of dev and test lists has first-pass scores"):
-        rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(dev)))
+    with pytest.raises(
+        InputError, match="either both dev and test lists must have first-pass scores or none"
+    ):
+        rerank_files(RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(dev)))
 
 
 def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
@@ -433,7 +447,7 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "error: list 'u1': the language model's score of 'nan' is nan, not a finite number"
+        "error: list 'u1': the language model's score of 'nan' must be a finite number, not nan"
     )
     assert list(tmp_path.iterdir()) == [nbest]
 
@@ -475,10 +489,10 @@ def test_several_models_are_tuned_together_and_each_is_reported(nbest, tmp_path)
     assert "num_tokens" not in rows[0]
 
 
-def test_given_weights_are_the_formula_s_of_all_models(nbest, tmp_path, monkeypatch):
+def test_given_weights_are_those_of_the_formula_for_all_models(nbest, tmp_path, monkeypatch):
     monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
     config = RerankConfig(
-        str(nbest),
+        nbest_file=str(nbest),
         lm_weight=[0.25, 0.5],
         length_bonus=0.5,
         reduction="sum",
@@ -490,9 +504,9 @@ def test_given_weights_are_the_formula_s_of_all_models(nbest, tmp_path, monkeypa
     assert reranked["u1"]["hyp_1"] == {"score": pytest.approx(-4.015625), "text": "the cat sat"}
 
 
-def test_several_models_without_dev_get_equal_shares_and_it_says_so(nbest, monkeypatch):
+def test_several_models_without_dev_lists_get_equal_shares_with_a_note(nbest, monkeypatch):
     monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
-    report = str(rerank_files(RerankConfig(str(nbest)), [None, "length", "length"]))
+    report = str(rerank_files(RerankConfig(nbest_file=str(nbest)), [None, "length", "length"]))
     assert "note: the models' scores got equal shares after scaling" in report
     assert "length (2) alone" in report
 
@@ -503,17 +517,19 @@ def test_a_model_is_released_before_the_next_is_loaded(nbest, tmp_path, monkeypa
     def load(path, **options):
         assert not alive, f"{list(alive)} still alive when {path} is loaded"
         model = FakeModel(path)
-        model.cycle = model  # as a compiled function makes one
+        model.cycle = model  # a reference cycle, as a compiled function has
         loaded.append(path)
         alive.add(model)
         return model
 
     monkeypatch.setattr(tta, "load", load)
-    config = RerankConfig(str(nbest), dev_nbest_file=str(nbest), report=str(tmp_path / "r.html"))
+    config = RerankConfig(
+        nbest_file=str(nbest), dev_nbest_file=str(nbest), report=str(tmp_path / "r.html")
+    )
     pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
     rerank_files(config, ["length", "b", "c"])
-    assert loaded == ["c", "b", "length"]  # the first one last: its colours are in the page
+    assert loaded == ["c", "b", "length"]  # the first one last, because the page is coloured by it
     assert "natural log, length" in (tmp_path / "r.html").read_text()
 
 
@@ -555,7 +571,7 @@ def test_a_failure_leaves_neither_curve_nor_report(nbest, tmp_path):
         ("matplotlib", {"curve_file": "c.svg"}, "--curve_file=c.svg needs matplotlib: pip install"),
     ],
 )
-def test_a_missing_package_is_told_before_the_model_is_loaded(
+def test_a_missing_package_is_an_error_before_the_model_is_loaded(
     nbest, tmp_path, monkeypatch, missing, values, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -565,41 +581,27 @@ def test_a_missing_package_is_told_before_the_model_is_loaded(
         if name != missing:
             sys.modules[name].__spec__ = ModuleSpec(name, None)
     with pytest.raises(InputError, match=re.escape(message)):
-        rerank_files(RerankConfig("lists.json", dev_nbest_file="lists.json", **values))
+        rerank_files(RerankConfig(nbest_file="lists.json", dev_nbest_file="lists.json", **values))
     assert list(tmp_path.iterdir()) == [nbest]
 
 
 def test_a_curve_as_text_needs_no_package(nbest, tmp_path, monkeypatch, model):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     path = tmp_path / "c.tsv"
-    rerank_files(RerankConfig(str(nbest), dev_nbest_file=str(nbest), curve_file=str(path)))
+    rerank_files(
+        RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(nbest), curve_file=str(path))
+    )
     assert path.exists()
 
 
-def test_flags_name_what_the_rooms_know():
-    assert tuple(rerank_flags.CURVE_FORMATS) == tuple(CURVE_FORMATS)
-    assert set(rerank_flags.FORMATS) == set(FORMATS)
-    assert tuple(rerank_flags.BLEU_TOKENIZERS) == bleu.TOKENIZERS
-    from tta.modeling.objectives.objectives import PLL_VARIANTS
-
-    assert tuple(scoring_flags.PLL_VARIANTS) == PLL_VARIANTS
-
-
 def test_the_pll_variant_reaches_the_model(nbest):
-    values = flags.FlagValues()
-    flags.DEFINE_enum("pll_variant", "original", scoring_flags.PLL_VARIANTS, "", values)
-    flags.DEFINE_string("long_sentences", "window", "", values)
-    flags.DEFINE_string("precision", "float32", "", values)
-    flags.DEFINE_string("normalizer", "auto", "", values)
-    flags.DEFINE_integer("batch_tokens", None, "", flag_values=values)
-    values(["run_rerank.py", "--pll_variant=maskless"])
-    assert scoring_flags.load_options(values)["pll_variant"] == "maskless"
+    assert ScoreOptions(pll_variant="maskless").for_load()["pll_variant"] == "maskless"
     wrong = command(f"--nbest_file={nbest}", "--pll_variant=masked")
     assert wrong.returncode == 2
     assert "--pll_variant=masked: value should be one of" in wrong.stderr
 
 
-# The command with the fake model, killed where it is about to give its n-th output its name.
+# Runs the command with the fake model and kills it before it renames its n-th output into place.
 KILLED = """
 import os, runpy, signal, sys
 replace, left = os.replace, [int(sys.argv[1])]
@@ -631,7 +633,7 @@ def test_a_pair_of_files_is_never_half_new(tmp_path, number):
     out.write_text("former list")
     costs.write_text("former costs")
     assert run("-c", KILLED, str(number)).returncode == -signal.SIGKILL
-    assert not out.exists()  # The costs may be of either: without the list they are nobody's.
+    assert not out.exists()  # The costs may be of either run, so there must be no list.
     assert costs.read_text() == ("former costs" if number == 1 else whole[1])
     assert run().returncode == 0
     assert (out.read_text(), costs.read_text()) == whole

@@ -32,8 +32,8 @@ fake|version:0
 
 
 def command(*flags, stdin=b"", **options):
-    """Runs tta-score with the fake model, TensorFlow and Keras out of reach."""
-    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "scoring/run_score.py"]
+    """Runs tta-score with the fake model and without TensorFlow and Keras."""
+    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "flags/score.py"]
     options = {"capture_output": True, "input": stdin, "timeout": 60} | options
     return subprocess.run([*run, *flags], **options)
 
@@ -42,20 +42,20 @@ def rows(data):
     return [json.loads(line) for line in data.splitlines()]
 
 
-def test_a_line_in_is_a_line_out(tmp_path):
+def test_each_line_in_gives_a_line_out(tmp_path):
     (tmp_path / "in").write_bytes(TEXT)
     out = tmp_path / "out.jsonl"
     done = command(f"--input_file={tmp_path / 'in'}", f"--output_file={out}")
-    assert (done.returncode, done.stderr) == (0, b"loaded\n")  # no bar where nobody watches
+    assert (done.returncode, done.stderr) == (0, b"loaded\n")  # no progress bar without a terminal
     assert done.stdout.decode() == CLOSING
     assert rows(out.read_bytes()) == ROWS
     assert [list(row) for row in rows(out.read_bytes())] == [["score", "num_tokens"]] * 4
 
 
-def test_standard_streams_and_what_else_a_line_can_hold():
+def test_standard_streams_and_optional_fields():
     done = command("--input_file=-", "--text", "--tokens", stdin=gzip.compress(TEXT))
     assert done.returncode == 0
-    assert done.stderr.decode() == "loaded\n" + CLOSING  # beside the rows it would be in the way
+    assert done.stderr.decode() == "loaded\n" + CLOSING  # standard output has only the rows
     found = rows(done.stdout)
     assert [row.pop("text") for row in found] == ["the cat sat", "", " the kåt ", "the cat sat"]
     assert "kåt".encode() in done.stdout
@@ -77,13 +77,13 @@ def test_archives_in_and_out_and_pipes(tmp_path):
 WRITE = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
 
 
-def test_no_sentence_is_no_line(tmp_path):
+def test_no_sentence_gives_no_line(tmp_path):
     done = command("--input_file=-")
     assert (done.returncode, done.stdout) == (0, b"")
     assert done.stderr == b"loaded\n0 sentences (0 scored), 0 tokens\nfake|version:0\n"
 
 
-# Why it fails: (input, flags, exit status, last line on standard error, whether a model was loaded)
+# (input, flags, exit status, last line on standard error, whether a model was loaded)
 FAILURES = [
     (b"a\nb\n\xc3\n", [], 1, "in:3: expected UTF-8, got byte 0xc3", False),
     (gzip.compress(b"a\n" * 999, mtime=0)[:-9], [], 1, "in: broken or truncated archive: ", False),
@@ -92,14 +92,12 @@ FAILURES = [
     (b"a\n", ["--output_file=in"], 1, "in: exists; pass --overwrite to replace it", False),
     (b"a\n", ["--output_file=no/out"], 1, "no/out: no such folder: ", False),
     (b"a\nthe nan\n", [], 1, "in:1: the model's score is nan, not a finite number", True),
-    (b"a\n", ["--model=a", "--model=b"], 2, "flag --model=['a', 'b']: is given once", False),
+    (b"a\n", ["--model=a", "--model=b"], 2, "flag --model=b: already defined as a", False),
 ]
 
 
 @pytest.mark.parametrize(("data", "flags", "status", "message", "loaded"), FAILURES)
-def test_what_is_wrong_is_one_line_and_nothing_half_written(
-    tmp_path, data, flags, status, message, loaded
-):
+def test_a_failure_is_one_line_and_leaves_no_output(tmp_path, data, flags, status, message, loaded):
     if data is not None:
         (tmp_path / "in").write_bytes(data)
     done = command("--input_file=in", "--output_file=out", *flags, cwd=tmp_path)
@@ -110,7 +108,7 @@ def test_what_is_wrong_is_one_line_and_nothing_half_written(
     assert os.listdir(tmp_path) == ["in"] * (data is not None)
 
 
-def test_one_that_watches_sees_a_bar_with_sentences_and_time_left(tmp_path):
+def test_a_terminal_shows_a_bar_with_sentences_and_time_left(tmp_path):
     (tmp_path / "in").write_bytes(b"the cat\n" * 10_000)
     watcher, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))  # rows, columns
@@ -130,7 +128,7 @@ def test_one_that_watches_sees_a_bar_with_sentences_and_time_left(tmp_path):
 
 
 def read_all(terminal):
-    """What was written to a terminal that nobody has open any more."""
+    """What was written to a terminal, after its other end was closed."""
     written = b""
     with contextlib.suppress(OSError), open(terminal, "rb", buffering=0) as stream:  # its end
         while new := stream.read(4096):

@@ -1,0 +1,169 @@
+"""Every command: its flags, its defaults, and that wrong flags do not wait for TensorFlow."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tta.commands import COMMANDS
+from tta.settings import fields
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Runs a command without TensorFlow and Keras.
+POISONED = """
+import runpy, sys
+sys.modules.update(tensorflow=None, tensorflow_text=None, keras=None, apache_beam=None)
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+# Runs a command with only its required flags, and compares its configs with those made in Python.
+DEFAULTS = """
+import importlib, sys
+from tta import cli
+from tta.settings import fields
+
+command = importlib.import_module(sys.argv.pop(1))
+
+def main(*configs):
+    for config in configs:
+        if not isinstance(config, list):
+            required = {f.name: getattr(config, f.name) for f in fields(config) if f.required}
+            assert config == type(config)(**required), config
+            print(type(config).__name__)
+
+def with_required(_, *configs, run=cli.run, **options):
+    for field in (field for config in configs for field in fields(config) if field.required):
+        sys.argv.append(f"--{field.name}=x")
+    run(main, *configs, **options)
+
+cli.run = with_required
+command.run()
+"""
+
+
+def python(code, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def configs_of(module, monkeypatch):
+    """The configs that a command passes to `tta.cli.run`."""
+    found = []
+    monkeypatch.setattr("tta.cli.run", lambda main, *configs, **_: found.extend(configs))
+    importlib.import_module(module).run()
+    return found
+
+
+def test_every_file_in_flags_is_a_command():
+    names = {f"tta.flags.{path.stem}" for path in (ROOT / "flags").glob("*.py")}
+    assert names - {"tta.flags.__init__"} == set(COMMANDS.values())
+
+
+@pytest.mark.parametrize("module", COMMANDS.values())
+def test_help_shows_every_setting_without_tensorflow(module, monkeypatch):
+    shown = python(POISONED, module, "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(importlib.import_module(module).__doc__.strip()[:50])
+    for config in configs_of(module, monkeypatch):
+        for field in fields(config):
+            assert f"--{field.name}:" in shown.stdout or f"--[no]{field.name}:" in shown.stdout
+
+
+@pytest.mark.parametrize("module", COMMANDS.values())
+def test_a_wrong_flag_is_one_line_without_tensorflow(module):
+    ended = python(POISONED, module, "--no_such_flag=1")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+    assert "no_such_flag" in ended.stderr
+
+
+@pytest.mark.parametrize("module", COMMANDS.values())
+def test_flags_have_the_defaults_of_the_configs(module, monkeypatch):
+    ended = python(DEFAULTS, module)
+    assert ended.returncode == 0, ended.stderr
+    names = [config.__name__ for config in configs_of(module, monkeypatch)]
+    assert ended.stdout.split() == names
+
+
+@pytest.mark.parametrize(
+    ("module", "flags"),
+    [
+        ("tta.flags.beam_create_tfrecords", ["input_file", "vocab_file", "output_dir"]),
+        ("tta.flags.beam_score", ["nbest_file", "output_dir"]),
+    ],
+)
+def test_a_command_without_its_package_says_what_to_install(module, flags):
+    ended = python(POISONED, module, *(f"--{name}=x" for name in flags))
+    assert ended.returncode == 1
+    assert ended.stderr == "error: Apache Beam is missing: pip install 'tta-lm[beam]'\n"
+
+
+CODE = """
+from dataclasses import dataclass
+from tta import cli
+from tta.errors import InputError
+from tta.settings import Config, setting
+
+@dataclass(frozen=True, kw_only=True)
+class Small(Config):
+    steps: int = setting(3, "Steps.", 1)
+    rates: list[float] | None = setting(None, "Rates.", 0)
+    names: list[str] | None = setting(None, "Names.", repeated=True)
+    kinds: list[str] | None = setting(None, "Kinds.", choices=("a", "b"))
+    folder: str | None = setting(None, "Folder.", once=True)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.steps == 13:
+            raise InputError("steps must not be 13")
+
+def main(config, others):
+    import json
+    print(json.dumps([vars(config), others]))
+
+def check(config):
+    if config.steps == 14:
+        raise InputError("steps must not be 14")
+
+cli.run(main, Small, check=check, passes_on=True)
+"""
+
+
+def test_flags_become_a_config():
+    arguments = ["--rates=1,.5", "--names=x,y", "--names=z", "--kinds=a,b", "--", "--other=1"]
+    ended = python(CODE, *arguments)
+    config = {"steps": 3, "rates": [1.0, 0.5], "names": ["x,y", "z"], "kinds": ["a", "b"]}
+    assert json.loads(ended.stdout) == [config | {"folder": None}, ["--other=1"]], ended.stderr
+    assert json.loads(python(CODE).stdout)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "rule"),
+    [
+        ("--steps=0", "flag --steps=0: 0 is not a positive integer"),
+        ("--steps=13", "steps must not be 13"),
+        ("--steps=14", "steps must not be 14"),
+        ("--rates=", "flag --rates=: expected a number"),
+        ("--rates=1,x", "flag --rates=1,x: could not convert string to float: 'x'"),
+        ("--rates=1,-1", "rates must be at least 0, not -1.0"),
+        ("--rates=nan", "rates must be a finite number, not nan"),
+        ("--kinds=a,c", "kinds must be a or b, not 'c'"),
+        ("file", "unexpected argument 'file': every option is a --flag=value"),
+    ],
+)
+def test_wrong_flags_are_one_line_and_exit_with_2(argument, rule):
+    ended = python(CODE, argument)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"error: {rule} (--help lists the flags)\n"
+
+
+def test_a_flag_that_takes_one_value_is_given_once():
+    ended = python(CODE, "--folder=a", "--folder=b")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: flag --folder=b: already defined as a (")
