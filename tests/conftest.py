@@ -1,17 +1,16 @@
 """Fixtures that tests of several rooms share."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks import evaluation_data
 
 
 @pytest.fixture(scope="session")
-def tta_data():
-    """The folder of real data (`TTA_DATA`, default `../shared/data`); skips where it is missing."""
-    folder = Path(os.environ.get("TTA_DATA") or ROOT.parent / "shared" / "data")
+def tta_data() -> Path:
+    """The folder of the evaluation data; skips the test if it is missing."""
+    folder = evaluation_data.FOLDER
     if not folder.is_dir():
         pytest.skip(f"needs the evaluation data: no folder {folder} (set TTA_DATA)")
     return folder

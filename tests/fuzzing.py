@@ -16,14 +16,15 @@ from functools import partial
 
 import numpy as np
 
-from tta.data.nbest.files import FORMATS, read_nbest, write_nbest
+from tta.data.nbest.files import read_nbest, write_nbest
+from tta.data.nbest.formats import FORMATS
 from tta.data.pairs.sts import read_sts
-from tta.data.records.tfrecord import load_dataset_info, shard_paths
+from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.text.lines import TextReader
 from tta.data.vectors.word_vectors import WordVectorFile
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
-from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.config.base import read_config
 from tta.modeling.formats.bert import GOOGLE_ACTIVATIONS, bert_config
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.pooling import PoolingStatistics
@@ -125,11 +126,11 @@ def outcome(reader, path, tape):
         try:
             reader.check(path)
         except InputError as refusal:
-            told = str(refusal)
+            message = str(refusal)
         else:
             return "result"
-    assert told.isprintable(), f"not one printable line: {told!r}"
-    assert len(told) < 2000, f"no short line: {len(told)} characters"
+    assert message.isprintable(), f"not one printable line: {message!r}"
+    assert len(message) < 2000, f"not a short line: {len(message)} characters"
     return "refused"
 
 
@@ -141,7 +142,7 @@ def _check_nbest(format, path, **options):
     written = io.StringIO()
     write_nbest(written, lists, format)
     if "score_file" in options or written.getvalue().startswith("\ufeff"):
-        return  # Costs are a second file; at the start of a file, a byte order mark is no text.
+        return  # Costs are in a second file; a byte order mark at the start of a file is not text.
     again = path.with_suffix(".again")
     again.write_text(written.getvalue(), encoding="utf-8", newline="")
     columns = written.getvalue().partition("\n")[0].count("\t") + 1
@@ -169,11 +170,11 @@ def _check_vocabulary(path):
 
 
 def _check_config(path):
-    config = ModelConfig.from_json(path)
+    config = read_config(path)
     assert all(np.isfinite(float(v)) for v in vars(config).values() if isinstance(v, (int, float)))
     again = path.with_suffix(".again")
     config.to_json(again)
-    assert ModelConfig.from_json(again) == config
+    assert read_config(again) == config
 
 
 def _check_vectors(path):

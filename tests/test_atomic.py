@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, whoever is killed; one process at a time writes."""
+"""Files are complete or absent, even after a kill; only one process writes at a time."""
 
 import errno
 import fcntl
@@ -22,7 +22,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_there_when_it_is_complete(tmp_path):
+def test_a_file_appears_when_it_is_complete(tmp_path):
     path = tmp_path / "a"
     with whole_file(path) as file:
         file.write(b"whole")
@@ -39,7 +39,7 @@ def write_half(path, failure):
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-def test_what_fails_leaves_the_former_file(tmp_path, failure):
+def test_a_failure_leaves_the_old_file(tmp_path, failure):
     path = tmp_path / "a"
     path.write_bytes(b"former")
     with pytest.raises(failure):
@@ -48,7 +48,7 @@ def test_what_fails_leaves_the_former_file(tmp_path, failure):
     assert names(tmp_path) == ["a"]
 
 
-def test_a_full_disk_leaves_the_former_file_and_names_it(tmp_path):
+def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"former")
     limit, refusal = file_size_limit(10_000), pytest.raises(OSError, match="File too large")
@@ -59,7 +59,7 @@ def test_a_full_disk_leaves_the_former_file_and_names_it(tmp_path):
     assert names(tmp_path) == ["a"]
 
 
-def test_two_writers_of_one_file(tmp_path):
+def test_a_second_writer_of_a_file_is_refused(tmp_path):
     path = tmp_path / "a"
     with whole_file(path) as file:
         file.write(b"first")
@@ -68,7 +68,7 @@ def test_two_writers_of_one_file(tmp_path):
     assert path.read_bytes() == b"first"
 
 
-def test_a_writer_that_is_done_leaves_the_next_one_s_file(tmp_path, monkeypatch):
+def test_a_finished_writer_leaves_the_next_writer_s_file(tmp_path, monkeypatch):
     def replace(source, target, replace=os.replace):
         replace(source, target)
         source.write_bytes(b"the next writer's")
@@ -79,10 +79,10 @@ def test_a_writer_that_is_done_leaves_the_next_one_s_file(tmp_path, monkeypatch)
     assert names(tmp_path) == [".a.tmp", "a"]
 
 
-def test_two_writers_in_one_folder(tmp_path):
+def test_a_second_writer_in_a_folder_is_refused(tmp_path):
     refusal = pytest.raises(InputError, match="another process is writing there")
     with locked_folder(tmp_path), refusal, locked_folder(tmp_path):
-        pytest.fail("there are two")
+        pytest.fail("two processes have the lock")
     with locked_folder(tmp_path):
         assert names(tmp_path) == [LOCK_FILE]
     assert names(tmp_path) == []
@@ -98,7 +98,7 @@ with locked_folder(sys.argv[1]), whole_file(sys.argv[1] + "/a") as file:
 """
 
 
-def test_what_a_killed_process_held_is_free(tmp_path):
+def test_the_locks_of_a_killed_process_are_released(tmp_path):
     ended = subprocess.run([sys.executable, "-c", HELD, tmp_path], cwd=ROOT, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert names(tmp_path) == [".a.tmp", LOCK_FILE]
@@ -108,12 +108,12 @@ def test_what_a_killed_process_held_is_free(tmp_path):
     assert names(tmp_path) == ["a"]
 
 
-def test_a_file_that_was_renamed_between_opening_and_locking_is_not_written(tmp_path, monkeypatch):
+def test_a_file_renamed_between_opening_and_locking_is_not_written(tmp_path, monkeypatch):
     path, flock = tmp_path / "a", fcntl.flock
 
     def late(descriptor, how):
         if not path.exists():
-            os.replace(tmp_path / ".a.tmp", path)  # Its writer has just finished.
+            os.replace(tmp_path / ".a.tmp", path)  # its writer has just finished
             path.write_bytes(b"theirs")
         flock(descriptor, how)
 
@@ -123,7 +123,7 @@ def test_a_file_that_was_renamed_between_opening_and_locking_is_not_written(tmp_
     assert path.read_bytes() == b"theirs"
 
 
-def test_without_locks_nobody_is_refused(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
     def none(descriptor, how):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -133,7 +133,7 @@ def test_without_locks_nobody_is_refused(tmp_path, monkeypatch):
     assert names(tmp_path) == ["a"]
 
 
-def test_sigterm_ends_a_command_in_one_line_and_leaves_nothing(tmp_path):
+def test_sigterm_ends_a_command_with_one_line_and_leaves_nothing(tmp_path):
     code = f"""
 import os, signal
 from tta import cli

@@ -1,11 +1,11 @@
-"""The model in the package: it loads, knows English from noise, and lowers a word error rate."""
+"""The model in the package: it loads, prefers English to noise, and lowers a word error rate."""
 
 import numpy as np
 import pytest
 
 import tta
 from tta.scoring.reranking.rerank import RerankConfig, rerank_files
-from tta.scoring.scorers.text_model import BUILT_IN
+from tta.scoring.scorers.load import BUILT_IN
 
 EXAMPLES = BUILT_IN.parent.parent / "examples"
 
@@ -32,7 +32,7 @@ def test_better_sentences_score_higher(lm, better, worse):
     assert good > bad
 
 
-def test_paraphrases_are_nearer_than_strangers(lm):
+def test_paraphrases_are_nearer_than_other_sentences(lm):
     texts = [
         "A man is playing a guitar.",
         "A man plays the guitar.",
@@ -43,7 +43,7 @@ def test_paraphrases_are_nearer_than_strangers(lm):
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
 
 
-def test_it_is_small_and_says_where_it_comes_from():
+def test_it_is_small_and_its_readme_says_how_it_was_trained():
     assert (BUILT_IN / "model.weights.h5").stat().st_size <= 16 * 2**20
     readme = (BUILT_IN / "README.md").read_text(encoding="utf-8")
     assert "run_pretraining.py" in readme

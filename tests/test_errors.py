@@ -1,4 +1,4 @@
-"""What an error shows, whatever stood in the file."""
+"""The text of an error, for any content of a file."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tta.errors import InputError
         ("x" * 5000, "a:3: " + "x" * 700 + " ... " + "x" * 300),
     ],
 )
-def test_it_is_one_printable_line(rule, shown):
+def test_an_error_is_one_printable_line(rule, shown):
     error = InputError(rule, "a", 3)
     assert str(error) == shown
     assert error.rule == rule

@@ -1,4 +1,4 @@
-"""The models in the repository: they load, know sentences from words, and can be made anew."""
+"""The models in the repository: they load, prefer sentences, and can be trained again."""
 
 import re
 import subprocess
@@ -10,21 +10,15 @@ import numpy as np
 import pytest
 
 import tta
-from tta.scoring.scorers.load import PRETRAINED
-from tta.scoring.scorers.text_model import BUILT_IN
+from tta.commands import COMMANDS
+from tta.scoring.scorers.load import BUILT_IN, PRETRAINED
 
 DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/config.json"))]
-COMMANDS = {
-    "run_pretraining.py": ("run_pretraining.py",),
-    "tta-create-vocab": ("-m", "tta.data.run_create_vocab"),
-    "tta-create-tfrecords": ("-m", "tta.data.run_create_tfrecords"),
-    "tta-fit-pooling": ("-m", "tta.scoring.run_fit_pooling"),
-}
 each_model = pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
 
 
 @each_model
-def test_it_loads_and_knows_a_sentence_from_its_words(directory):
+def test_it_loads_and_prefers_a_sentence_to_its_words_reversed(directory):
     lm = tta.load(directory)
     sentence = "they were waiting for the last train to london"
     good, bad = lm.score([sentence, " ".join(reversed(sentence.split()))])
@@ -33,16 +27,16 @@ def test_it_loads_and_knows_a_sentence_from_its_words(directory):
 
 
 @each_model
-def test_what_is_fitted_to_it_is_of_its_vocabulary(directory):
+def test_its_pooling_statistics_fit_it(directory):
     if not (directory / "pooling.npz").exists():
-        pytest.skip("nothing was fitted for pooling")
+        pytest.skip("it has no pooling statistics")
     vectors = tta.load(directory).encode(["a dog runs", "a dog is running"], "token", "whitened")
     assert np.isfinite(vectors).all()
     assert np.linalg.norm(vectors, axis=1).min() > 0
 
 
 @each_model
-def test_its_readme_has_the_commands_that_made_it(directory):
+def test_its_readme_has_the_commands_that_trained_it(directory):
     readme = (directory / "README.md").read_text(encoding="utf-8")
     assert re.search(r"^Trained in ", readme, re.MULTILINE)
     assert re.search(r"^Held-out: nll \d", readme, re.MULTILINE)
@@ -67,9 +61,10 @@ def flag_name(argument):
 
 @cache
 def flags_of(command):
-    """The names that a command's --help has."""
+    """The names of the flags in the --help of a command."""
+    start = ["-m", COMMANDS[command]] if command in COMMANDS else [command]
     done = subprocess.run(
-        [sys.executable, *COMMANDS[command], "--help"],
+        [sys.executable, *start, "--help"],
         cwd=Path(__file__).resolve().parent.parent,
         capture_output=True,
         text=True,

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.config.transformer import TransformerConfig
 
 WORDS = ("the", "cat", "dog", "sat", "on", "mat", "ran", "home", "##s", ".", ",", "'")
 TOKENS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", *WORDS, *"abcdefghijklmnopqrstuvwxyz")
-CONFIG = ModelConfig(
+CONFIG = TransformerConfig(
     vocab_size=len(TOKENS),
     hidden_size=12,
     num_hidden_layers=2,

@@ -1,12 +1,16 @@
 """A tiny data set of token ids on disk, as tta-create-tfrecords writes it."""
 
+import functools
 import json
 
 import numpy as np
 import tensorflow as tf
 
-from tta.data.records.tfrecord import FORMAT_VERSION, INFO_FILE, encode_records, shard_name
+from tta.data.records.dataset import FORMAT_VERSION, shard_name
+from tta.data.records.examples import encode_records
+from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.names import DATASET
 
 VOCABULARY = Vocabulary((*TTA_SPECIALS, *"abcdefghijklmnopqr"))  # 23 pieces
 MAX_LENGTH = 17
@@ -36,8 +40,22 @@ def write_shard(path, ids):
             writer.write(record)
 
 
-def write_dataset(directory, train, heldout=(), num_shards=3):
-    """Writes a complete data set; train and heldout are lists of lists of ids."""
+def write_shard_with(extra, path, ids):
+    """Writes lists of ids with further float features, {name: function of an id}."""
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for one in ids:
+            example = tf.train.Example()
+            example.features.feature["input_ids"].int64_list.value.extend(one)
+            for name, function in extra.items():
+                example.features.feature[name].float_list.value.extend(map(function, one))
+            writer.write(example.SerializeToString())
+
+
+def write_dataset(directory, train, heldout=(), num_shards=3, extra=None):
+    """Writes a complete data set; train and heldout are lists of lists of ids.
+
+    `extra`, {name: function of an id -> float}, adds float features per token.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     VOCABULARY.save(directory / "vocab.txt", overwrite=True)
     splits = {}
@@ -46,7 +64,8 @@ def write_dataset(directory, train, heldout=(), num_shards=3):
             continue
         paths = [directory / shard_name(name, i, count) for i in range(count)]
         for i, path in enumerate(paths):
-            write_shard(path, ids[i::count])
+            write = functools.partial(write_shard_with, extra) if extra else write_shard
+            write(path, ids[i::count])
         splits[name] = {
             "shards": count,
             "sentences": len(ids),
@@ -62,5 +81,8 @@ def write_dataset(directory, train, heldout=(), num_shards=3):
         "sources": ["letters.txt"],
         "splits": splits,
     }
-    (directory / INFO_FILE).write_text(json.dumps(info))
+    if extra:
+        floats = {"dtype": "float32", "shape": [None]}
+        info["features"] = DEFAULT_FEATURES | dict.fromkeys(extra, floats)
+    (directory / DATASET).write_text(json.dumps(info))
     return directory

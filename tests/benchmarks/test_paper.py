@@ -1,6 +1,6 @@
-"""The paper's tables: what is measured reaches the document and README, what is missing is '-'.
+"""The paper's tables: measurements reach docs/results.md and README.md, missing ones are '-'.
 
-The commands run with the fake model, TensorFlow and Keras out of reach.
+The commands run with the fake model, and cannot import TensorFlow or Keras.
 """
 
 import json
@@ -21,7 +21,7 @@ from tests.fake_model import FakeModel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-# The fake model knows "the cat sat on", and no word of the wrong hypotheses.
+# The fake model knows the words of the right hypothesis, but not "kat".
 WRONG, RIGHT = "the kat sat on", "the cat sat on"
 
 
@@ -44,7 +44,7 @@ def write_json(path, value):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data folder whose lists the model gets right from the fourth part on; tables go there."""
+    """A data folder with lists in which the first pass is wrong and the fake model is right."""
     folder = tmp_path_factory.mktemp("data")
     arctic = {
         f"u{i}": {
@@ -65,7 +65,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table1(folder):
-    """The folder where table 1 is, and what its command printed."""
+    """The folder with table 1, and the output of its command."""
     output = folder / "out"
     done = command(
         "table1", f"--data_dir={folder}", f"--output_dir={output}", "--ngram=kenlm:none",
@@ -75,28 +75,28 @@ def table1(folder):
     return output, done.stdout
 
 
-def test_a_table_has_what_was_measured_beside_the_paper(table1):
+def test_a_table_shows_measurements_and_the_papers_figures(table1):
     output, printed = table1
     table = json.loads((output / "table1.json").read_text())
     for column in table["columns"]:
-        assert table["rows"]["first pass"][column] == 25.0  # a word of four
+        assert table["rows"]["first pass"][column] == 25.0  # one word of four
         assert table["rows"]["T-TA"][column] == table["rows"]["oracle"][column] == 0.0
         assert table["rows"]["length bonus alone"][column] == 25.0
     lines = printed.splitlines()
     given = "--ngram=kenlm:none --bilm=none --unilm=none --base=none"
-    assert f"    python benchmarks/paper/table1.py {given}" in lines  # no path of the machine
+    assert f"    python benchmarks/paper/table1.py {given}" in lines  # without paths of the machine
     assert "| T-TA | 3.67 | 11.56 | 3.97 | 12.38 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
     assert "| biLM | 3.73 | 11.53 | 3.97 | 12.41 | - | - | - | - |" in lines
-    assert "- biLM: not here (--bilm: no none)" in lines
-    assert "- BERT: not here (no pretrained one was at hand, and --bert takes one)" in lines
+    assert "- biLM: not measured (--bilm=none does not exist)" in lines
+    assert "- BERT: not measured (no pretrained model was available; set --bert)" in lines
     assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 lists" in lines
-    # The lists are all alike, and so is every resample.
+    # All lists are equal, so all resamples are equal.
     assert "- Arctic snr5, T-TA minus length bonus alone: -25.00 [-25.00, -25.00]" in lines
-    # T-TA and no other of the paper's rows but the first pass.
-    assert "Of 4 pairs of rows that both have, 0 are in another order here." in lines
+    # Of the paper's rows, only the T-TA and the first pass were measured.
+    assert "Of 4 pairs of rows in both columns, 0 are in a different order here." in lines
 
 
-def test_a_limit_takes_so_many_lists(folder, tmp_path):
+def test_limit_sets_the_number_of_lists(folder, tmp_path):
     flags = (f"--data_dir={folder}", f"--output_dir={tmp_path}", "--ngram=kenlm:none")
     done = command("table1", *flags, "--limit=3")
     assert done.returncode == 0, done.stderr
@@ -104,7 +104,7 @@ def test_a_limit_takes_so_many_lists(folder, tmp_path):
     assert done.stdout.count("3 lists, 6 hypotheses; tuned on 3 lists") == 4
 
 
-def test_similarities_of_vectors_beside_the_paper(tmp_path):
+def test_correlations_and_the_papers_figures(tmp_path):
     sick = tmp_path / "sts/SICK_test_annotated.txt"
     sick.parent.mkdir()
     rows = [("pair_ID", "sentence_A", "sentence_B", "relatedness_score")]
@@ -129,7 +129,7 @@ def test_missing_data_is_one_line(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
+def test_results_and_readme_are_written_from_the_tables(table1, tmp_path):
     output, _ = table1
     readme = tmp_path / "README.md"
     text = "Before\n{}\nAfter\n"
@@ -144,7 +144,7 @@ def test_document_and_readme_are_written_from_the_tables(table1, tmp_path):
     assert "| T-TA | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
     assert "| first pass | 25.00 | 25.00 |" in table
     assert "old" not in table
-    assert "T-TA base" not in table  # It was not there.
+    assert "T-TA base" not in table  # It was not measured.
     assert "sample" not in table
     document = (tmp_path / "out.md").read_text()
     assert "## Table 1: speech recognition, WER %" in document
@@ -183,17 +183,17 @@ def test_all_tables_rerank_the_same_sample(tmp_path, flags, reranked, others):
         assert given == f"benchmarks/paper/{table}.py {expected}".rstrip()
 
 
-def test_readme_says_what_is_of_a_sample():
+def test_readme_names_the_tables_measured_on_a_sample():
     tables = dict.fromkeys(TABLES) | {
         "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
         "table4": Table("table4", "", ["test"], {}, command="python table4.py --limit=3"),
     }
-    said = "\n\nOf a sample of each file: `python table4.py --limit=3`.\n"
-    assert side_by_side(tables).endswith(said)
+    expected = "\n\nMeasured on a sample of each file: `python table4.py --limit=3`.\n"
+    assert side_by_side(tables).endswith(expected)
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
-def test_orders_that_differ_from_the_paper_are_told(higher_is_better):
+def test_orders_that_differ_from_the_paper_are_reported(higher_is_better):
     table = Table(
         "t", "T", ["here"], {"a": {"p": 1.0}, "b": {"p": 2.0}, "c": {"p": 3.0}, "d": {"p": 9.0}},
         {"here": "p"}, higher_is_better,
@@ -204,7 +204,7 @@ def test_orders_that_differ_from_the_paper_are_told(higher_is_better):
     assert table.disagreements() == (3, [f"here: {better} is better than {worse}"])
 
 
-def test_a_model_is_here_or_not(tmp_path, monkeypatch):
+def test_is_here_tells_whether_a_model_exists(tmp_path, monkeypatch):
     (tmp_path / "lm.arpa").touch()
     expected = {
         None: False,
@@ -229,8 +229,8 @@ def test_a_model_of_the_tables_scores_no_text_twice():
     assert (lm.name, lm.signature) == (model.name, model.signature)
 
 
-def test_perplexities_are_of_sentences():
-    # ln 2 a token, ln 4 and ln 8: the mean of the sentences' own, not of all tokens.
+def test_perplexities_are_averaged_over_sentences():
+    # ln 2, ln 4 and ln 8 per token: the mean over sentences, not over tokens.
     mean, median = perplexities([-0.6931471805599453, -2.772588722239781, -6.238324625039508],
                                 [1, 2, 3])  # fmt: skip
     assert (mean, median) == (pytest.approx(14 / 3), pytest.approx(4.0))
@@ -267,7 +267,7 @@ def test_an_ngram_model_is_trained_on_spoken_forms(tmp_path):
     done = command("train_ngram", *flags, fake=False, STATUS="1", **found)
     assert done.returncode == 1
     assert done.stderr.endswith("error: lmplz ended with status 1\n")
-    assert list(output.parent.iterdir()) == []  # nothing half-written
+    assert list(output.parent.iterdir()) == []  # no unfinished file
 
     done = command("train_ngram", *flags, fake=False, **found)
     assert done.returncode == 0, done.stderr
