@@ -1,9 +1,10 @@
-"""Sentences a core and second of the two Beam commands, and what 10^9 sentences take.
+"""Sentences per second and core of the two Beam commands, and the cost of 10^9 sentences.
 
     python benchmarks/beam_rate.py [prepare] [score]
 
-Processor time of one process and not time by the clock, so that a shared machine tells nearly the
-same; of two runs of different sizes the difference, so that starting up does not count.
+The rate uses the processor time of one process instead of wall time, so a shared machine gives
+nearly the same result. It is the difference between two runs of different sizes, so start-up does
+not count.
 """
 
 import itertools
@@ -21,7 +22,7 @@ RUNNER = ["--", "--runner=FnApiRunner"]  # one process
 
 
 def sentences(count):
-    """Sentences of the examples, each with a word more, so that no two are alike."""
+    """Sentences of the examples, each with two more words, so that all are different."""
     document = json.loads((ROOT / "examples" / "asr.test.json").read_text(encoding="utf-8"))
     texts = [
         hypothesis["text"]
@@ -50,7 +51,7 @@ def prepare(folder, count):
     path = folder / f"{count}.txt"
     path.write_text("\n".join(sentences(count)), encoding="utf-8")
     return processor_seconds(
-        "tta.data.run_beam_create_tfrecords",
+        "tta.flags.beam_create_tfrecords",
         f"--input_file={path}",
         "--vocab_file=tta/small/vocab.txt",
         f"--output_dir={folder / f'shards-{count}'}",
@@ -66,14 +67,14 @@ def score(folder, count):
             file.write(json.dumps({"id": str(start), "hypotheses": hypotheses}) + "\n")
     output = folder / f"scores-{count}"
     seconds = processor_seconds(
-        "tta.scoring.run_beam_score", f"--nbest_file={path}", f"--output_dir={output}"
+        "tta.flags.beam_score", f"--nbest_file={path}", f"--output_dir={output}"
     )
     counts = json.loads((output / "scores.json").read_text(encoding="utf-8"))["counts"]
-    print(f"{counts['tokens'] / counts['hypotheses']:.1f} tokens a sentence")
+    print(f"{counts['tokens'] / counts['hypotheses']:.1f} tokens per sentence")
     return seconds
 
 
-# The larger run takes long enough that the start's own variation, a second, is little beside it.
+# The larger run is so long that the variation of the start-up, one second, matters little.
 SIZES = {prepare: (80_000, 880_000), score: (4_000, 12_000)}
 
 
@@ -87,7 +88,7 @@ def main():
             rate = (sizes[1] - sizes[0]) / (many - few)
             print(
                 f"{run.__name__}: {few:.1f} s for {sizes[0]:,} sentences, {many:.1f} s for "
-                f"{sizes[1]:,}: {rate:,.0f} a second and core; "
+                f"{sizes[1]:,}: {rate:,.0f} per second and core; "
                 f"10^9 sentences: {1e9 / rate / 3600:,.1f} core hours",
                 flush=True,
             )

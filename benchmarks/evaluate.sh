@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs a model over the evaluation sets and prints what each command prints; the README's table is
-# made of it. Usage: benchmarks/evaluate.sh [model directory]; the data is in $TTA_DATA.
+# Evaluates a model on all evaluation sets and prints the output of each command. The README's
+# results come from it. Usage: benchmarks/evaluate.sh [model directory]
+# The data is in $TTA_DATA.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-data=${TTA_DATA:-../shared/data}
-model=(${1:+--model="$1"})
 python=${PYTHON:-python}
+data=$("$python" benchmarks/evaluation_data.py)
+model=(${1:+--model="$1"})
 
 run() {
   echo "\$ $*"

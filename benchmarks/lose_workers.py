@@ -1,11 +1,11 @@
-"""Trains with several workers of which one after the other is lost, and compares the result.
+"""Trains with several workers, kills one worker after the other, and compares the result.
 
     python benchmarks/lose_workers.py --losses=10
 
-One run that nothing disturbs, and one in which a worker drawn at random gets SIGKILL or SIGTERM, in
-turns, at a random moment after a new checkpoint, and all are started again. Prints how each loss
-ended, and the largest difference between the two models' weights. All workers are processes on this
-machine; the text is examples/train.txt.
+The command makes two runs. One is uninterrupted. In the other, a random worker receives SIGKILL or
+SIGTERM, alternately, at a random moment after a new checkpoint; then all workers are started again.
+It prints how each loss ended, and the largest difference between the weights of the two models. All
+workers are processes on this machine; the text is examples/train.txt.
 """
 
 import json
@@ -26,26 +26,26 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("losses", 10, "Times that a worker is lost.", lower_bound=1)
-flags.DEFINE_integer("workers", 2, "Workers.", lower_bound=2)
+flags.DEFINE_integer("losses", 10, "Number of lost workers.", lower_bound=1)
+flags.DEFINE_integer("workers", 2, "Number of workers.", lower_bound=2)
 flags.DEFINE_integer("num_train_steps", 1000, "Steps in all.", lower_bound=11)
 flags.DEFINE_integer("steps_between", 10, "Steps between checkpoints.", lower_bound=1)
-flags.DEFINE_integer("seed", 0, "Of worker and moment.", lower_bound=0)
+flags.DEFINE_integer("seed", 0, "Seed of the choice of worker and moment.", lower_bound=0)
 
 
 def prepare(folder):
     """Writes the data set and the config of a small model."""
-    from tta.modeling.config.transformer import ModelConfig
+    from tta.modeling.config.transformer import TransformerConfig
 
     text = f"--input_file={ROOT / 'examples/train.txt'}"
     vocab = f"--vocab_file={folder / 'vocab.txt'}"
     for command in (
-        ["data/run_create_vocab.py", text, vocab, "--vocab_size=300"],
-        ["data/run_create_tfrecords.py", text, vocab, f"--output_dir={folder / 'data'}"],
+        ["tta.flags.create_vocab", text, vocab, "--vocab_size=300"],
+        ["tta.flags.create_tfrecords", text, vocab, f"--output_dir={folder / 'data'}"],
     ):
-        subprocess.run([sys.executable, str(ROOT / command[0]), *command[1:]], check=True, cwd=ROOT)
+        subprocess.run([sys.executable, "-m", *command], check=True, cwd=ROOT)
     size = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
-    ModelConfig(
+    TransformerConfig(
         vocab_size=size,
         hidden_size=32,
         num_hidden_layers=2,
@@ -56,7 +56,7 @@ def prepare(folder):
 
 
 def start(folder, output):
-    """Starts all workers on free ports: list of processes."""
+    """Starts all workers on free ports and returns their processes."""
     sockets = [socket.socket() for _ in range(FLAGS.workers)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))
@@ -92,13 +92,13 @@ def start(folder, output):
 
 
 def last_checkpoint(folder):
-    """Its step, or 0."""
+    """The step of the last checkpoint, or 0."""
     steps = [int(p.stem.rpartition("-")[2]) for p in folder.glob("checkpoints/ckpt-*.index")]
     return max(steps, default=0)
 
 
 def lose_one(folder, output, rng, number):
-    """Starts all, loses one, and tells how all ended."""
+    """Starts all workers, kills one, and prints how all ended."""
     processes = start(folder, output)
     before = last_checkpoint(folder / output)
     while last_checkpoint(folder / output) == before:
@@ -120,14 +120,14 @@ def lose_one(folder, output, rng, number):
 
 
 def finish(folder, output):
-    """Starts all and waits for the end."""
+    """Starts all workers and waits until they end."""
     ends = [process.wait() for process in start(folder, output)]
     if any(ends):
         raise SystemExit(f"exit statuses {ends}: {errors(folder, output)}")
 
 
 def errors(folder, output):
-    """What the workers have written to standard error, from all their starts."""
+    """The standard error of the workers from all their starts."""
     return "".join(path.read_text() for path in sorted(folder.glob(f"{output}.*.err")))
 
 
@@ -143,11 +143,11 @@ def main(_):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        finish(folder, "undisturbed")
+        finish(folder, "uninterrupted")
         for number in range(FLAGS.losses):
-            lose_one(folder, "disturbed", rng, number)
-        finish(folder, "disturbed")
-        one, other = weights(folder / "undisturbed"), weights(folder / "disturbed")
+            lose_one(folder, "interrupted", rng, number)
+        finish(folder, "interrupted")
+        one, other = weights(folder / "uninterrupted"), weights(folder / "interrupted")
         difference = max(float(np.abs(one[n] - other[n]).max()) for n in one)
         print(f"largest difference between the weights of the two runs: {difference:.3g}")
 

@@ -1,4 +1,4 @@
-"""Draws sentences with each word piece coloured by its log-probability.
+"""Plots sentences with each word piece coloured by its log-probability.
 
     python benchmarks/plot_token_scores.py --output=scores.png "first sentence" "second sentence"
 
@@ -13,22 +13,22 @@ from absl import app, flags
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("output", "scores.png", "The picture, PNG or SVG by its suffix.")
+flags.DEFINE_string("output", "scores.png", "Output file, .png or .svg.")
 flags.DEFINE_string("model", None, "Model directory. Default: the built-in model.")
 flags.DEFINE_float(
-    "lowest", -12.0, "Natural log-probability that is drawn darkest.", upper_bound=-0.1
+    "lowest", -12.0, "Natural log-probability with the darkest colour.", upper_bound=-0.1
 )
 
-# Inches: how wide a character and how high a line is, at the font size below.
+# Width of a character, height of a line and margin in inches, at this font size.
 CHARACTER, LINE, MARGIN, FONT_SIZE = 0.125, 0.62, 0.25, 14
 
 
 def draw(scored, output, lowest):
-    """Writes the picture.
+    """Writes the plot.
 
     Args:
         scored: a list of (`TokenScores`, sum of its log-probabilities).
-        output: path of the picture.
+        output: path of the plot.
         lowest: log-probability of the darkest colour.
     """
     import matplotlib

@@ -1,11 +1,11 @@
-"""How fast T-TA scores, beside what it replaces and beside what the machine could do.
+"""Speed of T-TA's scores, compared with other models and with the peak speed of the machine.
 
     python benchmarks/speed.py --quick
     python benchmarks/speed.py --json=speed.json --figure=speed.png
 
-Everything is timed in one process and interleaved, round after round, so that what else the machine
-does falls on all of it alike: trust the ratios, not the seconds. Models have the paper's size (3
-layers of 512, vocabulary 29,530) and random weights, on which speed does not depend.
+Everything is timed in one process, interleaved round after round, so that other load on the machine
+affects all cases equally: trust the ratios, not the seconds. Models have the paper's size (3 layers
+of 512, vocabulary 29,530) and random weights, which do not affect the speed.
 """
 
 import json
@@ -20,11 +20,11 @@ FLAGS = flags.FLAGS
 flags.DEFINE_bool(
     "quick",
     False,
-    "Within a minute: T-TA and biLM in the processor's faster precision, few rounds, no peers.",
+    "Takes less than a minute: T-TA and biLM in the faster precision, few rounds, no peers.",
 )
 flags.DEFINE_integer("rounds", 15, "Rounds of the fast cases; slow ones get fewer.", lower_bound=3)
-flags.DEFINE_string("json", None, "Where the numbers go, as JSON.")
-flags.DEFINE_string("figure", None, "Where the picture of growth with length goes (.png, .svg).")
+flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
+flags.DEFINE_string("figure", None, "Output file of the plot of time against length (.png, .svg).")
 
 LIST, WORDS = 50, 20  # the paper's (section 4.4)
 LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
@@ -33,7 +33,7 @@ QUICK_ROUNDS = 4
 
 
 def main(_):
-    import tta  # noqa: F401  (first: it quiets TensorFlow)
+    import tta  # noqa: F401  (first, because it silences TensorFlow)
     from benchmarks import speed_cases
     from benchmarks.timing import interleave
 
@@ -56,10 +56,10 @@ def main(_):
 
 
 def ratios(times):
-    """{key: number, or None where something it is made of was not timed}."""
+    """{key: number, or None if a case that it needs was not timed}."""
 
     def faster(slow, fast):
-        """How many times faster; each in the precision that is the fastest for it."""
+        """How many times faster, each in its fastest precision."""
         slow, fast = (
             [times[n] for n in (name, *(f"{name} {p}" for p in PRECISIONS)) if n in times]
             for name in (slow, fast)
@@ -91,7 +91,7 @@ def ratios(times):
 
 
 def format_times(times):
-    """Every case as a line: median, quartiles, and the rate where operations were counted."""
+    """One line per case: median, quartiles, and the rate if operations were counted."""
     lines = [f"{'':32}{'median, ms':>12}{'quartiles':>20}{'GFLOP/s':>10}"]
     for name, one in times.items():
         low, high = one.quartiles
@@ -102,7 +102,7 @@ def format_times(times):
 
 
 def format_ratios(results):
-    """Every ratio as a line."""
+    """One line per ratio."""
     return "\n".join(
         f"{key:40}{'not measured' if value is None else f'{value:.3f}':>12}"
         for key, value in results.items()
@@ -110,7 +110,7 @@ def format_ratios(results):
 
 
 def draw_growth(times, path):
-    """Time of a list against the words in a sentence, both axes logarithmic (paper, figure 6)."""
+    """Plots the time of a list against the words per sentence, log scale (paper, figure 6)."""
     from matplotlib.figure import Figure
 
     from benchmarks.timing import draw_by_words

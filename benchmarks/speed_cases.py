@@ -1,4 +1,4 @@
-"""What benchmarks/speed.py times: the machine's ceiling, our models, and what else people use."""
+"""The cases of benchmarks/speed.py: the machine's peak speed, our models, and other models."""
 
 import functools
 import importlib.util
@@ -13,14 +13,15 @@ import tensorflow as tf
 from benchmarks.timing import Case
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
-from tta.modeling.config.transformer import ModelConfig
+from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.models.language_model import LanguageModel
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
-VOCAB_SIZE = 29_530  # the paper's; its other sizes are ModelConfig's defaults
+VOCAB_SIZE = 29_530  # the paper's; its other sizes are TransformerConfig's defaults
 PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 MODELS = ("tta", "bilm", "unilm")
-CEILING = 2048  # rows and columns of the products that show what the machine can do
+CEILING = 2048  # rows and columns of the products that measure the peak speed
 SLOW_ROUNDS = 3
 
 
@@ -37,37 +38,38 @@ def ceilings():
 
 
 def sentences(count, words, seed=0):
-    """Sentences of so many words, each word one piece of the vocabulary."""
+    """`count` sentences of `words` words; each word is one piece of the vocabulary."""
     ids = np.random.default_rng(seed).integers(len(TTA_SPECIALS), VOCAB_SIZE, (count, words))
     return [" ".join(f"w{i}" for i in row) for row in ids]
 
 
 @functools.cache
 def tokenizer():
-    """One for all models: it takes a second to make."""
+    """The tokenizer of all models; building it takes a second."""
     words = (f"w{i}" for i in range(len(TTA_SPECIALS), VOCAB_SIZE))
     return Tokenizer(Vocabulary((*TTA_SPECIALS, *words)))
 
 
 def text_model(model_type, precision, normalizer="exact"):
-    """A model of the paper's size behind our engine, its weights random."""
-    # (The weight lets "learned" be chosen, and changes nothing else.)
-    config = ModelConfig(vocab_size=VOCAB_SIZE, model_type=model_type, log_normalizer_weight=0.1)
+    """A `TextModel` of the paper's size with random weights."""
+    config = TransformerConfig(
+        vocab_size=VOCAB_SIZE, model_type=model_type, learned_normalizer=normalizer == "learned"
+    )
     model = LanguageModel(config, dtype=PRECISIONS[precision])
-    # A trained model's biases are not 0; TensorFlow would leave them out, and much else with them.
+    # Biases of 0 are unlike a trained model's: TensorFlow removes them, and fuses fewer operations.
     rng = np.random.default_rng(0)
     for name, variable in model.named_weights().items():
         if name.endswith("bias"):
             variable.assign(rng.normal(0.0, 0.02, variable.shape))
-    return TextModel(model, tokenizer(), name=model_type, normalizer=normalizer)
+    return TextModel(model, tokenizer(), model_type, ScoreOptions(normalizer=normalizer))
 
 
 def flops_of(config, num_sentences, length, softmax):
-    """Floating-point operations of the products of one pass, as the architecture has them.
+    """Floating-point operations of the matrix products of one pass, according to the architecture.
 
-    Projections, attention and feed-forward of all positions in all layers, and with `softmax` the
-    head's. What an implementation saves (the first query is the same for all sentences) is not
-    taken off, what it adds is not added.
+    They include projections, attention and feed-forward of all positions in all layers, and with
+    `softmax` those of the head. Savings of an implementation (the first query is the same for all
+    sentences) are not subtracted, and its extra operations are not added.
     """
     m, d, f = num_sentences * length, config.hidden_size, config.intermediate_size
     layer = 2 * m * (4 * d * d + 2 * d * f) + 4 * m * length * d
@@ -76,9 +78,9 @@ def flops_of(config, num_sentences, length, softmax):
 
 
 def engine(list_size, words, precisions=tuple(PRECISIONS), models=MODELS):
-    """Models through our engine: one sentence and a list, hidden states and scores.
+    """Our models: hidden states and scores of one sentence and of a list.
 
-    And a T-TA's scores without the sum over the vocabulary. Names: `list rerank tta bfloat16`.
+    Also a T-TA's scores without the sum over the vocabulary. Names: `list rerank tta bfloat16`.
     """
     cases = []
     texts = sentences(list_size, words)
@@ -109,7 +111,7 @@ def engine(list_size, words, precisions=tuple(PRECISIONS), models=MODELS):
 
 
 def growth(list_size, lengths):
-    """Scores of lists of ever longer sentences. Names: `growth unilm 120`."""
+    """Scores of lists of sentences of increasing length. Names: `growth unilm 120`."""
     cases = []
     for model_type in MODELS:
         lm = text_model(model_type, "float32")
@@ -128,7 +130,7 @@ def growth(list_size, lengths):
 
 
 def startup():
-    """From a command to its first score, in processes of their own: imports, loading, one batch."""
+    """Time to the first score of a new process: imports, loading, one batch."""
     root = Path(__file__).resolve().parent.parent
 
     def case(name, *command):
@@ -146,7 +148,7 @@ def startup():
 
 
 def peers(list_size, words):
-    """What people score a list with otherwise, each where its package is installed."""
+    """Other models that score a list, if their packages are installed."""
     cases = []
     if importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"):
         cases += [_bert_base(list_size, words), _gpt2_small(list_size, words)]
@@ -161,7 +163,7 @@ def peers(list_size, words):
 
 
 def _bert_base(list_size, words):
-    """Mask-and-predict with a BERT-base: a batch of masked copies a sentence, as tools do it."""
+    """Mask-and-predict with BERT base: one batch of masked copies per sentence, as usual."""
     import torch
     from transformers import BertConfig, BertForMaskedLM
 
@@ -185,7 +187,7 @@ def _bert_base(list_size, words):
 
 
 def _minicons(list_size, words):
-    """The same through minicons, which masks and predicts on its own; words are whole pieces."""
+    """The same with minicons, which does the masking; each word is one piece."""
     from minicons.scorer import MaskedLMScorer
     from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
@@ -207,7 +209,7 @@ def _minicons(list_size, words):
 
 
 def _gpt2_small(list_size, words):
-    """Left-to-right log-probabilities with a GPT-2 small: the list as one batch."""
+    """Left-to-right log-probabilities with GPT-2 small; the list is one batch."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -223,7 +225,7 @@ def _gpt2_small(list_size, words):
 
 
 def _kenlm(list_size, words):
-    """A bigram model over the same words, its probabilities made up: lookups are what is timed."""
+    """A bigram model over the same words with arbitrary probabilities; this times the lookups."""
     from tta.scoring.scorers.ngram_model import NgramModel
 
     pairs = np.random.default_rng(0).integers(len(TTA_SPECIALS), VOCAB_SIZE, (200_000, 2))

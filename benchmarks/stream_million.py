@@ -1,11 +1,12 @@
-"""Scores a million made-up hypotheses with tta-score, and watches its memory and its progress bar.
+"""Scores a million generated hypotheses with tta-score, and records its memory and progress bar.
 
     python benchmarks/stream_million.py --json=stream.json --figure=stream.png
     python benchmarks/stream_million.py --count=20000 --interval=10
 
-The hypotheses look like the N-best lists of a recogniser: sentences of about ten words of the
-built-in vocabulary, 50 variants of each. tta-score runs in a process of its own, with a terminal
-to draw its bar on; its resident set is read from /proc (Linux). Arguments after -- go to tta-score.
+The hypotheses resemble the N-best lists of a recogniser: sentences of about ten words of the
+built-in vocabulary, with 50 variants of each. tta-score runs in a separate process with a terminal,
+so that it draws its progress bar. Its resident set is read from /proc (Linux). Arguments after --
+are passed to tta-score.
 """
 
 import fcntl
@@ -30,26 +31,26 @@ from absl import app, flags
 ROOT = Path(__file__).resolve().parent.parent
 
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("count", 1_000_000, "Hypotheses.", lower_bound=1)
+flags.DEFINE_integer("count", 1_000_000, "Number of hypotheses.", lower_bound=1)
 flags.DEFINE_float("interval", 60.0, "Seconds between the rows of the table.", lower_bound=0.1)
-flags.DEFINE_string("json", None, "Where the rows go, as JSON.")
-flags.DEFINE_string("figure", None, "Where the picture goes (.png, .svg).")
+flags.DEFINE_string("json", None, "Output file of the rows, JSON.")
+flags.DEFINE_string("figure", None, "Output file of the plot (.png, .svg).")
 
 VARIANTS, MEAN_WORDS = 50, 10
 
 
 @dataclass
 class Row:
-    """What was seen at one moment.
+    """The state at one moment.
 
     Attributes:
-        seconds: since the process began.
+        seconds: time since the process began.
         resident_mib: its resident set, MiB.
-        sentences: what the bar said was scored.
-        rate: sentences a second, since the row before.
-        percent: what the bar said was done; None before there is a bar.
-        claimed_left: seconds that the bar said were left; None where it said nothing.
-        true_left: seconds that were left until the process ended.
+        sentences: scored sentences, as shown by the bar.
+        rate: sentences per second since the previous row.
+        percent: progress shown by the bar; None before the bar appears.
+        claimed_left: remaining seconds shown by the bar; None if it shows none.
+        true_left: actual seconds until the process ended.
     """
 
     seconds: float
@@ -75,13 +76,13 @@ def main(argv):
 
 
 def write_hypotheses(path, count, seed=0):
-    """Writes `count` lines: sentences with `VARIANTS` variants each, one to three words changed."""
+    """Writes `count` lines: `VARIANTS` variants per sentence, one to three words changed."""
     rng = random.Random(seed)
     vocabulary = (ROOT / "tta/small/vocab.txt").read_text(encoding="utf-8").splitlines()
     words = [word for word in vocabulary if re.fullmatch("[a-z]+", word)]
     rng.shuffle(words)
     frequencies = (1 / rank for rank in range(1, len(words) + 1))  # Zipf's law
-    cumulated = list(itertools.accumulate(frequencies))  # once, and not at every draw
+    cumulated = list(itertools.accumulate(frequencies))  # computed once instead of for every draw
 
     def draw_words(number):
         return rng.choices(words, cum_weights=cumulated, k=number)
@@ -92,17 +93,17 @@ def write_hypotheses(path, count, seed=0):
                 sentence = draw_words(max(1, round(rng.gauss(MEAN_WORDS, 3))))
             variant = list(sentence)
             for _ in range(rng.randint(1, 3) if number % VARIANTS else 0):
-                place = rng.randrange(len(variant) + 1)  # a word more, less, or another one
+                place = rng.randrange(len(variant) + 1)  # inserts, deletes or replaces a word
                 variant[place : place + rng.randint(0, 1)] = draw_words(rng.randint(0, 1))
             file.write(" ".join(variant) + "\n")
 
 
 def watch(path, output, arguments, interval):
-    """Runs tta-score and looks at it every `interval` seconds: a list of `Row`."""
+    """Runs tta-score and returns its state every `interval` seconds as a list of `Row`."""
     screen = Screen()
     files = [f"--input_file={path}", f"--output_file={output}"]
     process = subprocess.Popen(
-        [sys.executable, ROOT / "scoring/run_score.py", *arguments, *files],
+        [sys.executable, "-m", "tta.flags.score", *arguments, *files],
         stderr=screen.terminal,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
@@ -128,7 +129,7 @@ def watch(path, output, arguments, interval):
 
 
 def _wait(process, moment):
-    """Waits until the process has ended, True, or the moment has come."""
+    """Waits for the end of the process, but not past the moment; returns whether it ended."""
     try:
         process.wait(max(0.0, moment - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -143,21 +144,21 @@ def resident_mib(pid):
 
 
 class Screen:
-    """A terminal for a process to draw its bar on, read all the while.
+    """A terminal on which a process draws its bar; a thread reads it continuously.
 
     Attributes:
-        terminal: descriptor, the process's standard error.
+        terminal: file descriptor for the process's standard error.
     """
 
     def __init__(self):
         self._reading, self.terminal = pty.openpty()
-        size = struct.pack("4H", 24, 120, 0, 0)  # rows, columns: a bar needs room
+        size = struct.pack("4H", 24, 120, 0, 0)  # rows, columns: space for the bar
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
         self._drawn = b""
         self._reader = threading.Thread(target=self._read, daemon=True)
 
     def begin(self):
-        """To be called once the process has the terminal: it ends with the process's own."""
+        """Starts reading; call it after the process has started. Reading ends with the process."""
         os.close(self.terminal)
         self._reader.start()
 
@@ -165,7 +166,7 @@ class Screen:
         while True:
             try:
                 new = os.read(self._reading, 4096)
-            except OSError:  # nobody has the terminal any more
+            except OSError:  # the process has closed the terminal
                 return
             if not new:
                 return
@@ -176,16 +177,16 @@ class Screen:
         os.close(self._reading)
 
     def text(self):
-        """What stands there, the latest of it."""
+        """The latest part of the terminal's text."""
         return self._drawn.decode(errors="replace").replace("\r", "\n")
 
     def look(self):
-        """What the bar says: (sentences, percent or None, seconds left or None)."""
+        """The state of the bar: (sentences, percent or None, seconds left or None)."""
         return read_bar(self.text())
 
 
 def read_bar(text):
-    """What the last whole bar in a text says: (sentences, percent or None, seconds left or None).
+    """Reads the last complete bar in a text: (sentences, percent or None, seconds left or None).
 
     >>> read_bar("scoring:  40%|####      | 20.5M/51.2M [12:30<18:45, 27.3kB/s, 409,600 sentences]")
     (409600, 40, 1125)
@@ -202,26 +203,26 @@ def read_bar(text):
 
 
 def format_rows(rows):
-    """The table."""
+    """The rows as a table."""
 
     def shown(value, format):
         return "-" if value is None else format.format(value)
 
     lines = [
-        f"{'minute':>8}{'resident MiB':>14}{'sentences':>12}{'a second':>10}{'bar %':>7}"
-        f"{'left, it says':>15}{'left, truly':>13}"
+        f"{'minute':>8}{'resident MiB':>14}{'sentences':>12}{'per second':>12}{'bar %':>7}"
+        f"{'left, shown':>15}{'left, actual':>14}"
     ]
     for row in rows:
         lines.append(
-            f"{row.seconds / 60:8.1f}{row.resident_mib:14.0f}{row.sentences:12,}{row.rate:10.0f}"
+            f"{row.seconds / 60:8.1f}{row.resident_mib:14.0f}{row.sentences:12,}{row.rate:12.0f}"
             f"{shown(row.percent, '{}'):>7}{shown(row.claimed_left, '{:.0f} s'):>15}"
-            f"{f'{row.true_left:.0f} s':>13}"
+            f"{f'{row.true_left:.0f} s':>14}"
         )
     return "\n".join(lines)
 
 
 def draw(rows, path):
-    """Two pictures over time: the resident set; the time left, as claimed and as it was."""
+    """Plots the resident set, and the remaining time as shown and actual, against time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 6), layout="constrained")
@@ -230,8 +231,8 @@ def draw(rows, path):
     memory.plot(minutes, [row.resident_mib for row in rows])
     memory.set(ylabel="resident set, MiB", ylim=(0, None))
     claims = [(row.seconds / 60, row.claimed_left / 60) for row in rows if row.claimed_left]
-    left.plot(minutes, [row.true_left / 60 for row in rows], label="true")
-    left.plot(*zip(*claims, strict=True), ".", label="the bar's")
+    left.plot(minutes, [row.true_left / 60 for row in rows], label="actual")
+    left.plot(*zip(*claims, strict=True), ".", label="shown by the bar")
     left.set(xlabel="minutes", ylabel="minutes left", ylim=(0, None))
     left.legend()
     figure.savefig(path, dpi=150)

@@ -1,4 +1,4 @@
-"""Times several things side by side: interleaved rounds, medians with quartiles, curves."""
+"""Times several cases in interleaved rounds: medians with quartiles, and plots."""
 
 import statistics
 import time
@@ -10,15 +10,15 @@ from tqdm import tqdm
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to time.
+    """A case to time.
 
     Attributes:
-        name: unique.
-        call: does it once, and returns when it is done.
-        flops: floating-point operations of a call, or 0 where nobody asks.
-        rounds: at most so many of the rounds; None, all.
-        repeat: calls in a round; their mean counts.
-        warm_up: called once before the first round; None, `call`.
+        name: a unique name.
+        call: runs the case once, and returns when it is done.
+        flops: floating-point operations of a call; 0 if unknown.
+        rounds: the largest number of rounds; None for all rounds.
+        repeat: calls per round, whose mean is recorded.
+        warm_up: called once before the first round; None for `call`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Case:
 
 @dataclass
 class Times:
-    """Seconds of a case, one number a round."""
+    """Seconds of a case, one number per round."""
 
     flops: float
     seconds: list = field(default_factory=list)
@@ -49,12 +49,12 @@ class Times:
 
     @property
     def rate(self):
-        """Floating-point operations a second, at the median."""
+        """Floating-point operations per second at the median time."""
         return self.flops / self.median
 
 
 def interleave(cases, rounds):
-    """Times every case once a round, after a call that does not count: {name: `Times`}."""
+    """Times every case once per round, after a warm-up: {name: `Times`}."""
     for case in tqdm(cases, desc="warming up", leave=False):
         (case.warm_up or case.call)()
     times = {case.name: Times(case.flops) for case in cases}
@@ -70,18 +70,18 @@ def interleave(cases, rounds):
 
 
 def draw_by_words(axes, curves, ylabel, title=""):
-    """Times against the words in a sentence, both axes logarithmic, in matplotlib's `axes`.
+    """Plots times against the words per sentence, with logarithmic axes.
 
     Args:
-        axes: matplotlib's.
-        curves: {label: {number of words: milliseconds}}, three of them.
-        ylabel, title: as shown.
+        axes: the `Axes` of matplotlib to draw on.
+        curves: {label: {number of words: milliseconds}}, three curves.
+        ylabel, title: labels of the plot.
     """
     lengths = sorted(set().union(*curves.values()))
     for (label, times), marker in zip(curves.items(), "os^", strict=True):
         axes.plot(list(times), list(times.values()), marker=marker, label=label)
     axes.set(title=title, xscale="log", yscale="log", xlabel="words", ylabel=ylabel)
-    shown = [n for n in lengths if n != 100]  # There is no room for it beside 120.
+    shown = [n for n in lengths if n != 100]  # its label would overlap that of 120
     axes.set_xticks(shown, [str(n) for n in shown])
     axes.minorticks_off()
     axes.grid(alpha=0.3)

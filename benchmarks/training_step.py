@@ -1,8 +1,8 @@
-"""Times one training step, with the loss in 1, 4, 8 and 16 parts, interleaved, medians of 9.
+"""Times a training step with the loss in 1, 4, 8 and 16 parts; interleaved, medians of 9.
 
     python benchmarks/training_step.py --config_file=configs/small.json
 
-Prints seconds and tokens a second of the whole step, optimizer included, in bfloat16.
+Prints seconds and tokens per second of the whole step in bfloat16, including the optimizer.
 """
 
 import statistics
@@ -16,17 +16,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("config_file", "configs/small.json", "The model's config.json.")
-flags.DEFINE_integer("sentences", 128, "Sentences in a batch.", lower_bound=1)
-flags.DEFINE_integer("length", 32, "Tokens in a sentence.", lower_bound=1)
+flags.DEFINE_integer("sentences", 128, "Sentences per batch.", lower_bound=1)
+flags.DEFINE_integer("length", 32, "Tokens per sentence.", lower_bound=1)
 
 PARTS, RUNS = (1, 4, 8, 16), 9
 
 
 def make_step(config, num_parts, batch):
-    """A compiled training step whose loss is made in `num_parts` parts."""
+    """A compiled training step whose loss is computed in `num_parts` parts."""
     import tensorflow as tf
 
-    from tta.modeling.heads.tied_softmax import cross_entropy as losses
+    from tta.modeling.heads import cross_entropy
     from tta.modeling.models.language_model import LanguageModel
     from tta.modeling.training.optimizers import BertAdamW
 
@@ -38,9 +38,10 @@ def make_step(config, num_parts, batch):
 
     @tf.function(autograph=False, input_signature=[shapes])
     def step(batch):
-        losses.NUM_PARTS = num_parts  # read while the graph is made
+        cross_entropy.NUM_PARTS = num_parts  # read while the graph is traced
         with tf.GradientTape() as tape:
-            loss = model.cross_entropy(batch, batch["input_ids"], weights, training=True)
+            hidden_states = model.encode(batch, training=True)["hidden_states"]
+            loss = model.loss_of(hidden_states, batch["input_ids"], weights)
         variables = model.trainable_variables
         gradients = tape.gradient(loss, [v.value for v in variables])
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
@@ -52,10 +53,10 @@ def make_step(config, num_parts, batch):
 def main(_):
     import numpy as np
 
-    import tta  # noqa: F401  (quiets TensorFlow)
-    from tta.modeling.config.transformer import ModelConfig
+    import tta  # noqa: F401  (silences TensorFlow)
+    from tta.modeling.config.base import read_config
 
-    config = ModelConfig.from_json(FLAGS.config_file)
+    config = read_config(FLAGS.config_file)
     ids = np.random.default_rng(0).integers(
         5, config.vocab_size, (FLAGS.sentences, FLAGS.length), dtype=np.int32
     )

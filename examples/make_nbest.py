@@ -1,18 +1,18 @@
-"""Makes the N-best lists of this folder: own sentences, spoken, with noise, recognized.
+"""Generates the N-best lists of this folder by recognizing synthetic speech with noise.
 
 It needs NumPy, the speech synthesizer espeak-ng and the recognizer pocketsphinx, whose wheel
-carries an English model. tta-lm itself needs neither of the two:
+contains an English model. tta-lm itself needs neither espeak-ng nor pocketsphinx:
 
     apt-get install espeak-ng
     python -m venv venv && venv/bin/pip install pocketsphinx==5.1.1 numpy
     venv/bin/python examples/make_nbest.py --split=dev  --output=examples/asr.dev.json
     venv/bin/python examples/make_nbest.py --split=test --output=examples/asr.test.json
 
-The score of a hypothesis is pocketsphinx's own, in natural log, the whole sentence's, higher is
-better: the acoustic log-likelihood, relative to the best state of each frame, plus the language
-model's log-probability times its weight (--lm_weight), word insertion penalty included.
-Compare scores within a list only: pocketsphinx also scores the sentence start as a word, and
-takes off 45,000 or more where all paths of the lattice go through a noise mark.
+The score of a hypothesis is pocketsphinx's score of the whole sentence, in natural log, higher is
+better. It is the acoustic log-likelihood, relative to the best state of each frame, plus the
+language model's log-probability times its weight (--lm_weight), including the word insertion
+penalty. Compare scores only within a list: pocketsphinx also scores the sentence start as a word,
+and subtracts 45,000 or more if all paths of the lattice go through a noise mark.
 """
 
 import argparse
@@ -30,9 +30,9 @@ import pocketsphinx
 
 SAMPLE_RATE = 16000  # Hz, what the acoustic model was trained on
 SENSCR_SHIFT = 10  # pocketsphinx keeps its scores divided by 2 ** 10 (src/hmm.h)
-MAX_PATHS = 5000  # lattice paths to look at for distinct texts
+MAX_PATHS = 5000  # lattice paths to search for distinct texts
 VOICES = ["en-us+klatt", "en-us+klatt2", "en-us+klatt3", "en-us+klatt4", "en-us+klatt6"]
-SPEEDS = [140, 150, 160, 170, 180, 190]  # words a minute
+SPEEDS = [140, 150, 160, 170, 180, 190]  # words per minute
 
 
 def read_sentences(path, split):
@@ -44,7 +44,7 @@ def read_sentences(path, split):
 
 
 def speak(sentence, voice, speed):
-    """Returns espeak-ng's speech as float samples at SAMPLE_RATE, 0.2 s of silence around it."""
+    """Returns espeak-ng's speech as float samples at SAMPLE_RATE, padded with 0.2 s of silence."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/speech.wav"
         command = ["espeak-ng", "-v", voice, "-s", str(speed), "-w", path, sentence]
@@ -67,15 +67,15 @@ def add_noise(samples, snr_db, rng):
 
 
 def clean_text(text):
-    """Removes what is no word: <s>, <sil>, [NOISE], ++UM++, variant marks such as (2)."""
+    """Removes everything but words: <s>, <sil>, [NOISE], ++UM++, variant marks such as (2)."""
     text = re.sub(r"<[^>]*>|\[[^\]]*\]|\+\+[^+]*\+\+|\(\d+\)", " ", text.lower())
     return " ".join(text.replace("-", " ").replace(".", "").split())
 
 
 def recognize(samples, lm_weight, max_hypotheses):
     """Returns up to max_hypotheses distinct texts with their best scores, best first."""
-    # A new decoder, because an old one adapts to the recordings that it has heard. Its three
-    # passes get the same language model weight, so that a score has one weight in it.
+    # A new decoder for each recording, because a decoder adapts to what it has heard. Its three
+    # passes get the same language model weight, so that the score contains a single weight.
     decoder = pocketsphinx.Decoder(
         lw=lm_weight, fwdflatlw=lm_weight, bestpathlw=lm_weight, cmn="batch", loglevel="ERROR"
     )
@@ -87,7 +87,7 @@ def recognize(samples, lm_weight, max_hypotheses):
         text = clean_text(path.hypstr) if path else ""
         if not text:
             continue
-        # The binding gives exp(score), which the shift keeps from underflowing.
+        # The binding returns exp(score); the shift prevents its underflow.
         score = math.log(path.score) * 2**SENSCR_SHIFT
         scores[text] = max(score, scores.get(text, -math.inf))
         if len(scores) == max_hypotheses:
@@ -98,13 +98,13 @@ def recognize(samples, lm_weight, max_hypotheses):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sentences = Path(__file__).with_name("sentences.txt")
-    parser.add_argument("--sentences", default=sentences, help="file of lines id<TAB>sentence")
-    parser.add_argument("--split", default="dev", help="take the ids that start so: dev or test")
+    parser.add_argument("--sentences", default=sentences, help="file with lines id<TAB>sentence")
+    parser.add_argument("--split", default="dev", help="start of the ids to use: dev or test")
     parser.add_argument("--output", required=True, help="JSON file to write")
     parser.add_argument("--max_hypotheses", type=int, default=40, help="hypotheses in a list")
-    parser.add_argument("--lm_weight", type=float, default=6.5, help="of the n-gram model")
-    parser.add_argument("--snr_db", type=float, default=30, help="speech to noise, in dB")
-    parser.add_argument("--seed", type=int, default=1, help="of the noise")
+    parser.add_argument("--lm_weight", type=float, default=6.5, help="weight of the n-gram model")
+    parser.add_argument("--snr_db", type=float, default=30, help="signal-to-noise ratio in dB")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the noise")
     args = parser.parse_args()
 
     lists = {}

@@ -1,7 +1,7 @@
-"""What the scripts beside this file disturb: commands with tiny models and data of their own.
+"""The commands that the scripts in this folder interrupt, with tiny models and data.
 
-Each function takes an empty folder, writes what its command reads, and returns the command, which
-writes to `out` in that folder.
+Each function takes an empty folder, writes the inputs of a command there, and returns the command,
+which writes to `out` in that folder.
 """
 
 import random
@@ -13,18 +13,18 @@ sys.path.insert(0, str(ROOT))
 
 
 def prepare(folder):
-    """Text and a vocabulary -> the command that makes shards of them."""
+    """Writes text and a vocabulary; the command converts them to shards."""
     from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 
-    Vocabulary([*TTA_SPECIALS, *"0123456789", "n", "."]).save(folder / "vocab.txt")
+    Vocabulary((*TTA_SPECIALS, *"0123456789", "n", ".")).save(folder / "vocab.txt")
     lines = (f"n {' '.join(str(number))} .\n" for number in range(300_000))
     (folder / "text.txt").write_text("".join(lines))
     flags = [f"--input_file={folder / 'text.txt'}", f"--vocab_file={folder / 'vocab.txt'}"]
-    return ["-m", "tta.data.run_create_tfrecords", *flags, f"--output_dir={folder / 'out'}"]
+    return ["-m", "tta.flags.create_tfrecords", *flags, f"--output_dir={folder / 'out'}"]
 
 
 def train(folder):
-    """A data set and a config -> the command that trains on it."""
+    """Writes a data set and a config; the command trains on them."""
     from tests.modeling.tiny import tiny_config
     from tests.tiny_dataset import sentences, write_dataset
 
@@ -37,7 +37,7 @@ def train(folder):
 
 
 def rerank(folder):
-    """Lists and a model -> the command that reranks them; hypotheses and costs are two files."""
+    """Writes lists (hypotheses and costs in two files) and a model; the command reranks them."""
     from tests.tiny import WORDS, write_model_directory
 
     rng = random.Random(0)
@@ -53,7 +53,7 @@ def rerank(folder):
 
 
 def final_files(folder):
-    """{name: bytes} of what stands under a final name; of weights, their names and values."""
+    """{name: bytes} of all files with a final name; for weights, their names and values."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
@@ -64,7 +64,7 @@ def final_files(folder):
 
 
 def _values(path):
-    """The bits of an HDF5 file's arrays; the file itself says when it was written, too."""
+    """The bytes of an HDF5 file's arrays. (The file itself also contains its time of writing.)"""
     import h5py
 
     found = []
@@ -80,9 +80,9 @@ def _values(path):
 
 
 def export(folder):
-    """A model -> the command that writes it for TF Serving."""
+    """Writes a model; the command exports it for TF Serving."""
     from tests.tiny import write_model_directory
 
     write_model_directory(folder / "model")
     flags = [f"--model={folder / 'model'}", f"--output_dir={folder / 'out'}"]
-    return ["-m", "tta.scoring.run_export", *flags]
+    return ["-m", "tta.flags.export", *flags]

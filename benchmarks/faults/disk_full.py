@@ -1,10 +1,11 @@
-"""A disk that fills up: one clear line, and what was there before is still there.
+"""Fills the disk: a command must print one clear line and keep the files that existed before.
 
     python benchmarks/faults/disk_full.py
 
-Data preparation, training, reranking and export write to a tmpfs of their own, of some share of
-the room that they need; where mounting is not allowed, no file may grow beyond that share of the
-largest (RLIMIT_FSIZE). A row a try; the program ends where a try breaks a rule.
+Data preparation, training, reranking and export write to a separate tmpfs whose size is a share of
+the space that they need. If mounting is not allowed, no file may grow beyond that share of the
+largest file (RLIMIT_FSIZE). The command prints one row per trial, and ends when a trial breaks a
+rule.
 """
 
 import os
@@ -23,21 +24,21 @@ import commands
 from commands import ROOT, final_files
 
 COMMANDS = ("prepare", "train", "rerank", "export")
-FORMER = "former"  # a file that was there before
+FORMER = "former"  # a file that exists before the command runs
 
 FLAGS = flags.FLAGS
-flags.DEFINE_multi_enum("command", list(COMMANDS), COMMANDS, "What gets no room.")
-flags.DEFINE_multi_float("share", [0.1, 0.5, 0.9], "Of the room that it needs.")
+flags.DEFINE_multi_enum("command", list(COMMANDS), COMMANDS, "Command to run on a full disk.")
+flags.DEFINE_multi_float("share", [0.1, 0.5, 0.9], "Available share of the space that it needs.")
 
 
 def mounted(folder, size):
-    """Whether the folder is now a tmpfs of `size` bytes."""
+    """Mounts a tmpfs of `size` bytes on the folder; returns whether that succeeded."""
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     return not subprocess.run(mount, capture_output=True, check=False).returncode
 
 
 def run(command, limit=None):
-    """Runs a command, no file of which may grow beyond `limit` bytes."""
+    """Runs a command; no file of it may grow beyond `limit` bytes."""
     bound = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, preexec_fn=bound, check=False
@@ -53,7 +54,7 @@ def try_all(name):
         folder = Path(folder)
         disk = folder / "disk"
         command = [sys.executable, *getattr(commands, name)(folder)]
-        # On the disk, and not on the one that the data lie on.
+        # The output is on the small disk; the inputs are not.
         output = disk / "1" if name == "export" else disk / "out"
         command = [part.replace(str(folder / "out"), str(output)) for part in command]
         disk.mkdir()
@@ -80,19 +81,19 @@ def try_all(name):
 
 
 def check(name, share, means, ended, disk):
-    told = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
+    errors = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
     left = final_files(disk)
     wrong = []
-    if ended.returncode != 1 or len(told) != 1 or "Traceback" in ended.stderr:
+    if ended.returncode != 1 or len(errors) != 1 or "Traceback" in ended.stderr:
         wrong.append(f"exit status {ended.returncode}, {ended.stderr[-2000:]}")
     if left.pop(FORMER) != b"former" or left.pop("out/nbest", b"former list") != b"former list":
-        wrong.append("a former file has changed")
+        wrong.append("an existing file has changed")
     finished = {"out/dataset.json", "out/model.weights.h5", "1/saved_model.pb"} & left.keys()
     if finished:
         wrong.append(f"looks finished: {finished}")
     if wrong:
         sys.exit(f"{name} at {share:.0%}, {means}: {'; '.join(wrong)}")
-    print(f"{name:8} {share:4.0%} {means:12} {told[0]}", flush=True)
+    print(f"{name:8} {share:4.0%} {means:12} {errors[0]}", flush=True)
 
 
 def main(_):

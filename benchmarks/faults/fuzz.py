@@ -2,10 +2,10 @@
 
     python benchmarks/faults/fuzz.py --inputs=100000
 
-Two engines make the tapes of tests/fuzzing.py: Hypothesis, and Atheris (`pip install atheris`),
-which follows what of the readers' code a tape reaches. Each reader has a process of its own; a row
-says what became of its inputs, the CPU seconds of the slowest one, and the process's peak memory.
-The first input that a reader does not stand ends the run with status 1, its tape and a traceback.
+Two engines generate the tapes of tests/fuzzing.py: Hypothesis, and Atheris (`pip install atheris`),
+which follows the code that a tape reaches in the readers. Each reader runs in a separate process. A
+row shows the outcomes of its inputs, the CPU seconds of the slowest one, and the peak memory of the
+process. The first input that breaks a reader ends the run with status 1, its tape and a traceback.
 """
 
 import collections
@@ -29,20 +29,20 @@ ENGINES = ("hypothesis", "atheris")
 MAX_TAPE_BYTES = 64
 
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("inputs", 100_000, "Inputs a reader, of each engine.", lower_bound=1)
-flags.DEFINE_integer("seed", 0, "Where the engines start from.", lower_bound=0)
-flags.DEFINE_list("readers", None, "Readers to fuzz; all if left out.")
-flags.DEFINE_multi_enum("engine", None, ENGINES, "Who makes the inputs; all that are installed.")
-flags.DEFINE_string("tape", None, "Reads the file of this one tape, hexadecimal, and shows it.")
+flags.DEFINE_integer("inputs", 100_000, "Inputs per reader and engine.", lower_bound=1)
+flags.DEFINE_integer("seed", 0, "Seed of the engines.", lower_bound=0)
+flags.DEFINE_list("readers", None, "Readers to fuzz. Default: all.")
+flags.DEFINE_multi_enum("engine", None, ENGINES, "Engine of the inputs. Default: all installed.")
+flags.DEFINE_string("tape", None, "Reads and prints the file of this single tape (hexadecimal).")
 flags.DEFINE_bool("child", False, "Set by the command itself: one reader, one engine.")
 
 
 class Count:
-    """Calls a reader with tapes, and counts what becomes of them.
+    """Calls a reader with tapes, and counts the outcomes.
 
     Args:
         reader: a `tests.fuzzing.Reader`.
-        path: where the files are written.
+        path: the file that is written for each tape.
     """
 
     def __init__(self, reader, path):
@@ -59,7 +59,7 @@ class Count:
         except Exception:
             print(f"--tape={tape.hex()}", file=sys.stderr)
             traceback.print_exc()
-            os._exit(1)  # an engine would go on, or make it shorter
+            os._exit(1)  # an engine would continue, or shrink the input
         self.slowest = max(self.slowest, time.process_time() - start)
 
     @property
@@ -97,7 +97,7 @@ def by_hypothesis(name, path):
 
 
 def by_atheris(name, path):
-    """Lets Atheris look for tapes that reach new code."""
+    """Lets Atheris search for tapes that reach new code."""
     import atheris
 
     with atheris.instrument_imports(include=["tta", "csv", "json", "zipfile"]):
@@ -146,11 +146,9 @@ def main(_):
                     text=True,
                 )
                 if ended.returncode:
-                    _, found, told = ended.stderr.rpartition("--tape=")  # Atheris tells much
-                    sys.exit(
-                        f"{name}: {engine} found an input that it does not stand: {found}{told}"
-                    )
-                report = ended.stdout.splitlines()[-1]  # Atheris tells of slow inputs before it.
+                    _, flag, rest = ended.stderr.rpartition("--tape=")  # after Atheris's log
+                    sys.exit(f"{name}: {engine} found an input that breaks it: {flag}{rest}")
+                report = ended.stdout.splitlines()[-1]  # Atheris prints slow inputs before it.
                 outcomes, slowest, memory = json.loads(report)
                 total, results = sum(outcomes.values()), outcomes.get("result", 0)
                 print(

@@ -1,11 +1,11 @@
-"""kill -9 at random moments: the same command again gives what an uninterrupted run gives.
+"""kill -9 at random moments: repeating the command gives the result of an uninterrupted run.
 
     python benchmarks/faults/kill.py --kills=20
 
-Data preparation, training and reranking, each with a tiny model and data of its own: one run that
-nothing disturbs; then the same command, killed at a random moment, again and again, and at last
-let finish. After each kill, what is there under a final name is what the undisturbed run wrote, to
-the byte (checkpoints are judged by the run that goes on from them; logs are left out).
+Data preparation, training and reranking run with tiny models and data. Each command first runs
+uninterrupted. Then it is killed at a random moment, repeatedly, and finally runs to its end. After
+each kill, every file with a final name must equal that of the uninterrupted run, byte for byte.
+(Checkpoints are checked by the run that resumes from them; logs are not checked.)
 """
 
 import contextlib
@@ -28,20 +28,20 @@ from commands import ROOT, final_files
 COMMANDS = ("prepare", "train", "rerank")
 
 FLAGS = flags.FLAGS
-flags.DEFINE_integer("kills", 20, "Kills a command.", lower_bound=1)
-flags.DEFINE_integer("seed", 0, "Of the moments.")
-flags.DEFINE_multi_enum("command", list(COMMANDS), COMMANDS, "What to kill.")
+flags.DEFINE_integer("kills", 20, "Kills per command.", lower_bound=1)
+flags.DEFINE_integer("seed", 0, "Seed of the moments.")
+flags.DEFINE_multi_enum("command", list(COMMANDS), COMMANDS, "Command to kill.")
 
 
 def survive(name, kills, rng):
-    """Kills a command `kills` times; prints a row, or ends the program where something is lost."""
+    """Kills a command `kills` times; prints a row, or ends the program if something is lost."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         command, output = [sys.executable, *getattr(commands, name)(folder)], folder / "out"
 
         def start():
-            with open(folder / "err", "wb") as told:
-                return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=told)
+            with open(folder / "err", "wb") as err:
+                return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=err)
 
         def finish():
             if start().wait():
@@ -58,7 +58,7 @@ def survive(name, kills, rng):
         expected = final_files(output)
         clear()
         killed = unfinished = 0
-        anew = True  # Nothing is there to go on from.
+        fresh = True  # There is nothing to resume from.
         while killed < kills:
             process, begun = start(), time.monotonic()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -67,20 +67,20 @@ def survive(name, kills, rng):
             if process.wait() not in (0, -signal.SIGKILL):
                 sys.exit(f"{name} failed: {(folder / 'err').read_text()}")
             killed += process.returncode != 0
-            if anew and process.returncode == 0:  # The machine has less to do than before.
+            if fresh and process.returncode == 0:  # The machine has less load than before.
                 seconds = time.monotonic() - begun
             found = final_files(output) if output.exists() else {}
             for file, content in found.items():
                 if content != expected.get(file):
-                    sys.exit(f"{name}: {file} is not what an uninterrupted run writes")
-            anew = found == expected
-            if anew:
+                    sys.exit(f"{name}: {file} differs from that of an uninterrupted run")
+            fresh = found == expected
+            if fresh:
                 clear()
             else:
                 unfinished += process.returncode != 0
         finish()
         if final_files(output) != expected:
-            sys.exit(f"{name}: the end is not that of an uninterrupted run")
+            sys.exit(f"{name}: the final files differ from those of an uninterrupted run")
         left = [p.name for p in output.rglob(".*")]
         size = sum(map(len, expected.values()))
         print(

@@ -1,8 +1,8 @@
-"""Hostile sizes: how long a reader takes, and how much memory, each in a process of its own.
+"""Hostile sizes: the time and memory of a reader, each case in a separate process.
 
     python benchmarks/faults/limits.py
 
-A row a case: what came of it, CPU seconds, and peak memory above that of an idle process.
+Prints one row per case: CPU seconds, peak memory above that of an idle process, and the result.
 """
 
 import json
@@ -27,7 +27,7 @@ MILLION = 1_000_000
 
 def _hole(path):
     with open(path, "wb") as file:
-        file.truncate(1 << 30)  # A gigabyte without a line end, that takes no room.
+        file.truncate(1 << 30)  # a gigabyte without a line end, stored as a hole
 
 
 def _text(text):
@@ -42,7 +42,7 @@ def _wrapped(first, template, last):
     return _text(lambda: first + ",".join(template.format(i) for i in range(MILLION)) + last)
 
 
-# name of a case -> (reader of tests/fuzzing.py, what writes its file)
+# name of a case -> (reader of tests/fuzzing.py, function that writes its file)
 CASES = {
     **{
         f"1 GB line: {name}": (name, _hole)
@@ -75,7 +75,7 @@ def child():
 
     name, write = CASES[FLAGS.child]
     path = Path("file")
-    if os.fork() == 0:  # What it takes to write the file does not count.
+    if os.fork() == 0:  # The memory for writing the file does not count.
         write(path)
         os._exit(0)
     os.wait()
@@ -83,12 +83,12 @@ def child():
     start = time.process_time()
     try:
         READERS[name].check(path)
-        told = "read"
+        result = "read"
     except InputError as error:
-        told = str(error)[:90]
+        result = str(error)[:90]
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - idle
-    print(json.dumps([told, seconds, peak / 1024]))
+    print(json.dumps([result, seconds, peak / 1024]))
 
 
 def main(_):
@@ -100,8 +100,8 @@ def main(_):
             ended = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
         if ended.returncode:
             sys.exit(f"{name}: exit status {ended.returncode}")
-        told, seconds, memory = json.loads(ended.stdout)
-        print(f"{name:26} {seconds:6.1f} s {memory:7.0f} MB  {told}", flush=True)
+        result, seconds, memory = json.loads(ended.stdout)
+        print(f"{name:26} {seconds:6.1f} s {memory:7.0f} MB  {result}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the tables share: their flags, the models that they compare, and a table as Markdown."""
+"""Shared by the tables: their flags, the models they compare, and a table as Markdown."""
 
 import json
 import os
@@ -12,7 +12,9 @@ from absl import flags
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tta.data.text.files import open_output, read_lines
+from benchmarks import evaluation_data
+from tta.data.text.files import open_output
+from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 from tta.scoring.scorers.load import BUILT_IN_NAME, PRETRAINED
 
@@ -25,10 +27,10 @@ class Entry:
     """A model in a table.
 
     Attributes:
-        name: its row.
-        flag: the flag that says which model it is.
-        options: what `tta.load` takes besides.
-        representations: what table 3 and 4 compare sentences by; () where it has no vectors.
+        name: the name of its row.
+        flag: the flag that names the model.
+        options: further arguments of `tta.load`.
+        representations: the sentence vectors of tables 3 and 4; () for a model without vectors.
     """
 
     name: str
@@ -38,12 +40,12 @@ class Entry:
 
     @property
     def model(self):
-        """What `tta.load` takes."""
+        """The model as `tta.load` takes it."""
         return FLAGS[self.flag].value
 
     @property
     def is_here(self):
-        """Whether there is such a model; what is wrong with one that is there is an error."""
+        """Whether the model exists. An existing model with wrong files is an error later."""
         kind, colon, path = (self.model or "").partition(":")
         if colon and not os.path.isdir(self.model):
             return os.path.exists(path)
@@ -73,14 +75,14 @@ ENCODERS = (
 
 def define_flags():
     """Defines the flags of all tables."""
-    data = os.environ.get("TTA_DATA", "../shared/data")
-    flags.DEFINE_string("data_dir", data, "The data's folder; the default is $TTA_DATA, if set.")
-    flags.DEFINE_string("output_dir", "runs/paper", "Where tables go, as .json, for results.py.")
+    folder = str(evaluation_data.FOLDER)
+    flags.DEFINE_string("data_dir", folder, "Folder of the evaluation data. Default: $TTA_DATA.")
+    flags.DEFINE_string("output_dir", "runs/paper", "Output folder of the tables, .json files.")
     flags.DEFINE_integer(
         "limit",
         None,
-        "Use so many lists, pairs or sentences of each file, evenly spread over it: a biLM, with a "
-        "pass a token, is slow on all of them.",
+        "Number of lists, pairs or sentences to use from each file, evenly spread over it. A biLM "
+        "needs one pass per token and is slow on whole files.",
         lower_bound=2,
     )
     for name, default in {
@@ -94,32 +96,32 @@ def define_flags():
         "glove": "glove:runs/glove.6B.50d.txt",
         "word2vec": None,
     }.items():
-        flags.DEFINE_string(name, default, "A model, as --model takes it; '-' rows if missing.")
+        flags.DEFINE_string(name, default, "A model as for --model; if missing, its row has '-'.")
 
 
 def data(*names):
     """The path of a file below --data_dir."""
     path = Path(FLAGS.data_dir, *names)
     if not path.exists():
-        raise InputError("no such file; --data_dir or TTA_DATA names the data's folder", path)
+        raise InputError("no such file; set --data_dir or TTA_DATA to the evaluation data", path)
     return str(path)
 
 
 def transcripts():
     """The sentences of LibriSpeech dev-clean, lower-cased: a list of str."""
     path = data("text_eval", "librispeech_dev-clean.trans.txt")
-    lines = [line.partition(" ")[2].lower() for line in read_lines(path)]
+    lines = [line.partition(" ")[2].lower() for line in iter_lines(path)]
     return spread(lines)
 
 
 def spread(items):
-    """At most --limit of a list's items, evenly spread: speakers and topics come in runs."""
+    """At most --limit items of a list, evenly spread over speakers and topics."""
     count = min(FLAGS.limit or len(items), len(items))
     return [items[i * len(items) // count] for i in range(count)]
 
 
 def cached(path, write):
-    """A file that is made of another once, for several tables."""
+    """Creates a derived file with `write` unless it exists, and returns its path as str."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_output(path) as stream:
@@ -128,21 +130,22 @@ def cached(path, write):
 
 
 def say(text):
-    """Tells on standard error how far it is."""
+    """Prints a progress message on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def training_of(entry):
-    """What a model was trained on, in its own words: one line, or ""."""
+    """A model's training as its README or facts file describes it: one line, or ""."""
     kind, colon, path = entry.model.partition(":")
     if colon:
-        facts = Path(f"{path}.json")  # of train_ngram.py
+        facts = Path(f"{path}.json")  # written by train_ngram.py
         if not facts.exists():
             return ""
         facts = json.loads(facts.read_text(encoding="utf-8"))
         return (
-            f"order {facts['order']}, {facts['words']:,} words in {facts['form']} form, "
-            f"n-grams of {len(facts['prune'])} words and more pruned up to {facts['prune'][-1]}"
+            f"order {facts['order']}, {facts['words']:,} words in {facts['form']} form; n-grams of "
+            f"{len(facts['prune'])} or more words are pruned if their count is at most "
+            f"{facts['prune'][-1]}"
         )
     folder = PRETRAINED / kind if (PRETRAINED / kind).is_dir() else Path(kind)
     folder = ROOT / "tta" / BUILT_IN_NAME if kind == BUILT_IN_NAME else folder
@@ -154,20 +157,20 @@ def training_of(entry):
 
 @dataclass
 class Table:
-    """A table of numbers: the paper's columns beside those measured here.
+    """A table of numbers: the paper's columns and those measured here.
 
     Attributes:
-        name: `table1`; its file's name.
-        title: what it shows.
-        columns: the measured columns' headings.
-        paper: {row: {column: number}}; the paper's columns.
-        compared: {measured column: the paper's}: whose orders are compared.
-        higher_is_better: in all columns.
-        conditions: lines of text: models, lists, how.
-        findings: lines of text: what else was measured.
-        models: {model: what it was trained on}.
-        rows: {row: {column: number}}, in the order to show; filled as it is measured.
-        command: that measured it.
+        name: name of its file, for example `table1`.
+        title: the heading.
+        columns: headings of the measured columns.
+        paper: {row: {column: number}}, the paper's columns.
+        compared: {measured column: the paper's column whose order of rows it is compared with}.
+        higher_is_better: holds for all columns.
+        conditions: lines of text about models, lists and method.
+        findings: lines of text with further measurements.
+        models: {model: description of its training}.
+        rows: {row: {column: number}} in display order; filled during the measurement.
+        command: the command that measured the table.
     """
 
     name: str
@@ -187,26 +190,26 @@ class Table:
         self.rows.setdefault(row, {})[column] = float(value)
 
     def note_models(self, entries, signatures):
-        """Adds to the conditions which models there were.
+        """Adds a condition for each model: its signature, or why it was not measured.
 
         Args:
-            entries: the table's `Entry`s.
+            entries: the `Entry`s of the table.
             signatures: {row: the model's signature}.
         """
         for entry in entries:
             if not entry.is_here:
                 self.rows.setdefault(entry.name, {})
-                reason = f"--{entry.flag}: no {entry.model}"
-                if entry.model is None:  # the flag's default: it is others' work
-                    reason = f"no pretrained one was at hand, and --{entry.flag} takes one"
-                self.conditions.append(f"{entry.name}: not here ({reason})")
+                reason = f"--{entry.flag}={entry.model} does not exist"
+                if entry.model is None:  # the flag has no default
+                    reason = f"no pretrained model was available; set --{entry.flag}"
+                self.conditions.append(f"{entry.name}: not measured ({reason})")
             elif entry.name in signatures:
                 self.conditions.append(f"{entry.name}: `{signatures[entry.name]}`")
-                if said := training_of(entry):
-                    self.models[entry.model] = said
+                if training := training_of(entry):
+                    self.models[entry.model] = training
 
     def markdown(self):
-        """The table with its command, conditions and findings; `models` are left to the caller."""
+        """The table with its command, conditions and findings, but without `models`."""
         paper_columns = list(dict.fromkeys(c for row in self.paper.values() for c in row))
         heads = ["", *(f"paper: {c}" for c in paper_columns), *self.columns]
         lines = [f"## {self.title}", "", f"    {self.command}", ""]
@@ -222,16 +225,19 @@ class Table:
             pairs, found = self.disagreements()
             lines += [
                 "",
-                f"Of {pairs} pairs of rows that both have, {len(found)} are in another order here"
-                + (":" if found else "."),
+                f"Of {pairs} pairs of rows in both columns, {len(found)} are in a different order "
+                f"here{':' if found else '.'}",
             ]
             lines += ["", *(f"- {line}" for line in found)] if found else []
         return "\n".join(lines) + "\n"
 
     def disagreements(self):
-        """How many pairs of rows can be compared with the paper's, and those that differ, as text.
+        """Compares the order of rows with the paper's.
 
-        What is equal in the paper or here has no order to differ.
+        Rows with equal values, in the paper or here, count as comparable but never as different.
+
+        Returns:
+            (number of comparable pairs of rows, lines of text about those in a different order).
         """
         sign = 1 if self.higher_is_better else -1
         pairs, lines = 0, []
@@ -255,9 +261,9 @@ class Table:
         return pairs, lines
 
     def save(self):
-        """Writes the table for results.py, and prints it."""
+        """Prints the table and writes it for results.py."""
         script = Path(sys.argv[0]).resolve().relative_to(ROOT)
-        # Where the data lies is the machine's; all else decides the numbers.
+        # Paths depend on the machine; all other flags affect the numbers.
         given = [a for a in sys.argv[1:] if not a.startswith(("--data_dir", "--output_dir"))]
         self.command = " ".join(["python", str(script), *given])
         folder = Path(FLAGS.output_dir)
@@ -268,16 +274,16 @@ class Table:
 
     @classmethod
     def load(cls, name):
-        """The table that was saved under a name, or None."""
+        """The table saved under a name, or None."""
         path = Path(FLAGS.output_dir) / f"{name}.json"
         return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def models_list(models):
-    """What the models were trained on, as a Markdown list."""
+    """The training of the models as a Markdown list."""
     return "".join(f"- `{model}`: {text}\n" for model, text in models.items())
 
 
 def number(value, digits=2):
-    """A cell: "-" where nothing was measured."""
+    """A cell of a table; "-" for a missing value."""
     return "-" if value is None or np.isnan(value) else f"{value:,.{digits}f}"

@@ -2,9 +2,9 @@
 
     python benchmarks/paper/memory.py
 
-Runs run_rerank.py as a user would, on lists made up here, and reads the most that the process had
-resident. Ends with status 1 where that is 2 GiB or more. Memory does not depend on the weights:
-without a trained biLM (--bilm) one of the same size with random weights is written and used.
+Runs run_rerank.py like a user, on generated lists, and reads the peak resident memory of the
+process. Ends with status 1 if that is 2 GiB or more. Memory does not depend on the weights: without
+a trained biLM (--bilm), the command writes and uses one of the same size with random weights.
 """
 
 import os
@@ -61,7 +61,7 @@ def main():
 
 
 def write_lists(path):
-    """Writes utterances whose hypotheses differ from each other, words drawn from a small set."""
+    """Writes utterances with different hypotheses, whose words are drawn from a small set."""
     rng = random.Random(0)
     words = (common.ROOT / "examples" / "train.txt").read_text(encoding="utf-8").lower().split()
     with open(path, "w", encoding="utf-8") as stream:
@@ -73,13 +73,13 @@ def write_lists(path):
 
 
 def random_bilm(folder):
-    """A biLM of the built-in model's size and vocabulary, its weights random."""
+    """Writes a biLM of the built-in model's size and vocabulary with random weights."""
     from tta.data.vocabulary.word_pieces import Vocabulary
-    from tta.modeling.config.transformer import ModelConfig
+    from tta.modeling.config.base import read_config
     from tta.modeling.formats.model_directory import save_model
     from tta.modeling.models.language_model import LanguageModel
 
-    config = ModelConfig.from_json(common.ROOT / "configs" / "small-bilm.json")
+    config = read_config(common.ROOT / "configs" / "small-bilm.json")
     save_model(LanguageModel(config), folder, "Random weights.\n")
     vocabulary = Vocabulary.from_file(common.ROOT / "tta" / "small" / "vocab.txt")
     vocabulary.save(folder / "vocab.txt")

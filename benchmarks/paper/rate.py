@@ -1,4 +1,4 @@
-"""Sentences a second of each model, scores of LibriSpeech dev-clean, interleaved in one process.
+"""Sentences per second of each model, scoring LibriSpeech dev-clean, interleaved in one process.
 
 python benchmarks/paper/rate.py
 """
@@ -13,10 +13,10 @@ from benchmarks.paper import common
 from tta import cli
 
 SENTENCES, ROUNDS, SLOW_ROUNDS = 200, 5, 2
-SLOW = ("biLM", "BERT")  # a pass a token
+SLOW = ("biLM", "BERT")  # one pass per token
 COLUMN = "sentences/s"
 
-# The built-in T-TA leaves the sum over the vocabulary out; the others' scores have it.
+# The built-in T-TA omits the sum over the vocabulary; the other models compute it.
 EXACT = common.Entry("T-TA, exact", "tta", {"normalizer": "exact"})
 ENTRIES = (*common.SCORERS, EXACT)
 
@@ -42,15 +42,15 @@ def main():
     )
     table = common.Table(
         "rate",
-        "Speed: sentences scored in a second",
+        "Speed: sentences scored per second",
         [COLUMN],
         {},
         rows={entry.name: {} for entry in ENTRIES},
         conditions=[
             f"{len(sentences)} sentences of LibriSpeech dev-clean, "
             f"{sum(len(s.split()) for s in sentences) / len(sentences):.1f} words each on average; "
-            f"{os.cpu_count()} CPU cores, float32, median of {ROUNDS} rounds ({SLOW_ROUNDS} where "
-            "a token takes a pass), whatever else the machine does: the ratios tell more"
+            f"{os.cpu_count()} CPU cores, float32, median of {ROUNDS} rounds ({SLOW_ROUNDS} for "
+            "models with one pass per token). Other load affects the speeds; compare the ratios"
         ],
     )
     for name, one in times.items():

@@ -1,4 +1,4 @@
-"""What tables 1 and 2 have in common: lists reranked with one model after the other."""
+"""Shared by tables 1 and 2: lists are reranked with one model after the other."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -9,8 +9,10 @@ import numpy as np
 import tta
 from benchmarks.paper.common import FLAGS, SCORERS, cached, data, say, spread
 from tta.data.nbest.files import read_nbest, write_nbest
-from tta.scoring.reports.table import compare_rows, format_interval
-from tta.scoring.reranking.rerank import RerankConfig, rerank_files
+from tta.scoring.reports.evaluation import compare_rows
+from tta.scoring.reports.table import format_interval
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.load import KINDS
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
@@ -18,7 +20,7 @@ BONUS_ALONE = "length bonus alone"
 
 
 class NoModel(Scorer):
-    """Scores every word 0: what a length bonus does by itself."""
+    """Scores every word 0, which shows the effect of the length bonus alone."""
 
     def __init__(self, name):
         self.name = self.signature = name
@@ -28,7 +30,7 @@ class NoModel(Scorer):
 
 
 class Once(Scorer):
-    """A model that scores no text twice: LibriSpeech's parts are each other's dev lists."""
+    """A model that scores no text twice; LibriSpeech's parts are each other's dev lists."""
 
     def __init__(self, lm):
         self.lm, self.name, self.signature = lm, lm.name, lm.signature
@@ -44,17 +46,17 @@ class Once(Scorer):
 
 @functools.lru_cache(maxsize=1)
 def once(model, pll_variant="original"):
-    """The last model asked for, as `Once`."""
+    """A model as `Once`; the last one is cached."""
     return Once(tta.load(model, pll_variant=pll_variant))
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Lists to rerank, and those to tune on.
+    """Lists to rerank, and lists to tune on.
 
     Attributes:
         test, dev: paths below --data_dir, (path,) or (path, references).
-        options: what else `RerankConfig` takes.
+        options: further arguments of `RerankConfig`.
     """
 
     test: tuple
@@ -62,7 +64,7 @@ class Lists:
     options: dict
 
     def config(self):
-        """The `RerankConfig`, of --limit lists of each file if that is given."""
+        """The `RerankConfig`; with --limit, of that many lists of each file."""
         (test, test_reference), (dev, dev_reference) = _files(self.test), _files(self.dev)
         return RerankConfig(
             nbest_file=test,
@@ -87,14 +89,14 @@ def _files(names):
     return cached(path, write), None
 
 
-def measure(table, sets, entries=SCORERS, beside="T-TA"):
-    """Fills a table with what each model does to each set of lists, tuned on its dev lists.
+def measure(table, sets, entries=SCORERS, focus="T-TA"):
+    """Fills a table with the result of each model on each set of lists, tuned on its dev lists.
 
     Args:
         table: a `Table`; its columns are the sets' names.
         sets: {name: `Lists`}.
-        entries: the models.
-        beside: the row whose difference from every other is told, with its interval.
+        entries: the `Entry`s of the models.
+        focus: the row whose difference from every other row is reported, with its interval.
     """
     KINDS.update(once=once, words=NoModel)
     table.rows = {name: {} for name in ("first pass", BONUS_ALONE, *(e.name for e in entries))}
@@ -123,12 +125,12 @@ def measure(table, sets, entries=SCORERS, beside="T-TA"):
         for name, row in rows[column].items():
             table.set(name, column, row.value)
         table.set("oracle", column, bonus.test.row("oracle").value)
-        if beside in rows[column]:
+        if focus in rows[column]:
             for name, row in rows[column].items():
-                if name != beside:
-                    difference = compare_rows(rows[column][beside], row, bonus.metric)
+                if name != focus:
+                    difference = compare_rows(rows[column][focus], row, bonus.metric)
                     table.findings.append(
-                        f"{column}, {beside} minus {name}: {difference.value:+.2f} "
+                        f"{column}, {focus} minus {name}: {difference.value:+.2f} "
                         f"{format_interval(difference.interval, '.2f')}"
                     )
         table.conditions.append(
@@ -136,7 +138,7 @@ def measure(table, sets, entries=SCORERS, beside="T-TA"):
             f"tuned on {bonus.dev.num_lists:,} lists"
         )
     table.conditions.append(
-        "lm_weight, length bonus and reduction of every model tuned on dev (the paper: the weight "
-        f"alone); `{bonus.signatures[0]}`; `{bonus.metric.signature}`"
+        "lm_weight, length bonus and reduction of every model are tuned on dev (the paper tunes "
+        f"only the weight); `{bonus.signatures[0]}`; `{bonus.metric.signature}`"
     )
     table.note_models(entries, signatures)

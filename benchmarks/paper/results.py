@@ -1,8 +1,8 @@
-"""Writes docs/results.md, and the table in README.md, of what the tables' commands measured.
+"""Writes docs/results.md and the table in README.md from the measured tables.
 
     python benchmarks/paper/results.py
 
-benchmarks/paper/run_all.sh measures all of them, then calls this.
+benchmarks/paper/run_all.sh measures all tables and then calls this command.
 """
 
 import sys
@@ -23,25 +23,28 @@ TABLES = ("table1", "table2", "table3", "table4", "table7", "runtime", "rate", "
 
 INTRODUCTION = """# Results
 
-The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), its columns beside what was
-measured here. All of this file is written by one command, each table by the command above it:
+This page shows the tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with the
+paper's columns next to the results measured here. One command measures everything and writes this
+file; the command above each table measures that table alone:
 
     benchmarks/paper/run_all.sh
 
-The paper's models have 3 layers of 512 and saw 64 million sentences or more; those here, but for
-the base one, have a quarter of the parameters, and all saw a small part of that: compare rows, not
-columns. An interval is the middle 95 % of a paired bootstrap over lists; where it holds 0, the two
-may be equally good. `-` stands where there was no such model or the paper has no such number. A
-command with `--limit` measured a sample of each file.
+The paper's models have 3 layers of size 512 and saw 64 million sentences or more. The models here,
+except the base model, have a quarter of the parameters, and all of them saw a small part of that
+amount of text. So compare rows, not columns. An interval is the middle 95 % of a paired bootstrap
+over lists; if it contains 0, the two may be equally good. `-` means that the model was not
+available or that the paper has no such number. A command with `--limit` measured a sample of each
+file.
 
-The n-gram model is a 5-gram of the same text, made by `benchmarks/paper/train_ngram.py`: in spoken
-form for tables 1 and 7, whose lists have neither case nor punctuation, tokenised for table 2.
+The n-gram model is a 5-gram of the same text, trained by `benchmarks/paper/train_ngram.py`: in
+spoken form for tables 1 and 7, whose lists have neither case nor punctuation, and tokenised for
+table 2.
 """
 FIGURE = "![Runtime against the number of words](runtime.png)\n"
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
 
-# README's columns: (heading, table, column, row of a model by its name, digits)
+# README's columns: (heading, table, column, format of the row's name, digits)
 SIDE_BY_SIDE = (
     ("Arctic clean, WER %", "table1", "Arctic clean", "{}", 2),
     ("Arctic 5 dB, WER %", "table1", "Arctic snr5", "{}", 2),
@@ -53,7 +56,7 @@ SIDE_BY_SIDE = (
     ("SICK test, r x 100", "table4", "test", "{}, {}", 2),
     ("sentences/s", "rate", "sentences/s", "{}", 0),
 )
-# (as README calls it, as the tables do, its vectors)
+# README's rows: (name in README, name in the tables, representation)
 MODELS = (
     ("first pass", "first pass", ""),
     ("T-TA", "T-TA", "context"),
@@ -80,7 +83,7 @@ def main():
 
 
 def results(tables):
-    """docs/results.md: {name: `Table`, or None where it was not measured} -> str."""
+    """docs/results.md as str; `tables` is {name: `Table`, or None if it was not measured}."""
     parts = [INTRODUCTION]
     models = {}
     for table in filter(None, tables.values()):
@@ -98,7 +101,7 @@ def results(tables):
 
 
 def side_by_side(tables):
-    """README's table, as Markdown; models that were not there have no row."""
+    """README's table as Markdown; models that were not measured have no row."""
     lines = ["| | " + " | ".join(heading for heading, *_ in SIDE_BY_SIDE) + " |"]
     lines.append("|---|" + "---:|" * len(SIDE_BY_SIDE))
     for shown, name, vectors in MODELS:
@@ -111,12 +114,12 @@ def side_by_side(tables):
     used = {tables[name] and tables[name].command for _, name, *_ in SIDE_BY_SIDE}
     limited = [f"`{command}`" for command in sorted(filter(None, used)) if "--limit" in command]
     if limited:
-        lines += ["", f"Of a sample of each file: {', '.join(limited)}."]
+        lines += ["", f"Measured on a sample of each file: {', '.join(limited)}."]
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
     common.define_flags()
-    flags.DEFINE_string("results", "docs/results.md", "The file that is written.")
-    flags.DEFINE_string("readme", "README.md", "The file whose table is written.")
+    flags.DEFINE_string("results", "docs/results.md", "Output file for all tables.")
+    flags.DEFINE_string("readme", "README.md", "File whose table between the markers is replaced.")
     cli.run(main)

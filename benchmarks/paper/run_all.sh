@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measures every table and writes docs/results.md and README.md's table.
+# Measures every table and writes docs/results.md and the table in README.md.
 # Usage: benchmarks/paper/run_all.sh [flags of all tables: --limit=100 --bert=DIRECTORY ...]
-# The data is in $TTA_DATA; the n-gram models are train_ngram.py's, GloVe is convert_glove.py's.
-# A biLM takes a pass a token: all models rerank the same 300 lists of each file, evenly spread over
-# it (of Arctic that is the whole test part), or as many as --limit says.
+# The data is in $TTA_DATA. The n-gram models come from train_ngram.py, GloVe from convert_glove.py.
+# A biLM needs one pass per token, so all models rerank the same 300 lists of each file, evenly
+# spread over it (for Arctic this is the whole test part). --limit changes this number.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python}

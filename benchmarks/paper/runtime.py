@@ -2,10 +2,11 @@
 
     python benchmarks/paper/runtime.py --figure=docs/runtime.png
 
-One sentence, models of the paper's size with random weights, on which speed does not depend:
-"similarity" is the last layer's outputs, "reranking" the scores, with the softmax over the
-vocabulary. All is timed in one process, round after round: trust the ratios, not the seconds.
-Where TensorFlow finds a GPU it is used (the paper's figure 6), and the conditions say so.
+Each call processes one sentence. The models have the paper's size and random weights, which do not
+affect the speed. "similarity" computes the last layer's outputs; "reranking" computes the scores,
+including the softmax over the vocabulary. Everything is timed in one process, round after round:
+trust the ratios, not the seconds. If TensorFlow finds a GPU, it is used (the paper's figure 6), and
+the conditions say so.
 """
 
 import os
@@ -25,7 +26,7 @@ LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
 PAPER_WORDS, PAPER = 20, {"similarity": 12.7, "reranking": 6.35}  # biLM / T-TA, mean of 50, CPU
 NAMES = {"tta": "T-TA", "bilm": "biLM", "unilm": "uniLM"}
 ROUNDS, SLOW_ROUNDS = 11, 3
-SLOW_PASSES = 40  # a biLM's pass a word: longer sentences are timed less often
+SLOW_PASSES = 40  # longer sentences of a biLM, with one pass per word, are timed less often
 
 
 def main():
@@ -62,9 +63,9 @@ def main():
             f"One sentence; {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}, "
             f"{os.cpu_count()} cores, float32; 3 layers of 512, vocabulary 29,530; medians of "
             f"{FLAGS.rounds} rounds, at most {SLOW_ROUNDS} for a biLM from {SLOW_PASSES} words on",
-            f"Paper, a CPU, {PAPER_WORDS} words: biLM / T-TA "
+            f"Paper, on a CPU with {PAPER_WORDS} words: biLM / T-TA "
             + ", ".join(f"{ratio} ({task})" for task, ratio in PAPER.items())
-            + "; uniLM as fast as T-TA",
+            + "; the uniLM is as fast as the T-TA",
         ],
     )
     for words in LENGTHS:
@@ -80,7 +81,7 @@ def main():
 
 
 def draw(seconds, path):
-    """Writes the figure: a panel a task, both axes logarithmic."""
+    """Writes the figure, one panel per task, with logarithmic axes."""
     from matplotlib.figure import Figure
 
     from benchmarks.timing import draw_by_words
@@ -97,6 +98,6 @@ def draw(seconds, path):
 
 if __name__ == "__main__":
     common.define_flags()
-    flags.DEFINE_integer("rounds", ROUNDS, "Rounds; long sentences of a biLM get 3 at most.")
-    flags.DEFINE_string("figure", None, "Where the figure goes, .png or .svg (needs matplotlib).")
+    flags.DEFINE_integer("rounds", ROUNDS, "Rounds; long sentences of a biLM get at most 3.")
+    flags.DEFINE_string("figure", None, "Output file of the plot, .png or .svg (needs matplotlib).")
     cli.run(main)

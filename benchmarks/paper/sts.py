@@ -1,18 +1,19 @@
-"""What tables 3 and 4 have in common: correlations of sentence similarity, model by model."""
+"""Shared by tables 3 and 4: correlations of sentence similarity for each model."""
 
 import csv
 from pathlib import Path
 
 from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say, spread
 from tta.data.pairs.sts import read_sts
-from tta.scoring.similarity.sts import StsConfig, compare_files
+from tta.scoring.similarity.config import StsConfig
+from tta.scoring.similarity.sts import compare_files
 
-# What no table of the paper has: vectors that compare better than its protocol.
+# Not in the paper: vectors that give higher correlations on STS-B than its protocol.
 EXTRA = dict.fromkeys(("T-TA", "T-TA base"), ("token", "whitened"))
 
 
 def measure(table, files):
-    """Fills a table with Pearson's r x 100, a row a model and kind of vectors.
+    """Fills a table with Pearson's r x 100, one row per model and kind of vectors.
 
     Args:
         table: a `Table`.
@@ -31,7 +32,9 @@ def measure(table, files):
             representation, pooling = EXTRA[entry.name]
             kinds.append(([representation], pooling))
         for representations, pooling in kinds:
-            config = StsConfig(list(paths.values()), representations, pooling=[pooling])
+            config = StsConfig(
+                sts_file=list(paths.values()), representation=representations, pooling=[pooling]
+            )
             report = compare_files(config, [entry.model], **entry.options)
             for result in report.results:
                 column = next(c for c, path in paths.items() if path == str(result.path))
@@ -43,7 +46,7 @@ def measure(table, files):
         signatures[entry.name] = report.signatures[-1]
     names = dict.fromkeys(table.rows)
     table.note_models(ENCODERS, signatures)
-    table.rows = {name: table.rows[name] for name in names}  # a row a kind of vectors, no other
+    table.rows = {name: table.rows[name] for name in names}  # drops the rows of whole models
 
 
 def row_name(entry, vectors):

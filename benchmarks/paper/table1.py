@@ -1,4 +1,4 @@
-"""Table 1: word error rates of recognisers' lists, reranked with each model.
+"""Table 1: word error rates of speech recognition lists, reranked with each model.
 
 python benchmarks/paper/table1.py
 """
@@ -37,7 +37,7 @@ def main():
         for condition in ("clean", "snr5")
     }
     for test, dev in (("clean", "other"), ("other", "clean")):
-        # There are no dev lists: each is tuned on the other.
+        # There are no dev lists, so each part is tuned on the other.
         sets[f"LibriSpeech {test}"] = Lists(
             (HYPORADISE.format(test),), (HYPORADISE.format(dev),), {"rank_scores": True}
         )
@@ -53,9 +53,10 @@ def main():
             "LibriSpeech other": "test-other",
         },
         conditions=[
-            "Paper: LibriSpeech, 50-best of a Seq2Seq recogniser. Arctic: CMU Arctic as recorded, "
-            "and in noise at 5 dB, up to 50-best of whisper-tiny.en. LibriSpeech: 5-best of a big "
-            "Whisper without scores; the first pass is -ln(rank), and each part is the other's dev"
+            "Paper: LibriSpeech, 50-best lists of a Seq2Seq recogniser. Arctic: CMU Arctic as "
+            "recorded, and in noise at 5 dB, up to 50-best lists of whisper-tiny.en. LibriSpeech: "
+            "5-best lists of a large Whisper without scores; the first-pass score is -ln(rank), "
+            "and each part is tuned on the other"
         ],
     )
     measure(table, sets)

@@ -1,8 +1,8 @@
-"""Table 2: BLEU of translators' lists, reranked with each model.
+"""Table 2: BLEU of machine translation lists, reranked with each model.
 
     python benchmarks/paper/table2.py
 
-The n-gram model is that of --ngram_written: the lists have punctuation.
+The n-gram model is that of --ngram_written, because the lists have punctuation.
 """
 
 import sys
@@ -20,13 +20,10 @@ IWSLT = "nbest/mt_iwslt14_deen/{}.{}"
 def main():
     from benchmarks.paper.reranking import Lists, measure
 
-    files = {part: [IWSLT.format(part, kind) for kind in ("nbest", "ref")] for part in
-             ("test", "dev")}  # fmt: skip
-    sets = {
-        "IWSLT'14 de-en": Lists(
-            files["test"], files["dev"], {"metric": "bleu", "bleu_tokenize": "none"}
-        )
-    }
+    test, dev = (
+        (IWSLT.format(part, "nbest"), IWSLT.format(part, "ref")) for part in ("test", "dev")
+    )
+    sets = {"IWSLT'14 de-en": Lists(test, dev, {"metric": "bleu", "bleu_tokenize": "none"})}
     table = common.Table(
         "table2",
         "Table 2: translation, BLEU",
@@ -34,8 +31,8 @@ def main():
         {},
         higher_is_better=True,
         conditions=[
-            "The paper's figures were not at hand. These are not one system's lists: each has a "
-            "translation from each of seven systems, scored by its own system"
+            "The paper's figures were not available. A list does not come from one system: it has "
+            "one translation from each of seven systems, scored by that system"
         ],
     )
     entries = [

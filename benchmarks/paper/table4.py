@@ -31,8 +31,8 @@ def main():
         {"test": "test"},
         higher_is_better=True,
         conditions=[
-            "Cosine of mean vectors; no gold score was used. Of the paper's figures, those of "
-            "context were at hand"
+            "Cosine of mean vectors, without training on gold scores. Of the paper's figures, only "
+            "those of `context` were available"
         ],
     )
     measure(table, FILES)

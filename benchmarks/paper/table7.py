@@ -2,8 +2,8 @@
 
     python benchmarks/paper/table7.py
 
-The paper's point is that the median follows the word error rate better than the mean; the last
-column is table 1's, where that has been measured. Scores a second stand beside: see rate.py.
+The paper shows that the median follows the word error rate better than the mean does. The last
+column comes from table 1, if that has been measured. rate.py measures the speed of the models.
 """
 
 import sys
@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.paper import common
 from tta import cli
 
-TOKEN = ("mean, a token", "median, a token")
-WORD = ("mean, a word", "median, a word")
+TOKEN = ("mean per token", "median per token")
+WORD = ("mean per word", "median per word")
 WER = "Arctic clean, WER %"
 
 
@@ -29,11 +29,12 @@ def main():
         [*TOKEN, *WORD, WER],
         {},
         conditions=[
-            f"{len(sentences):,} sentences, lower-cased, begin and end not counted. The paper's "
-            "figures were not at hand; it found that the median follows the error rate better",
-            "A token is a word piece, of an n-gram model a word: the columns a word compare these. "
-            "A pseudo-perplexity (BERT, biLM, T-TA) sees both sides of a token, a perplexity "
-            "(n-gram, uniLM) the left one: lower is not better across the two",
+            f"{len(sentences):,} lower-cased sentences; begin and end tokens are not scored. The "
+            "paper's figures were not available; it found that the median follows the error rate "
+            "better than the mean does",
+            "A token is a word piece, or a word for the n-gram model; the columns per word are "
+            "comparable. A pseudo-perplexity (BERT, biLM, T-TA) uses both sides of a token, a "
+            "perplexity (n-gram, uniLM) only the left side: do not compare the two kinds",
         ],
     )
     table1 = common.Table.load("table1")
@@ -56,7 +57,7 @@ def main():
 
 
 def perplexities(sums, sizes):
-    """Mean and median over sentences of exp(-sum / size): sums [N] natural log, sizes [N]."""
+    """Mean and median over sentences of exp(-sum / size); sums [N] in natural log, sizes [N]."""
     import numpy as np
 
     each = np.exp(-np.asarray(sums) / np.asarray(sizes))

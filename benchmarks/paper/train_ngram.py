@@ -1,19 +1,19 @@
-"""Trains the n-gram model that the tables compare with, on the text of the language models.
+"""Trains the n-gram models of the tables on the text of the language models.
 
     python benchmarks/paper/train_ngram.py --form=spoken --output_file=runs/5gram-spoken.binary
     python benchmarks/paper/train_ngram.py --form=written --output_file=runs/5gram-written.binary
 
-Modified Kneser-Ney smoothing by KenLM's own `lmplz`, which the Python package `kenlm` does not
-build, though its source has it (cmake, a C++ compiler and Boost are needed):
+KenLM's `lmplz` does the training, with modified Kneser-Ney smoothing. The Python package `kenlm`
+contains its source but does not build it. To build it, you need cmake, a C++ compiler and Boost:
 
     pip download --no-deps --no-binary=:all: --no-build-isolation kenlm
     tar xzf kenlm-*.tar.gz && mkdir kenlm-build && cd kenlm-build
     cmake ../kenlm-*/ && make lmplz build_binary && export PATH="$PWD/bin:$PATH"
 
-An n-gram model knows a word only as it was written in training, so there are two forms. "spoken" is
-for recogniser output: `tta.data.text.lines.spoken_form`, what T-TA's own spoken sentences went through;
-sentences without one are left out. "written" is for tokenised translations: lower case, punctuation
-apart, clitics apart with their apostrophe ("don 't").
+An n-gram model knows a word only in the spelling of its training text, so there are two forms.
+"spoken" is for recogniser output: `tta.data.text.spoken.spoken_form`, as for the T-TA's spoken
+sentences; sentences without a spoken form are skipped. "written" is for tokenised translations:
+lower case, with punctuation separated, and clitics separated with their apostrophe ("don 't").
 """
 
 import json
@@ -29,40 +29,44 @@ from absl import flags
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from benchmarks import evaluation_data
 from tta import cli
 from tta.errors import InputError
 
 FLAGS = flags.FLAGS
 
-# A word with its inner hyphens, full stops and commas, and the apostrophe that it begins with; or
-# one sign.
+# A word with its inner hyphens, full stops and commas and its initial apostrophe, or one symbol.
 _WRITTEN_TOKEN = re.compile(r"'?[^\W_]+(?:[-.,][^\W_]+)*|[^\w\s]")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 
 
 def written_form(line):
-    """A sentence as lower-cased tokens with blanks between: "i don 't know , do you ?"."""
+    """A sentence as lower-case tokens separated by blanks: "i don 't know , do you ?"."""
     return " ".join(_WRITTEN_TOKEN.findall(line.lower().translate(_APOSTROPHES)))
 
 
 def define_flags():
-    """Defines this command's flags."""
-    data = os.environ.get("TTA_DATA", "../shared/data")
+    """Defines the flags of this command."""
     flags.DEFINE_list(
-        "input_file", f"{data}/text/*.xz", "Text, a sentence a line; comma-separated globs."
+        "input_file",
+        str(evaluation_data.FOLDER / "text" / "*.xz"),
+        "Text with one sentence per line; comma-separated globs.",
     )
-    flags.DEFINE_enum("form", "spoken", ["spoken", "written"], "What becomes of a sentence.")
+    flags.DEFINE_enum("form", "spoken", ["spoken", "written"], "Form of the training sentences.")
     flags.DEFINE_string(
-        "output_file", None, "The model: ARPA if it ends in .arpa, else binary.", required=True
+        "output_file",
+        None,
+        "Output file of the model: ARPA if it ends in .arpa, else binary.",
+        required=True,
     )
     flags.DEFINE_integer("order", 5, "Words in the longest n-gram.", lower_bound=1)
     flags.DEFINE_list(
         "prune",
         ["0", "0", "1"],
-        "N-grams that occur so often or less are left out, by order; the last holds for the rest.",
+        "N-grams with at most this count are pruned: one number per order, the last for the rest.",
     )
-    flags.DEFINE_string("memory", "3G", "What lmplz may use, as sort(1) takes it.")
-    flags.DEFINE_bool("overwrite", False, "Whether the output may exist.")
+    flags.DEFINE_string("memory", "3G", "Memory limit of lmplz, in the notation of sort(1).")
+    flags.DEFINE_bool("overwrite", False, "Replace an existing output file.")
 
 
 def main():
@@ -83,7 +87,7 @@ def main():
         model = arpa
         if output.suffix != ".arpa":
             model = Path(folder) / "lm.binary"
-            # A trie with probabilities and back-offs in 8 bits: small, and as good (Heafield 2011).
+            # A trie with 8-bit probabilities and back-offs: small, and as accurate (Heafield 2011).
             trie = ["-q", "8", "-b", "8", "-a", "22", "-T", folder, "trie"]
             run([tools["build_binary"], *trie, arpa, model])
         facts = {"form": FLAGS.form, "order": FLAGS.order, "prune": FLAGS.prune, **counts}
@@ -96,10 +100,11 @@ def main():
 
 
 def estimate(lmplz, paths, arpa, folder):
-    """Feeds the sentences to lmplz; returns how many there were, and how many words."""
+    """Feeds the sentences to lmplz; returns the number of sentences and words."""
     from tqdm import tqdm
 
-    from tta.data.text.lines import TextReader, spoken_form
+    from tta.data.text.lines import TextReader
+    from tta.data.text.spoken import spoken_form
 
     convert = {"spoken": spoken_form, "written": written_form}[FLAGS.form]
     options = ["-o", str(FLAGS.order), "-S", FLAGS.memory, "-T", folder, "--arpa", arpa]
@@ -121,7 +126,7 @@ def estimate(lmplz, paths, arpa, folder):
                     if counts["sentences"] % 10_000 == 0:
                         bar.update(reader.bytes_read - bar.n)
         process.stdin.close()
-    except BrokenPipeError:  # lmplz has said why
+    except BrokenPipeError:  # lmplz has printed the reason
         pass
     except BaseException:
         process.kill()
@@ -132,7 +137,7 @@ def estimate(lmplz, paths, arpa, folder):
 
 
 def run(command):
-    """Runs a tool; it says on standard error what it does."""
+    """Runs a tool; its messages go to standard error."""
     done = subprocess.run(command, stdout=sys.stderr)
     if done.returncode:
         raise InputError(f"{Path(command[0]).name} ended with status {done.returncode}")
