@@ -13,8 +13,7 @@ class ModelType:
     Attributes:
         encoder: the layer from token ids to hidden states, or None for a model without one.
         objectives: names of the objectives that can train it (`tta.modeling.objectives`).
-        likelihood: how it scores the tokens of a sentence (`tta.modeling.likelihood`); None if it
-            cannot.
+        likelihood: how it scores the tokens of a sentence; None if it cannot.
         config: its subclass of `ModelConfig`.
         model: the Keras model, called with the config.
     """

@@ -40,10 +40,12 @@ class Objective:
         config: `PretrainingConfig`; an objective reads its own fields. None uses defaults.
 
     Attributes:
+        model_types: families that it can train, besides those whose `ModelType` names it.
         seeds: states of random generators, each [2] int64. Replicas draw different numbers.
         variables: other state. Checkpoints hold both.
     """
 
+    model_types: tuple[str, ...] = ()
     seeds: Sequence[Any] = ()
     variables: Sequence[Any] = ()
 

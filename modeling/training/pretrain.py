@@ -17,6 +17,7 @@ from tta.errors import DamagedDataError, InputError
 from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config, training_weights
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training import run_record
 from tta.modeling.training.choices import OPTIMIZERS
 from tta.modeling.training.cluster import is_chief
@@ -127,8 +128,8 @@ def _resolve(config, info, vocabulary) -> tuple[ModelConfig, PretrainingConfig]:
     """
     path = config.config_file
     model_config: Any = read_config(path)
-    objectives = MODEL_TYPES.load(model_config.model_type).objectives
-    if config.objective not in objectives:
+    name, objectives = config.objective, MODEL_TYPES.load(model_config.model_type).objectives
+    if not (name in objectives or model_config.model_type in OBJECTIVES.load(name).model_types):
         raise InputError(
             f"model_type is {model_config.model_type!r}, which --objective="
             f"{' or '.join(objectives)} trains, not {config.objective}",
@@ -173,7 +174,6 @@ def make_trainer(
 
     from tta.modeling.heads import HEADS
     from tta.modeling.models.language_model import build_model
-    from tta.modeling.objectives import OBJECTIVES
     from tta.modeling.training.distribution import check_same, make_strategy
     from tta.modeling.training.optimizers import WarmupLinearDecay
     from tta.modeling.training.statistics import mean_log_normalizer, piece_counts
