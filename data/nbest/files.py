@@ -45,7 +45,8 @@ def read_nbest(
 ) -> NBestFile:
     """Reads a file of N-best lists.
 
-    Either all hypotheses have a score or none, and either all lists have a reference or none.
+    Either all hypotheses have a score or none, and either all lists have a reference or none. A
+    list may be empty, but not all of them.
 
     Args:
         path: the file, `-` for standard input, plain or compressed.
@@ -99,7 +100,8 @@ def write_nbest(
 
     Raises:
         InputError: a file exists already or cannot be written, a score is not finite, or the
-            format cannot hold a text (a line break) or needs scores that are missing.
+            format cannot hold a text (a line break) or an empty list, or needs scores that are
+            missing.
     """
     chosen = load_format(format)
     for nbest in lists:
@@ -107,6 +109,9 @@ def write_nbest(
             if hypothesis.score is not None and not math.isfinite(hypothesis.score):
                 rule = f"list {shown(nbest.utterance_id)}: score {hypothesis.score} is not finite"
                 raise InputError(rule)
+        if not nbest.hypotheses and not chosen.has_long_lines:
+            rule = f"list {shown(nbest.utterance_id)}: a {format} file cannot hold an empty list"
+            raise InputError(rule)
     scored = any(h.score is not None for nbest in lists for h in nbest.hypotheses)
     with contextlib.ExitStack() as stack:
         if not isinstance(target, (str, Path)):
@@ -129,22 +134,36 @@ def _read(path, format, score_file, beam_size, opener) -> Iterator[tuple[str, NB
         head = _head(lines)
         chosen = _choose(format, Source(head, score_file, beam_size))
         lines = itertools.chain(head, lines)
-        if chosen.is_streamed:
-            for number, line in enumerate(lines, 1):
-                if line.strip(" "):
-                    chosen.read_row(number, line, collector)
-                    yield from ((chosen.name, nbest) for nbest in collector.take())
-        else:
-            source = Source(list(lines), score_file, beam_size)
-            for number, line in source.rows if not chosen.has_long_lines else ():
-                if len(line) > MAX_LINE_BYTES:
-                    rule = f"a line is longer than {MAX_LINE_BYTES:,} bytes"
-                    raise InputError(rule, line=number)
-            if source.rows:
-                chosen.read(source, collector)
-            yield from ((chosen.name, nbest) for nbest in collector.take())
-        if not collector.count:
-            raise InputError("the file holds no list")
+        with contextlib.nullcontext() if format else _detected(chosen):
+            if chosen.is_streamed:
+                for number, line in enumerate(lines, 1):
+                    if line.strip(" "):
+                        chosen.read_row(number, line, collector)
+                        yield from ((chosen.name, nbest) for nbest in collector.take())
+            else:
+                source = Source(list(lines), score_file, beam_size)
+                for number, line in source.rows if not chosen.has_long_lines else ():
+                    if len(line) > MAX_LINE_BYTES:
+                        rule = f"a line is longer than {MAX_LINE_BYTES:,} bytes"
+                        raise InputError(rule, line=number)
+                if source.rows:
+                    chosen.read(source, collector)
+                yield from ((chosen.name, nbest) for nbest in collector.take())
+            if not collector.count:
+                raise InputError("the file holds no list")
+            if collector.has_scores is None:
+                raise InputError("all lists are empty")
+
+
+@contextlib.contextmanager
+def _detected(format: Format):
+    """Adds the name of a format that nobody named to errors of its file."""
+    try:
+        yield
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(f"{error.rule} (read as {format.name})", None, error.line) from None
 
 
 def _head(lines):
@@ -177,5 +196,8 @@ def _detect(source) -> Format:
     if found:
         names = " or ".join(format.name for format in found)
         raise InputError(f"could be {names}: name the format")
-    layouts = "; ".join(f"{format.name}: {format.layout}" for format in formats)
-    raise InputError(f"looks like no known format of N-best lists ({layouts})")
+    for format in formats:
+        if missing := format.missing(source):
+            nearest = f"the nearest is {format.name}, {format.layout}; missing: {missing}"
+            raise InputError(f"no known format of N-best lists; {nearest}")
+    raise InputError(f"no known format of N-best lists; these are known: {', '.join(FORMATS)}")

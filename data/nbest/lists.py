@@ -32,7 +32,7 @@ class NBestList:
 
     Attributes:
         utterance_id: unique in its file.
-        hypotheses: at least one.
+        hypotheses: none if the first system found none.
         reference: the correct text, or None.
         extra: as in `Hypothesis`.
     """
@@ -49,12 +49,14 @@ class ListCollector:
     Attributes:
         lists: the lists that were collected and not yet taken.
         count: the number of lists collected in all.
+        has_scores: whether the hypotheses have scores; None while there are no hypotheses.
     """
 
     def __init__(self):
         self.lists: list[NBestList] = []
         self.count = 0
-        self._first: NBestList | None = None
+        self.has_scores: bool | None = None
+        self._has_references: bool | None = None
         self._ids: set[str] = set()
 
     def take(self) -> list[NBestList]:
@@ -69,11 +71,11 @@ class ListCollector:
         reference: Any = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        """Adds one list. Types are checked here, because files may hold anything.
+        """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
         Raises:
-            InputError: the id is empty or a duplicate, there are no hypotheses, a text is not a
-                string, or only some hypotheses have a score or only some lists a reference.
+            InputError: the id is empty or a duplicate, a text is not a string, or only some
+                hypotheses have a score or only some lists a reference.
         """
         if type(utterance_id) is int:
             utterance_id = str(utterance_id)
@@ -83,8 +85,6 @@ class ListCollector:
         if utterance_id in self._ids:
             rule = f"duplicate id {shown(utterance_id)}: the rows of one id must be adjacent"
             raise InputError(rule)
-        if not hypotheses:
-            raise InputError("expected at least one hypothesis, got none")
         for hypothesis in hypotheses:
             _check_text(hypothesis.text, "a hypothesis")
         if reference is not None:
@@ -93,20 +93,20 @@ class ListCollector:
         self._ids.add(utterance_id)
         self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, extra))
         self.count += 1
-        self._first = self._first or self.lists[0]
 
     def _check_agreement(self, hypotheses, reference):
         scored = sum(h.score is not None for h in hypotheses)
         if scored not in (0, len(hypotheses)):
             got = f"{scored} scores for {len(hypotheses)} hypotheses"
             raise InputError(f"expected a score for every hypothesis or for none, got {got}")
-        first = self._first
-        if first is None:
-            return
-        if bool(scored) != (first.hypotheses[0].score is not None):
+        if self.has_scores is None and hypotheses:
+            self.has_scores = bool(scored)
+        if hypotheses and bool(scored) != self.has_scores:
             have, before = ("scores", "none") if scored else ("no scores", "some")
             raise InputError(f"has {have}, but the lists before it have {before}")
-        if (reference is None) != (first.reference is None):
+        if self._has_references is None:
+            self._has_references = reference is not None
+        if (reference is not None) != self._has_references:
             have, before = ("no", "one") if reference is None else ("a", "none")
             raise InputError(f"has {have} reference, but the lists before it have {before}")
 

@@ -1,5 +1,8 @@
 """File formats of N-best lists by name. A new format is one module here and one line below.
 
+A file that matches no format is compared with them in this order, to name the nearest one: the
+more specific formats come first.
+
 Importing this module is cheap: flags use the names as choices.
 """
 
@@ -13,13 +16,14 @@ if TYPE_CHECKING:
 FORMATS = Registry(
     "format",
     {
-        "dict": "tta.data.nbest.formats.espnet_dict:DictFormat",
-        "jsonl": "tta.data.nbest.formats.json_lines:JsonLinesFormat",
-        "moses": "tta.data.nbest.formats.moses:MosesFormat",
-        "kaldi": "tta.data.nbest.formats.kaldi:KaldiFormat",
-        "hyporadise": "tta.data.nbest.formats.hyporadise:HyporadiseFormat",
-        "tsv": "tta.data.nbest.formats.tsv:TsvFormat",
         "espnet1": "tta.data.nbest.formats.espnet1:Espnet1Format",
+        "hyporadise": "tta.data.nbest.formats.hyporadise:HyporadiseFormat",
+        "jsonl": "tta.data.nbest.formats.json_lines:JsonLinesFormat",
+        "dict": "tta.data.nbest.formats.espnet_dict:DictFormat",
+        "moses": "tta.data.nbest.formats.moses:MosesFormat",
+        "csv": "tta.data.nbest.formats.csv_table:CsvFormat",
+        "tsv": "tta.data.nbest.formats.tsv:TsvFormat",
+        "kaldi": "tta.data.nbest.formats.kaldi:KaldiFormat",
     },
 )
 

@@ -55,7 +55,8 @@ class Format:
         layout: one phrase that shows the format, for error messages.
         takes: the optional fields of `Source` that the format uses. A format that takes a
             `score_file` implements `write_scores`.
-        has_long_lines: whether a line may hold a whole list or file.
+        has_long_lines: whether a line may hold a whole list or file. Otherwise a line holds one
+            hypothesis, so that the format has no empty lists.
         is_streamed: whether every row is a list. Such a format implements `read_row`, and large
             files are read row by row.
         name: the name in `FORMATS`.
@@ -72,6 +73,13 @@ class Format:
     def matches(self, source: Source) -> bool:
         """Whether a file that starts with `source.head` looks like this format."""
         raise NotImplementedError
+
+    def missing(self, source: Source) -> str | None:
+        """What a file that matches no format lacks to be this one; None if it is nothing like it.
+
+        For the error that names the nearest format. The answer follows "missing:".
+        """
+        return None
 
     def read(self, source: Source, collector: ListCollector) -> None:
         """Adds every list of a `Source` to a `ListCollector`."""

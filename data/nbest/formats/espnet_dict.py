@@ -32,12 +32,18 @@ class DictFormat(Format):
         start = source.start
         return bool(_FIRST_VALUE_IS_OBJECT.match(start)) and not UTTS.match(start)
 
+    def missing(self, source):
+        is_object = source.start.lstrip().startswith("{")
+        return 'an object with the keys "hyp_1", "hyp_2" ... for each id' if is_object else None
+
     def read(self, source, collector):
         document = load_json(source.text)
         for utterance_id, entry in expect(document, dict, "the document").items():
             with located(f"list {shown(utterance_id)}", line_of_object(source, utterance_id)):
                 hypotheses, rest = self._parse(expect(entry, dict, "a list"))
                 reference = rest.pop("ref", None)
+                if rest and not hypotheses:
+                    raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(list(rest))}')
                 collector.add(utterance_id, hypotheses, reference, {self.name: rest})
 
     def _parse(self, entry):

@@ -23,9 +23,13 @@ class KaldiFormat(Format):
     def matches(self, source):
         def test(line):
             is_other = "|||" in line or line.count("\t") > 1
-            return not is_other and re.match(r"\S+-[0-9]+(\s|$)", line)
+            return not is_other and re.match(r"[^\s,]+-[0-9]+(\s|$)", line)
 
         return mostly(source.head, test)
+
+    def missing(self, source):
+        is_json = source.start.lstrip().startswith(("{", "["))
+        return None if is_json else "an id and a number, as in utt-1, at the start of each line"
 
     def read(self, source, collector):
         costs = None if source.score_file is None else self._read_costs(source.score_file)

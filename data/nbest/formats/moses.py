@@ -18,6 +18,9 @@ class MosesFormat(Format):
     def matches(self, source):
         return mostly(source.head, lambda line: line.count("|||") >= 2)
 
+    def missing(self, source):
+        return "a third field" if mostly(source.head, lambda line: "|||" in line) else None
+
     def read(self, source, collector):
         collect_groups(source.rows, self._parse, collector)
 

@@ -18,8 +18,13 @@ def collect_groups(
     rows: Iterable[tuple[int, str]],
     parse: Callable[[str], tuple[str, Hypothesis]],
     collector: ListCollector,
+    find_reference: Callable[[Sequence[Hypothesis]], str | None] = lambda hypotheses: None,
 ) -> None:
-    """Adds a list for each run of rows, [(line number, line)], with the same id."""
+    """Adds a list for each run of rows, [(line number, line)], with the same id.
+
+    `parse` turns a line into id and hypothesis; `find_reference` finds the reference of a list in
+    its hypotheses.
+    """
 
     def parsed():
         for number, line in rows:
@@ -28,9 +33,9 @@ def collect_groups(
             yield number, *row
 
     for utterance_id, group in itertools.groupby(parsed(), key=lambda row: row[1]):
-        group = list(group)
-        with located(f"list {shown(utterance_id)}", group[0][0]):
-            collector.add(utterance_id, [hypothesis for _, _, hypothesis in group])
+        numbers, _, hypotheses = zip(*group, strict=True)
+        with located(f"list {shown(utterance_id)}", numbers[0]):
+            collector.add(utterance_id, hypotheses, find_reference(hypotheses))
 
 
 def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: str) -> None:

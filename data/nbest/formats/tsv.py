@@ -1,27 +1,46 @@
-"""Tab-separated files with ids, and NeMo's, which have none."""
+"""Tab-separated files: with a header, with ids, and NeMo's, which have neither."""
 
+import csv
 import itertools
+from typing import Any, ClassVar
 
-from tta.data.nbest.formats.base import Format
+from tta.data.nbest.formats.csv_table import CsvFormat
 from tta.data.nbest.formats.rows import check_fields, collect_groups, mostly
 from tta.data.nbest.lists import Hypothesis, parse_score
 from tta.errors import InputError
 
 
-class TsvFormat(Format):
+class TsvFormat(CsvFormat):
     """`id<TAB>text<TAB>score`, with the rows of one id together; or NeMo's `text<TAB>score`.
 
     In NeMo's files each utterance has `beam_size` rows, and lists get their index, from 0. Scores
-    are natural logs, higher is better.
+    are natural logs, higher is better. A file with a header is read by the names of its columns, as
+    `CsvFormat`. Quotes are part of the text.
     """
 
     layout = "id<TAB>text<TAB>score, or text<TAB>score with a beam size"
     takes = ("beam_size",)
+    options: ClassVar[dict[str, Any]] = {
+        "delimiter": "\t",
+        "quoting": csv.QUOTE_NONE,
+        "quotechar": None,
+    }
+    forbidden = "\t"
 
     def matches(self, source):
-        return mostly(source.head, _is_tsv)
+        return super().matches(source) or mostly(source.head, _is_tsv)
+
+    def missing(self, source):
+        missing = super().missing(source)
+        return missing and f"a number as score in the last of 2 or 3 columns, or {missing}"
 
     def read(self, source, collector):
+        if super().matches(source):
+            super().read(source, collector)
+        else:
+            self._read_without_header(source, collector)
+
+    def _read_without_header(self, source, collector):
         columns = source.head[0].count("\t") + 1
         if columns not in (2, 3):
             rule = f"expected {self.layout}, got {columns} columns"
@@ -47,6 +66,9 @@ class TsvFormat(Format):
         collect_groups(source.rows, parse, collector)
 
     def write(self, lists, stream):
+        if any("header" in self.extra_of(h) for nbest in lists for h in nbest.hypotheses):
+            super().write(lists, stream)
+            return
         for nbest in lists:
             for hypothesis in nbest.hypotheses:
                 fields = [hypothesis.text, repr(self.score_of(hypothesis, nbest))]

@@ -16,16 +16,21 @@ BAD_FILES = [
     (None, "", ": the file is empty", "no bytes"),
     (None, "\n \n", ": the file is empty", "blank lines only"),
     ("moses", "\n \n", ": the file holds no list", "blank lines only, format given"),
-    (None, "some words\nmore words\n", ": looks like no known format", "plain text"),
-    (None, "a-1\t5\nb-1\t6\n", ": could be kaldi or tsv: name the format", "words or a score?"),
-    ("xml", "0 ||| x ||| -1", ": format must be dict or jsonl or ", "no such format"),
+    (None, "a-1\t5\nb-1\t6\n", ": could be tsv or kaldi: name the format", "words or a score?"),
+    ("xml", "0 ||| x ||| -1", ": format must be espnet1 or hyporadise or ", "no such format"),
     # dict
     (None, '{"a": {\n"hyp_1": ', ":2: malformed JSON: Expecting value, column 10", "cut short"),
     (None, f'{{"a": {{"hyp_1": {HYP}}}}} x', ":1: malformed JSON: Extra data", "two documents"),
     ("dict", "[]", ": expected the document as an object, got []", "an array"),
     ("dict", "{}", ": the file holds no list", "no lists"),
     ("dict", '{"a": 1}', ": list 'a': expected a list as an object, got 1", "a number"),
-    ("dict", '{\n"a": {"ref": "x"}}', ":2: list 'a': expected at least one hypothesis", "no hyp"),
+    ("dict", '{\n"a": {"ref": "x"}}', ": all lists are empty", "no hypothesis"),
+    (
+        None,
+        f'{{"a": {{"hyp_1": {HYP}}},\n"b": {{"nbest": ["x"], "n": 1}}}}',
+        ":2: list 'b': expected keys \"hyp_1\", \"hyp_2\" ..., got ['nbest', 'n'] (read as dict)",
+        "other keys, which do not make an empty list",
+    ),
     ("dict", '{"a": {"hyp_1": "x"}}', ":1: list 'a': hyp_1: expected a hypothesis as an", "string"),
     ("dict", '{"a": {"hyp_1": {"score": 1}}}', ":1: list 'a': hyp_1: a hypothesis has no", "text"),
     (
@@ -103,7 +108,31 @@ BAD_FILES = [
         ":3: list 'b': expected",
         "no list",
     ),
-    (None, '{"id": "a", "nbest": []}', ":1: list 'a': expected at least one hyp", "no hypotheses"),
+    (None, '{"id": "a", "nbest": []}', ": all lists are empty (read as jsonl)", "no hypotheses"),
+    (
+        None,
+        '{"nbest": ["x", "y"], "scores": [-1]}',
+        ':1: list 0: expected one number in "scores" per hypothesis, got 1 for 2 (read as jsonl)',
+        "a score is missing",
+    ),
+    (
+        None,
+        '{"nbest": ["x"], "scores": -1}',
+        ':1: list 0: expected "scores" as an array, got -1',
+        "one score for the list",
+    ),
+    (
+        None,
+        f'{{"nbest": [{HYP}], "scores": [-1]}}',
+        ':1: list 0: expected a hypothesis beside "scores" as a string, got {',
+        "two scores for one hypothesis",
+    ),
+    (
+        None,
+        '{"nbest": ["x", "y"], "score": [-1, null]}',
+        ":1: list 0: expected a score for every hypothesis or for none",
+        "half of the scores",
+    ),
     (None, '{"id": "a", "nbest": [3]}', ":1: list 'a': expected a hypothesis as an object", "3"),
     (None, f'{{"id": null, "nbest": [{HYP}]}}', ":1: list None: expected the id as a st", "null"),
     (
@@ -114,9 +143,19 @@ BAD_FILES = [
     ),
     ("jsonl", DEEP, ":1: malformed JSON: nested too deeply", "a bomb"),
     # hyporadise
-    (None, '[{"input": ["x"]}, \n7]', ": item 1: expected a list as an object, got 7", "number"),
+    (
+        None,
+        '[{"input": ["x"]}, \n7]',
+        ": item 1: expected a list as an object, got 7 (read as hyporadise)",
+        "a number",
+    ),
     (None, '[{"input": "x"}]', ":1: item 0: expected \"input\" as an array, got 'x'", "a string"),
-    (None, '[{"input": ["x"]},\n{"input": []}]', ":2: item 1: expected at least one", "empty"),
+    (
+        None,
+        '[{"input": []},\n{"input": []}]',
+        ": all lists are empty (read as hyp",
+        "no hypotheses",
+    ),
     (None, '[{"input": ["x"], "score": [1, 2]}]', ':1: item 0: expected one "score" per', "two"),
     (None, '[{"input": ["x"], "am_score": [NaN]}]', ":1: item 0: expected a finite number", "NaN"),
     (
@@ -131,7 +170,7 @@ BAD_FILES = [
         ":2: item 1: duplicate id 'a'",
         "one id twice",
     ),
-    (None, "[" * 100_000, ":1: malformed JSON: nested too deeply", "a bomb"),
+    ("hyporadise", "[" * 100_000, ":1: malformed JSON: nested too deeply", "a bomb"),
     # espnet1
     (
         None,
@@ -139,7 +178,12 @@ BAD_FILES = [
         ":1: list 'a': expected \"output\" as an array, got N",
         "no output",
     ),
-    (None, '{"utts": {"a": {"output": []}}}', ":1: list 'a': expected at least one hyp", "empty"),
+    (
+        None,
+        '{"utts": {"a": {"output": []}}}',
+        ": all lists are empty (read as esp",
+        "no hypotheses",
+    ),
     (
         None,
         '{"utts": {"a": {"output": [{}]}}}',
@@ -168,9 +212,43 @@ BAD_FILES = [
     (None, "a\tx\t-1\na\ty\tz\t-1\n", ":2: expected 3 columns, got 4", "a tab in the text"),
     ("tsv", "a\tx\ty\t-1\n", ":1: expected id<TAB>text<TAB>score, or text", "four columns"),
     (None, "a\tx\t-1\na\ty\tinf\n", ":2: expected a finite number as score, got 'inf'", "infinite"),
-    ("tsv", "id\ttext\tscore\n", ":1: expected a finite number as score, got 'score'", "a header"),
+    ("tsv", "a\tx\tscore\n", ":1: expected a finite number as score, got 'score'", "a word"),
+    ("tsv", "id\ttext\tscore\n", ": the file holds no list", "a header only"),
     (None, "a\tx\t-1\nb\tx\t-1\na\ty\t-1\n", ":3: list 'a': duplicate id 'a'", "rows apart"),
     (None, "x\t-1\ny\t-2\n", ": text<TAB>score does not separate lists", "no beam size"),
+    # csv, and tsv with a header
+    (None, "id,text\na,x\na,x,y\n", ":3: expected 2 columns, got 3 (read as csv)", "a comma"),
+    (None, "id\ttext\na\tx\na\n", ":3: expected 2 columns, got 1 (read as tsv)", "a column less"),
+    (None, 'id,text\na,"x\ny"\n', ":2: malformed csv: unexpected end of data", "a line break"),
+    (None, 'id,text\na,"x" y\n', ":2: malformed csv: ',' expected after '\"'", "half quoted"),
+    (None, "id,text,score\na,x,\n", ":2: expected a finite number as score, got ''", "no score"),
+    (None, "text,id\nx,a\nx,b\nx,a\n", ":4: list 'a': duplicate id 'a'", "rows apart"),
+    ("csv", "a,x,-1\n", ":1: expected a header with the columns id and text, got", "no header"),
+    (
+        None,
+        "id,text,ref\n\na,x,r\na,y,s\n",
+        ":3: list 'a': expected one reference, got ['r', 's']",
+        "two references",
+    ),
+]
+
+# File, the nearest format, what is missing. Nobody must read all formats to learn what is wrong.
+UNKNOWN = [
+    ("some words\nmore, words\n", "kaldi", "an id and a number, as in utt-1, at the start"),
+    ("utt1 some words\nutt1 more words\n", "kaldi", "an id and a number"),
+    ('{"a": ["x", "y"], "b": ["z"]}', "dict", 'an object with the keys "hyp_1", "hyp_2" ... for'),
+    ('{"id": "a", "text": "x", "score": -1}', "jsonl", 'the key "hypotheses"'),
+    ('{"a": 1}\n{"a": 2}\n', "jsonl", 'the key "hypotheses"'),
+    ('{\n"id": "a",\n"hyps": ["x"]\n}\n', "jsonl", "each list as one object on its own line"),
+    ('{"input": ["x"], "output": "x"}', "hyporadise", "the array around the objects"),
+    ('[{"id": "a", "hypotheses": ["x"]}]', "jsonl", "each list as one object on its own line"),
+    ('[{"id": "a", "texts": ["x"]}]', "hyporadise", 'the key "input" of an object'),
+    ('[["x", "y"], ["z"]]', "hyporadise", 'the key "input" of an object'),
+    ("0 ||| x\n0 ||| y\n", "moses", "a third field"),
+    ("a,x,-1\na,y,-2\n", "csv", "a header with the columns id and text, not 'a,x,-1'"),
+    ("utt,sentence,score\na,x,-1\n", "csv", "a header with the columns id and text, not 'utt,sen"),
+    ("a\tx\na\ty\n", "tsv", "a number as score in the last of 2 or 3 columns, or a header"),
+    ("a\t1\tx\t-1\na\t2\ty\t-2\n", "tsv", "a number as score in the last of 2 or 3 columns"),
 ]
 
 
@@ -205,9 +283,23 @@ def test_missing_file(tmp_path):
         read_nbest(tmp_path)
 
 
-def test_detection_names_the_formats(write):
-    with pytest.raises(InputError, match=r"input: looks like no known .*moses: id \|\|\| text"):
-        read_nbest(write("input", "plain text\n"))
+@pytest.mark.parametrize(("text", "nearest", "missing"), UNKNOWN)
+def test_an_unknown_file_names_the_nearest_format_and_what_is_missing(
+    write, text, nearest, missing
+):
+    message = f"input: no known format of N-best lists; the nearest is {nearest}, "
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        read_nbest(write("input", text))
+    assert f"; missing: {missing}" in str(error.value)
+    assert len(error.value.rule) < 250
+
+
+def test_a_format_that_was_named_is_not_said_again(write):
+    path = write("input", '[{"input": "x"}]')
+    with pytest.raises(InputError, match=r"\(read as hyporadise\)$"):
+        read_nbest(path)
+    with pytest.raises(InputError, match=r"got 'x'$"):
+        read_nbest(path, "hyporadise")
 
 
 @pytest.mark.parametrize(

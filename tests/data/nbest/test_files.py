@@ -20,6 +20,7 @@ def nbest(utterance_id, *hypotheses, reference=None):
     return NBestList(utterance_id, tuple(Hypothesis(*h) for h in hypotheses), reference)
 
 
+EMPTY = nbest("e")
 SCORED = [nbest("a-b", ("the cat", -1.5), ("the hat", -2.0)), nbest("c", ("", -3.0))]
 UNSCORED = [nbest("a-b", ("the cat", None), ("the hat", None)), nbest("c", ("", None))]
 WITH_REFERENCES = [
@@ -114,6 +115,75 @@ FILES = [
         '"c": {"output": [{"text": "", "rec_text": "<eos>", "score": -3}]}}}',
         WITH_REFERENCES,
         "the end token is no word",
+    ),
+    (
+        "jsonl",
+        '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}\n'
+        '{"id": "c", "hyps": [""], "score": [-3]}\n',
+        SCORED,
+        "scores beside plain strings",
+    ),
+    (
+        "hyporadise",
+        '[{"id": "a-b", "input": ["the cat", "the hat"], "score": null, "am_score": [-1.5, -2]},\n'
+        '{"id": "c", "input": [""], "scores": [-3]}]',
+        SCORED,
+        "a score of null does not hide the others",
+    ),
+    (
+        "csv",
+        "Score,n,ID,hypothesis,ref\n-1.5,1,a-b,the cat,a cat\n-2,2,a-b,the hat,\n\n-3,1,c,,\n",
+        WITH_REFERENCES,
+        "columns by name, in any order and case; a reference in the first row of a list",
+    ),
+    (
+        "csv",
+        "id,text,score\nu,cat,-1\n",
+        [nbest("u", ("cat", -1.0))],
+        "not Kaldi's, where a row of one word starts with id-number",
+    ),
+    (
+        "csv",
+        'id,text\na-b,"the cat"\na-b,the hat\nc,""\n',
+        UNSCORED,
+        "quoted fields, no scores",
+    ),
+    (
+        "tsv",
+        "text\tutt_id\tlogprob\nthe cat\ta-b\t-1.5\nthe hat\ta-b\t-2\n\tc\t-3\n",
+        SCORED,
+        "a header",
+    ),
+    (
+        "tsv",
+        'id\ttext\nq\t"the", he said\n',
+        [nbest("q", ('"the", he said', None))],
+        "quotes are text in tab-separated rows",
+    ),
+    *(
+        (format, text, [EMPTY, *SCORED[:1]], "an empty list is kept")
+        for format, text in [
+            (
+                "dict",
+                '{"e": {}, "a-b": {"hyp_1": {"text": "the cat", "score": -1.5}, "hyp_2":'
+                '{"text": "the hat", "score": -2}}}',
+            ),
+            (
+                "jsonl",
+                '{"id": "e", "hyps": []}\n'
+                '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}',
+            ),
+            (
+                "hyporadise",
+                '[{"id": "e", "input": []}, '
+                '{"id": "a-b", "input": ["the cat", "the hat"], "score": [-1.5, -2]}]',
+            ),
+            (
+                "espnet1",
+                '{"utts": {"e": {"output": []}, "a-b": {"output": [{"rec_text": "the cat",'
+                '"score": -1.5}, {"rec_text": "the hat", "score": -2}]}}}',
+            ),
+        ]
     ),
 ]
 
@@ -267,6 +337,24 @@ def test_moses_keeps_features_with_their_hypothesis(write):
         ),
         (
             "jsonl",
+            {"id": "a", "hyps": ["x", "y"], "scores": [-1.0, -2.0]},
+            {"id": "a", "hyps": ["y", "x"], "scores": [-2.0, -1.0]},
+            "scores beside strings",
+        ),
+        (
+            "jsonl",
+            {"id": "a", "hyps": [{"text": "x"}, {"text": "y"}], "scores": {"by": "am"}, "score": 1},
+            {"id": "a", "hyps": [{"text": "y"}, {"text": "x"}], "scores": {"by": "am"}, "score": 1},
+            "keys about the list that are called scores and score",
+        ),
+        (
+            "hyporadise",
+            [{"input": ["x", "y"], "score": None, "am_score": [-1.0, -2.0]}],
+            [{"input": ["y", "x"], "score": None, "am_score": [-2.0, -1.0]}],
+            "the array that the scores were read from",
+        ),
+        (
+            "jsonl",
             {"utt_id": 7, "nbest": [{"text": "x", "n": 1}, {"text": "y"}], "lang": "en"},
             {"utt_id": 7, "nbest": [{"text": "y"}, {"text": "x", "n": 1}], "lang": "en"},
             "key names and a numeric id",
@@ -294,6 +382,23 @@ def test_other_keys_of_a_json_file_are_kept(write, format, document, expected, w
     swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])
     text = written([swapped], format)
     assert json.loads(text.encode()) == expected, why
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_other_columns_follow_their_hypothesis(write, separator):
+    text = "n,text,id,ref\n1,x,a,r\n2,y,a,r\n".replace(",", separator)
+    file = read_nbest(write(text))
+    (only,) = file.lists
+    x, y = (dataclasses.replace(h, score=-1.0) for h in only.hypotheses)
+    swapped = dataclasses.replace(only, hypotheses=(y, x))
+    expected = "n,text,id,ref,score\n2,y,a,r,-1.0\n1,x,a,r,-1.0\n".replace(",", separator)
+    assert written([swapped], file.format) == expected
+
+
+def test_a_text_with_the_separator_is_quoted_in_csv():
+    lists = [nbest("a", ('x, "y"', -1.0), reference="z")]
+    text = written(lists, "csv")
+    assert text == 'id,text,score,reference\na,"x, ""y""",-1.0,z\n'
 
 
 def test_reference_file_replaces_the_references_of_the_file(write):
@@ -326,7 +431,17 @@ def test_no_output_if_one_of_two_files_exists(tmp_path):
         ("moses", UNSCORED, "rows need a score, list 'a-b' has none", "a score is a field"),
         ("tsv", UNSCORED, "rows need a score, list 'a-b' has none", "a score is a column"),
         ("dict", [nbest("a", ("x", float("nan")))], "list 'a': score nan is not finite", "NaN"),
-        ("xml", SCORED, "format must be dict or jsonl .* not 'xml'", "no such format"),
+        ("xml", SCORED, "format must be espnet1 or .* not 'xml'", "no such format"),
+        ("csv", [nbest("a", ("x\ny", -1.0))], r"cannot hold 'x\\ny'", "line break in a text"),
+        *(
+            (
+                name,
+                [EMPTY, *SCORED],
+                f"list 'e': a {name} file cannot hold an empty list",
+                "no rows",
+            )
+            for name in ("moses", "kaldi", "csv", "tsv")
+        ),
     ],
 )
 def test_lists_that_cannot_be_written_leave_no_file(tmp_path, format, lists, message, why):

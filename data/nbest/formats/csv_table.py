@@ -1,0 +1,121 @@
+"""Comma-separated rows with a header that names the columns."""
+
+import csv
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tta.data.nbest.formats.base import Format
+from tta.data.nbest.formats.rows import check_fields, collect_groups
+from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.errors import InputError
+
+# The names of each column, in upper or lower case. If a header has several, the first one counts.
+_NAMES = {
+    "id": ("id", "utterance_id", "utt_id", "utterance", "utt"),
+    "text": ("text", "hypothesis", "hyp"),
+    "score": ("score", "first_pass_score", "am_score", "logprob", "log_prob"),
+    "reference": ("reference", "ref"),
+}
+_NEEDED = {"id", "text"}
+
+
+class CsvFormat(Format):
+    """A header such as `id,text,score,reference`, then a row for each hypothesis.
+
+    The columns may have any order; `_NAMES` has their other names. Score and reference may be
+    missing. Other columns are kept, and written back. The rows of one id are together. They have
+    one reference; it may be in the first row only. Scores are natural logs, higher is better.
+    Fields may be quoted, and have no line breaks.
+
+    Attributes:
+        options: keyword arguments of `csv.reader` and `csv.writer`.
+        forbidden: what a field cannot hold, besides line breaks; "" for nothing.
+    """
+
+    layout = "id,text,score in a header, and rows"
+    options: ClassVar[dict[str, Any]] = {"delimiter": ","}
+    forbidden: ClassVar[str] = ""
+
+    def matches(self, source):
+        return _places(self._header(source)).keys() >= _NEEDED
+
+    def missing(self, source):
+        header = self._header(source)
+        delimiter = self.options["delimiter"]
+        counts = {line.count(delimiter) for line in source.head}
+        is_table = len(source.head) > 1 and len(counts) == 1 and 0 not in counts
+        if is_table or (len(header) > 1 and _places(header)):
+            return f"a header with the columns id and text, not {shown(source.head[0])}"
+        return None
+
+    def read(self, source, collector):
+        header = self._header(source)
+        places = _places(header)
+        if not places.keys() >= _NEEDED:
+            rule = f"expected a header with the columns id and text, got {shown(source.head[0])}"
+            raise InputError(rule, line=source.rows[0][0])
+
+        def parse(line):
+            fields = self._split(line)
+            if len(fields) != len(header):
+                raise InputError(f"expected {len(header)} columns, got {len(fields)}")
+            values = {name: fields[place].strip() for name, place in places.items()}
+            extra = {"header": header, "fields": fields}
+            hypothesis = Hypothesis(
+                values["text"], parse_score(values.get("score")), {self.name: extra}
+            )
+            return values["id"], hypothesis
+
+        def find_reference(hypotheses):
+            if "reference" not in places:
+                return None
+            column = [self.extra_of(h)["fields"][places["reference"]].strip() for h in hypotheses]
+            if set(column[1:]) - {column[0], ""}:
+                raise InputError(f"expected one reference, got {shown(sorted(set(column)))}")
+            return column[0]
+
+        collect_groups(source.rows[1:], parse, collector, find_reference)
+
+    def _header(self, source):
+        try:
+            return self._split(source.head[0])
+        except InputError:
+            return []
+
+    def _split(self, line):
+        try:
+            return next(csv.reader([line], strict=True, **self.options), [])
+        except csv.Error as error:
+            raise InputError(f"malformed csv: {error}") from None
+
+    def write(self, lists, stream):
+        rows = [(nbest, h, self.extra_of(h)) for nbest in lists for h in nbest.hypotheses]
+        header = list(next((extra["header"] for *_, extra in rows if extra), ()))
+        needed = {
+            "id": True,
+            "text": True,
+            "score": any(h.score is not None for _, h, _ in rows),
+            "reference": any(nbest.reference is not None for nbest, *_ in rows),
+        }
+        header += [name for name in needed if needed[name] and name not in _places(header)]
+        places = _places(header)
+        writer = csv.writer(stream, lineterminator="\n", **self.options)
+        writer.writerow(header)
+        for nbest, hypothesis, extra in rows:
+            fields = [*extra.get("fields", ())]
+            fields += [""] * (len(header) - len(fields))
+            fields[places["id"]] = nbest.utterance_id
+            fields[places["text"]] = hypothesis.text
+            if "score" in places:
+                fields[places["score"]] = repr(self.score_of(hypothesis, nbest))
+            if "reference" in places:
+                fields[places["reference"]] = nbest.reference or ""
+            check_fields(fields, self.forbidden, nbest, self.name)
+            writer.writerow(fields)
+
+
+def _places(header: Sequence[str]) -> dict[str, int]:
+    """The index of each column that the header names, by the keys of `_NAMES`."""
+    columns = [name.strip().lower() for name in header]
+    found = {key: [n for n in names if n in columns] for key, names in _NAMES.items()}
+    return {key: columns.index(names[0]) for key, names in found.items() if names}
