@@ -44,7 +44,7 @@ class ModelScores:
         """
         hypotheses = [one.hypotheses for one in nbest]
         sums = pad([np.array([token_scores[h.text][0] for h in hs], float) for hs in hypotheses])
-        counts = pad([np.array([token_scores[h.text][1] for h in hs]) for hs in hypotheses])
+        counts = pad([np.array([token_scores[h.text][1] for h in hs], int) for hs in hypotheses])
         for i, j in np.argwhere(~np.isfinite(sums)):
             raise InputError(
                 f"list {nbest[i].utterance_id!r}: the language model's score of "
@@ -61,11 +61,11 @@ class ScoredLists:
     """N-best lists with the scores of K language models: the input of every way of reranking.
 
     Attributes:
-        nbest: L `NBestList`.
+        nbest: L `NBestList`, which may be empty.
         present: [L, N] bool, False at padding.
         first_pass: [L, N] float64; zeros if there are no first-pass scores, which keeps the order.
         num_words: [L, N] int64, the number of words, separated by white space.
-        has_scores: whether there are first-pass scores.
+        has_scores: whether first-pass scores differ within a list. False if there are none.
         models: K `ModelScores`.
     """
 
@@ -84,11 +84,11 @@ class ScoredLists:
         """
         hypotheses = [one.hypotheses for one in nbest]
         present = pad([np.ones(len(hs), bool) for hs in hypotheses])
-        has_scores = all(h.score is not None for hs in hypotheses for h in hs)
         first_pass = np.zeros(present.shape)
-        if has_scores:
+        if all(h.score is not None for hs in hypotheses for h in hs):
             first_pass = pad([np.array([h.score for h in hs], float) for hs in hypotheses])
-        words = pad([np.array([len(h.text.split()) for h in hs]) for hs in hypotheses])
+        has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
+        words = pad([np.array([len(h.text.split()) for h in hs], int) for hs in hypotheses])
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
         return cls(nbest, present, first_pass, words, has_scores, models)
 
@@ -121,9 +121,12 @@ def score_by_rank(one: NBestList) -> NBestList:
 
 
 def pad(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Stacks arrays [n_i, ...] of different lengths into one [L, N, ...], padded with zeros."""
+    """Stacks arrays [n_i, ...] of different lengths into one [L, N, ...], padded with zeros.
+
+    N is at least 1, so that a pick from an empty list has an index.
+    """
     longest = max(rows, key=len)
-    padded = np.zeros([len(rows), *longest.shape], longest.dtype)
+    padded = np.zeros([len(rows), max(len(longest), 1), *longest.shape[1:]], longest.dtype)
     for i, row in enumerate(rows):
         padded[i, : len(row)] = row
     return padded

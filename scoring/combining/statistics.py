@@ -23,11 +23,15 @@ class ListStatistics:
 
     @classmethod
     def build(cls, nbest: Sequence[NBestList], metric: Metric) -> "ListStatistics":
-        """Compares every hypothesis with the reference of its list. Every list needs one."""
+        """Compares every hypothesis with the reference of its list. Every list needs one.
+
+        A list without hypotheses counts as one with an empty hypothesis: all words are deleted.
+        """
         counts = []
         for one in nbest:
             assert one.reference is not None
-            counts.append(metric.statistics([h.text for h in one.hypotheses], one.reference))
+            texts = [h.text for h in one.hypotheses] or [""]
+            counts.append(metric.statistics(texts, one.reference))
         return cls(metric, pad(counts), pad([np.ones(len(one), bool) for one in counts]))
 
     def of(self, picks: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from tta.errors import InputError
 
 @dataclass(frozen=True)
 class RerankWeights:
-    """Weights of the scores of a hypothesis (Shin et al. 2020, section 4, and a bonus per word).
+    """Weights of the scores of a hypothesis (Shin et al. 2020, section 5.3, and a bonus per word).
 
     combined = (1 - lm_weight) * first_pass + lm_weight * sum_k(shares[k] * lm[k])
     + length_bonus * words

@@ -135,6 +135,18 @@ def test_lists_of_nothing_but_empty_hypotheses():
     assert np.all(np.isfinite(combine(arrays, RerankWeights(0.5))))
 
 
+def test_an_empty_list_stays_empty_and_counts_as_an_empty_hypothesis():
+    full = nbest(("a b c", -1.0), ("a b", -2.0), name="u2")
+    for lists in ([nbest()], [nbest(), full]):
+        arrays = ScoredLists.build(lists, scored(["a b", "a b c"]))
+        decision = decide(arrays, RerankWeights(0.5, 1.0, "mean"))
+        assert [decision.ranking(i) for i in range(len(lists))] == [[], [0, 1]][: len(lists)]
+        assert decision.picks.tolist() == [0] * len(lists)
+        statistics = ListStatistics.build(lists, WER)
+        assert statistics.value(decision.picks) == 100 * 3 / (3 * len(lists))  # 3 deletions
+        assert statistics.oracle().tolist() == [0] * len(lists)
+
+
 @pytest.mark.parametrize("score", [math.nan, -math.inf])
 def test_a_score_that_is_not_finite_is_an_error(score):
     lists = [nbest(("a", -1.0)), nbest(("a", -1.0), ("b c", -1.0), name="u2")]

@@ -213,9 +213,46 @@ def test_a_guess_for_lists_that_say_nothing():
     assert np.isfinite(combine(arrays, guess(arrays, GivenWeights()))).all()
 
 
-def test_the_combined_cost_of_a_word_is_paid_in_full_by_a_bonus_of_one():
+def test_a_bonus_of_the_cost_of_a_word_centres_the_language_model():
     _, arrays = make(seed=9)
-    scores = combine(arrays, RerankWeights(0.4))
-    bonus = tuning.cost_of_a_word(arrays, scores)
-    paid = combine(arrays, RerankWeights(0.4, bonus))
+    bonus = tuning.cost_of_a_word(arrays, arrays.models[0].reduced["sum"])
+    paid = combine(arrays, RerankWeights(1.0, bonus))
     assert paid[arrays.present].sum() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("given", [GivenWeights(), GivenWeights(reduction="mean")])
+def test_a_constant_of_each_list_changes_neither_guess_nor_tuning(given):
+    # Recognizers add a constant to all scores of a list, such as examples/README.md describes.
+    lists, arrays = make(seed=10, count=101)
+    constants = np.random.default_rng(0).uniform(-50_000, 0, [101, 1]).round()
+    shifted = dataclasses.replace(arrays, first_pass=arrays.first_pass + constants)
+    statistics = ListStatistics.build(lists, WER)
+    for choose in (guess, lambda arrays, given: tune(arrays, statistics, given)):
+        one, other = choose(arrays, given), choose(shifted, given)
+        assert other.lm_weight == pytest.approx(one.lm_weight)
+        assert other.length_bonus == pytest.approx(one.length_bonus)
+        np.testing.assert_array_equal(select(shifted, other), select(arrays, one))
+
+
+def test_first_pass_scores_that_are_equal_leave_the_choice_to_the_language_model():
+    lists, arrays = make(seed=4, useful=3.0)
+    equal = [
+        dataclasses.replace(
+            one,
+            hypotheses=tuple(dataclasses.replace(h, score=i + 0.1) for h in one.hypotheses),
+        )
+        for i, one in enumerate(lists)
+    ]
+    missing = [
+        dataclasses.replace(
+            one, hypotheses=tuple(dataclasses.replace(h, score=None) for h in one.hypotheses)
+        )
+        for one in lists
+    ]
+    statistics = ListStatistics.build(lists, WER)
+    (model,) = arrays.models
+    built = [dataclasses.replace(ScoredLists.build(x), models=(model,)) for x in (equal, missing)]
+    for choose in (guess, lambda arrays, given: tune(arrays, statistics, given)):
+        one, other = (choose(arrays, GivenWeights()) for arrays in built)
+        assert one == other
+        assert one.lm_weight == 1
