@@ -18,6 +18,7 @@ class Bleu:
 
     name = "BLEU"
     higher_is_better = True
+    normalize = str  # texts are compared unchanged
 
     def __init__(self, tokenize: str):
         if tokenize not in BLEU_TOKENIZERS:

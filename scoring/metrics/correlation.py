@@ -1,6 +1,6 @@
 """Semantic textual similarity: cosines of sentence vectors, and their correlation with gold scores.
 
-Shin et al. 2020, section 4.3: unsupervised STS, Pearson's r. We report Spearman's rho, too.
+Shin et al. 2020, section 5.4: unsupervised STS, Pearson's r. We report Spearman's rho, too.
 """
 
 import warnings
@@ -23,17 +23,18 @@ class Correlation:
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Computes the cosine of each pair of vectors: [P, D], [P, D] -> [P] float64.
+    """Computes the cosine of each pair of vectors: [P, D], [P, D] -> [P] float64, -1 to 1.
+
+    It is 0 if one of the vectors is zero: nothing is known about such a text.
 
     Raises:
-        InputError: a vector is zero or not finite. The message gives the pair's number, from 1.
+        InputError: a vector is not finite. The message gives the pair's number, from 1.
     """
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    for index in np.flatnonzero(~(np.isfinite(norms) & (norms > 0))):
-        what = "zero" if norms[index] == 0 else "not finite"
-        raise InputError(f"pair {index + 1}: the cosine is not defined, a vector is {what}")
-    return np.sum(first * second, axis=1) / norms
+    for index in np.flatnonzero(~np.isfinite(norms)):
+        raise InputError(f"pair {index + 1}: the cosine is not defined, a vector is not finite")
+    return np.sum(first * second, axis=1) / np.where(norms > 0, norms, 1.0)
 
 
 def correlate(similarities: ArrayLike, gold: ArrayLike) -> Correlation:
@@ -48,7 +49,7 @@ def correlate(similarities: ArrayLike, gold: ArrayLike) -> Correlation:
         raise InputError(f"a correlation needs at least two pairs, got {len(gold)}")
     for name, values in ("similarities", similarities), ("gold scores", gold):
         if np.ptp(values) == 0:
-            raise InputError(f"the correlation is not defined: all {name} are {values[0]:g}")
+            raise InputError(f"the correlation is not defined: all {name} are {values[0] + 0.0:g}")
     with warnings.catch_warnings():
         warnings.simplefilter("error", stats.DegenerateDataWarning)
         try:

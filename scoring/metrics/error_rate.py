@@ -1,4 +1,4 @@
-"""Word error rate. The errors of a hypothesis are counted only once."""
+"""Word and character error rate. The errors of a hypothesis are counted only once."""
 
 from collections.abc import Sequence
 
@@ -6,34 +6,50 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from tta.errors import InputError
+from tta.scoring.metrics.normalization import NORMALIZATIONS
 
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
+CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
 _COLUMN = {"replace": SUBSTITUTIONS, "insert": INSERTIONS, "delete": DELETIONS}
 
 
 class WordErrorRate:
-    """WER in percent, a `tta.scoring.metrics.metric.Metric`.
+    """WER in percent, a `tta.scoring.metrics.metric.Metric`; the CER is one of its details.
 
     WER = (substitutions + insertions + deletions) / reference words, over a corpus. Words are
-    separated by white space and compared unchanged: case and punctuation count.
+    separated by white space. CER is the same of characters; the blank between two words is one of
+    them, as in jiwer.
+
+    Args:
+        normalize: a key of `NORMALIZATIONS`, how hypotheses and references are read. With `none`,
+            case and punctuation count. An unknown one raises InputError.
     """
 
     name = "WER"
     higher_is_better = False
-    signature = "WER|words:whitespace|case:as is"
+
+    def __init__(self, normalize: str = "none"):
+        self.normalize = NORMALIZATIONS.load(normalize)
+        self.signature = f"WER|words:whitespace|CER:blanks count|normalize:{normalize}"
 
     def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
-        """[n, 4] int64: substitutions, insertions, deletions, reference words."""
-        words = reference.split()
-        counts = np.zeros([len(hypotheses), 4], np.int64)
-        counts[:, REFERENCE_WORDS] = len(words)
+        """[n, 6] int64: substitutions, insertions, deletions and reference words; character errors
+        and reference characters.
+        """
+        expected = self.normalize(reference).split()
+        characters = " ".join(expected)
+        counts = np.zeros([len(hypotheses), 6], np.int64)
+        counts[:, REFERENCE_WORDS] = len(expected)
+        counts[:, REFERENCE_CHARACTERS] = len(characters)
         for row, hypothesis in zip(counts, hypotheses, strict=True):
-            for operation in Levenshtein.editops(words, hypothesis.split()):
+            words = self.normalize(hypothesis).split()
+            for operation in Levenshtein.editops(expected, words):
                 row[_COLUMN[operation.tag]] += 1
+            row[CHARACTER_ERRORS] = Levenshtein.distance(characters, " ".join(words))
         return counts
 
     def corpus(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 4] summed statistics -> [...] float64, percent: a ratio of sums, not a mean.
+        """[..., 6] summed statistics -> [...] float64, WER in percent: a ratio of sums, not a mean.
 
         Raises:
             InputError: the references have no words.
@@ -44,13 +60,18 @@ class WordErrorRate:
         return 100.0 * totals[..., :REFERENCE_WORDS].sum(-1) / totals[..., REFERENCE_WORDS]
 
     def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """[..., 4] -> [...] float64, minus the number of errors.
+        """[..., 6] -> [...] float64, minus the number of word errors.
 
         The hypotheses of a list share a reference, so the fewest errors give the lowest WER.
         """
         return -statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
-        """The kinds of errors, each in percent of the reference words."""
+        """The kinds of word errors in percent of the reference words, and the CER in percent."""
         rates = 100.0 * totals / totals[REFERENCE_WORDS]
-        return {"sub": rates[SUBSTITUTIONS], "ins": rates[INSERTIONS], "del": rates[DELETIONS]}
+        return {
+            "sub": rates[SUBSTITUTIONS],
+            "ins": rates[INSERTIONS],
+            "del": rates[DELETIONS],
+            "CER": 100.0 * totals[CHARACTER_ERRORS] / totals[REFERENCE_CHARACTERS],
+        }

@@ -6,9 +6,10 @@ This module is light: it imports neither NumPy nor a metric.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from tta.errors import InputError
 from tta.registry import Registry
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ class Metric(Protocol):
         name: the heading of its column in tables.
         higher_is_better: whether a larger value is better.
         signature: names the metric and everything that its value depends on.
+        normalize: turns a text into what the metric compares.
     """
 
     name: str
     higher_is_better: bool
     signature: str
+    normalize: Callable[[str], str]
 
     def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
         """Compares n hypotheses with their reference: [n, S] int64."""
@@ -56,7 +59,16 @@ class Metric(Protocol):
         ...
 
 
-def load_metric(name: str, bleu_tokenize: str) -> Metric:
-    """Creates the metric of that name, a key of `METRICS`. Only BLEU uses `bleu_tokenize`."""
-    metric = METRICS.load(name)
-    return metric(bleu_tokenize) if name == "bleu" else metric()
+def load_metric(name: str, bleu_tokenize: str = "13a", normalize: str = "none") -> Metric:
+    """Creates the metric of that name, a key of `METRICS`.
+
+    BLEU uses `bleu_tokenize`, one of `BLEU_TOKENIZERS`. WER uses `normalize`, a key of
+    `tta.scoring.metrics.normalization.NORMALIZATIONS`.
+
+    Raises:
+        InputError: `normalize` is not "none" for a metric other than WER.
+    """
+    if name != "wer" and normalize != "none":
+        raise InputError(f"normalize={normalize} is for the metric wer, not {name}")
+    arguments = {"wer": (normalize,), "bleu": (bleu_tokenize,)}
+    return METRICS.load(name)(*arguments.get(name, ()))

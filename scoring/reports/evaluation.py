@@ -1,7 +1,7 @@
 """Evaluates ways of reranking on one file of lists, with confidence intervals."""
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,10 +51,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The rows measured on one file of lists, and differences between some of them."""
+    """The rows measured on one file of lists, and differences between some of them.
+
+    `notes` says why gains or intervals are NaN, if some are.
+    """
 
     rows: list[Row]
     differences: list[Difference]
+    notes: list[str]
 
 
 def evaluate(
@@ -84,9 +88,10 @@ def evaluate(
         gains = [relative_gain(of[name], of["first pass"], metric) for name in systems]
         return np.stack([*gains, *(of[a] - of[b] for a, b in pairs)])
 
-    bounds = paired_bootstrap(np.stack(list(picked.values())), metric, quantities).tolist()
+    bounds = paired_bootstrap(np.stack(list(picked.values())), metric, quantities)
+    notes = list(_why_undefined(bounds, values["first pass"], len(lists.nbest), metric))
     keys = [*systems, *pairs]
-    intervals = {key: (low, high) for key, (low, high) in zip(keys, bounds, strict=True)}
+    intervals = {key: (low, high) for key, (low, high) in zip(keys, bounds.tolist(), strict=True)}
     rows = [
         Row(
             name,
@@ -99,9 +104,23 @@ def evaluate(
         )
         for name in picks
     ]
-    return Evaluation(
-        rows, [Difference(a, b, values[a] - values[b], intervals[a, b]) for a, b in pairs]
-    )
+    differences = [Difference(a, b, values[a] - values[b], intervals[a, b]) for a, b in pairs]
+    return Evaluation(rows, differences, notes)
+
+
+def _why_undefined(
+    bounds: np.ndarray, first_pass: float, num_lists: int, metric: Metric
+) -> Iterator[str]:
+    """Yields the reasons why gains, or the [Q, 2] bounds of intervals, are NaN."""
+    if first_pass == 0:
+        yield f"no gains in percent: the {metric.name} of the first pass is 0"
+    if num_lists < 2:
+        yield "no intervals: they need at least two lists"
+    elif first_pass != 0 and np.isnan(bounds).any():
+        yield (
+            f"no interval: the {metric.name} of the first pass is 0 or not defined on some of the "
+            "resamples, because only few lists have errors or words"
+        )
 
 
 def compare_rows(first: Row, second: Row, metric: Metric) -> Difference:

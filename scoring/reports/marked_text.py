@@ -2,13 +2,13 @@
 
 import itertools
 import unicodedata
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
 from tta.scoring.scorers.scorer import TokenScores
-
-_ERRORS = {"equal": "", "replace": "substituted", "insert": "inserted"}
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,16 @@ class Word:
     tokens: tuple[Token, ...] = ()
 
 
-def mark(text: str, reference: str | None, scores: TokenScores) -> tuple[list[Word], list[Token]]:
+def mark(
+    text: str,
+    reference: str | None,
+    scores: TokenScores,
+    normalize: Callable[[str], str] = str,
+) -> tuple[list[Word], list[Token]]:
     """Aligns a hypothesis with its reference, if there is one, and with a model's tokens.
 
-    Words are separated by white space.
+    Words are separated by white space. They are compared as `normalize` turns them, see
+    `tta.scoring.metrics.metric.Metric`. Deleted and expected words are shown in that form.
 
     Returns:
         (words, loose): the words, including deleted ones, and the tokens that belong to no word.
@@ -50,16 +56,28 @@ def mark(text: str, reference: str | None, scores: TokenScores) -> tuple[list[Wo
     pairs = zip(scores.tokens, scores.log_probabilities, strict=True)
     tokens = [Token(token, float(score)) for token, score in pairs]
     groups, loose = _group(words, tokens)
-    expected = words if reference is None else reference.split()
-    marked = []
-    for block in Levenshtein.opcodes(expected, words):
+    # A normalized word may have no part that is compared (a dash), or several ("well-known").
+    parts = [(part, i) for i, word in enumerate(words) for part in normalize(word).split()]
+    compared = [part for part, _ in parts]
+    places = [i for _, i in parts] + [len(words)]
+    expected = compared if reference is None else normalize(reference).split()
+    errors, meant, deleted = {}, defaultdict(list), defaultdict(list)  # by the index of the word
+    for block in Levenshtein.opcodes(expected, compared):
         there = expected[block.src_start : block.src_end]
+        here = places[block.dest_start : block.dest_end]
         if block.tag == "delete":
-            marked += [Word(word, "deleted") for word in there]
-        for i in range(block.dest_start, block.dest_end):
-            meant = there[i - block.dest_start] if block.tag == "replace" else ""
-            marked.append(Word(words[i], _ERRORS[block.tag], meant, _spelt(words[i], groups[i])))
-    return marked, loose
+            deleted[places[block.dest_start]] += there
+        elif block.tag == "insert":
+            errors = dict.fromkeys(here, "inserted") | errors
+        elif block.tag == "replace":
+            errors |= dict.fromkeys(here, "substituted")
+            for i, part in zip(here, there, strict=True):
+                meant[i].append(part)
+    marked = []
+    for i, word in enumerate(words):
+        marked += [Word(part, "deleted") for part in deleted[i]]
+        marked.append(Word(word, errors.get(i, ""), " ".join(meant[i]), _spelt(word, groups[i])))
+    return marked + [Word(part, "deleted") for part in deleted[len(words)]], loose
 
 
 def _group(words, tokens):

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -57,7 +57,7 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
     changes = []
     for number, one in enumerate(decision.lists.nbest):
         i, j = int(before[number]), int(decision.picks[number])
-        if one.hypotheses[i].text != one.hypotheses[j].text:
+        if i != j and one.hypotheses[i].text != one.hypotheses[j].text:
             size = float(goodness[number, j] - goodness[number, i])
             verdict = "better" if size > 0 else "worse" if size < 0 else "neither"
             verdict = "" if statistics is None else verdict
@@ -90,19 +90,23 @@ def write_page(
         lstrip_blocks=True,
     )
     changes = find_changes(decision, statistics)
+    normalize = str if statistics is None else statistics.metric.normalize
+    evaluation = report.test.evaluation
     values = {
         "path": report.test.path,
         "num_lists": report.test.num_lists,
+        "lists": table.format_count(report.test.num_lists, "list", "lists"),
         "table": _table(report),
-        "notes": report.notes,
+        "notes": [*(evaluation.notes if evaluation else ()), *report.notes],
         "signatures": report.signatures,
         "curve": Markup(_themed(curve.decode())) if curve else "",
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
-        "utterances": list(_utterances(decision, changes[:MAX_UTTERANCES], colours)),
+        "utterances": list(_utterances(decision, changes[:MAX_UTTERANCES], colours, normalize)),
         "colours": colours.name,
         "legend": legend(),
         "level": level,
+        "number": table.format_number,
     }
     stream.writelines(environment.get_template("rerank_report.html").generate(values))
 
@@ -138,7 +142,10 @@ def legend() -> list[str]:
 
 
 def _utterances(
-    decision: Decision, changes: Sequence[Change], colours: Scorer
+    decision: Decision,
+    changes: Sequence[Change],
+    colours: Scorer,
+    normalize: Callable[[str], str],
 ) -> Iterator[dict[str, Any]]:
     """Yields the template's values for each change."""
     nbest = decision.lists.nbest
@@ -157,7 +164,8 @@ def _utterances(
         sides = []
         for pick in (change.before, change.after):
             hypothesis = one.hypotheses[pick]
-            words, loose = mark(hypothesis.text, one.reference, token_scores[hypothesis.text])
+            tokens = token_scores[hypothesis.text]
+            words, loose = mark(hypothesis.text, one.reference, tokens, normalize)
             sides.append(
                 {
                     "words": words,

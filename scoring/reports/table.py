@@ -55,12 +55,14 @@ class Report:
         lines = []
         for part in filter(None, (self.dev, self.test)):
             lines.append(
-                f"{part.path}: {part.num_lists:,} lists, {part.num_hypotheses:,} hypotheses, "
+                f"{part.path}: {format_count(part.num_lists, 'list', 'lists')}, "
+                f"{format_count(part.num_hypotheses, 'hypothesis', 'hypotheses')}, "
                 f"{part.num_distinct:,} distinct"
             )
             if part.evaluation is not None and self.metric is not None:
                 lines.append(format_table(part.evaluation.rows, self.metric))
                 lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
+                lines += [f"note: {note}" for note in part.evaluation.notes]
                 lines.append("")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *self.signatures])
@@ -85,29 +87,42 @@ def headings(rows: Sequence[Row], metric: Metric) -> list[str]:
 
 def format_row(row: Row) -> list[str]:
     """The cells of a row as text; those without a value are empty."""
-    numbers = [f"{number:.2f}" for number in (row.value, *row.details.values())]
-    gain = "" if row.name == "first pass" or np.isnan(row.gain) else f"{row.gain:+.1f}"
+    numbers = [format_number(number, ".2f") for number in (row.value, *row.details.values())]
+    has_gain = row.name != "first pass" and not np.isnan(row.gain)
+    gain = format_number(row.gain, "+.1f") if has_gain else ""
     weights = ["", "", ""] if row.weights is None else format_weights(row.weights)
     return [row.name, *numbers, gain, format_interval(row.interval, ".1f"), *weights]
 
 
+def format_number(number: float, spec: str) -> str:
+    """Formats a number as `format` does; one that is rounded to zero has no minus sign."""
+    text = format(number, spec)
+    return text if float(text) else format(0.0, spec)
+
+
+def format_count(count: int, singular: str, plural: str) -> str:
+    """Formats a count with its noun, as `1 list` or `1,200 lists`."""
+    return f"{count:,} {singular if count == 1 else plural}"
+
+
 def format_interval(interval: Interval, digits: str) -> str:
     """Formats an interval with signs, as `[-0.60, -0.02]`; "" for NaNs."""
-    low, high = interval
-    return "" if np.isnan(low) else f"[{low:+{digits}}, {high:+{digits}}]"
+    low, high = (format_number(bound, f"+{digits}") for bound in interval)
+    return "" if np.isnan(interval[0]) else f"[{low}, {high}]"
 
 
 def format_difference(difference: Difference, metric: Metric) -> str:
     """Formats a difference as `a - b: -0.31 WER [-0.60, -0.02]`."""
+    value = format_number(difference.value, "+.2f")
     interval = format_interval(difference.interval, ".2f")
     names = f"{difference.first} - {difference.second}"
-    return f"{names}: {difference.value:+.2f} {metric.name} {interval}".rstrip()
+    return f"{names}: {value} {metric.name} {interval}".rstrip()
 
 
 def format_weights(weights: RerankWeights) -> list[str]:
     """Formats weights with enough digits to pass them as flags again."""
     lm_weights = ",".join(f"{weight:.6g}" for weight in weights.lm_weights)
-    return [lm_weights, f"{weights.length_bonus:.6g}", weights.reduction]
+    return [lm_weights, format_number(weights.length_bonus, ".6g"), weights.reduction]
 
 
 def signatures(models: Sequence[str], weights: RerankWeights) -> list[str]:

@@ -1,4 +1,4 @@
-"""The error on dev lists against lm_weight (Shin et al. 2020, figures 4 and 5): text or figure."""
+"""The error on dev lists against lm_weight: text or figure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +21,11 @@ _DASHES = ("-", "--", "-.", ":")
 # may lie in the last hundredth. The axis is therefore even in log(w / (1 - w)), as the tuning.
 _TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0)
 _END = 3.5
+
+_DOTS = (
+    "Dots: the weights in use. Tuning smooths the values of neighbouring weights\n"
+    "before it takes the best, so a dot may be off the best point of its line."
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _draw(curve):
         axes.plot(_place(line.tuned[0]), line.tuned[1], "o", color=colour, clip_on=False)
     axes.set_xticks([_place(weight) for weight in _TICKS], [f"{w:g}" for w in _TICKS])
     axes.set_xlim(_place(0.0), _place(1.0))
-    axes.set_xlabel("lm_weight, even in the log of w / (1 - w) (dots: tuned)")
+    axes.set_xlabel(f"lm_weight, even in the log of w / (1 - w)\n{_DOTS}")
     axes.set_ylabel(f"{curve.metric_name} on dev")
     axes.grid(alpha=0.3)
     for side in ("top", "right"):

@@ -40,7 +40,7 @@ def test_gain_is_relative_to_the_first_pass():
     first, lm, *_ = rows_of(WordErrorRate(), "a b x x", "a b c d x")  # 3 and 1 errors of 5 words
     assert (first.value, lm.value) == (60.0, 20.0)
     assert lm.gain == pytest.approx(100 * 2 / 3)
-    assert first.details == {"sub": 40.0, "ins": 0.0, "del": 20.0}
+    assert first.details == {"sub": 40.0, "ins": 0.0, "del": 20.0, "CER": 100 * 4 / 9}
 
 
 def test_rows_of_two_reports_differ_as_those_of_one():
@@ -70,6 +70,44 @@ def test_without_errors_there_is_no_gain_to_print():
     table = format_table(rows, WordErrorRate())
     assert "nan" not in table
     assert len({len(line) for line in table.splitlines()[1:3]}) <= 2
+
+
+def few(*errors):
+    """Lists of one word, of which the first pass gets some wrong; the model is always right."""
+    lists = [
+        NBestList(f"u{i}", (Hypothesis("b" if wrong else "a", -1.0), Hypothesis("a", -2.0)), "a")
+        for i, wrong in enumerate(errors)
+    ]
+    arrays = ScoredLists.build(lists, {"a": (-1.0, 1), "b": (-9.0, 1)})
+    return evaluate(arrays, ListStatistics.build(lists, WordErrorRate()), {"reranked": ALONE})
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ([1], ["no intervals: they need at least two lists"]),
+        ([0, 0], ["no gains in percent: the WER of the first pass is 0"]),
+        (
+            [0],
+            [
+                "no gains in percent: the WER of the first pass is 0",
+                "no intervals: they need at least two lists",
+            ],
+        ),
+        (
+            [1, 0, 0],
+            [
+                "no interval: the WER of the first pass is 0 or not defined on some of the "
+                "resamples, because only few lists have errors or words"
+            ],
+        ),
+        ([1, 1, 1], []),
+    ],
+)
+def test_an_empty_interval_says_why(errors, expected):
+    evaluation = few(*errors)
+    assert evaluation.notes == expected
+    assert np.isnan(evaluation.rows[1].interval).all() == bool(expected)
 
 
 def many(count=41):

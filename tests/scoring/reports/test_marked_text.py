@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tta.scoring.metrics.normalization import basic
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.text_model import TokenScores
 
@@ -83,3 +84,22 @@ def test_tokens_that_do_not_spell_the_text_are_shown_apart(tokens):
         ("b", "substituted", ()),
     ]
     assert [token.text for token in loose] == tokens
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "expected", "why"),
+    [
+        ("The cat, sat.", "the cat sat", "The cat, sat.", "case and punctuation are no errors"),
+        ("the cat sat", "The Cat — sat!", "the cat sat", "nor in the reference"),
+        ("the kat", "The Cat!", "the ~kat(cat)~", "what was expected is shown normalized"),
+        ("a well-known cat", "a well known cat", "a well-known cat", "one word as two"),
+        ("a well-known cat", "a well cat", "a +well-known+ cat", "half of it inserted"),
+        ("a well-known cat", "a wall known cat", "a ~well-known(wall)~ cat", "half substituted"),
+        ("a — b", "a c b", "a — -c- b", "a dash is no word; the deleted word is beside it"),
+        ("a b —", "a b c", "a b — -c-", "a deleted word at the end"),
+    ],
+)
+def test_words_are_compared_as_the_metric_reads_them(hypothesis, reference, expected, why):
+    words, loose = mark(hypothesis, reference, scored(*hypothesis.split()), basic)
+    assert shown(words) == expected, why
+    assert loose == []

@@ -107,6 +107,13 @@ def test_changes_are_found_judged_and_sorted():
     assert find_changes(first_pass, one.statistics) == []
 
 
+def test_a_list_without_hypotheses_has_no_change():
+    nbest = [NBestList("u1", (), "a"), *part(BETTER).decision.lists.nbest]
+    scores = {BETTER[0]: (-9.0, 3), BETTER[1]: (-1.0, 3)}
+    decision = decide(ScoredLists.build(nbest, scores), LM)
+    assert [change.number for change in find_changes(decision, None)] == [1]
+
+
 def test_without_references_the_change_of_the_score_counts():
     one = part(("a", "b", None), ("c", "d", None), measured=False)
     changes = find_changes(one.decision, None)
@@ -195,6 +202,19 @@ def test_only_the_largest_changes_are_shown(monkeypatch):
     assert "Shown are the 2 with the largest change." in page.text
     assert "3 of 3: 2 better, 0 worse, 1 neither." in " ".join(page.text.split())
     assert sorted(colours.asked) == sorted({*MUCH_BETTER, *BETTER})
+
+
+def test_errors_are_those_of_the_metric():
+    one = part(("The kat.", "The cat.", "the cat"))
+    one.statistics = ListStatistics.build(one.decision.lists.nbest, WordErrorRate("basic"))
+    text = " ".join(Reader(render(one)).text.split())
+    assert "▲ better errors 1 → 0" in text
+
+
+def test_the_page_says_why_an_interval_is_empty():
+    text = Reader(render(part(BETTER))).text
+    assert "1 list; tta-lm" in text
+    assert "no intervals: they need at least two lists" in text
 
 
 def test_lists_without_references_or_changes():

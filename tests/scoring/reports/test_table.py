@@ -1,7 +1,21 @@
+import numpy as np
 import pytest
 
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.reports.table import align, format_weights, signatures
+from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.reports.evaluation import Difference, Evaluation, Row
+from tta.scoring.reports.table import (
+    PartReport,
+    Report,
+    align,
+    format_count,
+    format_difference,
+    format_interval,
+    format_number,
+    format_row,
+    format_weights,
+    signatures,
+)
 
 
 def test_columns_are_aligned_and_numbers_are_not_changed():
@@ -15,6 +29,7 @@ def test_columns_are_aligned_and_numbers_are_not_changed():
     ("weights", "text"),
     [
         (RerankWeights(0.0), ["0", "0", "sum"]),
+        (RerankWeights(0.0, -0.0), ["0", "0", "sum"]),
         (RerankWeights(1.0, -2.5, "mean"), ["1", "-2.5", "mean"]),
         (RerankWeights(0.00123456789, 123.456789), ["0.00123457", "123.457", "sum"]),
     ],
@@ -31,3 +46,42 @@ def test_several_models_have_a_weight_each():
         "b|x:2|reduction:mean|lm_weight:0|length_bonus:1",
         "c|x:3|reduction:mean|lm_weight:0.375|length_bonus:1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "spec", "text"),
+    [
+        (-0.04, "+.1f", "+0.0"),
+        (-0.06, "+.1f", "-0.1"),
+        (-0.0, ".2f", "0.00"),
+        (-0.004, ".2f", "0.00"),
+        (-1.0, ".2f", "-1.00"),
+        (-0.0, ".6g", "0"),
+    ],
+)
+def test_a_rounded_zero_has_no_minus(number, spec, text):
+    assert format_number(number, spec) == text
+
+
+def test_no_cell_of_a_table_is_minus_zero():
+    row = Row("a", -0.001, {"sub": -0.0}, -0.01, (-0.02, 1.0), None, np.zeros([1, 6]))
+    assert format_row(row) == ["a", "0.00", "0.00", "+0.0", "[+0.0, +1.0]", "", "", ""]
+    assert format_interval((-1.0, -0.001), ".2f") == "[-1.00, +0.00]"
+    difference = Difference("a", "b", -0.001, (-0.5, 0.5))
+    assert format_difference(difference, WordErrorRate()) == "a - b: +0.00 WER [-0.50, +0.50]"
+
+
+def test_one_is_singular():
+    assert format_count(1, "list", "lists") == "1 list"
+    assert format_count(0, "list", "lists") == "0 lists"
+    assert format_count(1200, "list", "lists") == "1,200 lists"
+    part = PartReport("one.json", 1, 1, 1, None)
+    report = Report(part, None, ["a"], None, [], [])
+    assert str(report).splitlines()[0] == "one.json: 1 list, 1 hypothesis, 1 distinct"
+
+
+def test_notes_of_an_evaluation_are_below_its_table():
+    row = Row("first pass", 1.0, {}, 0.0, (np.nan, np.nan), None, np.zeros([1, 6]))
+    part = PartReport("one.json", 1, 1, 1, Evaluation([row], [], ["no intervals: why"]))
+    lines = str(Report(part, None, ["a"], WordErrorRate(), ["end"], [])).splitlines()
+    assert lines[3:] == ["note: no intervals: why", "", "note: end"]

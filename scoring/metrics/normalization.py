@@ -1,0 +1,36 @@
+"""How a metric reads a text: unchanged, in lower case, or without punctuation as well."""
+
+import unicodedata
+
+from tta.registry import Registry
+
+# Characters that are written for an apostrophe.
+_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07\u00b4`", "'"))
+
+
+def basic(text: str) -> str:
+    """Removes what speech recognisers often do not write: case, punctuation and symbols.
+
+    In this order:
+
+    1. Unicode's compatibility form NFKC: full-width letters become plain ones, ligatures letters.
+    2. Lower case.
+    3. Punctuation and symbols (Unicode's categories P and S) become blanks: "well-known" is two
+       words, "U.S." is "u s", "$5" is "5".
+    4. Apostrophes stay inside words ("don't") and are removed at their ends. Curly apostrophes
+       become straight ones.
+    5. Words are separated by single blanks.
+
+    Digits, accents and spellings stay as they are.
+    """
+    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).lower()
+    text = "".join(" " if _is_punctuation(c) else c for c in text)
+    return " ".join(filter(None, (word.strip("'") for word in text.split())))
+
+
+def _is_punctuation(character):
+    return character != "'" and unicodedata.category(character)[0] in "PS"
+
+
+# By the name that `--normalize` takes. Each maps str to str, word by word or all at once alike.
+NORMALIZATIONS = Registry("normalize", {"none": str, "lower": str.lower, "basic": basic})

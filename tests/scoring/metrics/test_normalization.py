@@ -1,0 +1,42 @@
+import jiwer
+import pytest
+
+from tta.errors import InputError
+from tta.scoring.metrics.normalization import NORMALIZATIONS, basic
+
+TABLE = [
+    ("They left, didn't they?", "they left didn't they", "case and punctuation"),
+    ("\u201cDon\u2019t\u201d, he said", "don't he said", "curly quotes and apostrophes"),
+    ("rock 'n' roll, the dogs' 'mat'", "rock n roll the dogs mat", "apostrophes at the ends"),
+    ("a well-known word—no, two", "a well known word no two", "hyphens and dashes separate"),
+    ("U.S. 3.5 $5 50% a_b @x", "u s 3 5 5 50 a b x", "symbols as punctuation"),
+    ("\ufb01ne \uff21\uff22 \u2026", "fine ab", "NFKC: a ligature, full width, an ellipsis"),
+    ("\u00bf\u00c9l? Stra\u00dfe", "\u00e9l stra\u00dfe", "accents and spellings stay"),
+    ("\u0939\u093f\u0928\u094d\u0926\u0940\u0964", "\u0939\u093f\u0928\u094d\u0926\u0940", "marks"),
+    ("\u4f60\u597d\u3002", "\u4f60\u597d", "Chinese punctuation"),
+    ("  a\t b \n", "a b", "white space"),
+    ("-- ' ''", "", "nothing is left"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "why"), TABLE)
+def test_basic(text, expected, why):
+    assert basic(text) == expected, why
+    assert basic(expected) == expected, "twice is once"
+    words = [part for word in text.split() for part in basic(word).split()]
+    assert " ".join(words) == expected, "word by word"
+
+
+def test_basic_is_jiwers_where_both_remove_the_same():
+    text = "They left! Who; did not SAY."
+    transform = jiwer.Compose([jiwer.ToLowerCase(), jiwer.RemovePunctuation()])
+    assert basic(text) == transform(text)
+
+
+def test_names():
+    assert list(NORMALIZATIONS) == ["none", "lower", "basic"]
+    text = "A-b,  C "
+    assert NORMALIZATIONS.load("none")(text) == text
+    assert NORMALIZATIONS.load("lower")(text) == "a-b,  c "
+    with pytest.raises(InputError, match="normalize must be none or lower or basic, not 'upper'"):
+        NORMALIZATIONS.load("upper")
