@@ -25,6 +25,7 @@ import numpy as np
 from tta.errors import InputError
 
 SIF_A = 1e-3  # as Arora et al.
+_ROUNDING = 1e-5  # of a variance, relative to the squared length of the mean
 _LEAST_VARIANCE = 1e-6  # relative to the largest; smaller variances are scaled as if it were this
 
 
@@ -42,8 +43,14 @@ class Whitening:
 
     @classmethod
     def fit(cls, mean: np.ndarray, covariance: np.ndarray) -> "Whitening":
-        """Fits it to the mean [D] and covariance [D, D] of the vectors of pieces over text."""
+        """Fits it to the mean [D] and covariance [D, D] of the vectors of pieces over text.
+
+        Raises:
+            InputError: the vectors are all equal, up to the rounding errors of float32.
+        """
         variances, directions = np.linalg.eigh(covariance)
+        if not variances.max() > _ROUNDING * (mean @ mean):
+            raise InputError("no whitening: the vectors of all pieces of the text are equal")
         variances = np.maximum(variances, _LEAST_VARIANCE * variances.max())
         matrix = directions / np.sqrt(variances)
         return cls(mean.astype(np.float32), matrix.astype(np.float32))
@@ -150,15 +157,16 @@ def fit_pooling(
     Whitenings are fitted on the first `num_whitening` sentences.
 
     Raises:
-        InputError: the text has too few pieces for the size of the vectors.
+        InputError: the text has too few different sentences for the size of the vectors.
     """
     config, few = lm.model.config, texts[:num_whitening]
     ids = lm.tokenizer.encode(texts)
-    num_pieces = sum(map(len, ids[:num_whitening]))
+    different = {one.tobytes(): len(one) for one in ids[:num_whitening]}
+    num_pieces = sum(different.values())
     if num_pieces <= config.hidden_size:
         raise InputError(
-            f"whitening vectors of size {config.hidden_size} needs more pieces of text than that, "
-            f"not {num_pieces}"
+            f"whitening vectors of size {config.hidden_size} needs more pieces than that in "
+            f"different sentences, got {num_pieces}"
         )
     probabilities = piece_probabilities(ids, config.vocab_size)
     weights = PoolingStatistics(probabilities, {}).piece_weights()

@@ -147,9 +147,25 @@ def test_without_statistics_the_error_names_the_command_that_writes_them(tmp_pat
     assert lm.encode(["the cat"], "token").shape == (1, SIZE)
 
 
-def test_too_few_pieces_are_refused(lm):
-    with pytest.raises(InputError, match="of size 12 needs more pieces of text than that, not"):
-        fit_pooling(lm, ["the cat sat on the mat", "the dog ran home."], 1)
+@pytest.mark.parametrize("text", [["the cat sat on the mat"], ["the cat sat"] * 50])
+def test_too_few_pieces_or_equal_sentences_are_refused(lm, text):
+    rule = r"of size 12 needs more pieces than that in different sentences, got \d$"
+    with pytest.raises(InputError, match=rule):
+        fit_pooling(lm, [*text, "the dog ran home."], len(text))
+
+
+def test_equal_vectors_are_refused(lm):
+    """The rows of one piece in the token table have no variance at all."""
+    rule = "no whitening: the vectors of all pieces of the text are equal"
+    with pytest.raises(InputError, match=rule):
+        Whitening.fit(np.array([1.0, 2.0]), np.zeros([2, 2]))
+    with pytest.raises(InputError, match=rule):
+        Whitening.fit(np.zeros(2), np.zeros([2, 2]))
+    mean, covariance = lm.piece_moments(["the the", "the"], "token", np.ones(len(TOKENS)))
+    with pytest.raises(InputError, match=rule):
+        Whitening.fit(mean, covariance)
+    with pytest.raises(InputError, match=rule):
+        fit_pooling(lm, [" ".join(["the"] * length) for length in range(1, 7)], 6)
 
 
 def arrays(**changes):
