@@ -22,7 +22,7 @@ class Embeddings(ConfiguredLayer):
         input_ids: [B, T] int32.
 
     Returns:
-        [B, T, D].
+        [B, T, D] float32.
 
     Raises:
         ValueError: T is larger than P.
@@ -41,9 +41,8 @@ class Embeddings(ConfiguredLayer):
             name="position_table",
             autocast=False,
         )
-        policy = self.dtype_policy
-        self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm", dtype=policy)
-        self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype=policy)
+        self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm")
+        self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype="float32")
 
     def call(self, input_ids, training=None):
         tokens = ops.take(self.token_table, input_ids, axis=0)  # [B, T, D]
@@ -74,4 +73,4 @@ class Embeddings(ConfiguredLayer):
         return self.position_table[: ops.shape(input_ids)[1]]
 
     def _finish(self, x, training):
-        return self.dropout(self.norm(ops.cast(x, self.compute_dtype)), training=training)
+        return self.dropout(self.norm(x), training=training)

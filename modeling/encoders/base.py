@@ -44,7 +44,7 @@ class Encoder(ConfiguredLayer):
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""
-        for name in ("word_ids", "wanted"):
+        for name in ("word_ids", "wanted", "positions"):
             if name in inputs and name not in self.optional_inputs:
                 raise TypeError(f"{type(self).__name__} takes no {name}")
 
@@ -72,6 +72,14 @@ class BlockEncoder(Encoder):
         super().build(inputs_shape)
         for block in self.blocks:
             block.build((None, None, self.config.hidden_size))
+
+    def compute_output_in_float32(self) -> None:
+        """Makes the last block's last product float32, whatever the precision of the others.
+
+        The last LayerNorm may magnify small differences between tokens more than ten times
+        (`LanguageModel.standardize_outputs`). In bfloat16, the product would have rounded them.
+        """
+        self.blocks[-1].feed_forward.output_dense.dtype_policy = "float32"
 
     @property
     def output_norm(self) -> keras.layers.Layer:

@@ -9,16 +9,23 @@ from tta.modeling.layers.masks import causal_mask, full_mask
 
 
 class _TransformerEncoder(BlockEncoder):
-    """A plain post-LayerNorm Transformer with exactly T-TA's weights; subclasses give the mask."""
+    """A plain post-LayerNorm Transformer with exactly T-TA's weights; subclasses give the mask.
 
+    `inputs` may also hold "positions" [Q] int32. The hidden states are then those of these
+    positions only, [B, Q, D], and the last layer computes no others.
+    """
+
+    optional_inputs = ("positions",)
     attention_mask: Any = None
 
     def call(self, inputs, training=None):
         self.check_inputs(inputs)
         embedded = hidden = self.embeddings(inputs["input_ids"], training=training)
         mask = type(self).attention_mask(inputs["padding_mask"])
-        for block in self.blocks:
+        for block in self.blocks[:-1]:
             hidden = block(hidden, mask, training=training)
+        positions = inputs.get("positions")
+        hidden = self.blocks[-1](hidden, mask, positions=positions, training=training)
         return {"hidden_states": hidden, "embedding_output": embedded}
 
 

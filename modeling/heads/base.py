@@ -48,7 +48,13 @@ class Head(ConfiguredLayer):
         raise NotImplementedError
 
     def log_probabilities(
-        self, hidden_states: Any, table: Any, targets: Any, normalizer: str, wanted: Any
+        self,
+        hidden_states: Any,
+        table: Any,
+        targets: Any,
+        normalizer: str = "exact",
+        wanted: Any = None,
+        output_table: Any = None,
     ) -> Any:
         """As `LanguageModel.log_probabilities`; raises InputError if the head gives none."""
         raise InputError(f"{type(self).__name__} gives no log-probabilities of tokens")

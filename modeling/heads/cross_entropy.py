@@ -15,17 +15,32 @@ from keras import ops
 NUM_PARTS = 8
 
 
-def tied_log_probabilities(features: Any, table: Any, bias: Any, targets: Any) -> Any:
+def tied_log_probabilities(
+    features: Any,
+    table: Any,
+    bias: Any,
+    targets: Any,
+    dtype: str = "float32",
+    output_table: Any = None,
+) -> Any:
     """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
+
+    The logits of the targets are float32. Those of the other pieces, of which only a sum is needed,
+    are products in `dtype`: their rounding errors mostly cancel (docs/performance.md).
 
     Args:
         features: [M, D] float.
         table: [V, D] float.
         bias: [V] float32.
         targets: [M] int32.
+        dtype: type of the products with the whole table.
+        output_table: a copy of the table for these products; None uses the table itself.
     """
-    table, bias = ops.cast(table, features.dtype), ops.cast(bias, features.dtype)
-    target_logit, log_normalizers = 0.0, []
+    target_logits = tied_logits(features, table, bias, targets)
+    features = ops.cast(features, dtype)
+    table = ops.cast(table if output_table is None else output_table, dtype)
+    bias = ops.cast(bias, dtype)
+    log_normalizers = []
     # The parts divide the vocabulary, not the rows. So each row of the table is read once, and a
     # token takes the same time in a small batch as in a large one.
     for part in parts(table):
@@ -35,12 +50,16 @@ def tied_log_probabilities(features: Any, table: Any, bias: Any, targets: Any) -
         highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
         highest = ops.cast(highest, "float32")
         normalizer = ops.sum(ops.exp(ops.cast(logits, "float32") - highest), axis=-1)
-        log_normalizers.append(highest[:, 0] + ops.log(normalizer))
         place = targets - part.start
         is_here = ops.logical_and(place >= 0, place < part.stop - part.start)
-        here = _pick(logits, ops.where(is_here, place, 0))
-        target_logit += ops.where(is_here, ops.cast(here, "float32"), 0.0)
-    return target_logit - ops.logsumexp(ops.stack(log_normalizers, axis=-1), axis=-1)
+        # In the sum, the target has the same logit as in the numerator. So a probability near 1
+        # is exact in any dtype, and none is above 1.
+        rounded = ops.cast(_pick(logits, ops.where(is_here, place, 0)), "float32")
+        others = normalizer - ops.exp(rounded - highest[:, 0])
+        corrected = ops.maximum(others, 0.0) + ops.exp(target_logits - highest[:, 0])
+        normalizer = ops.where(is_here, corrected, normalizer)
+        log_normalizers.append(highest[:, 0] + ops.log(normalizer))
+    return target_logits - ops.logsumexp(ops.stack(log_normalizers, axis=-1), axis=-1)
 
 
 def tied_logits(features: Any, table: Any, bias: Any, targets: Any) -> Any:

@@ -12,9 +12,6 @@ from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probab
 from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
 from tta.modeling.layers.dense import activation, dense, layer_norm
 
-# How a score is normalized (see `tta.choices.NORMALIZERS`).
-NORMALIZERS = {"exact": tied_log_probabilities, "learned": tied_logits}
-
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
 ROWS_STEP = 16
@@ -64,22 +61,22 @@ class TiedSoftmaxHead(Head):
         self.transform_dense = dense(
             size, size, config.initializer_range, name="transform", dtype=policy
         )
-        self.transform_norm = layer_norm(
-            size, config.layer_norm_eps, name="transform_norm", dtype=policy
-        )
+        self.transform_norm = layer_norm(size, config.layer_norm_eps, name="transform_norm")
         self.bias = self.add_weight((config.vocab_size,), "zeros", name="bias", autocast=False)
 
     def transform(self, hidden_states, training=False):
-        """[..., D] -> [..., D], ready for the product with the table."""
+        """[..., D] -> [..., D] float32, for the product with the table."""
         features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
         return self.transform_norm(activation(self.config.hidden_act, training)(features))
 
     def call(self, hidden_states, table):
-        features = self.transform(hidden_states)
+        features = ops.cast(self.transform(hidden_states), self.compute_dtype)
         logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
         return ops.cast(logits, "float32") + self.bias
 
-    def log_probabilities(self, hidden_states, table, targets, normalizer="exact", wanted=None):
+    def log_probabilities(
+        self, hidden_states, table, targets, normalizer="exact", wanted=None, output_table=None
+    ):
         """As `LanguageModel.log_probabilities`; never holds all logits in memory."""
         shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
         rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
@@ -88,9 +85,11 @@ class TiedSoftmaxHead(Head):
             places = ops.nonzero(wanted)[0]
             computed = _fill_up(places, ops.nonzero(ops.logical_not(wanted))[0])
             rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
-        result = NORMALIZERS[normalizer](
-            self.transform(rows), table, ops.convert_to_tensor(self.bias), targets
-        )
+        given = self.transform(rows), table, ops.convert_to_tensor(self.bias), targets
+        if normalizer == "exact":
+            result = tied_log_probabilities(*given, self.compute_dtype, output_table)
+        else:
+            result = tied_logits(*given)
         if wanted is not None:
             num_wanted = ops.shape(places)[0]
             result = ops.scatter(places[:, None], result[:num_wanted], (shape[0] * shape[1],))
@@ -107,7 +106,8 @@ class TiedSoftmaxHead(Head):
             ops.take(ops.reshape(x, (-1,)), places, axis=0) for x in (targets, weights)
         )
         rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
-        arguments = self.transform(rows, training=True), table, self.bias, targets, weights
+        features = ops.cast(self.transform(rows, training=True), self.compute_dtype)
+        arguments = features, table, self.bias, targets, weights
         if self.sampler is None:
             return tied_cross_entropy(*arguments, self.log_normalizer_weight)
         return sampled_cross_entropy(*arguments, self.sampler, self.log_normalizer_weight)

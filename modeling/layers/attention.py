@@ -57,7 +57,7 @@ def project_together(key_value: Any, attentions: Sequence["MaskedAttention"]) ->
     bias = ops.concatenate([layer.bias for layer in layers])
     length, size = ops.shape(key_value)[1], key_value.shape[-1]
     num_heads = attentions[0].num_heads
-    x = ops.matmul(ops.reshape(key_value, (-1, size)), kernel) + bias
+    x = ops.matmul(ops.cast(ops.reshape(key_value, (-1, size)), kernel.dtype), kernel) + bias
     x = ops.reshape(x, (-1, length, len(layers), num_heads, size // num_heads))
     x = ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), len(layers))  # 2L times [B, N, S, H]
     return list(zip(x[::2], x[1::2], strict=True))

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import keras
+from keras import ops
 
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.layers.attention import DiagonalMaskedSelfAttention, MaskedAttention
@@ -25,15 +26,16 @@ class _Block(ConfiguredLayer):
         mask, projected, more: as in `attention_class`.
 
     Returns:
-        [B, T, D].
+        [B, T, D] float32.
     """
 
     attention_class = MaskedAttention
 
     def __init__(self, config: TransformerConfig, **kwargs: Any):
-        super().__init__(config, **kwargs)
+        # The residual stays float32; the products cast their own inputs.
+        super().__init__(config, **kwargs | {"autocast": False})
         policy = self.dtype_policy
-        add_norm = partial(AddNorm, config.hidden_dropout_prob, config.layer_norm_eps, dtype=policy)
+        add_norm = partial(AddNorm, config.hidden_dropout_prob, config.layer_norm_eps)
         self.attention = self.attention_class(
             config.num_attention_heads,
             config.attention_probs_dropout_prob,
@@ -85,7 +87,16 @@ class TransformerBlock(_Block):
     Call:
         x: [B, T, D].
         attention_mask: [B, T or 1, T] bool, True = may attend.
+        positions: [Q] int32, the positions to compute; None is all.
+
+    Returns:
+        [B, T or Q, D] float32.
     """
 
-    def call(self, x, attention_mask, training=None):
-        return super().call(x, x, attention_mask, training=training)
+    def call(self, x, attention_mask, positions=None, training=None):
+        query = x
+        if positions is not None:
+            query = ops.take(x, positions, axis=1)
+            if attention_mask.shape[1] != 1:
+                attention_mask = ops.take(attention_mask, positions, axis=1)
+        return super().call(query, x, attention_mask, training=training)

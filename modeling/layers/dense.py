@@ -17,9 +17,9 @@ def dense(inputs: int, outputs: int, initializer_range: float, **kwargs: Any) ->
     return layer
 
 
-def layer_norm(size: int, epsilon: float, **kwargs: Any) -> Any:
-    """A built LayerNorm over `size` dimensions."""
-    layer = keras.layers.LayerNormalization(epsilon=epsilon, **kwargs)
+def layer_norm(size: int, epsilon: float, name: str) -> Any:
+    """A built LayerNorm over `size` dimensions: float32, whatever the type of the products."""
+    layer = keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
     layer.build((None, None, size))
     return layer
 
@@ -114,6 +114,10 @@ class FeedForward(keras.layers.Layer):
 class AddNorm(keras.layers.Layer):
     """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
 
+    Sums and outputs are float32, also in a model with bfloat16 products, which round their own
+    inputs. Rounding the stream between the layers as well would add most of the error of a score
+    (docs/performance.md).
+
     Args:
         dropout: fraction of x dropped in training.
         epsilon: epsilon of the LayerNorm; BERT's 1e-12, not Keras's 1e-3.
@@ -123,17 +127,17 @@ class AddNorm(keras.layers.Layer):
         residual: [B, T, D]; B may be 1 (broadcast).
 
     Returns:
-        [B, T, D].
+        [B, T, D] float32.
     """
 
     def __init__(self, dropout: float = 0.0, epsilon: float = 1e-12, **kwargs: Any):
-        super().__init__(**kwargs)
+        super().__init__(**kwargs | {"dtype": "float32"})
         self.dropout_rate = dropout
         self.epsilon = epsilon
 
     def build(self, input_shape):
         self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
-        self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm", dtype=self.dtype_policy)
+        self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm")
 
     def call(self, x, residual, training=None):
         return self.norm(residual + self.dropout(x, training=training))

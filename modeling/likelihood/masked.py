@@ -48,11 +48,11 @@ class MaskedLikelihood(Likelihood):
             state = self._masked_state(model, inputs, t)  # [B, 1, D]
             return ops.where((ops.arange(shape[1]) == t)[:, None], state, states)
 
-        zeros = ops.zeros((*shape, model.config.hidden_size), model.compute_dtype)
+        zeros = ops.zeros((*shape, model.config.hidden_size), "float32")
         return _for_positions(inputs["input_ids"], wanted, keep_position, zeros)
 
     def _masked_state(self, model, inputs, t):
-        """The last layer's output at position t with that token masked: [B, 1, D]."""
+        """The last layer's output at position t, alone, with that token masked: [B, 1, D]."""
         ids = inputs["input_ids"]
         positions = ops.arange(ops.shape(ids)[1])
         hidden = positions == t  # [T]
@@ -60,8 +60,8 @@ class MaskedLikelihood(Likelihood):
             is_same_word = ops.equal(inputs["word_ids"], _at(t, inputs["word_ids"]))
             hidden = ops.logical_and(is_same_word, positions >= t)  # [B, T]
         masked_ids = ops.where(hidden, self.vocabulary.mask_id, ids)
-        masked = self.visible(inputs) | {"input_ids": masked_ids}
-        return _at(t, model.encode(masked, training=False)["hidden_states"])
+        masked = self.visible(inputs) | {"input_ids": masked_ids, "positions": ops.reshape(t, (1,))}
+        return model.encode(masked, training=False)["hidden_states"]
 
 
 def _for_positions(ids, wanted, body, initial):

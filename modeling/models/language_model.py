@@ -90,9 +90,14 @@ class LanguageModel(keras.Model):
         Raises:
             InputError: the head gives no probabilities.
         """
-        use_copy = output_table is not None and normalizer == "exact"
-        table = output_table if use_copy else self.token_table
-        return self.head.log_probabilities(hidden_states, table, targets, normalizer, wanted)
+        return self.head.log_probabilities(
+            hidden_states, self.token_table, targets, normalizer, wanted, output_table
+        )
+
+    def compute_output_in_float32(self) -> None:
+        """Makes scores in mixed_bfloat16 more precise, see the encoder's method of this name."""
+        if hasattr(self.encoder, "compute_output_in_float32"):
+            self.encoder.compute_output_in_float32()
 
     @property
     def can_standardize_outputs(self) -> bool:

@@ -152,6 +152,40 @@ def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch
     assert asked == [columns.sum()] * 3
 
 
+@pytest.mark.parametrize("model_type", ["bilm", "unilm"])
+def test_a_plain_transformer_computes_only_the_given_positions_in_its_last_layer(
+    monkeypatch, model_type
+):
+    model, inputs, asked = tiny_model(model_type=model_type, num_hidden_layers=3), batch([7, 3]), []
+    for block in model.encoder.blocks:
+        feed_forward = block.feed_forward
+
+        def counted(x, call=feed_forward.call, **more):
+            asked.append(x.shape[1])
+            return call(x, **more)
+
+        monkeypatch.setattr(feed_forward, "call", counted)
+    expected = np.asarray(model.encode(inputs)["hidden_states"])
+    asked.clear()
+    positions = np.array([4, 1], np.int32)
+    found = np.asarray(model.encode(inputs | {"positions": positions})["hidden_states"])
+    np.testing.assert_allclose(found, expected[:, positions], atol=1e-6)
+    assert asked == [7, 7, 2]
+
+
+def test_the_residual_is_not_rounded_to_the_type_of_the_products():
+    model, inputs = tiny_model("mixed_bfloat16", num_hidden_layers=3), batch([7, 3])
+    outputs = model.encode(inputs)
+    for value in outputs.values():
+        value = np.asarray(value)
+        assert (value != value.astype(tf.bfloat16.as_numpy_dtype).astype(np.float32)).any()
+    last = model.encoder.blocks[-1].feed_forward
+    assert last(outputs["hidden_states"]).dtype == tf.bfloat16
+    model.compute_output_in_float32()
+    assert last(outputs["hidden_states"]).dtype == tf.float32
+    assert model.encoder.blocks[0].feed_forward(outputs["hidden_states"]).dtype == tf.bfloat16
+
+
 def test_encoder_with_word_ids_equals_the_plain_equations():
     model, lengths = tiny_model(num_hidden_layers=3), [17, 7, 2, 1]
     inputs = batch(lengths)
@@ -236,7 +270,7 @@ def test_outputs_have_the_documented_shapes_and_types(dtype):
     found = model(batch([7, 3]))
     assert set(found) == {"hidden_states", "logits"}
     assert found["hidden_states"].shape == (2, 7, 15)
-    assert found["hidden_states"].dtype == (tf.float32 if dtype == "float32" else tf.bfloat16)
+    assert found["hidden_states"].dtype == tf.float32
     assert (found["logits"].shape, found["logits"].dtype) == ((2, 7, VOCAB_SIZE), tf.float32)
     encoded = model.encode(batch([7, 3]))
     assert set(encoded) == {"hidden_states", "embedding_output"}

@@ -56,6 +56,20 @@ def test_log_probabilities_equal_numpy(rows):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_products_in_bfloat16_round_the_sum_but_not_the_logits_of_the_targets():
+    features, table, bias, targets, _ = case(37)
+    features = 4 * features  # logits of 10 and more, which bfloat16 rounds by up to 0.03
+    rounded_table = tf.cast(table, tf.bfloat16)
+    for copy in (None, rounded_table):
+        found = tied_log_probabilities(features, table, bias, targets, "bfloat16", copy).numpy()
+        expected = expected_log_probabilities(features, table, bias, targets)
+        np.testing.assert_allclose(found, expected, atol=0.15)
+        likely = expected > np.log(0.9)
+        assert likely.any()
+        np.testing.assert_allclose(found[likely], expected[likely], atol=4e-3)
+        assert (found <= 0.0).all()
+
+
 @pytest.mark.parametrize("rows", ROWS)
 def test_cross_entropy_and_its_gradients_equal_the_plain_formula(rows):
     features, table, bias, targets, weights = case(rows)
