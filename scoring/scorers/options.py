@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tta.choices import LONG_SENTENCES, NORMALIZERS, PLL_VARIANTS, PRECISIONS
-from tta.settings import SCORE_BOUNDARY_TOKENS, Config, setting
+from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
 _MODEL = (
     "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
@@ -14,12 +14,20 @@ _MODEL = (
     "Default: the built-in model."
 )
 
+_NORMALIZER = Setting(
+    "exact: token scores are log-probabilities. learned: leave out the sum over the vocabulary. "
+    "This takes less than half the time, but a score may be above 0, and off by several nats per "
+    "sentence; it needs a model trained with --log_normalizer_weight. auto: learned if the model "
+    "was trained for it, as the built-in model was, else exact.",
+    choices=("auto", *NORMALIZERS),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class OneModel(Config):
     """The model of a command."""
 
-    model: str | None = setting(None, _MODEL, once=True)
+    model: str | None = setting(None, _MODEL, once=True, group=MODEL)
 
     @property
     def name(self) -> str | None:
@@ -32,7 +40,10 @@ class SeveralModels(Config):
     """The models of a command that takes one or more."""
 
     model: list[str] | None = setting(
-        None, f"{_MODEL} Repeat the flag for several models.", repeated=True
+        None,
+        f"{_MODEL} Repeat the flag for several models.",
+        repeated=True,
+        group=MODEL,
     )
 
     @property
@@ -50,6 +61,7 @@ class EncodeOptions(Config):
         "window: score a sentence that is longer than the model's input in overlapping windows. "
         "refuse: stop with an error. Sentences are never cut silently.",
         choices=LONG_SENTENCES,
+        group=MODEL,
     )
     batch_tokens: int | None = setting(
         None,
@@ -63,14 +75,7 @@ class EncodeOptions(Config):
         "it, and rounds scores. Models without matrix products, such as n-grams, ignore it.",
         choices=PRECISIONS,
     )
-    normalizer: str = setting(
-        "auto",
-        "exact: token scores are log-probabilities. learned: leave out the sum over the "
-        "vocabulary. This is faster, and needs a model trained with --log_normalizer_weight, "
-        "whose sum is close to 1. auto: learned if the model was trained for it, as the built-in "
-        "model was, else exact.",
-        choices=("auto", *NORMALIZERS),
-    )
+    normalizer: str = setting("exact", _NORMALIZER)
     pll_variant: str = setting(
         "original",
         "What the score of a word piece is conditioned on (docs/scoring.md). original: all other "
@@ -90,3 +95,10 @@ class ScoreOptions(EncodeOptions):
     """How a model scores text."""
 
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankOptions(ScoreOptions):
+    """How a model scores hypotheses, which only differences between scores rank."""
+
+    normalizer: str = setting("auto", _NORMALIZER)

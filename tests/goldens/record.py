@@ -50,7 +50,7 @@ SENTENCES = (*SHORT, LONG)
 
 # Options of `tta.load`, by a name.
 DEFAULT = {"default": {}, "within_word_l2r": {"pll_variant": "within_word_l2r"}}
-EXACT = {"exact": {"normalizer": "exact"}}  # The default's, where there is no learned one.
+LEARNED = {"learned": {"normalizer": "learned"}}
 MASKLESS = {"maskless": {"pll_variant": "maskless"}}
 VECTORS = (("context", "mean"), ("embed", "mean"))
 WHITENED = (("token", "mean"), ("token", "whitened"))
@@ -58,8 +58,8 @@ DIMENSIONS = 8  # of a vector, the first ones
 
 # Name -> (variants, vectors).
 MODELS = {
-    "small": (DEFAULT | EXACT, VECTORS + WHITENED),
-    "base": (DEFAULT, VECTORS + WHITENED),  # Exact, it would say no more than the small one.
+    "small": (DEFAULT | LEARNED, VECTORS + WHITENED),
+    "base": (DEFAULT, VECTORS + WHITENED),
     "bilm-small": (DEFAULT | MASKLESS, VECTORS),
     "unilm-small": (DEFAULT, VECTORS),
 }
