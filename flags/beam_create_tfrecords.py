@@ -1,6 +1,11 @@
-"""Turns raw text into TFRecord shards on Apache Beam: tta-beam-create-tfrecords --help.
+"""Turns raw text into TFRecord shards on Apache Beam.
 
-Arguments after `--` are passed to Beam: `-- --runner=FlinkRunner --flink_master=...`
+Example:
+
+    tta-beam-create-tfrecords --input_file='corpus/*.xz' --vocab_file=vocab.txt \\
+        --output_dir=tfrecords -- --runner=FlinkRunner --flink_master=localhost:8081
+
+Arguments after `--` are passed to Beam.
 """
 
 import sys

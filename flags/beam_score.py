@@ -1,15 +1,20 @@
-"""Scores N-best lists on Apache Beam: tta-beam-score --help.
+"""Scores N-best lists on Apache Beam.
 
-Arguments after `--` are passed to Beam: `-- --runner=FlinkRunner --flink_master=...`
+Example:
+
+    tta-beam-score --nbest_file='lists/*.jsonl' --output_dir=scores \\
+        -- --runner=FlinkRunner --flink_master=localhost:8081
+
+Arguments after `--` are passed to Beam.
 """
 
 from tta import cli
 from tta.scoring.reranking.config import BeamScoreConfig
-from tta.scoring.scorers.options import OneModel, ScoreOptions
+from tta.scoring.scorers.options import OneModel, RerankOptions
 
 
 def main(
-    config: BeamScoreConfig, model: OneModel, options: ScoreOptions, arguments: list[str]
+    config: BeamScoreConfig, model: OneModel, options: RerankOptions, arguments: list[str]
 ) -> None:
     from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
     from tta.scoring.reranking.beam import score_files
@@ -23,4 +28,4 @@ def main(
     print(info["signature"])
 
 
-run = cli.command(main, BeamScoreConfig, OneModel, ScoreOptions, passes_on=True)
+run = cli.command(main, BeamScoreConfig, OneModel, RerankOptions, passes_on=True)

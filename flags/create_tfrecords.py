@@ -1,4 +1,9 @@
-"""Turns raw text into shuffled TFRecord shards for pretraining: tta-create-tfrecords --help."""
+"""Turns raw text into shuffled TFRecord shards for pretraining.
+
+Example:
+
+    tta-create-tfrecords --input_file=corpus.txt.xz --vocab_file=vocab.txt --output_dir=tfrecords
+"""
 
 import sys
 import time

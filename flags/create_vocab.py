@@ -1,4 +1,9 @@
-"""Trains a WordPiece vocabulary on raw text: tta-create-vocab --help."""
+"""Trains a WordPiece vocabulary on raw text.
+
+Example:
+
+    tta-create-vocab --input_file=corpus.txt.xz --vocab_size=16000 --vocab_file=vocab.txt
+"""
 
 import sys
 

@@ -1,4 +1,9 @@
-"""Fits the statistics that `--pooling=sif|whitened` need: tta-fit-pooling --help."""
+"""Fits the statistics of a text that `tta-sts --pooling=sif` and `whitened` need.
+
+Example:
+
+    tta-fit-pooling --model=runs/mine --input_file=corpus.txt.xz
+"""
 
 from tta import cli
 from tta.scoring.scorers.config import FitPoolingConfig

@@ -1,19 +1,24 @@
-"""Reranks N-best lists with a language model: run_rerank.py --help."""
+"""Reranks N-best lists with one or several language models.
+
+Example:
+
+    tta-rerank --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
+"""
 
 import sys
 
 from tta import cli
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.reranking.config import RerankConfig
-from tta.scoring.scorers.options import ScoreOptions, SeveralModels
+from tta.scoring.scorers.options import RerankOptions, SeveralModels
 
 
-def check(config: RerankConfig, models: SeveralModels, options: ScoreOptions) -> None:
+def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     """Raises InputError unless there is one weight per model."""
     split_lm_weights(config.lm_weight, len(models.names))
 
 
-def main(config: RerankConfig, models: SeveralModels, options: ScoreOptions) -> None:
+def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
     report = rerank_files(config, models.names, **options.for_load())
@@ -21,4 +26,4 @@ def main(config: RerankConfig, models: SeveralModels, options: ScoreOptions) -> 
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 
 
-run = cli.command(main, RerankConfig, SeveralModels, ScoreOptions, check=check)
+run = cli.command(main, RerankConfig, SeveralModels, RerankOptions, check=check)

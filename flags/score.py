@@ -1,4 +1,9 @@
-"""Scores sentences, one per line: tta-score --help."""
+"""Scores sentences, one per line.
+
+Example:
+
+    tta-score --input_file=examples/train.txt --output_file=scores.jsonl
+"""
 
 import sys
 

@@ -1,4 +1,9 @@
-"""Compares sentence pairs and correlates the result with gold scores: run_sts.py --help."""
+"""Compares sentence pairs and correlates the result with gold scores.
+
+Example:
+
+    tta-sts --sts_file=examples/sts.csv --representation=context,embed
+"""
 
 import sys
 
@@ -11,7 +16,7 @@ def main(config: StsConfig, models: SeveralModels, options: EncodeOptions) -> No
     from tta.scoring.similarity.sts import compare_files
 
     report = compare_files(config, models.names, **options.for_load())
-    print(report, file=sys.stderr if config.output_file == "-" else sys.stdout)
+    print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)
 
 
 run = cli.command(main, StsConfig, SeveralModels, EncodeOptions)

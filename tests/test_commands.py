@@ -2,23 +2,28 @@
 
 import importlib
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import tta
 from tta.commands import COMMANDS
 from tta.settings import fields
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Runs a command without TensorFlow and Keras.
+# Runs a command without TensorFlow and Keras, or without any large package.
 POISONED = """
 import runpy, sys
 sys.modules.update(tensorflow=None, tensorflow_text=None, keras=None, apache_beam=None)
 runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
+LIGHT = POISONED.replace("tensorflow=None", "numpy=None, scipy=None, tensorflow=None", 1)
 
 # Runs a command with only its required flags, and compares its configs with those made in Python.
 DEFAULTS = """
@@ -65,13 +70,89 @@ def test_every_file_in_flags_is_a_command():
 
 
 @pytest.mark.parametrize("module", COMMANDS.values())
-def test_help_shows_every_setting_without_tensorflow(module, monkeypatch):
-    shown = python(POISONED, module, "--help")
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_shows_every_setting_and_needs_no_large_package(module, flag, monkeypatch):
+    shown = python(LIGHT, module, flag)
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.startswith(importlib.import_module(module).__doc__.strip()[:50])
+    assert shown.stdout.startswith(importlib.import_module(module).__doc__)
     for config in configs_of(module, monkeypatch):
         for field in fields(config):
-            assert f"--{field.name}:" in shown.stdout or f"--[no]{field.name}:" in shown.stdout
+            name = f"[no]{field.name}" if field.kind is bool else field.name
+            assert re.search(rf"^  --{re.escape(name)}\b", shown.stdout, re.MULTILINE), name
+
+
+def example_of(module):
+    """The example in the help of a command, as a list of arguments."""
+    about = importlib.import_module(module).__doc__
+    (example,) = re.findall(r"\n\nExample:\n\n    (tta-(?:\\\n|.)*)\n", about)
+    return shlex.split(example.replace("\\\n", ""))
+
+
+@pytest.mark.parametrize(("name", "module"), COMMANDS.items())
+def test_help_begins_with_what_the_command_does_and_a_valid_example(name, module):
+    assert importlib.import_module(module).__doc__.partition("\n")[0].endswith(".")
+    command, *arguments = example_of(module)
+    assert command == name
+    checked = python(LIGHT, module, "--only_check_args", *arguments)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_an_example_with_a_wrong_flag_would_be_noticed():
+    checked = python(LIGHT, COMMANDS["tta-score"], "--only_check_args", "--input=a")
+    assert checked.returncode == 2
+
+
+@pytest.mark.parametrize("module", COMMANDS.values())
+def test_required_flags_come_first(module, monkeypatch):
+    required = [
+        field.name
+        for config in configs_of(module, monkeypatch)
+        for field in fields(config)
+        if field.required
+    ]
+    groups = python(LIGHT, module, "--help").stdout.partition("\nRequired flags:\n")[2]
+    assert re.findall(r"^  --(\w+)", groups.partition("\n\n")[0], re.MULTILINE) == required
+
+
+@pytest.mark.parametrize(("name", "module"), COMMANDS.items())
+def test_a_model_may_be_repeated_where_help_says_so(name, module):
+    shown = python(LIGHT, module, "--help").stdout
+    is_promised = "Repeat the flag" in shown
+    assert is_promised == (name in ("tta-rerank", "tta-sts"))
+    if "  --model=" in shown:
+        others = [flag for flag in example_of(module)[1:] if not flag.startswith("--model=")]
+        twice = python(LIGHT, module, "--only_check_args", "--model=a", "--model=b", *others)
+        assert twice.returncode == (0 if is_promised else 2), twice.stderr
+
+
+@pytest.mark.parametrize("flag", ["--help", "--helpfull", "--version"])
+def test_help_into_a_closed_pipe_is_silent(flag):
+    reading, writing = os.pipe()
+    os.close(reading)
+    run = [sys.executable, "-m", "tta.flags.rerank", flag]
+    ended = subprocess.run(run, stdout=writing, stderr=subprocess.PIPE, cwd=ROOT)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("module", COMMANDS.values())
+def test_every_command_has_a_version(module):
+    shown = python(LIGHT, module, "--version")
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"tta-lm {tta.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        ([], "--input_dir, --config_file and --output_dir are required"),
+        (["--config_file=x"], "--input_dir and --output_dir are required"),
+        (["--config_file=x", "--input_dir=x"], "--output_dir is required"),
+    ],
+)
+def test_missing_flags_are_named_in_one_sentence(arguments, rule):
+    ended = python(LIGHT, "tta.flags.pretraining", *arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"error: {rule} (--help lists the flags)\n"
 
 
 @pytest.mark.parametrize("module", COMMANDS.values())

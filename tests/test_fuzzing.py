@@ -53,6 +53,7 @@ def test_an_endless_line_is_refused(tmp_path, monkeypatch, name):
 LISTS = {
     "kaldi": ("", "u-{0} a cat {0}", "\n", ""),
     "moses": ("", "0 ||| a cat {0} ||| -1", "\n", ""),
+    "csv": ("id,text,score\n", "0,a cat {0},-1", "\n", ""),
     "tsv": ("", "0\ta cat {0}\t-1", "\n", ""),
     "dict": ('{"u": {', '"hyp_{0}": {{"text": "a cat {0}", "score": -1}}', ",", "}}"),
     "jsonl": ('{"id": "u", "hypotheses": [', '"a cat {0}"', ",", "]}"),

@@ -37,8 +37,8 @@ ORDER = {
         {"training"},
     ],
     "scoring": [
-        {"scorers"},
         {"metrics"},
+        {"scorers"},
         {"combining"},
         {"reports"},
         {"reranking", "similarity", "serving"},

@@ -26,13 +26,21 @@ def test_it_loads_and_prefers_a_sentence_to_its_words_reversed(directory):
     assert lm.encode([sentence]).shape == (1, lm.model.config.hidden_size)
 
 
-@each_model
+@pytest.mark.parametrize(
+    "directory", [d for d in DIRECTORIES if d.name in ("small", "base")], ids=lambda d: d.name
+)
 def test_its_pooling_statistics_fit_it(directory):
-    if not (directory / "pooling.npz").exists():
-        pytest.skip("it has no pooling statistics")
     vectors = tta.load(directory).encode(["a dog runs", "a dog is running"], "token", "whitened")
     assert np.isfinite(vectors).all()
     assert np.linalg.norm(vectors, axis=1).min() > 0
+
+
+@each_model
+def test_its_readme_names_the_licenses_of_model_and_text(directory):
+    readme = " ".join((directory / "README.md").read_text(encoding="utf-8").split())
+    assert "The model's license is that of the code, Apache-2.0." in readme
+    for license in ("CC BY-SA", "public domain in the US"):
+        assert license in readme
 
 
 @each_model
@@ -70,4 +78,4 @@ def flags_of(command):
         text=True,
         check=False,
     )
-    return set(re.findall(r"^\s+--(?:\[no\])?(\w+):", done.stdout, re.MULTILINE))
+    return set(re.findall(r"^  --(?:\[no\])?(\w+)", done.stdout, re.MULTILINE))

@@ -30,3 +30,59 @@ def test_pyright():
     ]
     assert not found, "\n".join(found)
     assert report["summary"]["filesAnalyzed"] > 100
+
+
+USER_SCRIPT = """
+import tta
+
+lm = tta.load("base", precision="bfloat16", batch_tokens=4096)
+reveal_type(lm)
+reveal_type(lm.score(["a"]))
+lm.model({"input_ids": [[1]], "padding_mask": [[True]]})
+lm.tokenizer.encode(["a"])
+reveal_type(lm.score_tokens(iter(["a"])))
+reveal_type(lm.perplexity(("a", "b")))
+reveal_type(lm.encode(["a"], pooling="sif"))
+reveal_type(lm.similarity(["a"], ["b"]))
+weights = tta.tune([["a", "b"]], ["a"], [[-1, -2.5]], lm)
+reveal_type(weights)
+reveal_type(tta.rerank([["a", "b"]], [[-1, -2.5]], [lm, "base"], weights=weights))
+reveal_type(tta.rerank(["a", "b"], [-1, -2.5]))
+from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.text_model import TextModel
+text_model = TextModel.from_directory("path", ScoreOptions())
+reveal_type(text_model.score(["a"]))
+reveal_type(text_model.score_with_counts(["a"]))
+tta.load(precison="bfloat16")
+tta.load(batch_tokens="4096")
+"""
+REVEALED = [
+    '"lm" is "Scorer"',
+    '"lm.score(["a"])" is "ndarray[',
+    '"lm.score_tokens(iter(["a"]))" is "list[TokenScores]"',
+    '"lm.perplexity(("a", "b"))" is "ndarray[',
+    '"lm.encode(["a"], pooling="sif")" is "ndarray[',
+    '"lm.similarity(["a"], ["b"])" is "ndarray[',
+    '"weights" is "RerankWeights"',
+    'weights=weights)" is "list[RerankedList]"',
+    '"tta.rerank(["a", "b"], [-1, -2.5])" is "RerankedList"',
+    '"text_model.score(["a"])" is "ndarray[',
+    '"text_model.score_with_counts(["a"])" is "tuple[ndarray[',
+]
+
+
+def test_the_types_that_a_user_sees(tmp_path):
+    if pyright("--version").returncode:
+        pytest.skip("pyright cannot run")
+    (tmp_path / "script.py").write_text(USER_SCRIPT)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+    done = pyright("-p", str(tmp_path), "--pythonpath", sys.executable, "--outputjson")
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    revealed = [one["message"] for one in found if one["severity"] == "information"]
+    assert len(revealed) == len(REVEALED)  # pyright skips code after a call that never returns
+    for expected, message in zip(REVEALED, revealed, strict=True):
+        assert expected in message
+    errors = [one["message"] for one in found if one["severity"] == "error"]
+    assert len(errors) == 2  # in the last two lines
+    assert errors[0] == 'No parameter named "precison"'
+    assert '"batch_tokens"' in errors[1]

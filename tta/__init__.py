@@ -3,24 +3,51 @@
 >>> import tta
 >>> lm = tta.load()                              # the built-in model; see load()
 >>> lm.score(["the cat sat on the mat"])         # natural log, higher is better
+>>> tta.rerank(["eye scream", "i scream"], [-1.2, -1.3], lm)
 """
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from tta._quiet import hide_import_notes
+
 if TYPE_CHECKING:
+    from tta.scoring.combining.weights import RerankWeights
+    from tta.scoring.reranking.in_memory import RerankedList, rerank, tune
     from tta.scoring.scorers.scorer import Scorer
 
 __version__ = "0.1.0.dev0"
+__all__ = ["RerankWeights", "RerankedList", "__version__", "load", "rerank", "tune"]
+
+# Imported on first use, because they need NumPy and more.
+_PLACES = {
+    "RerankWeights": "tta.scoring.combining.weights",
+    "RerankedList": "tta.scoring.reranking.in_memory",
+    "rerank": "tta.scoring.reranking.in_memory",
+    "tune": "tta.scoring.reranking.in_memory",
+}
 
 # This hides the log of TensorFlow's C++ code, and must be set before anything imports TensorFlow.
-# (At level 2, TensorFlow still reports a machine without a GPU as an error.) `tta._quiet` hides
-# what TensorFlow writes before it reads this variable.
+# (At level 2, TensorFlow still reports a machine without a GPU as an error.)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+hide_import_notes()
 
 
-def load(model: os.PathLike | str | None = None, **options: Any) -> "Scorer":
+def load(
+    model: os.PathLike[str] | str | None = None,
+    *,
+    long_sentences: str = "window",
+    batch_tokens: int | None = None,
+    precision: str = "float32",
+    normalizer: str = "exact",
+    pll_variant: str = "original",
+    score_boundary_tokens: bool = False,
+) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
+
+    A kind of model ignores the options that it does not have. The options are those of the commands
+    (`tta.scoring.scorers.options.ScoreOptions`).
 
     Args:
         model: None or "small" for the built-in model; a model directory (`config.json`,
@@ -30,9 +57,15 @@ def load(model: os.PathLike | str | None = None, **options: Any) -> "Scorer":
             (`config.json`, `vocab.txt`, `model.safetensors`); the name of a folder in the
             checkout's `pretrained/`; or `kind:path`: `kenlm:lm.arpa`, `glove:vectors.txt`,
             `word2vec:vectors.bin`. A directory that exists is preferred to a name.
-        **options: the settings of `tta.scoring.scorers.options.ScoreOptions`: `precision`,
-            `score_boundary_tokens`, `long_sentences`, `batch_tokens`, `pll_variant`,
-            `normalizer`. A kind of model ignores the settings that it does not have.
+        long_sentences: "window" scores a sentence that is longer than the model's input in
+            overlapping windows; "refuse" raises an InputError.
+        batch_tokens: tokens in one batch, padding included; None is the model's own choice.
+        precision: of matrix products: "float32", or "bfloat16", which rounds scores.
+        normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
+            the sum over the vocabulary. "auto": learned if the model was trained for it.
+        pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"
+            (docs/scoring.md).
+        score_boundary_tokens: whether the begin and end tokens count in scores.
 
     Returns:
         A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`.
@@ -44,4 +77,22 @@ def load(model: os.PathLike | str | None = None, **options: Any) -> "Scorer":
     """
     from tta.scoring.scorers.load import load_scorer
 
-    return load_scorer(model, **options)
+    return load_scorer(
+        model,
+        long_sentences=long_sentences,
+        batch_tokens=batch_tokens,
+        precision=precision,
+        normalizer=normalizer,
+        pll_variant=pll_variant,
+        score_boundary_tokens=score_boundary_tokens,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(importlib.import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'tta' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

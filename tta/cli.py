@@ -9,11 +9,16 @@ from typing import Any
 
 from absl import app, flags
 
+import tta
 from tta import settings
-from tta._quiet import silence_tensorflow
+from tta._quiet import announce_tensorflow, silence_tensorflow
 from tta.errors import InputError
+from tta.help import help_text
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+
+HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
+VERSION = {"-version", "--version"}
 
 
 def command(main: Callable[..., None], *configs: type, **options: Any) -> Callable[[], None]:
@@ -39,7 +44,8 @@ def run(
     unfinished files are removed.
 
     Args:
-        main: called with one instance of each config. The docstring of its module heads `--help`.
+        main: called with one instance of each config. The docstring of its module, which says what
+            the command does and gives an example, heads `--help`.
         *configs: dataclasses whose fields have a `tta.settings.Setting`. Each field becomes a flag.
         check: called like `main`, before it. An InputError that it raises counts as wrong flags.
         passes_on: whether the arguments after `--` belong to another program. They are then the
@@ -47,16 +53,22 @@ def run(
     """
     for config in configs:
         define_flags(config)
-    sys.modules["__main__"].__doc__ = sys.modules[main.__module__].__doc__
+    about = sys.modules[main.__module__].__doc__ or ""
+    sys.modules["__main__"].__doc__ = about  # for --helpfull
     flags.FLAGS.set_gnu_getopt(True)
     extra: list[list[str]] = [[]] if passes_on else []
     if passes_on and "--" in sys.argv:
         place = sys.argv.index("--")
         sys.argv, extra = sys.argv[:place], [sys.argv[place + 1 :]]
+    if configs and HELP & set(sys.argv):  # without configs, absl shows the flags of the program
+        _show(help_text(about, configs))
+    if VERSION & set(sys.argv):
+        _show(f"tta-lm {tta.__version__}\n")
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
         rest = _parse(argv)
+        _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
             if check:
@@ -69,31 +81,27 @@ def run(
 
 
 def define_flags(config: type) -> None:
-    """Defines a flag for every setting of a config and lists it in `--help`."""
+    """Defines a flag for every setting of a config."""
     for field in settings.fields(config):
         setting, name = field.setting, field.name
         arguments: list[Any] = [name, field.default, setting.help]
         bounds: list[Any] = [setting.minimum, setting.maximum]
-        options: dict[str, Any] = {"required": field.required}
         if field.is_list and field.kind is float:
-            serializer = flags.CsvListSerializer(",")
-            flags.DEFINE(_NumbersParser(), *arguments, serializer=serializer, **options)
+            flags.DEFINE(_NumbersParser(), *arguments, serializer=flags.CsvListSerializer(","))
         elif field.is_list and setting.repeated:
-            flags.DEFINE_multi_string(*arguments, **options)
+            flags.DEFINE_multi_string(*arguments)
         elif field.is_list:
-            flags.DEFINE_list(*arguments, **options)
+            flags.DEFINE_list(*arguments)
         elif setting.choices is not None:
-            flags.DEFINE_enum(name, field.default, list(setting.choices), setting.help, **options)
+            flags.DEFINE_enum(name, field.default, list(setting.choices), setting.help)
         elif field.kind is bool:
-            flags.DEFINE_bool(*arguments, **options)
+            flags.DEFINE_bool(*arguments)
         elif field.kind is int:
-            flags.DEFINE_integer(*arguments, *bounds, **options)
+            flags.DEFINE_integer(*arguments, *bounds)
         elif field.kind is float:
-            flags.DEFINE_float(*arguments, *bounds, **options)
+            flags.DEFINE_float(*arguments, *bounds)
         else:
-            flags.DEFINE_string(*arguments, allow_overwrite=not setting.once, **options)
-        # absl's --help shows the flags of the main module only.
-        flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
+            flags.DEFINE_string(*arguments, allow_overwrite=not setting.once)
 
 
 def from_flags(config: type) -> Any:
@@ -125,15 +133,40 @@ def _parse(argv: list[str]) -> list[str]:
         rest = flags.FLAGS(argv)
     except flags.Error as error:
         _wrong_flags("; ".join(str(error).splitlines()))  # absl writes one rule per line
-    except SystemExit:  # absl exits with 1 after --help
-        sys.exit(0)
+    except SystemExit:  # absl exits with 1 after its help
+        _show("")
     if len(rest) > 1:
         _wrong_flags(f"unexpected argument {rest[1]!r}: every option is a --flag=value")
     return rest
 
 
+def _check_required(configs):
+    """Stops with one sentence that names all required flags that are missing."""
+    required = (f.name for config in configs for f in settings.fields(config) if f.required)
+    missing = [f"--{name}" for name in required if flags.FLAGS[name].value is None]
+    if missing:
+        *others, last = missing
+        names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        _wrong_flags(f"{names} required")
+
+
+def _show(text: str) -> typing.NoReturn:
+    """Prints a text and exits with status 0, even if the reader of the output has closed it."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        _drop_output()
+    sys.exit(0)
+
+
+def _drop_output():
+    """Drops output that cannot be written, which Python would report again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _guarded(main: Callable[[], None]) -> None:
     silence_tensorflow()
+    announce_tensorflow()
     signal.signal(signal.SIGTERM, _terminate)
     try:
         main()
@@ -141,7 +174,7 @@ def _guarded(main: Callable[[], None]) -> None:
     except InputError as error:
         _stop(error, FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(FAILED)
     except OSError as error:
         shown = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)

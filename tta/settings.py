@@ -30,6 +30,8 @@ class Setting:
         repeated: whether a list is given by repeating its flag; else its items are separated by
             commas.
         once: whether giving the flag twice is an error; else the last value counts.
+        group: heading in `--help` for this field and those after it; None continues the group of
+            the field before.
     """
 
     help: str
@@ -38,15 +40,34 @@ class Setting:
     choices: Collection[str] | None = None
     repeated: bool = False
     once: bool = False
+    group: str | None = None
 
+    @property
+    def bounds(self) -> str:
+        """The bounds in words, such as "at least 1"; empty if there are none."""
+        low, high = self.minimum, self.maximum
+        if low is not None and high is not None:
+            return f"between {low} and {high}"
+        if low is not None:
+            return f"at least {low}"
+        return "" if high is None else f"at most {high}"
+
+
+# Groups of flags that several commands have; COMMON comes last in `--help`.
+FILES = "Input and output"
+MODEL = "Model"
+COMMON = "Common flags"
 
 # Settings that several configs share.
-SEED = Setting("Seed of everything random. The same seed gives the same result.", 0, 2**63 - 1)
-OVERWRITE = Setting("Replace output files that exist.")
+SEED = Setting(
+    "Seed of everything random. The same seed gives the same result.", 0, 2**63 - 1, group=COMMON
+)
+OVERWRITE = Setting("Replace output files that exist.", group=COMMON)
 LOWER_CASE = Setting("Lower-case the text and strip its accents.")
 RAW_TEXT = Setting(
     "Raw text in UTF-8, one sentence per line: comma-separated paths or globs. Files may be plain, "
-    ".gz or .xz; - is standard input."
+    ".gz or .xz; - is standard input.",
+    group=FILES,
 )
 SCORE_BOUNDARY_TOKENS = Setting(
     "Include the log-probabilities of the begin and end tokens in a sentence's score. The other "
@@ -67,10 +88,13 @@ def setting(
     Args:
         default: the default value, or `...` for a required field.
         what: the help, or a whole `Setting`.
-        minimum, maximum, **options: further arguments of `Setting`.
+        minimum, maximum: of the `Setting`, if `what` is the help.
+        **options: further arguments of `Setting`; they replace those of a whole one.
     """
     if isinstance(what, str):
         what = Setting(what, minimum, maximum, **options)
+    else:
+        what = dataclasses.replace(what, **options)
     metadata = {"setting": what}
     if default is ...:
         return dataclasses.field(metadata=metadata)
@@ -106,6 +130,7 @@ class Field:
         default: None if there is no default.
         required: whether there is no default.
         setting: its `Setting`.
+        group: its heading in `--help`.
     """
 
     name: str
@@ -114,11 +139,13 @@ class Field:
     default: Any
     required: bool
     setting: Setting
+    group: str
 
 
 def fields(config: Any) -> Iterator[Field]:
     """Yields a `Field` for every setting of a config, or of its class."""
     hints = typing.get_type_hints(config if isinstance(config, type) else type(config))
+    group = "Flags"
     for field in dataclasses.fields(config):
         if "setting" not in field.metadata:
             continue
@@ -133,7 +160,9 @@ def fields(config: Any) -> Iterator[Field]:
             default = field.default_factory()
         required = default is dataclasses.MISSING
         default = None if required else default
-        yield Field(field.name, kind, is_list, default, required, field.metadata["setting"])
+        setting = field.metadata["setting"]
+        group = setting.group or group
+        yield Field(field.name, kind, is_list, default, required, setting, group)
 
 
 def _check(field, value):
@@ -144,7 +173,4 @@ def _check(field, value):
         raise InputError(f"{field.name} must be a finite number, not {value}")
     low, high = setting.minimum, setting.maximum
     if (low is not None and value < low) or (high is not None and value > high):
-        rule = f"at least {low}" if high is None else f"at most {high}"
-        if low is not None and high is not None:
-            rule = f"between {low} and {high}"
-        raise InputError(f"{field.name} must be {rule}, not {value}")
+        raise InputError(f"{field.name} must be {setting.bounds}, not {value}")

@@ -6,6 +6,7 @@ import hashlib
 import io
 import lzma
 import os
+import select
 import stat
 import sys
 import zlib
@@ -36,14 +37,14 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     Args:
         path: a file, plain or compressed with gzip or xz (detected from the content), or `-` for
             standard input.
-        opener: called as `opener(path, "rb")`, for files that `open` does not reach. It returns a
-            buffered stream, one with `peek`.
+        opener: called as `opener(path, "rb")`, also for `-`, for files that `open` does not reach.
+            It returns a buffered stream, one with `peek`.
 
     Raises:
         InputError: the file is missing, a folder, unreadable, or a broken archive.
     """
     shown = shown_path(path)
-    is_standard = str(path) == STANDARD_STREAM
+    is_standard = str(path) == STANDARD_STREAM and opener is open
     try:
         with (
             contextlib.nullcontext(sys.stdin.buffer) if is_standard else opener(path, "rb") as raw,
@@ -64,6 +65,48 @@ def _decompressed(raw):
     head = raw.peek(6)
     decompress = next((d for magic, d in _MAGIC.items() if head.startswith(magic)), None)
     return decompress(raw) if decompress else contextlib.nullcontext(raw)
+
+
+def open_pipe(path: str, mode: str = "rb") -> Any:
+    """Opens a pipe, a terminal or `-` (standard input) as a `PipeReader`; see `open_input`."""
+    if path != STANDARD_STREAM:
+        return PipeReader(path)
+    try:
+        return PipeReader(sys.stdin.fileno())
+    except io.UnsupportedOperation:  # it was replaced, as in a notebook
+        return contextlib.nullcontext(sys.stdin.buffer)
+
+
+class PipeReader(io.BufferedReader):
+    """Reads a pipe or a terminal, and knows whether the next line is there.
+
+    Args:
+        file: a path, or a file descriptor, which is not closed.
+    """
+
+    def __init__(self, file: str | int):
+        self._pipe = _Pipe(file, closefd=isinstance(file, str))
+        super().__init__(self._pipe)
+
+    def is_ready(self, seconds: float) -> bool:
+        """Whether the next line, a part of it, or the end is there within a number of seconds."""
+        self._pipe.may_wait = False
+        try:
+            buffered = self.peek()
+        finally:
+            self._pipe.may_wait = True
+        return b"\n" in buffered or bool(select.select([self], [], [], max(0.0, seconds))[0])
+
+
+class _Pipe(io.FileIO):
+    """A pipe. While `may_wait` is false, a read that would wait returns None."""
+
+    may_wait = True
+
+    def readinto(self, buffer):
+        if self.may_wait or select.select([self], [], [], 0)[0]:
+            return super().readinto(buffer)
+        return None
 
 
 def check_rereadable(path: Path | str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tta.data.text.files import STANDARD_STREAM, open_input, shown_path
+from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
 from tta.errors import InputError
 
 # Longer lines are refused: reading one would take unbounded memory.
@@ -41,21 +41,25 @@ def iter_lines(
         InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, or has a
             line longer than `max_bytes`. The last two name the line.
     """
-    shown = shown_path(path)
+    with open_input(path, opener) as stream:
+        yield from _decoded(stream, shown_path(path), max_bytes, strip, may_be_empty)
+
+
+def _decoded(stream, shown, max_bytes, strip, may_be_empty):
+    """Yields the lines of a binary stream; see `iter_lines`. `shown` is its path in errors."""
     number = 0
     try:
-        with open_input(path, opener) as stream:
-            while raw := stream.readline(max_bytes + 1):
-                number += 1
-                if len(raw) > max_bytes:
-                    raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
-                if number == 1:
-                    raw = raw.removeprefix(_BYTE_ORDER_MARK)
-                line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-                if strip:
-                    line = line.strip()
-                if line or not strip:
-                    yield line
+        while raw := stream.readline(max_bytes + 1):
+            number += 1
+            if len(raw) > max_bytes:
+                raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
+            if number == 1:
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            if strip:
+                line = line.strip()
+            if line or not strip:
+                yield line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", shown, number) from None
@@ -115,6 +119,7 @@ class TextReader:
         self.total_bytes = None if None in self._sizes else sum(filter(None, self._sizes))
         self._finished_bytes = 0
         self._stored: Any = None
+        self._lines: Any = None  # the file that is being read, decompressed
 
     @property
     def bytes_read(self) -> int:
@@ -122,14 +127,24 @@ class TextReader:
             return 0
         return self._finished_bytes + (self._stored.tell() if self._stored else 0)
 
+    def is_ready(self, seconds: float) -> bool:
+        """Whether the next line is there within a number of seconds.
+
+        It is always there in a file. A compressed pipe cannot tell, and counts as a file.
+        """
+        return not isinstance(self._lines, PipeReader) or self._lines.is_ready(seconds)
+
     def __iter__(self) -> Iterator[str]:
         for path, size in zip(self._paths, self._sizes, strict=True):
-            yield from iter_lines(path, self._open, strip=not self._verbatim, may_be_empty=True)
+            opener = open_pipe if size is None else self._open
+            with open_input(path, opener) as self._lines:
+                strip = not self._verbatim
+                yield from _decoded(self._lines, shown_path(path), MAX_LINE_BYTES, strip, True)
             self._finished_bytes += size or 0
             self._stored = None
 
     def _open(self, path, mode):
-        self._stored = open(path, mode)  # noqa: SIM115 - iter_lines closes it
+        self._stored = open(path, mode)  # noqa: SIM115 - open_input closes it
         return self._stored
 
 

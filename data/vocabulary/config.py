@@ -11,7 +11,9 @@ class VocabularyConfig(Config):
 
     input_file: list[str] = setting(..., RAW_TEXT)
     vocab_file: str = setting(..., "Vocabulary to write, one word piece per line.")
-    vocab_size: int = setting(30_000, "Number of pieces, special tokens included.", 6)
+    vocab_size: int = setting(
+        30_000, "Number of pieces, special tokens included.", 6, group="Vocabulary"
+    )
     lower_case: bool = setting(True, LOWER_CASE)
     min_frequency: int = setting(2, "Do not merge pairs of pieces that are less frequent.", 1)
     limit_alphabet: int = setting(

@@ -131,7 +131,8 @@ class AddNorm(keras.layers.Layer):
     """
 
     def __init__(self, dropout: float = 0.0, epsilon: float = 1e-12, **kwargs: Any):
-        super().__init__(**kwargs | {"dtype": "float32"})
+        kwargs["dtype"] = "float32"
+        super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.epsilon = epsilon
 

@@ -67,7 +67,11 @@ class Likelihood:
         raise NotImplementedError
 
     def token_states(self, model: Any, inputs: dict[str, Any], wanted: Any = None) -> Any:
-        """The last layer's outputs from which the tokens' scores are computed: [B, T, D]."""
+        """The last layer's output at each token, float32, as computed for the scores: [B, T, D].
+
+        It has not seen its token, except that of a causal model, whose output at a token gives the
+        score of the next one.
+        """
         return model.encode(self.visible(inputs, wanted), training=False)["hidden_states"]
 
     def visible(self, inputs: dict[str, Any], wanted: Any = None) -> dict[str, Any]:

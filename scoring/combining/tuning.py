@@ -89,7 +89,7 @@ def survey(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) 
         for i, weight in enumerate(lm_weights):
             scores = interpolate(lists, lm, weight)
             if given.length_bonus is None:
-                bonuses = BONUSES * _bonus_unit(lists, scores)
+                bonuses = BONUSES * _bonus_unit(lists, scores) + 0.0  # no -0.0
             else:
                 bonuses = np.array([given.length_bonus])
             for j, bonus in enumerate(bonuses.tolist()):

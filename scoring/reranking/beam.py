@@ -34,6 +34,7 @@ from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.config import BeamScoreConfig
 from tta.scoring.reranking.outputs import score_rows
+from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
 INFO_FILE, PREFIX, SUFFIX = "scores.json", "scores", ".jsonl"
@@ -64,7 +65,7 @@ class ScorerHandler(ModelHandler):
             max_batch_size=BATCH_HYPOTHESES,
             element_size_fn=lambda item: len(item[1].hypotheses),
         )
-        self._model, self._options = model, options
+        self._model, self._options = model, RerankOptions().for_load() | options
 
     def load_model(self) -> SignedScorer:
         """Loads the model."""
@@ -122,7 +123,7 @@ def score_files(
                 | "SpreadLists" >> beam.Reshuffle()
                 | "Score" >> RunInference(ScorerHandler(model, **load_options))
             )
-            rows = scored | "Rows" >> beam.Map(_rows, weights)
+            rows = scored | "Rows" >> beam.FlatMap(_rows, weights)
             start = FileSystems.join(work, PREFIX)
             files = rows | "Write" >> WriteToText(start, SUFFIX, num_shards=config.num_shards)
             each = scored | "Each" >> beam.Map(_counts)
@@ -143,11 +144,16 @@ def _read(path, format, beam_size):
 
 
 def _rows(result, weights):
-    """The rows of a list as JSON lines, best first. One str keeps them together in a file."""
+    """Yields the rows of a list as JSON lines, best first, or nothing if the list is empty.
+
+    The rows are one str, which keeps them together in a file.
+    """
     path, one = result.example
     lists = ScoredLists.build([one], result.inference)
     rows = score_rows(decide(lists, weights), ["lm"])
-    return "\n".join(json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows)
+    lines = [json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows]
+    if lines:
+        yield "\n".join(lines)
 
 
 def _counts(result):

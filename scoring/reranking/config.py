@@ -7,7 +7,8 @@ from tta.data.nbest.formats import FORMATS
 from tta.errors import InputError
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
-from tta.settings import OVERWRITE, Config, Setting, setting
+from tta.scoring.metrics.normalization import NORMALIZATIONS
+from tta.settings import FILES, OVERWRITE, Config, Setting, setting
 
 # Suffix of a curve file -> the packages that write it.
 CURVE_FORMATS = {".png": ("matplotlib",), ".svg": ("matplotlib",), ".tsv": ()}
@@ -26,7 +27,9 @@ class RerankConfig(Config):
     """Which lists are reranked, how scores are combined, and what is written."""
 
     nbest_file: str = setting(
-        ..., "N-best lists to rerank. Files may be .gz or .xz; - is standard input."
+        ...,
+        "N-best lists to rerank. Files may be .gz or .xz; - is standard input.",
+        group=FILES,
     )
     dev_nbest_file: str | None = setting(
         None,
@@ -56,6 +59,7 @@ class RerankConfig(Config):
         "several models, one weight per model, comma-separated, with a sum of at most 1. Default: "
         "all weights are tuned together on --dev_nbest_file. Without that file, they are guessed "
         "from the scale of the scores, and the output says so.",
+        group="Weights",
     )
     length_bonus: float | None = setting(
         None,
@@ -65,10 +69,18 @@ class RerankConfig(Config):
     reduction: str | None = setting(None, _REDUCTION, choices=REDUCTIONS)
     metric: str = setting(
         "auto",
-        "Measured on lists with references. wer: word error rate in percent; words are compared "
-        "unchanged, so case and punctuation count. bleu: corpus BLEU. auto: bleu for the moses "
-        "format, else wer.",
+        "Measured on lists with references. wer: word error rate in percent, with the character "
+        "error rate beside it. bleu: corpus BLEU. auto: bleu for the moses format, else wer.",
         choices=("auto", *METRICS, "none"),
+        group="Metric",
+    )
+    normalize: str = setting(
+        "none",
+        "How wer reads hypotheses and references; the texts in the output files stay unchanged. "
+        "none: as they are, so case and punctuation count. lower: in lower case. basic: in lower "
+        "case, with blanks in place of punctuation and symbols (apostrophes inside words stay), "
+        "after Unicode's NFKC.",
+        choices=NORMALIZATIONS,
     )
     bleu_tokenize: str = setting(
         "13a",
@@ -80,6 +92,7 @@ class RerankConfig(Config):
         "File for the reranked lists in the format of the input, best first, with the combined "
         "score; - is standard output (the report then goes to standard error). In the kaldi "
         "format, the costs go to the same name with .scores appended.",
+        group=FILES,
     )
     scores_file: str | None = setting(
         None,
@@ -106,6 +119,8 @@ class RerankConfig(Config):
             if getattr(self, name) is not None and self.dev_nbest_file is None:
                 raise InputError(f"{name} needs dev_nbest_file")
         split_lm_weights(self.lm_weight, len(self.lm_weight or ()))  # checks their values
+        if self.normalize != "none" and self.metric not in ("auto", "wer"):
+            raise InputError(f"normalize={self.normalize} is for the metric wer, not {self.metric}")
         if self.metric == "none" and self.dev_nbest_file is not None:
             raise InputError("tuning on dev_nbest_file needs a metric, not none")
         if self.curve_file is not None and not self.curve_file.endswith(tuple(CURVE_FORMATS)):
@@ -122,6 +137,7 @@ class BeamScoreConfig(Config):
         ...,
         "N-best lists to score: comma-separated paths or globs. Files may be plain, .gz or .xz. "
         "Each file is read by one worker: jsonl list by list, other formats as a whole.",
+        group=FILES,
     )
     output_dir: str = setting(
         ...,
@@ -138,6 +154,7 @@ class BeamScoreConfig(Config):
         "such as run_rerank.py tuned on a dev file. The rows have both scores in any case.",
         0,
         1,
+        group="Weights",
     )
     length_bonus: float = setting(0.0, "Added to `combined` per word, natural log.")
     reduction: str = setting("sum", _REDUCTION, choices=REDUCTIONS)

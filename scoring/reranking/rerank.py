@@ -14,9 +14,10 @@ import numpy as np
 
 import tta
 from tta.data.nbest.files import NBestFile, read_nbest
+from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
-from tta.scoring.combining.decision import decide
+from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.scored_lists import (
     ModelScores,
     ScoredLists,
@@ -25,7 +26,7 @@ from tta.scoring.combining.scored_lists import (
 )
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import choose_systems
-from tta.scoring.combining.weights import RerankWeights, split_lm_weights
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights, split_lm_weights
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
 from tta.scoring.reports.evaluation import evaluate
@@ -34,6 +35,7 @@ from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.outputs import check_packages, open_outputs, write_lists, write_scores
+from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -45,7 +47,7 @@ def rerank_files(
     The files are checked before a model is loaded, and outputs appear only when all of them are
     complete. Models are loaded, used and released one after the other. Each of `models` is a
     first argument of `tta.load` (None is the built-in model). `load_options` are its other
-    arguments.
+    arguments; the defaults are those of `RerankOptions`.
 
     Raises:
         InputError: a file is missing, malformed or exists already, needed references or a needed
@@ -71,12 +73,17 @@ def rerank_files(
         systems = choose_systems(names, *tuned_on, *given)
         decision = decide(test.lists, systems.final)
         made_by = [significance.SIGNATURE, metric.signature] if metric else []
+        measured = test.report(systems)
         report = Report(
-            test.report(systems),
+            measured,
             None if dev is None else dev.report(systems),
             names,
             metric,
-            list(_notes(config, dev, test, systems.final)),
+            [
+                *_worse(measured, metric, list(systems.reranked)[-1]),
+                *_conventions(test),
+                *_notes(config, dev, test, systems.final),
+            ],
             made_by + signatures(model_signatures, systems.final),
         )
 
@@ -125,7 +132,8 @@ class _Part:
 
     @property
     def has_scores(self):
-        return self.file.lists[0].hypotheses[0].score is not None
+        first = next(h for one in self.file.lists for h in one.hypotheses)
+        return first.score is not None
 
     @property
     def texts(self):
@@ -166,7 +174,7 @@ def _choose_metric(config: RerankConfig, dev: _Part | None, test: _Part) -> Metr
     name = config.metric
     if name == "auto":
         name = "bleu" if test.file.format == "moses" else "wer"
-    return None if name == "none" else load_metric(name, config.bleu_tokenize)
+    return None if name == "none" else load_metric(name, config.bleu_tokenize, config.normalize)
 
 
 def _score_by_each(
@@ -185,7 +193,7 @@ def _score_by_each(
     for model in reversed(models):
         lm = None
         gc.collect()  # a compiled function and its model refer to each other
-        lm = tta.load(model, **load_options)
+        lm = tta.load(model, **RerankOptions().for_load() | load_options)
         sums, counts = lm.score_with_counts(texts, progress=sys.stderr.isatty())
         pairs = zip(sums.tolist(), counts.tolist(), strict=True)
         token_scores = dict(zip(texts, pairs, strict=True))
@@ -216,8 +224,19 @@ def _notes(
     if not test.has_scores:
         yield (
             "no first-pass scores: reranked by the language model alone; "
-            "the first pass is the lists' own order"
+            "the first pass is the lists' own order (--rank_scores makes it count)"
         )
+    elif not test.lists.has_scores:
+        yield "the first-pass scores of a list are all equal: reranked by the language model alone"
+    if dev is not None and dev.file.lists == test.file.lists:
+        yield "the dev lists are the test lists: the gain is too large, as it was tuned on them"
+    for part in filter(None, (dev, test)):
+        empty = [one.utterance_id for one in part.file.lists if not one.hypotheses]
+        if empty:
+            yield (
+                f"lists without hypotheses in {part.path}: {len(empty):,}, "
+                f"first {shown(empty[0])}; they stay empty, and are measured as an empty hypothesis"
+            )
     weight_names = "lm_weight", "length_bonus", "reduction"
     free = [name for name in weight_names if getattr(config, name) is None]
     models = test.lists.models
@@ -235,3 +254,34 @@ def _notes(
             f"hypotheses without a token to score, such as empty ones: {unscored.sum():,}; "
             "each got the lowest language model score of its list"
         )
+
+
+def _conventions(test: _Part) -> Iterator[str]:
+    """Yields a note if case and punctuation make up a tenth of the first pass's WER."""
+    if test.statistics is None or test.statistics.metric.name != "WER":
+        return
+    picks = select(test.lists, FIRST_PASS)
+    picked = [
+        replace(one, hypotheses=one.hypotheses[i : i + 1])
+        for one, i in zip(test.file.lists, picks, strict=True)
+    ]
+    basic = ListStatistics.build(picked, load_metric("wer", normalize="basic"))
+    with contextlib.suppress(InputError):  # the references are nothing but punctuation
+        before, after = test.statistics.value(picks), basic.value(np.zeros(len(picked), int))
+        if after < 0.9 * before:
+            yield (
+                "case and punctuation count as errors: with --normalize=basic, the WER of the "
+                f"first pass is {after:.2f}, not {before:.2f}"
+            )
+
+
+def _worse(test: PartReport, metric: Metric | None, name: str) -> Iterator[str]:
+    """Yields a note if the references show that the system of that name made the lists worse."""
+    if test.evaluation is None or metric is None:
+        return
+    before, after = test.row("first pass"), test.row(name)
+    change = round(after.value - before.value, 2)  # as printed
+    if change < 0 if metric.higher_is_better else change > 0:
+        values = f"{metric.name} {after.value:.2f}, first pass {before.value:.2f}"
+        chance = "" if after.interval[1] < 0 else "; the difference may be chance"
+        yield f"{name} is WORSE than the first pass: {values}{chance}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.settings import OVERWRITE, RAW_TEXT, SEED, Config, setting
+from tta.settings import FILES, OVERWRITE, RAW_TEXT, SEED, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +13,7 @@ class ScoreConfig(Config):
         ...,
         "Sentences to score in UTF-8, one per line. The file may be plain, .gz or .xz; - is "
         "standard input.",
+        group=FILES,
     )
     output_file: str = setting(
         "-",
@@ -36,7 +37,10 @@ class FitPoolingConfig(Config):
     model: str = setting(..., "Model directory. Its pooling.npz is written.", once=True)
     input_file: list[str] = setting(..., RAW_TEXT)
     num_counted: int = setting(
-        200_000, "Sentences, drawn uniformly, in which pieces are counted.", 1
+        200_000,
+        "Sentences, drawn uniformly, in which pieces are counted.",
+        1,
+        group="Sample",
     )
     num_whitening: int = setting(
         20_000,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.data.text.files import open_output, shown_path
+from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
 from tta.data.text.lines import TextReader, expand_globs, sample_lines
 from tta.errors import InputError
 from tta.names import POOLING
@@ -29,6 +29,7 @@ class ScoreReport:
         empty: number of sentences without a token to score.
         tokens, score: the sums of tokens and of scores (natural log).
         signature: what the scores depend on.
+        normalizer: of the model, see `Scorer`; a perplexity needs "exact".
     """
 
     sentences: int = 0
@@ -37,6 +38,7 @@ class ScoreReport:
     tokens: int = 0
     score: float = 0.0
     signature: str = ""
+    normalizer: str = "exact"
 
     def add(self, sentence: Sentence) -> None:
         self.sentences += 1
@@ -46,8 +48,12 @@ class ScoreReport:
         self.score += sentence.score or 0.0
 
     def __str__(self) -> str:
-        text = f"{self.sentences:,} sentences ({self.scored:,} scored), {self.tokens:,} tokens"
-        if self.tokens:
+        counts = (self.sentences, "sentence"), (self.tokens, "token")
+        sentences, tokens = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
+        text = f"{sentences} ({self.scored:,} scored), {tokens}"
+        if self.normalizer != "exact":
+            text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
+        elif self.tokens:
             text += f", perplexity per token {math.exp(-self.score / self.tokens):.4g}"
         if self.empty:
             text += f"\nnote: without a token to score, so score 0: {self.empty:,}"
@@ -57,8 +63,9 @@ class ScoreReport:
 def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
     """Scores the lines of a file and writes one JSON object per line.
 
-    Memory does not grow with the file. The output appears only when it is complete. `model` and
-    `load_options` are the arguments of `tta.load`.
+    Memory does not grow with the file. An output file appears only when it is complete; standard
+    output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
+    arguments of `tta.load`.
 
     Raises:
         InputError: the input is missing or malformed, the output cannot be written, there is no
@@ -70,10 +77,13 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         blocks = read_blocks(reader)
         lm = tta.load(model, **load_options)
         name, bar = str(shown_path(config.input_file)), sys.stderr.isatty()
-        report = ScoreReport(signature=lm.signature)
-        for sentence in score_stream(lm, blocks, name, reader.total_bytes, config.tokens, bar):
-            report.add(sentence)
-            file.write(json.dumps(_row(sentence, config.text), ensure_ascii=False) + "\n")
+        report = ScoreReport(signature=lm.signature, normalizer=lm.normalizer)
+        for sentences in score_stream(lm, blocks, name, reader.total_bytes, config.tokens, bar):
+            for sentence in sentences:
+                report.add(sentence)
+                file.write(json.dumps(_row(sentence, config.text), ensure_ascii=False) + "\n")
+            if config.output_file == STANDARD_STREAM:
+                file.flush()
     return report
 
 

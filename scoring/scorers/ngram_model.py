@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from tqdm import tqdm
 import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
 from tta.errors import InputError
-from tta.scoring.scorers.scorer import Scorer, TokenScores, check_texts
+from tta.scoring.scorers.scorer import Scorer, TokenScores, as_texts
 
 
 class NgramModel(Scorer):
@@ -37,6 +38,9 @@ class NgramModel(Scorer):
         self.score_boundary_tokens = score_boundary_tokens
         self._model = _read(path)
 
+    def __reduce__(self):  # a copy reads the file again
+        return type(self), (Path(self.path).absolute(), self.score_boundary_tokens)
+
     @property
     def signature(self):
         boundary = "yes" if self.score_boundary_tokens else "no"
@@ -46,10 +50,9 @@ class NgramModel(Scorer):
             f"|version:{tta.__version__}"
         )
 
-    def score_tokens(self, texts, progress=False):
+    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; tokens are words, and </s> if boundary tokens are scored."""
-        check_texts(texts)
-        end = self.score_boundary_tokens
+        texts, end = as_texts(texts), self.score_boundary_tokens
         scored = []
         for text in tqdm(texts, unit=" sentences", disable=not progress, desc="scoring"):
             words = text.split()

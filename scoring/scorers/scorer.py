@@ -4,7 +4,7 @@ N texts, T tokens, D vector size. A new kind of scorer is a subclass of `Scorer`
 `tta.scoring.scorers.load.KINDS`; docs/scorers.md shows one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,24 +37,44 @@ class SentenceError(InputError):
 class Scorer:
     """Scores and encodes texts. A method that a kind of model does not have raises an InputError.
 
+    Every method takes texts as an ordered iterable of str: a list, a tuple, a generator, a
+    one-dimensional NumPy array, a pandas Series. Anything else raises a TypeError, see `as_texts`.
+
     A subclass that scores overrides `score_tokens`, and `score_with_counts` if that is faster. A
     subclass that encodes overrides `encode` and lists its `representations`.
 
     Attributes:
         name: name of the model in signatures and errors.
         signature: what the results depend on, in one line: name, kind, contents, version.
+        normalizer: "exact" if token scores are log-probabilities, "learned" if they approximate
+            them.
         representations: what `encode` can compute, the default first; () if it computes nothing.
+        tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
         no_scores, no_vectors: the error's text if it does not score or encode.
     """
 
-    name = "model"
-    signature = ""
-    representations = ()
-    no_scores = "this kind of model gives no sentence scores"
-    no_vectors = "this kind of model has no sentence vectors"
+    name: str = "model"
+    signature: str = ""
+    normalizer: str = "exact"
+    representations: tuple[str, ...] = ()
+    tokenizer: Any = None
+    no_scores: str = "this kind of model gives no sentence scores"
+    no_vectors: str = "this kind of model has no sentence vectors"
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def model(self) -> Any:
+        """The Keras model.
+
+        Raises:
+            InputError: this kind of model has none.
+        """
+        raise InputError("this kind of model has no Keras model", self.name)
 
     def score(
-        self, texts: Sequence[str], reduction: str = "sum", progress: bool = False
+        self, texts: Iterable[str], reduction: str = "sum", progress: bool = False
     ) -> np.ndarray:
         """Scores texts.
 
@@ -68,31 +88,59 @@ class Scorer:
 
         Raises:
             InputError: the model gives no scores, or cannot score one of the texts.
+            TypeError: `texts` is not an ordered iterable of str.
         """
         check_choice("reduction", reduction, REDUCTIONS)
-        sums, counts = self.score_with_counts(texts, progress)
+        sums, counts = self.score_with_counts(as_texts(texts), progress)
         return sums if reduction == "sum" else sums / np.maximum(counts, 1)
 
-    def score_with_counts(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
+    def perplexity(self, texts: Iterable[str], progress: bool = False) -> np.ndarray:
+        """The perplexity of each text, per token: exp of minus the mean token score.
+
+        For a model that scores each token given all others, this is the pseudo-perplexity (Salazar
+        et al. 2020). The perplexity of a corpus weighs texts by their tokens: with
+        `sums, counts = lm.score_with_counts(texts)`, it is `np.exp(-sums.sum() / counts.sum())`.
+
+        Args:
+            texts, progress: as in `score`.
+
+        Returns:
+            [N] float64, 1 or more, lower is better; NaN for a text without tokens.
+
+        Raises:
+            InputError: as `score`, or the model has the learned normalizer, whose scores are not
+                log-probabilities.
+            TypeError: as `score`.
+        """
+        if self.normalizer != "exact":
+            raise InputError(
+                "a perplexity needs log-probabilities: load the model with normalizer='exact', "
+                f"not {self.normalizer!r}",
+                self.name,
+            )
+        sums, counts = self.score_with_counts(as_texts(texts), progress)
+        return np.exp(-sums / np.where(counts > 0, counts, np.nan))
+
+    def score_with_counts(self, texts: Iterable[str], progress: bool = False) -> SumsAndCounts:
         """As `score`: (sums [N] float64, natural log; numbers of scored tokens [N] int64)."""
-        scored = [one.log_probabilities for one in self.score_tokens(texts, progress)]
+        scored = [one.log_probabilities for one in self.score_tokens(as_texts(texts), progress)]
         sums = np.array([np.sum(values) for values in scored], np.float64)
         return sums, np.array([len(values) for values in scored], np.int64)
 
-    def score_tokens(self, texts: Sequence[str], progress: bool = False) -> list[TokenScores]:
+    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """The log-probability of every token: a list of N `TokenScores`."""
         raise InputError(self.no_scores, self.name)
 
     def score_blocks(
         self,
-        blocks: Iterable[list[str]],
+        blocks: Iterable[Iterable[str]],
         tokens: bool = False,
         advance: Callable[[float], None] | None = None,
     ) -> Iterator[Any]:
         """Scores a stream of blocks of texts, in bounded memory.
 
         Args:
-            blocks: lists of str; a few are read ahead.
+            blocks: each as `texts` in `score`; a few are read ahead.
             tokens: whether to yield token scores.
             advance: called with the share of the present block (float) that was scored since the
                 last call. The shares of a block sum to 1.
@@ -102,8 +150,9 @@ class Scorer:
 
         Raises:
             InputError: as those two methods. The `index` of a `SentenceError` is that in the block.
+            TypeError: a block is not an ordered iterable of str.
         """
-        for texts in blocks:
+        for texts in map(as_texts, blocks):
             scored = self.score_tokens(texts) if tokens else self.score_with_counts(texts)
             if advance is not None:
                 advance(1.0)
@@ -111,7 +160,7 @@ class Scorer:
 
     def encode(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         representation: str | None = None,
         pooling: str = "mean",
         progress: bool = False,
@@ -130,8 +179,39 @@ class Scorer:
 
         Raises:
             InputError: the model has no vectors, or not this representation or pooling.
+            TypeError: `texts` is not an ordered iterable of str.
         """
         raise InputError(self.no_vectors, self.name)
+
+    def similarity(
+        self,
+        first: Iterable[str],
+        second: Iterable[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> np.ndarray:
+        """The similarity of each pair of texts: the cosine of their vectors.
+
+        Args:
+            first, second: N str each; text i of `first` is compared with text i of `second`.
+            representation, pooling, progress: as in `encode`.
+
+        Returns:
+            [N] float64, -1 to 1; 0 if one of the two vectors is zero.
+
+        Raises:
+            InputError: as `encode`, or `first` and `second` have different lengths.
+            TypeError: one of them is not an ordered iterable of str.
+        """
+        from tta.scoring.metrics.correlation import cosine  # imports SciPy
+
+        first, second = as_texts(first, "first"), as_texts(second, "second")
+        if len(first) != len(second):
+            rule = f"first has {len(first)} texts, second has {len(second)}: expected pairs"
+            raise InputError(rule)
+        vectors = self.encode(first + second, representation, pooling, progress)
+        return cosine(vectors[: len(first)], vectors[len(first) :])
 
     def choose_representation(self, representation: str | None = None) -> str:
         """The representation that `encode` computes; None is the first.
@@ -147,10 +227,44 @@ class Scorer:
         return representation
 
 
-def check_texts(texts: Sequence[str]) -> None:
-    """Raises TypeError for a single string, which would be read as a list of letters."""
-    if isinstance(texts, (str, bytes)):
-        raise TypeError("expected a list of sentences, not one string")
+def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
+    """Checks texts from a caller in Python, and returns them as a list.
+
+    Args:
+        texts: an ordered iterable of str, such as a list, a generator or a NumPy array [N].
+        name: name of the argument in errors.
+
+    Raises:
+        TypeError: `texts` is one str, has no order (a set), has keys (a dict) or several
+            dimensions, or one of its items is not a str. The message gives the item's index.
+        InputError: a text has half a surrogate pair, as broken JSON may.
+    """
+    listed = as_list(texts, name, "str")
+    if getattr(texts, "ndim", 1) != 1:  # a pandas DataFrame iterates over its column names
+        raise TypeError(f"{name} must have one dimension: it is a {type(texts).__name__}")
+    for index, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{index}] must be a str, not {type(text).__name__}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{name}[{index}] is not valid Unicode: {text!r}") from None
+    return listed
+
+
+def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
+    """The items of an ordered iterable; `name` and `kind` are for the error.
+
+    Raises:
+        TypeError: `values` is not an iterable, or is a str, bytes, a set or a dict.
+    """
+    refused = str, bytes, bytearray, set, frozenset, Mapping
+    if isinstance(values, refused) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"{name} must be an ordered iterable of {kind}, such as a list, "
+            f"not {type(values).__name__}"
+        )
+    return list(values)
 
 
 def check_choice(what: str, value: str, choices: Collection[str], name: str | None = None) -> None:

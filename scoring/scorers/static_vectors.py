@@ -1,6 +1,7 @@
 """Encodes a text as the mean of its word vectors."""
 
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 import tta
 from tta.data.text.files import file_digest
 from tta.data.vectors.word_vectors import WordVectorFile
-from tta.scoring.scorers.scorer import Scorer, check_choice, check_texts
+from tta.scoring.scorers.scorer import Scorer, as_texts, check_choice
 
 # Unicode's categories of punctuation and symbols.
 PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")
@@ -45,13 +46,19 @@ class StaticVectors(Scorer):
             f"|version:{tta.__version__}"
         )
 
-    def encode(self, texts, representation=None, pooling="mean", progress=False):
+    def encode(
+        self,
+        texts: Iterable[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> np.ndarray:
         """As `Scorer.encode`; zeros for a text without known words.
 
         Raises:
             InputError: the file is malformed, or the vector of a word is not finite.
         """
-        check_texts(texts)
+        texts = as_texts(texts)
         self.choose_representation(representation)
         check_choice("pooling", pooling, ("mean",), self.name)
         words = [split_words(text) for text in texts]

@@ -1,11 +1,13 @@
 """Scores a stream of sentences, in order, in memory that does not depend on their number.
 
 Sentences are read and scored in blocks. While the model scores one block, the next is tokenized. A
-sentence that occurred recently is not scored again.
+sentence that occurred recently is not scored again. When a pipe pauses, what it has delivered is
+scored.
 """
 
 import itertools
 import math
+import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +21,8 @@ from tta.scoring.scorers.scorer import Scorer, SentenceError, TokenScores
 
 # A block ends when it reaches one of these limits.
 BLOCK_LINES, BLOCK_CHARACTERS = 8192, 1 << 20
+# A block of a pipe also ends when there is no further line this long after its first line.
+BLOCK_SECONDS = 0.2
 # Recent sentences, whose scores are kept: at most this many sentences and characters.
 RECENT_TEXTS, RECENT_CHARACTERS = 100_000, 1 << 23
 
@@ -43,7 +47,7 @@ class Block:
     """Lines that are scored together.
 
     Attributes:
-        sentences: one per line.
+        sentences: one per line; there may be none.
         fresh: the sentences to score; the others are equal to a recent line.
         end: position in the input after the block, in bytes, or for a pipe in sentences.
     """
@@ -56,10 +60,12 @@ class Block:
 def read_blocks(reader: Any) -> Iterator[Block]:
     """Groups the lines of a `TextReader` into blocks, for `score_stream`; raises as the reader.
 
-    The first block is read at once, so that an error in a small file shows before a model is
-    loaded.
+    The first block of a file is read at once, so that an error in a small file shows before a model
+    is loaded. A pipe is not read before, so that the model is loaded while the pipe fills.
     """
     blocks = _blocks(reader)
+    if reader.total_bytes is None:
+        return blocks
     return itertools.chain(list(itertools.islice(blocks, 1)), blocks)
 
 
@@ -70,7 +76,7 @@ def score_stream(
     total_bytes: int | None = None,
     tokens: bool = False,
     progress: bool = False,
-) -> Iterator[Sentence]:
+) -> Iterator[list[Sentence]]:
     """Scores blocks of sentences.
 
     Args:
@@ -82,8 +88,8 @@ def score_stream(
             `total_bytes` is None. It assumes the mean speed since the first batch.
 
     Yields:
-        The `Sentence` of each line, in order. Equal lines that are not far apart (see
-        `RECENT_TEXTS`) share one object.
+        For each block, the `Sentence` of each line, in order. Equal lines that are not far apart
+        (see `RECENT_TEXTS`) share one object.
 
     Raises:
         InputError: a line breaks a rule or its score is not finite. The error names the line.
@@ -102,7 +108,7 @@ def score_stream(
             _keep(block.fresh, results, tokens)
             _check(block.fresh, name)
             bar.finish(block)
-            yield from block.sentences
+            yield block.sentences
 
 
 def _blocks(reader):
@@ -110,10 +116,15 @@ def _blocks(reader):
 
     So its score is set when the first block with it is scored, without a lookup. The object is
     freed when it is neither recent nor in a block.
+
+    Where a pipe pauses, an empty block follows. A scorer reads one block ahead; without the empty
+    block, the sentences before the pause would be scored after it.
     """
     recent, characters = OrderedDict(), 0  # text -> `Sentence`, the latest last
-    block, size = Block(), 0
+    block, size, patience_ends = Block(), 0, 0.0
     for line, text in enumerate(reader, start=1):
+        if not block.sentences:
+            patience_ends = time.monotonic() + BLOCK_SECONDS
         sentence = recent.get(text)
         if sentence is None:
             recent[text] = sentence = Sentence(text, line)
@@ -126,9 +137,12 @@ def _blocks(reader):
             recent.move_to_end(text)
         block.sentences.append(sentence)
         size += len(text)
-        if len(block.sentences) >= BLOCK_LINES or size >= BLOCK_CHARACTERS:
+        is_full = len(block.sentences) >= BLOCK_LINES or size >= BLOCK_CHARACTERS
+        if is_full or not reader.is_ready(patience_ends - time.monotonic()):
             block.end = line if reader.total_bytes is None else reader.bytes_read
             yield block
+            if not reader.is_ready(0):
+                yield Block(end=block.end)
             block, size = Block(), 0
     if block.sentences:
         block.end = line if reader.total_bytes is None else reader.bytes_read

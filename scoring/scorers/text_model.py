@@ -4,7 +4,7 @@ N sentences, B batch, T tokens, D hidden size, V vocabulary.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tta.scoring.scorers.inference.graph import REPRESENTATIONS, BatchGraph
 from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.pooling import PoolingStatistics
-from tta.scoring.scorers.scorer import Scorer, TokenScores, check_choice, check_texts
+from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores, as_texts, check_choice
 
 # Number of texts that are tokenized and sorted together; bounds memory.
 BLOCK_TEXTS = 20_000
@@ -46,6 +46,10 @@ class TextModel(Scorer):
 
     Attributes cannot be changed. A change of the model's weights takes effect in the next call.
 
+    A model that was loaded from a directory can be pickled, as the directory and the options; it is
+    loaded again where it is unpickled. This is not possible after `model` was used, because its
+    weights may have changed.
+
     Args:
         model: `tta.modeling.models.language_model.LanguageModel`, or the model of another family.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`. Without one (None), methods that take
@@ -64,6 +68,7 @@ class TextModel(Scorer):
     directory: Path | None
     _model: Any
     _frozen: FrozenFunctions
+    _is_shared: bool  # whether the caller may change the weights
 
     def __init__(
         self,
@@ -76,7 +81,7 @@ class TextModel(Scorer):
     ):
         options, frozen = options or ScoreOptions(), FrozenFunctions(model)
         self.__dict__.update(_model=model, _frozen=frozen, tokenizer=tokenizer, name=name)
-        self.__dict__.update(options=options, directory=directory)
+        self.__dict__.update(options=options, directory=directory, _is_shared=is_shared)
         if is_shared:
             frozen.watch()
         if options.normalizer == "learned" and not model.config.learned_normalizer:
@@ -90,6 +95,24 @@ class TextModel(Scorer):
     def __setattr__(self, name, value):
         raise AttributeError(f"{name} cannot be changed; load the model again with other options")
 
+    def __repr__(self):
+        config = self._model.config
+        normalizer = f"normalizer={self.normalizer}, " if self.gives_scores else ""
+        return (
+            f"TextModel({self.name!r}, type={config.model_type}, "
+            f"parameters={config.num_parameters:,}, {normalizer}precision={self._precision})"
+        )
+
+    def __reduce__(self):
+        if self.directory is None:
+            raise TypeError(f"cannot pickle the model {self.name}: it has no directory")
+        if self._is_shared:
+            raise TypeError(
+                f"cannot pickle the model {self.name}: lm.model was used, so the weights may "
+                "differ from those in its directory"
+            )
+        return type(self).from_directory, (self.directory.absolute(), self.options)
+
     @classmethod
     def from_directory(cls, directory: Path | str, options: ScoreOptions) -> "TextModel":
         """Loads a model directory.
@@ -100,13 +123,15 @@ class TextModel(Scorer):
         """
         from tta.data.vocabulary.tokenizer import Tokenizer
         from tta.data.vocabulary.word_pieces import Vocabulary
-        from tta.modeling.formats.model_directory import load_model
+        from tta.modeling.formats.model_directory import load_model, vocabulary_path
 
         directory = Path(directory)
-        path = directory / VOCABULARY
+        path = vocabulary_path(directory)
         vocabulary = Vocabulary.from_file(path) if path.exists() else None
         dtype = "mixed_bfloat16" if options.precision == "bfloat16" else "float32"
         model = load_model(directory, dtype)
+        if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
+            model.compute_output_in_float32()
         if vocabulary is not None and len(vocabulary) != model.config.vocab_size:
             raise InputError(
                 f"it has {len(vocabulary)} pieces, but vocab_size in the config is "
@@ -121,6 +146,7 @@ class TextModel(Scorer):
         """The Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32, or another output of the head}.
         """
+        self.__dict__["_is_shared"] = True
         self._frozen.watch()
         return self._model
 
@@ -202,45 +228,61 @@ class TextModel(Scorer):
         weights = hashlib.sha256()
         for name, value in self._model.named_weights().items():
             weights.update(name.encode() + np.asarray(value, np.float16).tobytes())
-        precision = "bfloat16" if self._model.compute_dtype == "bfloat16" else "float32"
         boundary = "yes" if self.options.score_boundary_tokens else "no"
         return (
             f"model:{self.name}|type:{self._model.config.model_type}"
             f"|weights:{weights.hexdigest()[:8]}|vocab:{self._model.config.vocab_size}"
             f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
             f"|boundary_tokens:{boundary}|long:{self.options.long_sentences}"
-            f"|precision:{precision}|log:natural|version:{tta.__version__}"
+            f"|precision:{self._precision}|log:natural|version:{tta.__version__}"
         )
 
-    def score_with_counts(self, texts, progress=False):
+    def score_with_counts(self, texts: Iterable[str], progress: bool = False) -> SumsAndCounts:
         """As `Scorer.score_with_counts`; tokens are word pieces.
 
         Raises:
             InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
                 vocabulary, or models of its type give no scores.
         """
+        texts = as_texts(texts)
         return _sum_scores(self._scores(texts, progress), len(texts))
 
-    def score_tokens(self, texts, progress=False):
+    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
+        texts = as_texts(texts)
         return self._collect_tokens(self._scores(texts, progress), len(texts))
 
-    def score_blocks(self, blocks, tokens=False, advance=None):
+    def score_blocks(
+        self,
+        blocks: Iterable[Iterable[str]],
+        tokens: bool = False,
+        advance: Callable[[float], None] | None = None,
+    ) -> Iterator[Any]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         collect = self._collect_tokens if tokens else _sum_scores
         places = self._scored_places()
-        prepared = prefetch(lambda texts: (len(texts), self._batches(texts, 0, places)), blocks)
+        prepared = prefetch(
+            lambda texts: (len(texts), self._batches(texts, 0, places)), map(as_texts, blocks)
+        )
         for size, batches in prepared:
             function = self._frozen.get(self.graph.scores)
             yield collect(run_batches(function, batches, self._in_flight, advance=advance), size)
 
-    def encode(self, texts, representation=None, pooling="mean", progress=False):
+    def encode(
+        self,
+        texts: Iterable[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> np.ndarray:
         """Turns sentences into vectors, as `Scorer.encode`.
 
         Args:
             texts, progress: as in `Scorer.encode`.
-            representation: "context" (default): the last layer's outputs at the sentence's pieces,
-                each computed as for its score (with a biLM, where it is masked, unless maskless).
+            representation: "context" (default): the last layer's outputs at the sentence's pieces.
+                In a T-TA, and in a biLM, where the piece is masked (unless maskless), the output at
+                a piece gives its score and has not seen it. In a uniLM, the output at a piece has
+                seen it and the pieces before it; its score comes from the output before.
                 "embed": the embedding layer's outputs. "token": rows of the token table, without
                 positions. "cls", "eos": the last layer's output at the begin or end token. A
                 sentence in windows has the begin token of its first window and the end token of
@@ -256,7 +298,7 @@ class TextModel(Scorer):
             InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
                 vocabulary, or it does not have the representation or the pooling.
         """
-        representation = self.choose_representation(representation)
+        texts, representation = as_texts(texts), self.choose_representation(representation)
         self._check_pooling(representation, pooling)
         places, config = REPRESENTATIONS[representation][1], self._model.config
         piece_weights, whitening = np.ones(config.vocab_size, np.float32), None
@@ -275,7 +317,7 @@ class TextModel(Scorer):
 
     def piece_moments(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         representation: str,
         piece_weights: np.ndarray,
         progress: bool = False,
@@ -286,7 +328,7 @@ class TextModel(Scorer):
         """
         work = self.graph.moments, representation
         moments = np.zeros((self._model.config.hidden_size + 1,) * 2)
-        for _, added in self._run(work, texts, {"text"}, progress, piece_weights):
+        for _, added in self._run(work, as_texts(texts), {"text"}, progress, piece_weights):
             moments += added
         moments /= moments[-1, -1]  # the sum of the weights
         mean = moments[-1, :-1]
@@ -308,7 +350,6 @@ class TextModel(Scorer):
 
     def _run(self, work, texts, places, progress, piece_weights=None):
         """Runs `work`, arguments of `FrozenFunctions.get`, on texts; yields as `run_batches`."""
-        check_texts(texts)
         starts = range(0, len(texts), BLOCK_TEXTS)
         # A single block has nothing to prepare ahead, and should not wait for a thread.
         prepare = prefetch if len(starts) > 1 else map
@@ -329,6 +370,10 @@ class TextModel(Scorer):
                 for batch, result in results:
                     yield batch, result
                     bar.update(len(batch.text_index))
+
+    @property
+    def _precision(self):
+        return "bfloat16" if self._model.compute_dtype == "bfloat16" else "float32"
 
     @property
     def _in_flight(self):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tta.choices import REDUCTIONS
-from tta.settings import Config, setting
+from tta.settings import FILES, MODEL, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,9 +14,11 @@ class ExportConfig(Config):
         ...,
         "Folder to write: the model's name and a version number, as TF Serving expects, such as "
         "models/tta/1. The folder must not exist; a new model is a new version.",
+        group=FILES,
     )
     reduction: str = setting(
         "sum",
         "How the signature `rerank` reduces the token scores of a hypothesis.",
         choices=REDUCTIONS,
+        group=MODEL,
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tta.choices import POOLINGS
 from tta.errors import InputError
-from tta.settings import OVERWRITE, Config, setting
+from tta.settings import FILES, OVERWRITE, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,9 +13,10 @@ class StsConfig(Config):
 
     sts_file: list[str] = setting(
         ...,
-        "Sentence pairs with gold similarities: comma-separated paths or globs; - is standard "
-        "input. The format is detected from the content: tab-separated as in STS-B, SICK, or csv "
-        "(sentence, sentence, score).",
+        "Sentence pairs: comma-separated paths or globs; - is standard input. Columns are "
+        "separated by tabs or commas: sentence, sentence and perhaps a gold score; or as a header "
+        "names them; or as in STS-B or SICK.",
+        group=FILES,
     )
     representation: list[str] | None = setting(
         None,
@@ -24,6 +25,7 @@ class StsConfig(Config):
         "pieces' rows in the token table. cls and eos: the last layer's output at the begin or "
         "end token. Default: the model's first, which is context for language models and embed "
         "for word vectors.",
+        group="Vectors",
     )
     pooling: list[str] = setting(
         ["mean"],
@@ -36,7 +38,8 @@ class StsConfig(Config):
     output_file: str | None = setting(
         None,
         "File for the cosine of each pair, tab-separated with a header; - is standard output (the "
-        "report then goes to standard error).",
+        "report then goes to standard error). Default: none, or - if a file has no gold scores.",
+        group=FILES,
     )
     overwrite: bool = setting(False, OVERWRITE)
 

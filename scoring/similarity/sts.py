@@ -3,19 +3,20 @@
 import contextlib
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import tta
-from tta.data.pairs.sts import SentencePair, read_sts
-from tta.data.text.files import open_output, shown_path
+from tta.data.pairs.sts import GOLD, SentencePair, read_sts
+from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
 from tta.data.text.lines import expand_globs
 from tta.errors import located
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
-from tta.scoring.reports.table import align
+from tta.scoring.reports.table import align, format_count, format_number
 from tta.scoring.scorers.load import BUILT_IN_NAME
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.similarity.config import StsConfig
@@ -29,8 +30,9 @@ class StsResult:
         path: the file, as messages name it; `pairs` are in its order.
         model: the name by which the model was requested.
         vectors: the representation, followed by the pooling if it is not the mean.
-        similarities: [P] float64, the cosine of each pair.
-        correlation: of the similarities with the gold scores.
+        similarities: [P] float64, the cosine of each pair; 0 if `unknown`.
+        unknown: [P] bool, whether the vector of a sentence is zero: it has no known word.
+        correlation: of the similarities with the gold scores; None if there are no gold scores.
     """
 
     path: str
@@ -38,35 +40,59 @@ class StsResult:
     model: str
     vectors: str
     similarities: np.ndarray
-    correlation: Correlation
+    unknown: np.ndarray
+    correlation: Correlation | None
+
+    def notes(self) -> Iterator[str]:
+        """Yields what a reader of the numbers must know."""
+        if self.correlation is None:
+            names = " or ".join(GOLD)
+            yield (
+                f"{self.path}: no gold scores, so no correlation (a header names their column "
+                f"{names})"
+            )
+        places = np.flatnonzero(self.unknown)
+        if len(places):
+            count = format_count(len(places), "pair", "pairs")
+            yield (
+                f"{self.path}, {self.model}, {self.vectors}: similarity 0 for {count} with a "
+                f"sentence without a known word, the first is pair {places[0] + 1}"
+            )
 
 
 @dataclass(frozen=True)
 class StsReport:
     """Results by model, then vectors, then file; `str` gives the text that run_sts.py prints.
 
-    `signatures` has one line per model with everything that the results depend on.
+    Attributes:
+        results: one per model, kind of vectors and file.
+        signatures: one line per model with everything that the results depend on.
+        output_file: where the similarities were written: a path, "-" or None.
     """
 
     results: list[StsResult]
     signatures: list[str]
+    output_file: str | None
 
     def __str__(self):
         cells = [["x 100", "pairs", "model", "vectors", "Pearson", "Spearman"]]
         for r in self.results:
-            numbers = [f"{r.correlation.pearson:.2f}", f"{r.correlation.spearman:.2f}"]
-            cells.append([r.path, f"{len(r.pairs):,}", r.model, r.vectors, *numbers])
+            numbers = (r.correlation.pearson, r.correlation.spearman) if r.correlation else ()
+            shown = [format_number(number, ".2f") for number in numbers] or ["", ""]
+            cells.append([r.path, f"{len(r.pairs):,}", r.model, r.vectors, *shown])
         table = align(cells, ["left", "right", "left", "left", "right", "right"])
-        return "\n".join([table, *self.signatures])
+        notes = dict.fromkeys(f"note: {note}" for r in self.results for note in r.notes())
+        return "\n".join([table, *notes, *self.signatures])
 
 
 def compare_files(
     config: StsConfig, models: Sequence[str | None] = (None,), **load_options
 ) -> StsReport:
-    """Correlates each model's similarities with the gold scores of each file.
+    """Correlates each model's similarities with the gold scores of each file that has them.
 
     The files are checked before the models are loaded, and the representations before anything is
-    encoded. The output appears only when it is complete. Each of `models` is a first argument of
+    encoded. The output appears only when it is complete; without `output_file`, the similarities
+    go to standard output if a file has no gold scores. Each of `models` is a first argument of
     `tta.load` (None is the built-in model). `load_options` are its other arguments.
 
     Raises:
@@ -76,11 +102,14 @@ def compare_files(
     files = [(str(shown_path(path)), read_sts(path)) for path in expand_globs(config.sts_file)]
     for path, pairs in files:
         with located(path=path):  # fails now, not after the encoding
-            correlate(range(len(pairs)), [pair.gold for pair in pairs])
+            _correlate(range(len(pairs)), pairs)
+    output_file = config.output_file
+    if output_file is None and not all(_have_gold(pairs) for _, pairs in files):
+        output_file = STANDARD_STREAM
     with contextlib.ExitStack() as stack:
         output = None
-        if config.output_file is not None:
-            output = stack.enter_context(open_output(config.output_file, config.overwrite))
+        if output_file is not None:
+            output = stack.enter_context(open_output(output_file, config.overwrite))
         encoders = []  # (name, scorer, its representations)
         for model in models:
             lm = tta.load(model, **load_options)
@@ -95,7 +124,17 @@ def compare_files(
         if output:
             _write(output, results)
     signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
-    return StsReport(results, list(signatures))
+    return StsReport(results, list(signatures), output_file)
+
+
+def _have_gold(pairs: Sequence[SentencePair]) -> bool:
+    return pairs[0].gold is not None  # a file has gold scores for all pairs or for none
+
+
+def _correlate(similarities: ArrayLike, pairs: Sequence[SentencePair]) -> Correlation | None:
+    """The correlation with the gold scores; None if there are none."""
+    gold = [pair.gold for pair in pairs if pair.gold is not None]
+    return correlate(similarities, gold) if gold else None
 
 
 def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
@@ -103,13 +142,15 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
     sentences = [s for _, pairs in files for pair in pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
     vectors = lm.encode(list(row), representation, pooling, progress=sys.stderr.isatty())
+    known = np.any(vectors, axis=1)
     name = representation if pooling == "mean" else f"{representation}/{pooling}"
     for path, pairs in files:
         first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
+        unknown = np.logical_not(known[first] & known[second])
         with located(path=path):
             similarities = cosine(vectors[first], vectors[second])
-            correlation = correlate(similarities, [pair.gold for pair in pairs])
-        yield StsResult(path, pairs, model, name, similarities, correlation)
+            correlation = _correlate(similarities, pairs)
+        yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
 
 
 def _write(stream: TextIO, results: Sequence[StsResult]) -> None:
@@ -119,5 +160,7 @@ def _write(stream: TextIO, results: Sequence[StsResult]) -> None:
             # A sentence may contain tabs. Models ignore the kind of white space.
             first, second = " ".join(pair.first.split()), " ".join(pair.second.split())
             cells = [result.path, number, result.model, result.vectors]
-            cells += [f"{result.similarities[number - 1]:.6f}", f"{pair.gold:g}", first, second]
+            similarity = format_number(result.similarities[number - 1], ".6f")
+            gold = "" if pair.gold is None else f"{pair.gold:g}"
+            cells += [similarity, gold, first, second]
             stream.write("\t".join(map(str, cells)) + "\n")

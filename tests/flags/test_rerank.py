@@ -21,7 +21,7 @@ from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
-from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.options import RerankOptions, ScoreOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
@@ -75,7 +75,7 @@ def model(monkeypatch):
 def command(*flags, text=None):
     """Runs run_rerank.py with the fake model and without TensorFlow and Keras."""
     run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "run_rerank.py", *flags]
-    return subprocess.run(run, capture_output=True, text=True, input=text, timeout=60)
+    return subprocess.run(run, capture_output=True, text=True, input=text)
 
 
 def table(report, title):
@@ -91,14 +91,15 @@ def test_tunes_on_dev_and_prints_four_rows(nbest):
     title = f"{nbest}: 2 lists, 6 hypotheses, 6 distinct\n"
     assert done.stdout.count(title) == 2
     rows = table(done.stdout, title)
-    assert rows[""][:6] == ["WER", "sub", "ins", "del", "gain", "%"]
+    assert rows[""][:7] == ["WER", "sub", "ins", "del", "CER", "gain", "%"]
     assert list(rows) == ["", "first pass", "LM alone", "reranked", "oracle"]
-    assert rows["first pass"] == ["14.29", "14.29", "0.00", "0.00"]  # 1 of 7 words
-    assert rows["reranked"][:5] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
-    assert rows["oracle"] == ["0.00", "0.00", "0.00", "0.00", "+100.0"]
+    # 1 of 7 words, 1 of 25 characters
+    assert rows["first pass"] == ["14.29", "14.29", "0.00", "0.00", "4.00"]
+    assert rows["reranked"][:6] == [*["0.00"] * 5, "+100.0"]
+    assert rows["oracle"] == [*["0.00"] * 5, "+100.0"]
     *_, bootstrap, metric, signature = done.stdout.splitlines()
     assert bootstrap == "bootstrap|paired:lists|interval:95% percentile|resamples:10000|seed:0"
-    assert metric == "WER|words:whitespace|case:as is"
+    assert metric == "WER|words:whitespace|CER:blanks count|normalize:none"
     assert signature.startswith("fake|version:0|reduction:")
 
 
@@ -177,6 +178,37 @@ def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
     assert (rows[-1]["lm_score"], rows[-1]["num_tokens"]) == (-8.0, 0)
 
 
+@pytest.mark.parametrize(
+    ("normalize", "first_pass", "oracle"),
+    [("none", "57.14", "42.86"), ("lower", "42.86", "28.57"), ("basic", "14.29", "0.00")],
+)
+def test_texts_are_normalized_for_the_metric_and_nowhere_else(
+    nbest, tmp_path, model, normalize, first_pass, oracle
+):
+    """With the references "The cat sat," and "a dog ran home.", 7 words."""
+    lists = {
+        "u1": {**LISTS["u1"], "ref": "The cat sat,"},
+        "u2": {**LISTS["u2"], "ref": "a dog ran home."},
+    }
+    nbest.write_text(json.dumps(lists))
+    config = RerankConfig(
+        nbest_file=str(nbest),
+        dev_nbest_file=str(nbest),
+        normalize=normalize,
+        output_file=str(tmp_path / "out"),
+    )
+    report = rerank_files(config)
+    assert report.signatures[1].endswith(f"|normalize:{normalize}")
+    rows = table(str(report), str(nbest))
+    assert (rows["first pass"][0], rows["oracle"][0]) == (first_pass, oracle)
+    assert rows["reranked"][0] == oracle  # tuned on what the metric reads
+    note = f"with --normalize=basic, the WER of the first pass is 14.29, not {first_pass}"
+    assert (note in str(report)) == (normalize != "basic")
+    output = json.loads((tmp_path / "out").read_text())
+    assert [one["ref"] for one in output.values()] == ["The cat sat,", "a dog ran home."]
+    assert output["u1"]["hyp_1"]["text"] == "the cat sat"
+
+
 def test_every_distinct_text_is_scored_once(nbest, tmp_path, model):
     dev = tmp_path / "dev.json"
     dev.write_text(
@@ -194,7 +226,8 @@ def test_options_reach_the_model(nbest, monkeypatch):
         tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
     )
     rerank_files(RerankConfig(nbest_file=str(nbest)), ["some/model"], score_boundary_tokens=True)
-    assert seen == {"path": "some/model", "score_boundary_tokens": True}
+    given = {"path": "some/model", "score_boundary_tokens": True}
+    assert seen == RerankOptions().for_load() | given
 
 
 def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
@@ -206,6 +239,14 @@ def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
         rerank_files(RerankConfig(nbest_file=str(nbest), lm_weight=[0.5], reduction="mean"))
     )
     assert "note: length_bonus not tuned but guessed" in report
+
+
+@pytest.mark.parametrize("name", ["asr.dev.json", "asr.test.json"])
+def test_guessed_weights_do_not_make_the_examples_worse(name):
+    # Their first-pass scores have a constant of up to -54,000 in each list.
+    report = rerank_files(RerankConfig(nbest_file=str(ROOT / "examples" / name)))
+    assert report.test.row("reranked").gain >= 0
+    assert "WORSE" not in str(report)
 
 
 def test_rank_scores_make_the_order_count(nbest, tmp_path, model):
@@ -269,6 +310,81 @@ def test_dev_lists_that_nothing_improves_keep_the_first_pass(nbest, model):
     assert "|lm_weight:0|length_bonus:0" in report
 
 
+def test_lists_that_get_worse_are_pointed_out(nbest, model):
+    report = str(rerank_files(RerankConfig(nbest_file=str(nbest), lm_weight=[0.5])))
+    assert "WORSE" not in report
+    nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "ref": "the kat sat"}}))
+    report = str(rerank_files(RerankConfig(nbest_file=str(nbest), lm_weight=[0.5])))
+    found = "note: reranked is WORSE than the first pass: WER 33.33, first pass 0.00"
+    assert f"{found}; the difference may be chance\n" in report
+
+
+def test_dev_lists_that_are_the_test_lists_are_pointed_out(nbest, tmp_path, model):
+    same, other = tmp_path / "same.json", tmp_path / "other.json"
+    same.write_text(json.dumps(LISTS, indent=2))
+    other.write_text(json.dumps({"v": LISTS["u1"], "w": LISTS["u2"]}))
+    for dev, expected in ((nbest, True), (same, True), (other, False)):
+        config = RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(dev))
+        report = str(rerank_files(config))
+        assert ("note: the dev lists are the test lists" in report) == expected
+
+
+def test_equal_first_pass_scores_leave_the_choice_to_the_language_model(nbest, tmp_path, model):
+    flat = json.loads(re.sub(r'"score": [-.0-9]+', '"score": -7.1', json.dumps(LISTS)))
+    nbest.write_text(json.dumps(flat))
+    config = RerankConfig(nbest_file=str(nbest), output_file=str(tmp_path / "out.json"))
+    report = str(rerank_files(config))
+    assert "note: the first-pass scores of a list are all equal" in report
+    rows = table(report, str(nbest))
+    assert rows["reranked"] == rows["LM alone"]
+    assert rows["reranked"][0] == "0.00"
+    assert json.loads((tmp_path / "out.json").read_text())["u1"]["hyp_1"]["text"] == "the cat sat"
+
+
+def test_one_empty_list_is_reported_and_stays_empty(nbest, tmp_path, model):
+    lists = {"u0": {"ref": "a b c"}, **LISTS}
+    nbest.write_text(json.dumps(lists))
+    config = RerankConfig(
+        nbest_file=str(nbest),
+        dev_nbest_file=str(nbest),
+        output_file=str(tmp_path / "out.json"),
+        scores_file=str(tmp_path / "scores"),
+        report=str(tmp_path / "page.html"),
+    )
+    report = str(rerank_files(config))
+    note = f"note: lists without hypotheses in {nbest}: 1, first 'u0'; they stay empty"
+    assert report.count(note) == 2  # of the dev and of the test lists
+    rows = table(report, str(nbest))
+    assert rows["first pass"][0] == "40.00"  # 1 substitution and 3 deletions in 10 words
+    assert rows["reranked"][0] == "30.00"
+    reranked = json.loads((tmp_path / "out.json").read_text())
+    assert reranked["u0"] == {"ref": "a b c"}
+    assert reranked["u1"]["hyp_1"]["text"] == "the cat sat"
+    rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
+    assert {row["id"] for row in rows} == {"u1", "u2"}
+
+
+def test_a_csv_file_is_reranked_by_its_column_names(tmp_path, model):
+    path, out = tmp_path / "lists.csv", tmp_path / "out.csv"
+    path.write_text(
+        "utt_id,hypothesis,ref,score\nu,the kat sat,the cat sat,-1\nu,the cat sat,,-2\n"
+    )
+    config = RerankConfig(
+        nbest_file=str(path),
+        lm_weight=[0.5],
+        length_bonus=0.0,
+        reduction="sum",
+        output_file=str(out),
+    )
+    report = rerank_files(config)
+    assert report.test.row("reranked").value == 0
+    assert out.read_text() == (
+        "utt_id,hypothesis,ref,score\n"
+        "u,the cat sat,the cat sat,-2.5\n"
+        "u,the kat sat,the cat sat,-4.0\n"
+    )
+
+
 def test_moses_is_measured_by_bleu(tmp_path, model):
     (tmp_path / "ref").write_text("the cat sat on the mat\na dog ran home\n")
     (tmp_path / "nbest").write_text(
@@ -291,6 +407,8 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
     assert "WER" in str(rerank_files(RerankConfig(**files, metric="wer", overwrite=True)))
+    with pytest.raises(InputError, match="normalize=basic is for the metric wer, not bleu"):
+        rerank_files(RerankConfig(**files, normalize="basic", overwrite=True))
 
 
 def test_kaldi_costs_have_their_own_file(tmp_path, model):
@@ -356,6 +474,11 @@ def test_standard_input_to_standard_output():
             ["--nbest_file=x", "--metric=none", "--dev_nbest_file=y"],
             "tuning on dev_nbest_file needs a metric",
         ),
+        (
+            ["--nbest_file=x", "--metric=bleu", "--normalize=lower"],
+            "normalize=lower is for the metric wer, not bleu",
+        ),
+        (["--nbest_file=x", "--normalize=upper"], "normalize=upper"),
         (["--nbest_file=x", "--dev_reference_file=y"], "needs dev_nbest_file"),
         (["--nbest_file=x", "--dev_score_file=y"], "needs dev_nbest_file"),
         (["--nbest_file=x", "--lm_wait=1"], "lm_wait"),

@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -34,7 +35,7 @@ fake|version:0
 def command(*flags, stdin=b"", **options):
     """Runs tta-score with the fake model and without TensorFlow and Keras."""
     run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "flags/score.py"]
-    options = {"capture_output": True, "input": stdin, "timeout": 60} | options
+    options = {"capture_output": True, "input": stdin} | options
     return subprocess.run([*run, *flags], **options)
 
 
@@ -63,14 +64,42 @@ def test_standard_streams_and_optional_fields():
     assert found[1] == ROWS[1] | {"tokens": [], "log_probabilities": []}
 
 
+@pytest.mark.parametrize("flags", [[], ["--tokens"]])
+def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
+    run = [sys.executable, ROOT / "tests/fake_model.py", "flags/score.py", "--input_file=-"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*run, *flags], stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as done:
+        for sentence, score in ((b"the cat\n", -2.0), (b"\n", 0.0), (b"kat\n", -5.0)):
+            done.stdin.write(sentence)
+            ready, _, _ = select.select([done.stdout], [], [], 60)
+            assert ready, "no score before the end of the input"
+            assert json.loads(done.stdout.readline())["score"] == score
+        done.stdin.close()
+        assert done.stdout.read() == b""
+        assert b"3 sentences (3 scored), 3 tokens" in done.stderr.read()
+    assert done.returncode == 0
+
+
+def test_the_learned_normalizer_has_no_perplexity(tmp_path):
+    (tmp_path / "in").write_bytes(TEXT)
+    flags = f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}"
+    done = command(*flags, "--normalizer=learned")
+    assert done.stdout.decode().splitlines()[0] == (
+        "4 sentences (3 scored), 8 tokens, no perplexity (it needs --normalizer=exact, not learned)"
+    )
+
+
 def test_archives_in_and_out_and_pipes(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     out = tmp_path / "out.gz"
     writer = subprocess.Popen([sys.executable, "-c", WRITE, pipe, lzma.compress(TEXT).hex()])
-    done = command(f"--input_file={pipe}", f"--output_file={out}")
-    assert writer.wait(60) == 0
-    assert done.returncode == 0, done.stderr
+    try:
+        done = command(f"--input_file={pipe}", f"--output_file={out}")
+        assert done.returncode == 0, done.stderr
+    finally:
+        writer.terminate()  # else it waits for a reader of the pipe
+        writer.wait()
     assert rows(gzip.decompress(out.read_bytes())) == ROWS
 
 

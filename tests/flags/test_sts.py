@@ -1,6 +1,7 @@
 """run_sts.py as a user sees it."""
 
 import csv
+import dataclasses
 import re
 import runpy
 import subprocess
@@ -13,8 +14,9 @@ from scipy import stats
 
 import tta
 from tta.errors import InputError
+from tta.scoring.metrics.correlation import Correlation
 from tta.scoring.similarity.config import StsConfig
-from tta.scoring.similarity.sts import compare_files
+from tta.scoring.similarity.sts import StsReport, compare_files
 
 ROOT = Path(__file__).resolve().parents[2]
 FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
@@ -48,7 +50,7 @@ def model(monkeypatch):
 def command(*flags):
     """Runs run_sts.py with the fake model and without TensorFlow and Keras."""
     run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "run_sts.py", *flags]
-    return subprocess.run(run, capture_output=True, text=True, timeout=60)
+    return subprocess.run(run, capture_output=True, text=True)
 
 
 def loop_cosines(representation):
@@ -200,7 +202,7 @@ def test_bad_input_is_refused_before_the_model_is_loaded(
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ("a,b,1\n7,c,2\n", "pairs.csv: pair 2: the cosine is not defined, a vector is zero"),
+        ("a,b,1\n7,c,2\n", "pairs.csv: the correlation is not defined: all similarities are 0"),
         ("a,a,1\nb,b,2\n", "pairs.csv: the correlation is not defined: all similarities are 1"),
     ],
 )
@@ -212,6 +214,61 @@ def test_an_undefined_correlation_leaves_no_output(tmp_path, pairs, message):
     assert done.stderr.splitlines()[1:] == [f"error: {tmp_path}/{message}"]
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_sentence_without_a_known_word_gets_similarity_0_and_a_note(sts, tmp_path):
+    write(sts, [*PAIRS, ("7 8", "A cat sat.", 2.0), ("9", "10", 1.0)])  # the model knows letters
+    done = command(f"--sts_file={sts}", f"--output_file={tmp_path}/out")
+    assert done.returncode == 0, done.stderr
+    similarities = [*loop_cosines("context"), 0.0, 0.0]
+    gold = [*(pair[2] for pair in PAIRS), 2.0, 1.0]
+    _, row, note, _ = done.stdout.splitlines()
+    assert row.split()[4] == f"{100 * stats.pearsonr(similarities, gold)[0]:.2f}"
+    assert note == (
+        f"note: {sts}, small, context: similarity 0 for 2 pairs with a sentence without a known "
+        "word, the first is pair 5"
+    )
+    with open(tmp_path / "out") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    assert [row["cosine"] for row in rows[4:]] == ["0.000000", "0.000000"]
+
+
+def test_pairs_without_gold_scores_give_similarities(sts, tmp_path):
+    one = tmp_path / "one.tsv"
+    one.write_text("A cat sat.\tThe cat sat on a mat.\n")
+    done = command(f"--sts_file={one}")
+    assert done.returncode == 0, done.stderr
+    heading, line = done.stdout.splitlines()
+    row = dict(zip(heading.split("\t"), line.split("\t"), strict=True))
+    assert float(row["cosine"]) == pytest.approx(loop_cosines("context")[1], abs=1e-6)
+    assert (row["gold"], row["first"]) == ("", "A cat sat.")
+    _, _, report, note, _ = done.stderr.splitlines()
+    assert report.split() == [str(one), "1", "small", "context"]
+    assert note.startswith(f"note: {one}: no gold scores, so no correlation (a header names ")
+
+    done = command(
+        f"--sts_file={one},{sts}", "--representation=context,embed", f"--output_file={tmp_path}/o"
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [len(line.split()) for line in lines[1:5]] == [4, 6, 4, 6]
+    assert [line.startswith("note: ") for line in lines[5:]] == [True, False]  # once for the file
+    assert len((tmp_path / "o").read_text().splitlines()) == 1 + 2 * 5
+
+
+def test_no_number_is_minus_zero(tmp_path, monkeypatch):
+    class Orthogonal(FakeModel):
+        def encode(self, texts, representation=None, pooling="mean", progress=False):
+            return np.array([[1.0, 0.0], [-1e-9, 1.0]])
+
+    monkeypatch.setattr(tta, "load", lambda name, **options: Orthogonal())
+    path, output = tmp_path / "pairs.tsv", tmp_path / "out"
+    path.write_text("a\tb\n")
+    [result] = compare_files(StsConfig(sts_file=[str(path)], output_file=str(output))).results
+    assert result.similarities[0] < 0
+    assert output.read_text().splitlines()[1].split("\t")[4] == "0.000000"
+    result = dataclasses.replace(result, correlation=Correlation(-0.001, -0.0))
+    assert str(StsReport([result], [], None)).splitlines()[1].split()[4:] == ["0.00", "0.00"]
 
 
 def test_each_pooling_has_a_row(sts, monkeypatch):

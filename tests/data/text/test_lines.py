@@ -4,6 +4,7 @@ import gzip
 import io
 import lzma
 import os
+import sys
 import threading
 
 import pytest
@@ -135,6 +136,55 @@ def test_the_size_of_a_pipe_is_unknown(tmp_path):
     assert list(reader) == ["one", "two"]
     assert (reader.total_bytes, reader.bytes_read) == (None, 0)
     writer.join()
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    """The writing end of a pipe whose reading end is standard input."""
+    reading, writing = os.pipe()
+    with open(reading) as stdin, open(writing, "wb", buffering=0) as stream:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield stream
+
+
+@pytest.mark.parametrize("is_standard_input", [True, False])
+def test_a_pipe_knows_whether_the_next_line_is_there(pipe, is_standard_input):
+    path = "-" if is_standard_input else f"/dev/fd/{sys.stdin.fileno()}"
+    lines = iter(reader := TextReader([path], verbatim=True))
+    pipe.write(b"one\ntwo\nthr")
+    assert next(lines) == "one"
+    assert reader.is_ready(0)
+    assert next(lines) == "two"
+    assert not reader.is_ready(0)  # a part of a line was read, and no more is there
+    pipe.write(b"ee\n")
+    assert reader.is_ready(0)
+    assert next(lines) == "three"
+    assert not reader.is_ready(0.001)
+    pipe.write(b"x" * 20_000 + b"\nlast\n")
+    assert reader.is_ready(0)
+    assert next(lines) == "x" * 20_000
+    assert reader.is_ready(0)
+    assert next(lines) == "last"
+    assert not reader.is_ready(0)
+    writer = threading.Timer(0.01, pipe.close)
+    writer.start()
+    assert reader.is_ready(60)  # the end is there
+    assert next(lines, None) is None
+    writer.join()
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_a_compressed_pipe_has_no_pauses(compress, pipe):
+    pipe.write(compress(b"one\ntwo\n"))
+    pipe.close()
+    reader = TextReader(["-"])
+    assert [(line, reader.is_ready(0)) for line in reader] == [("one", True), ("two", True)]
+
+
+def test_the_next_line_of_a_file_is_there(tmp_path):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    reader = TextReader([str(tmp_path / "a")])
+    assert [reader.is_ready(0) for _ in reader] == [True, True]
 
 
 def test_progress_counts_stored_bytes(tmp_path):

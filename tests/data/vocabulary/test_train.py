@@ -108,7 +108,7 @@ def test_sample_is_uniform(tmp_path):
     ("arguments", "status", "message"),
     [
         (["--input_file=none.txt", "--vocab_file=v"], 1, "error: none.txt: no file matches"),
-        (["--input_file=none.txt"], 2, "--vocab_file must have a value"),
+        (["--input_file=none.txt"], 2, "--vocab_file is required"),
         (["--input_file=-", "--vocab_file=v", "--vocab_size=0"], 2, "vocab_size"),
         (["--input_file=-", "--vocab_file=folder/v"], 1, "error: folder/v: no such folder"),
     ],

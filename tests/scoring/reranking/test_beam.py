@@ -33,7 +33,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def nbest(tmp_path):
-    """20 lists in JSON lines, and 10 in Moses's format."""
+    """20 lists and an empty one in JSON lines, and 10 in Moses's format."""
     with open(tmp_path / "a.jsonl", "w") as file:
         for i in range(20):
             texts = [f"{TEXTS[(i + j) % 6]} {'abc'[i % 3]}".strip() for j in range(1 + i % 5)] + [
@@ -41,6 +41,7 @@ def nbest(tmp_path):
             ]
             hypotheses = [{"text": text, "score": -i - j / 3} for j, text in enumerate(texts)]
             file.write(json.dumps({"id": f"u{i}", "hypotheses": hypotheses}) + "\n")
+        file.write('{"id": "empty", "hypotheses": []}\n')
     with open(tmp_path / "b.moses", "w") as file:
         for i in range(10):
             for j, text in enumerate(TEXTS[i % 4 :]):
@@ -89,7 +90,7 @@ def test_several_processes_give_the_scores_of_the_one_machine_command(
                 for key, value in expected.items():
                     close = isinstance(value, float)
                     assert row[key] == (pytest.approx(value, abs=1e-5) if close else value)
-    assert info["counts"] == {"lists": 30, "hypotheses": 60 + 20 + 47, "tokens": tokens}
+    assert info["counts"] == {"lists": 31, "hypotheses": 60 + 20 + 47, "tokens": tokens}
     assert info["sources"] == nbest
     assert (info["lm_weight"], info["length_bonus"], info["reduction"]) == (0.3, 0.7, "mean")
     assert json.loads((tmp_path / "out" / "scores.json").read_text()) == info
@@ -103,7 +104,8 @@ def test_a_bad_line_is_one_error_and_nothing_is_written(nbest, tmp_path, model, 
     bad.write_text('{"hypotheses": ["a"]}\n\n{"hypotheses": ["b", 5]}\n')
     with pytest.raises(InputError) as raised:
         on_beam([*nbest, str(bad)], tmp_path / "out", model, arguments)
-    assert str(raised.value) == f"{bad}:3: list 1: expected a hypothesis as an object, got 5"
+    rule = "list 1: expected a hypothesis as an object, got 5 (read as jsonl)"
+    assert str(raised.value) == f"{bad}:3: {rule}"
     assert not (tmp_path / "out").exists()
 
 

@@ -68,9 +68,11 @@ def test_a_directory_is_preferred_to_a_name(seen, tmp_path, name):
 def test_a_kind_gets_its_path_and_the_options_that_it_has(seen):
     options = {"precision": "bfloat16", "batch_tokens": 7, "long_sentences": "refuse"}
     assert tta.load("toy:a/b:c", **options).got == ("a/b:c", False, 26)
-    assert tta.load("toy:x", score_boundary_tokens=True, letters=3).got == ("x", True, 3)
-    with pytest.raises(TypeError, match="batch_size"):
-        tta.load("toy:x", batch_size=7)
+    assert tta.load("toy:x", score_boundary_tokens=True).got == ("x", True, 26)
+    assert load.load_scorer("toy:x", letters=3).got == ("x", False, 3)
+    for function in (tta.load, load.load_scorer):
+        with pytest.raises(TypeError, match="batch_size"):
+            function("toy:x", **{"batch_size": 7})
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,8 @@ def test_every_kind_is_a_scorer_that_scores_or_encodes():
 
 def test_the_scorer_in_the_docs_works(monkeypatch):
     text = (ROOT / "docs/scorers.md").read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    snippets = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (snippet,) = (one for one in snippets if "(Scorer):" in one)
     monkeypatch.setattr(load, "KINDS", Registry("kind of model", load.KINDS))
     monkeypatch.chdir(ROOT)
     names = {}

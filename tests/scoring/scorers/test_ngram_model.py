@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import pickle
 import re
 import sys
 
@@ -109,8 +110,17 @@ def test_it_has_no_vectors(arpa):
         lm.choose_representation()
 
 
+def test_it_can_be_pickled_quietly(arpa, monkeypatch, capfd):
+    monkeypatch.chdir(arpa.parent)
+    pickled = pickle.dumps(tta.load(f"kenlm:{arpa.name}", score_boundary_tokens=True))
+    monkeypatch.chdir("/")
+    lm = pickle.loads(pickled)
+    np.testing.assert_allclose(lm.score(["the cat"]), math.log(10) * sum(SCORES["the cat"]))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_one_string_is_not_a_list(arpa):
-    with pytest.raises(TypeError, match="a list of sentences, not one string"):
+    with pytest.raises(TypeError, match="must be an ordered iterable of str, such as a list, not"):
         tta.load(f"kenlm:{arpa}").score("the cat")
 
 

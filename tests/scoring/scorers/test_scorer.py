@@ -73,3 +73,17 @@ def test_the_first_representation_is_the_default():
 def test_wrong_reduction():
     with pytest.raises(ValueError, match="reduction must be sum or mean, not 'max'"):
         Letters().score(["a"], reduction="max")
+
+
+def test_a_perplexity_is_exp_of_minus_the_mean_token_score():
+    np.testing.assert_allclose(Letters().perplexity(["abc", "", "a"]), [np.e, np.nan, np.e])
+
+
+def test_a_kind_without_a_keras_model_says_so():
+    assert Letters().tokenizer is None
+    with pytest.raises(InputError, match=r"^letters: this kind of model has no Keras model$"):
+        Letters().model  # noqa: B018
+
+
+def test_the_repr_names_the_kind_and_the_model():
+    assert repr(Letters()) == "Letters('letters')"

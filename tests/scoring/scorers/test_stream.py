@@ -10,6 +10,7 @@ import pytest
 from tta.data.text.lines import TextReader
 from tta.errors import InputError
 from tta.scoring.scorers import stream
+from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.scorer import Scorer, SentenceError
 from tta.scoring.scorers.stream import read_blocks, score_stream
 
@@ -18,12 +19,19 @@ FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
 
 class Lines:
-    """Stands for a `TextReader`; counts the lines that were read from it."""
+    """Stands for a `TextReader`; counts the lines that were read from it.
 
-    def __init__(self, texts, total_bytes=None):
+    After the lines whose numbers (from 1) are in `pauses`, it waits for the next one.
+    """
+
+    def __init__(self, texts, total_bytes=None, pauses=()):
         self.texts = texts
         self.total_bytes = total_bytes
+        self.pauses = pauses
         self.drawn = self.bytes_read = 0
+
+    def is_ready(self, seconds):
+        return self.drawn not in self.pauses
 
     def __iter__(self):
         for text in self.texts:
@@ -33,7 +41,8 @@ class Lines:
 
 
 def score(lm, texts, **options):
-    return list(score_stream(lm, read_blocks(Lines(texts)), "in.txt", **options))
+    blocks = score_stream(lm, read_blocks(Lines(texts)), "in.txt", **options)
+    return [sentence for sentences in blocks for sentence in sentences]
 
 
 @pytest.fixture
@@ -86,12 +95,61 @@ def test_a_block_ends_by_lines_or_by_characters(monkeypatch):
 
 def test_a_stream_without_an_end_is_read_a_few_blocks_ahead(small_blocks):
     lines = Lines(f"the {number}" for number in itertools.count())
+    scored = score_stream(FakeModel(), read_blocks(lines), "in.txt")
+    for number, sentences in enumerate(itertools.islice(scored, 200)):
+        assert [one.text for one in sentences] == [f"the {3 * number + i}" for i in range(3)]
+        assert lines.drawn <= 3 * (number + 1) + 4 * stream.BLOCK_LINES
+
+
+def letters(blocks):
+    """The sentences of each block, which are single letters, as one str."""
+    return ["".join(one.text for one in block.sentences) for block in blocks]
+
+
+@pytest.mark.parametrize(("total_bytes", "drawn"), [(99, 3), (None, 0)])
+def test_a_file_is_read_before_a_model_is_loaded_and_a_pipe_is_not(
+    small_blocks, total_bytes, drawn
+):
+    lines = Lines("abcdef", total_bytes)
     blocks = read_blocks(lines)
-    assert lines.drawn == 3  # the first block is read before a model is loaded
-    scored = score_stream(FakeModel(), blocks, "in.txt")
-    for number, sentence in enumerate(itertools.islice(scored, 500)):
-        assert sentence.text == f"the {number}"
-        assert lines.drawn <= number + 1 + 4 * stream.BLOCK_LINES
+    assert lines.drawn == drawn
+    assert letters(blocks) == ["abc", "def"]
+
+
+def test_a_block_ends_where_a_pipe_pauses_and_an_empty_one_follows(small_blocks):
+    blocks = list(read_blocks(Lines("abcdefgh", pauses=(1, 3, 6))))
+    assert letters(blocks) == ["a", "", "bc", "", "def", "", "gh"]
+    assert [block.end for block in blocks] == [1, 1, 3, 3, 6, 6, 8]
+
+
+def test_a_block_waits_for_lines_of_a_pipe_until_it_is_old_enough(monkeypatch):
+    now, asked = [7.0], []
+
+    class Slow(Lines):
+        def is_ready(self, seconds):
+            asked.append(seconds)
+            now[0] += 0.125
+            return seconds > 0
+
+    monkeypatch.setattr(stream.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stream, "BLOCK_SECONDS", 0.25)
+    assert letters(read_blocks(Slow("abcde"))) == ["abc", "", "de"]
+    assert asked == [0.25, 0.125, 0, 0, 0.25, 0.125]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_sentences_before_a_pause_do_not_wait_for_those_after_it(known):
+    """Also with a model that reads a block ahead, as a `TextModel` does."""
+
+    class ReadingAhead(FakeModel):
+        def score_blocks(self, blocks, tokens=False, advance=None):
+            return prefetch(self.score_with_counts, blocks)
+
+    lines = Lines(["a", "b", "c"], 6 if known else None, pauses=(2,))
+    scored = score_stream(ReadingAhead(), read_blocks(lines), "in.txt", lines.total_bytes)
+    assert [one.text for one in next(scored)] == ["a", "b"]
+    assert lines.drawn == 2
+    assert [[one.text for one in sentences] for sentences in scored] == [[], ["c"]]
 
 
 def test_an_error_of_the_input_comes_with_the_first_block(tmp_path):
@@ -189,7 +247,7 @@ def test_the_bar_shows_the_scored_sentences(small_blocks, monkeypatch, known):
         assert shown == ["1 sentences", 3, "the clock begins", "3 sentences", 6, "3 sentences", 6]
         assert bar.initial == 3  # the position after the first batch
         shown.clear()
-    assert len(list(scored)) == 6
+    assert [len(sentences) for sentences in scored] == [3, 1]
     if known:
         assert [at for at in shown if not isinstance(at, str)] == [11, 16, 16, 17, 18, 18]
         assert shown[-2] == "7 sentences"

@@ -1,0 +1,208 @@
+"""Reranks N-best lists in memory: `tta.rerank` and `tta.tune`.
+
+The steps and defaults are those of run_rerank.py, so the same lists get the same weights and order.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+
+import tta
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
+from tta.errors import InputError, located
+from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.scored_lists import ScoredLists, check_widths
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.systems import choose_systems
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.metrics.metric import Metric, load_metric
+from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.scorers.scorer import Scorer, as_list, as_texts
+
+Model: TypeAlias = Scorer | os.PathLike[str] | str | None
+
+
+@dataclass(frozen=True)
+class RerankedList:
+    """An N-best list in its new order, best first.
+
+    Attributes:
+        texts: n str.
+        scores: n float, the combined scores, natural log, highest first.
+        indices: n int, the place of each text in the original list, from 0.
+        weights: the weights of the combined scores.
+    """
+
+    texts: list[str]
+    scores: list[float]
+    indices: list[int]
+    weights: RerankWeights = field(repr=False)
+
+
+@overload
+def rerank(
+    lists: Iterable[str],
+    scores: Iterable[float] | None = None,
+    model: Model | Sequence[Model] = None,
+    *,
+    weights: RerankWeights | None = None,
+    progress: bool = False,
+) -> RerankedList: ...
+@overload
+def rerank(
+    lists: Iterable[Iterable[str]],
+    scores: Iterable[Iterable[float]] | None = None,
+    model: Model | Sequence[Model] = None,
+    *,
+    weights: RerankWeights | None = None,
+    progress: bool = False,
+) -> list[RerankedList]: ...
+def rerank(
+    lists: Iterable[Any],
+    scores: Iterable[Any] | None = None,
+    model: Model | Sequence[Model] = None,
+    *,
+    weights: RerankWeights | None = None,
+    progress: bool = False,
+) -> Any:
+    """Reranks N-best lists by first-pass scores and the scores of a language model.
+
+    The combined score of a text is (1 - lm_weight) * first_pass + lm_weight * lm + length_bonus *
+    words (see `RerankWeights`). Texts with equal scores keep their order.
+
+    Args:
+        lists: L lists of str, the candidates of each utterance or source sentence. Or one list of
+            str; `scores` is then one list of numbers.
+        scores: the first-pass score of each text, natural log, higher is better. None: the language
+            model alone reranks.
+        model: a model from `tta.load`, or an argument of `tta.load`; None is the built-in model.
+            Load a model once if you call this function several times. Models that are loaded here
+            have the options of run_rerank.py (`tta.scoring.scorers.options.RerankOptions`): the
+            learned normalizer if the model has one. A list of models is mixed.
+        weights: from `tune`, or made by hand, such as `tta.RerankWeights(lm_weight=0.3)`. None:
+            guessed from the scale of the scores, as run_rerank.py does without dev lists. Tuned
+            weights are better.
+        progress: whether to show a progress bar on standard error.
+
+    Returns:
+        L `RerankedList`; for one list of str, one `RerankedList`. An empty list stays empty.
+
+    Raises:
+        InputError: `scores` and `lists` have different shapes, a score is not a finite number, only
+            some texts have scores, the weights are for another number of models, or a model cannot
+            be loaded or cannot score a text.
+        TypeError: `lists` does not hold ordered iterables of str.
+    """
+    lists = as_list(lists, "lists", "lists of str")
+    if lists and isinstance(lists[0], str):
+        given = None if scores is None else [scores]
+        return rerank([lists], given, model, weights=weights, progress=progress)[0]
+    models = _as_models(model)
+    if weights is not None and len(weights.shares) != len(models):
+        raise InputError(f"the weights are for {len(weights.shares)} models, not {len(models)}")
+    nbest = _nbest(lists, scores)
+    if not any(one.hypotheses for one in nbest):
+        return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
+    scored = _score(nbest, models, progress)
+    decision = decide(scored, weights or _choose(scored, None))
+    return [_in_order(decision, row) for row in range(len(nbest))]
+
+
+def tune(
+    lists: Iterable[Iterable[str]],
+    references: Iterable[str],
+    scores: Iterable[Iterable[float]] | None = None,
+    model: Model | Sequence[Model] = None,
+    *,
+    metric: str | Metric = "wer",
+    progress: bool = False,
+) -> RerankWeights:
+    """Chooses the weights of `rerank` on lists with references, as run_rerank.py on dev lists.
+
+    Tune on other lists than those that you rerank: on the lists that it was tuned on, every gain is
+    partly luck. `tta.scoring.combining.tuning.tune` describes the search.
+
+    Args:
+        lists, scores, model, progress: as in `rerank`.
+        references: L str, the correct text of each list.
+        metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`.
+
+    Raises:
+        InputError: as `rerank`, or the lists are all empty, the references are fewer or more than
+            the lists, or the metric is unknown or not defined on them.
+        TypeError: as `rerank`.
+    """
+    models = _as_models(model)
+    nbest = _nbest(as_list(lists, "lists", "lists of str"), scores, references)
+    if not any(one.hypotheses for one in nbest):
+        raise InputError("tuning needs a list with a text, and there is none")
+    metric = load_metric(metric) if isinstance(metric, str) else metric
+    statistics = ListStatistics.build(nbest, metric)
+    statistics.value(np.zeros(len(nbest), int))  # fails now, not after the scoring
+    return _choose(_score(nbest, models, progress), statistics)
+
+
+def _in_order(decision: Decision, row: int) -> RerankedList:
+    hypotheses, order = decision.lists.nbest[row].hypotheses, decision.ranking(row)
+    texts = [hypotheses[j].text for j in order]
+    return RerankedList(texts, decision.combined[row, order].tolist(), order, decision.weights)
+
+
+def _as_models(model: Any) -> list[Model]:
+    if not isinstance(model, (list, tuple)):
+        return [model]
+    if not model:
+        raise InputError("model is an empty list; None is the built-in model")
+    return list(model)
+
+
+def _nbest(lists, scores=None, references=None) -> list[NBestList]:
+    """The lists with their index as id, and the rules that lists in files have, too."""
+    columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
+    if scores is not None:
+        columns["scores"] = as_list(scores, "scores", "lists of numbers")
+    if references is not None:
+        columns["references"] = as_texts(references, "references")
+    for name, column in columns.items():
+        _check_length(name, column, "lists", lists)
+    collector = ListCollector()
+    for i, (texts, numbers, reference) in enumerate(zip(lists, *columns.values(), strict=True)):
+        texts = as_texts(texts, f"lists[{i}]")
+        if numbers is None:
+            numbers = [None] * len(texts)
+        numbers = as_list(numbers, f"scores[{i}]", "numbers")
+        _check_length(f"scores[{i}]", numbers, f"lists[{i}]", texts)
+        with located(f"lists[{i}]"):
+            pairs = zip(texts, numbers, strict=True)
+            hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
+            collector.add(str(i), hypotheses, reference)
+    return collector.take()
+
+
+def _check_length(name, values, other_name, others):
+    if len(values) != len(others):
+        lengths = f"{name} has length {len(values)}, but {other_name} has length {len(others)}"
+        raise InputError(lengths)
+
+
+def _score(nbest: list[NBestList], models: list[Model], progress: bool) -> ScoredLists:
+    """Scores every distinct text with one model after the other."""
+    check_widths(nbest)
+    texts = list(dict.fromkeys(h.text for one in nbest for h in one.hypotheses))
+    token_scores = []
+    for model in models:
+        if not isinstance(model, Scorer):
+            model = tta.load(model, **RerankOptions().for_load())
+        sums, counts = model.score_with_counts(texts, progress)
+        pairs = zip(sums.tolist(), counts.tolist(), strict=True)
+        token_scores.append(dict(zip(texts, pairs, strict=True)))
+    return ScoredLists.build(nbest, *token_scores)
+
+
+def _choose(lists: ScoredLists, statistics: ListStatistics | None) -> RerankWeights:
+    """Tunes the weights, or guesses them without statistics."""
+    names = list(map(str, range(len(lists.models))))
+    return choose_systems(names, lists, statistics, None, None, None).final

@@ -1,0 +1,227 @@
+"""`tta.rerank` and `tta.tune`: lists in memory, as run_rerank.py does with files."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tta
+from tta.errors import InputError
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics.metric import load_metric
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+
+ROOT = Path(__file__).resolve().parents[3]
+FakeModel = runpy.run_path(str(ROOT / "tests/fake_model.py"))["FakeModel"]
+
+RIGHT = ["the cat sat on the mat", "a dog ran home", "the dog sat", "a cat ran home", "a mat sat"]
+
+
+def make_lists(seed, count=17):
+    """(lists, scores, references): the first pass prefers wrong words, more or less by chance."""
+    rng = np.random.default_rng(seed)
+    lists, scores, references = [], [], []
+    for number in range(count):
+        reference = RIGHT[number % len(RIGHT)]
+        texts = [reference]
+        for _ in range(rng.integers(2, 7)):
+            words = reference.split()
+            words[rng.integers(len(words))] = rng.choice(["kat", "zat", "maat", "the cat"])
+            texts.append(" ".join(words))
+        order = rng.permutation(len(texts))
+        lists.append([texts[j] for j in order])
+        scores.append((-5 - rng.random(len(texts)) * 3).tolist())
+        references.append(reference)
+    return lists, scores, references
+
+
+def write(path, lists, scores, references):
+    rows = [
+        {
+            "id": str(i),
+            "hypotheses": [{"text": t, "score": s} for t, s in zip(texts, numbers, strict=True)],
+            "reference": reference,
+        }
+        for i, (texts, numbers, reference) in enumerate(zip(lists, scores, references, strict=True))
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize("models", [["known"], ["length", "known"]], ids=["one", "two"])
+@pytest.mark.parametrize("tuned", [True, False], ids=["tuned", "guessed"])
+def test_the_same_lists_get_the_same_weights_and_order_as_from_files(
+    tmp_path, monkeypatch, models, tuned
+):
+    monkeypatch.setattr(tta, "load", lambda model=None, **options: FakeModel(model, **options))
+    test, dev = make_lists(0), make_lists(1)
+    config = RerankConfig(
+        nbest_file=write(tmp_path / "test.jsonl", *test),
+        dev_nbest_file=write(tmp_path / "dev.jsonl", *dev) if tuned else None,
+        scores_file=str(tmp_path / "scores.jsonl"),
+    )
+    report = rerank_files(config, models)
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+
+    weights = tta.tune(dev[0], dev[2], dev[1], models) if tuned else None
+    found = tta.rerank(test[0], test[1], models, weights=weights)
+    expected = report.test.row("together" if len(models) > 1 else "reranked").weights
+    assert {one.weights for one in found} == {expected}
+    assert weights in (expected, None)
+    assert sum(expected.lm_weights) > 0
+    for i, one in enumerate(found):
+        mine = [row for row in rows if row["id"] == str(i)]
+        assert one.texts == [row["text"] for row in mine]
+        assert one.scores == pytest.approx([row["combined"] for row in mine])
+        assert [test[0][i][j] for j in one.indices] == one.texts
+    assert any(one.indices[0] != np.argmax(test[1][i]) for i, one in enumerate(found))
+
+
+def test_the_options_of_a_model_that_is_loaded_are_those_of_the_command(monkeypatch):
+    seen = []
+    monkeypatch.setattr(tta, "load", lambda *a, **options: seen.append((a, options)) or FakeModel())
+    tta.rerank(["the cat"])
+    tta.rerank(["the cat"], model="base")
+    assert [a for a, _ in seen] == [(None,), ("base",)]
+    assert seen[0][1]["normalizer"] == "auto"
+
+
+WEIGHTS = RerankWeights(lm_weight=0.5)
+
+
+def test_combined_scores_and_the_order():
+    found = tta.rerank(["the kat", "the cat"], [-1.0, -2.0], FakeModel(), weights=WEIGHTS)
+    assert found.texts == ["the cat", "the kat"]
+    assert found.indices == [1, 0]
+    assert found.scores == [0.5 * -2.0 + 0.5 * -2.0, 0.5 * -1.0 + 0.5 * -6.0]
+    assert found.weights is WEIGHTS
+    assert repr(found) == (
+        "RerankedList(texts=['the cat', 'the kat'], scores=[-2.0, -3.5], indices=[1, 0])"
+    )
+
+
+def test_one_list_is_a_list_of_lists_with_one_item():
+    (expected,) = tta.rerank([["the kat", "the cat"]], [[-1, -2]], FakeModel())
+    assert tta.rerank(["the kat", "the cat"], [-1, -2], FakeModel()) == expected
+    assert tta.rerank(["the kat", "the cat"], model=FakeModel()).indices == [1, 0]
+
+
+def test_equal_scores_keep_their_order():
+    found = tta.rerank(["the cat", "the dog", "the mat"], [-1, -1, -1], FakeModel())
+    assert found.indices == [0, 1, 2]
+
+
+def test_without_scores_the_model_alone_reranks():
+    (found,) = tta.rerank([["the kat", "the cat"]], model=FakeModel())
+    assert found.texts == ["the cat", "the kat"]
+    assert found.weights.lm_weight == 1
+
+
+def test_arrays_and_generators():
+    lists, scores = np.array([["the kat", "the cat"]] * 2), np.array([[-1.0, -2.0]] * 2)
+    expected = tta.rerank(lists.tolist(), scores.tolist(), FakeModel(), weights=WEIGHTS)
+    assert tta.rerank(lists, scores, FakeModel(), weights=WEIGHTS) == expected
+    generators = (iter(texts) for texts in lists.tolist()), (iter(row) for row in scores)
+    assert tta.rerank(*generators, FakeModel(), weights=WEIGHTS) == expected
+
+
+def test_empty_lists_stay_empty():
+    lists, scores = [[], ["the kat", "the cat"], []], [[], [-1, -2], []]
+    empty, full, other = tta.rerank(lists, scores, FakeModel(), weights=WEIGHTS)
+    assert empty.texts == other.texts == empty.scores == empty.indices == []
+    assert full == tta.rerank(lists[1], scores[1], FakeModel(), weights=WEIGHTS)
+    assert tta.rerank([], model=FakeModel()) == []
+    assert [one.texts for one in tta.rerank([[], []], model=FakeModel())] == [[], []]
+    lists, scores, references = make_lists(3)
+    assert tta.tune([*lists, []], [*references, "the cat"], [*scores, []], FakeModel()) == (
+        tta.tune(lists, references, scores, FakeModel())
+    )
+
+
+def test_a_model_that_is_loaded_scores_every_distinct_text_once():
+    lm = FakeModel()
+    tta.rerank([["the kat", "the cat"], ["the cat", "the kat"]], model=lm)
+    assert lm.scored == ["the kat", "the cat"]
+
+
+def test_tuning_takes_a_metric():
+    lists, scores, references = make_lists(5)
+    upper = [reference.upper() for reference in references]
+    lower = load_metric("wer", normalize="lower")
+    expected = tta.tune(lists, references, scores, FakeModel())
+    assert tta.tune(lists, upper, scores, FakeModel(), metric=lower) == expected
+    assert isinstance(
+        tta.tune(lists, references, scores, FakeModel(), metric="bleu"), RerankWeights
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda lm: tta.rerank([["a"], ["b"]], [[-1]], lm),
+            "scores has length 1, but lists has length 2",
+        ),
+        (
+            lambda lm: tta.rerank([["a"], ["b", "c"]], [[-1], [-1]], lm),
+            "scores[1] has length 1, but lists[1] has length 2",
+        ),
+        (
+            lambda lm: tta.rerank([["a"], ["b"]], [[-1], [float("nan")]], lm),
+            "lists[1]: expected a finite number as score, got nan",
+        ),
+        (
+            lambda lm: tta.rerank([["a", "b"]], [[-1, None]], lm),
+            "lists[0]: expected a score for every hypothesis or for none, got 1 scores for 2 "
+            "hypotheses",
+        ),
+        (
+            lambda lm: tta.rerank([["a"], ["b"]], [[-1], None], lm),
+            "lists[1]: has no scores, but the lists before it have some",
+        ),
+        (
+            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model=[lm, lm]),
+            "the weights are for 1 models, not 2",
+        ),
+        (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
+        (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
+        (lambda lm: tta.tune([[]], ["a"], None, lm), "tuning needs a list with a text, and there"),
+        (
+            lambda lm: tta.tune([["a"]], [""], None, lm),
+            "the references have no words: the word error rate is not defined",
+        ),
+        (
+            lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
+            "metric must be wer or bleu, not 'x'",
+        ),
+    ],
+)
+def test_input_errors(call, message):
+    lm = FakeModel()
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        call(lm)
+    assert lm.scored == []  # before the scoring
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tta.rerank("abc"), "lists must be an ordered iterable of lists of str, such as a"),
+        (lambda: tta.rerank({"u": ["a"]}), "lists must be an ordered iterable of lists of str"),
+        (lambda: tta.rerank([["a"], "b"]), "lists[1] must be an ordered iterable of str, such"),
+        (lambda: tta.rerank([["a"], {"b"}]), "lists[1] must be an ordered iterable of str, such"),
+        (lambda: tta.rerank([["a", 3]]), "lists[0][1] must be a str, not int"),
+        (lambda: tta.rerank(["a", None]), "lists[0][1] must be a str, not NoneType"),
+        (lambda: tta.rerank([["a"]], [{1.0}]), "scores[0] must be an ordered iterable of numbers"),
+        (lambda: tta.rerank([["a"]], [-1.0]), "scores[0] must be an ordered iterable of numbers"),
+        (lambda: tta.tune([["a"]], "a"), "references must be an ordered iterable of str, such as"),
+        (lambda: tta.tune(["a"], ["a"]), "lists[0] must be an ordered iterable of str, such as a"),
+    ],
+)
+def test_type_errors(call, message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+        call()

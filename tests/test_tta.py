@@ -1,0 +1,78 @@
+"""The names that `import tta` offers: explicit options, a quiet import, the README's block."""
+
+import inspect
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import tta
+from tta.scoring.scorers.options import ScoreOptions
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(code, folder):
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+def test_the_options_of_load_are_those_of_the_commands():
+    _, *options = inspect.signature(tta.load).parameters.values()
+    expected = {field.name: (field.default, field.type) for field in fields(ScoreOptions)}
+    assert {one.name: (one.default, one.annotation) for one in options} == expected
+    assert {one.kind for one in options} == {inspect.Parameter.KEYWORD_ONLY}
+    for name in expected:
+        assert f"        {name}: " in (tta.load.__doc__ or ""), name
+
+
+def test_load_passes_its_options_on(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(
+        "tta.scoring.scorers.load.load_scorer", lambda model, **options: seen.update(options)
+    )
+    options = {field.name: object() for field in fields(ScoreOptions)}
+    tta.load(**options)
+    assert seen == options
+
+
+def test_the_names_of_the_package():
+    for name in tta.__all__:
+        assert getattr(tta, name) is not None
+        assert name in dir(tta)
+    with pytest.raises(AttributeError, match=r"^module 'tta' has no attribute 'reranked'$"):
+        tta.reranked  # noqa: B018
+
+
+def readme_block():
+    """The ```python block of the README's section "In Python"."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## In Python\n")[1]
+    (block,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
+    return block
+
+
+def test_the_readme_block_runs_as_it_stands_and_is_quiet(tmp_path):
+    done = run(readme_block(), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_readme_block_shows_what_it_prints(tmp_path):
+    """A line `print(...)  # text` prints the text."""
+    done = run(readme_block(), tmp_path)
+    shown = re.findall(r"^ *print\(.*\)  # (.*)$", readme_block(), re.MULTILINE)
+    assert len(shown) > 3
+    assert done.stdout.splitlines() == shown
+
+
+def test_the_process_pool_of_the_docs_works(tmp_path):
+    text = (ROOT / "docs/scorers.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Pool" in one)
+    path = tmp_path / "pool.py"  # a file, because the processes import it
+    path.write_text(block)
+    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [float(line) for line in done.stdout.split()] == pytest.approx(
+        tta.load().score(["the cat sat on the mat", "a dog runs"]).tolist(), abs=1e-4
+    )
