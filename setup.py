@@ -13,7 +13,10 @@ COMMANDS = runpy.run_path(str(ROOT / "tta/commands.py"))["COMMANDS"]
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
-TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1"]
+# kenlm is built from source, which needs a compiler and fails on Python 3.13. camel-kenlm has
+# wheels of the same code, which read no .xz files.
+KENLM = ['kenlm>=0.2; python_version < "3.13"', 'camel-kenlm>=2026.2; python_version >= "3.13"']
+TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM]
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
@@ -25,6 +28,8 @@ setup(
     description="Score, rerank and compare sentences with a Transformer-based Text Autoencoder",
     long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
     packages=find_packages(include=["tta", "tta.*"]),
     package_data={"tta": ["py.typed", "small/*"], "tta.scoring.reports": ["templates/*"]},
@@ -50,7 +55,7 @@ setup(
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
-        "kenlm": ["kenlm>=0.2"],  # --model=kenlm:path; built from source, which needs a compiler
+        "kenlm": KENLM,  # --model=kenlm:path
     },
     entry_points={
         "console_scripts": [f"{name} = {module}:run" for name, module in COMMANDS.items()]

@@ -1,5 +1,6 @@
 """Files are complete or absent, even after a kill; only one process writes at a time."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -108,19 +109,126 @@ def test_the_locks_of_a_killed_process_are_released(tmp_path):
     assert names(tmp_path) == ["a"]
 
 
-def test_a_file_renamed_between_opening_and_locking_is_not_written(tmp_path, monkeypatch):
-    path, flock = tmp_path / "a", fcntl.flock
+def test_the_file_of_a_writer_that_finishes_meanwhile_is_kept(tmp_path, monkeypatch):
+    path, temporary, remove = tmp_path / "a", tmp_path / ".a.tmp", atomic._remove_leftover
+    temporary.write_bytes(b"theirs")
 
-    def late(descriptor, how):
-        if not path.exists():
-            os.replace(tmp_path / ".a.tmp", path)  # its writer has just finished
-            path.write_bytes(b"theirs")
-        flock(descriptor, how)
+    def late(leftover):
+        os.replace(temporary, path)
+        remove(leftover)
 
-    monkeypatch.setattr(atomic.fcntl, "flock", late)
+    monkeypatch.setattr(atomic, "_remove_leftover", late)
     with pytest.raises(ValueError):  # noqa: PT011
         write_half(path, ValueError)
     assert path.read_bytes() == b"theirs"
+    assert names(tmp_path) == ["a"]
+
+
+def test_the_file_of_the_writer_after_that_is_kept(tmp_path, monkeypatch):
+    path, temporary, flock = tmp_path / "a", tmp_path / ".a.tmp", fcntl.flock
+    temporary.write_bytes(b"theirs")
+    with contextlib.ExitStack() as next_writer:
+
+        def late(descriptor, how):
+            if not path.exists():
+                os.replace(temporary, path)
+                flock(next_writer.enter_context(open(temporary, "wb")), how)
+            flock(descriptor, how)
+
+        monkeypatch.setattr(atomic.fcntl, "flock", late)
+        with pytest.raises(InputError, match="another process is writing it"):
+            write_half(path, ValueError)
+    assert names(tmp_path) == [".a.tmp", "a"]
+
+
+def test_a_new_file_that_another_writer_took_for_a_leftover_is_created_again(tmp_path, monkeypatch):
+    path, temporary, flock, taken = tmp_path / "a", tmp_path / ".a.tmp", fcntl.flock, []
+
+    def late(descriptor, how):
+        if not taken:
+            taken.append(temporary.unlink())
+        flock(descriptor, how)
+
+    monkeypatch.setattr(atomic.fcntl, "flock", late)
+    with whole_file(path) as file:
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole"
+
+
+def link_to(name, tmp_path):
+    """A file of the user, and a symbolic link to it, of this name, in a folder of its own."""
+    mine, folder = tmp_path / "mine", tmp_path / "hostile"
+    mine.write_bytes(b"mine")
+    folder.mkdir()
+    (folder / name).symlink_to(mine)
+    return mine, folder
+
+
+@pytest.mark.parametrize("failure", [None, ValueError])
+def test_a_link_with_the_temporary_name_is_not_followed(tmp_path, failure):
+    mine, folder = link_to(".a.tmp", tmp_path)
+    if failure:
+        with pytest.raises(failure):
+            write_half(folder / "a", failure)
+    else:
+        with whole_file(folder / "a") as file:
+            file.write(b"whole")
+    assert mine.read_bytes() == b"mine"
+    assert names(folder) == ([] if failure else ["a"])
+
+
+def test_a_hard_link_with_the_temporary_name_is_not_written(tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    (tmp_path / ".a.tmp").hardlink_to(mine)
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"whole")
+    assert mine.read_bytes() == b"mine"
+    assert names(tmp_path) == ["a", "mine"]
+
+
+def test_a_pipe_with_the_temporary_name_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / ".a.tmp")
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"whole")
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_folder_with_the_temporary_name_is_refused(tmp_path):
+    (tmp_path / ".a.tmp").mkdir()
+    with pytest.raises(InputError, match=r"a: cannot be written: "):
+        write_half(tmp_path / "a", ValueError)
+
+
+def test_a_link_with_the_name_of_the_lock_is_refused(tmp_path):
+    missing, folder = link_to(LOCK_FILE, tmp_path)
+    missing.unlink()
+    refusal = pytest.raises(InputError, match="expected a lock file, got a symbolic link")
+    with refusal, locked_folder(folder):
+        pytest.fail("the link was followed")
+    assert names(tmp_path) == ["hostile"]
+
+
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o444])
+def test_a_replaced_file_keeps_its_permissions(tmp_path, permissions):
+    path = tmp_path / "a"
+    path.write_bytes(b"former")
+    path.chmod(permissions)
+    with whole_file(path) as file:
+        assert (tmp_path / ".a.tmp").stat().st_mode & 0o777 == 0o600, "private from the first byte"
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole"
+    assert path.stat().st_mode & 0o777 == permissions
+
+
+def test_a_new_file_has_the_permissions_of_the_user_s_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with whole_file(tmp_path / "a") as file:
+            file.write(b"whole")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
 
 def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
@@ -130,6 +238,19 @@ def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
     monkeypatch.setattr(atomic.fcntl, "flock", none)
     with locked_folder(tmp_path), locked_folder(tmp_path), whole_file(tmp_path / "a") as file:
         file.write(b"written")
+    assert names(tmp_path) == ["a"]
+
+
+def test_without_locks_two_writers_do_not_mix(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_flock", lambda descriptor: None)
+    path, first = tmp_path / "a", contextlib.ExitStack()
+    first.enter_context(whole_file(path)).write(b"first")
+    with whole_file(path) as file:
+        file.write(b"sec")
+        with pytest.raises(InputError, match="a: another process is writing it"):
+            first.close()
+        file.write(b"ond")
+    assert path.read_bytes() == b"second"
     assert names(tmp_path) == ["a"]
 
 
