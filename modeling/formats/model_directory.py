@@ -17,7 +17,8 @@ def load_model(directory: Path | str, dtype: str = "float32") -> Any:
     """Builds the Keras model of a directory, with its weights; `dtype` is as in `LanguageModel`.
 
     The first of these files that exists is read: `model.weights.h5` of a model directory,
-    `model.safetensors` of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from TensorFlow 1.
+    `model.safetensors` of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from TensorFlow 1, the
+    last of `checkpoints/` of a training run that has not finished.
 
     Raises:
         InputError: a file is missing or damaged, or files do not fit each other.
@@ -39,11 +40,28 @@ def load_model(directory: Path | str, dtype: str = "float32") -> Any:
     return model
 
 
+def vocabulary_path(directory: Path | str) -> Path:
+    """The vocabulary of a model directory of any format; the file may be missing.
+
+    It is `vocab.txt`, or the file that the config of the original T-TA code names.
+
+    Raises:
+        InputError: the config of a checkpoint from TensorFlow 1 is missing or malformed.
+    """
+    path = Path(directory) / VOCABULARY
+    if path.exists():
+        return path
+    from tta.modeling.formats.tf1_checkpoint import is_original, original_vocabulary
+
+    return original_vocabulary(directory) if is_original(directory) else path
+
+
 def _load_foreign(directory, dtype):
     """Builds the model of a directory without `model.weights.h5`."""
     if (directory / SAFETENSORS).exists():
         return load_huggingface(directory, dtype)
     # Imported here because the rest also runs on Keras backends other than TensorFlow.
+    from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
     from tta.modeling.formats.tf1_checkpoint import is_original, load_original
 
     if is_original(directory):
@@ -56,7 +74,9 @@ def _load_foreign(directory, dtype):
         )
     if not (directory / CONFIG).exists():
         raise InputError(f"not a model directory: it has no {CONFIG}", directory)
-    raise InputError(f"it has no {WEIGHTS}: its training has not finished", directory)
+    if checkpoint_steps(directory / CHECKPOINTS):
+        return load_run(directory, dtype)
+    raise InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)
 
 
 def save_model(

@@ -19,7 +19,7 @@ from tta.modeling.formats.bert import (
 )
 from tta.modeling.formats.weights import assign_weights, check_size, reading
 from tta.modeling.models.language_model import build_model
-from tta.names import CONFIG
+from tta.names import CONFIG, VOCABULARY
 
 # The special tokens of the original T-TA code: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
 ORIGINAL_MASK_ID = 4
@@ -35,10 +35,11 @@ def is_original(directory: Path | str) -> bool:
 def load_original(directory: Path | str, dtype: str = "float32") -> Any:
     """Builds the Keras model of a directory of the original T-TA code or of Google's BERT.
 
-    A T-TA has `config.json` and `model.ckpt.*`. Its first query is the sum of the [MASK] token's
-    embedding and the position embedding. A BERT has `bert_config.json` (or `config.json`) and
-    `bert_model.ckpt.*`. It becomes a biLM, see `tta.modeling.formats.bert`. Poolers, next-sentence
-    heads and the optimizer's variables are ignored. `dtype` is as in `LanguageModel`.
+    A T-TA has `model.ckpt*` and a config of any name, `*.json`. Its first query is the sum of the
+    [MASK] token's embedding and the position embedding. A BERT has `bert_model.ckpt*` and
+    `bert_config.json` (or `config.json`). It becomes a biLM, see `tta.modeling.formats.bert`.
+    Poolers, next-sentence heads and the optimizer's variables are ignored. `dtype` is as in
+    `LanguageModel`.
 
     Raises:
         InputError: a file or variable is missing or unreadable, or a shape does not fit the config.
@@ -48,10 +49,8 @@ def load_original(directory: Path | str, dtype: str = "float32") -> Any:
     with reading("not a readable TensorFlow checkpoint", prefix, tf.errors.OpError):
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
-    config_path = directory / BERT_CONFIG
-    is_bert = config_path.exists() or SEGMENT_NAME in shapes
-    if not config_path.exists():
-        config_path = directory / CONFIG
+    config_path = _config_path(directory)
+    is_bert = config_path.name == BERT_CONFIG or SEGMENT_NAME in shapes
     if is_bert:
         config = bert_config(config_path, GOOGLE_ACTIVATIONS)
     else:  # The first query is [MASK] unless the file sets another.
@@ -67,6 +66,35 @@ def load_original(directory: Path | str, dtype: str = "float32") -> Any:
     model = build_model(config, dtype)
     assign_weights(model, fold_segments(values, prefix) if is_bert else values, prefix)
     return model
+
+
+def original_vocabulary(directory: Path | str) -> Path:
+    """The vocabulary of a directory of `is_original`; the file may be missing.
+
+    The original T-TA code names it in the config, as `vocab_file`. It is in the same directory.
+
+    Raises:
+        InputError: the config is missing or malformed.
+    """
+    path = _config_path(Path(directory))
+    name = read_json_object(path).get("vocab_file", VOCABULARY)
+    if not isinstance(name, str):
+        raise InputError(f"vocab_file must be a file name, not {name!r}", path)
+    return path.parent / Path(name).name
+
+
+def _config_path(directory):
+    """The config: `bert_config.json`, `config.json`, or else the only `*.json`."""
+    for name in (BERT_CONFIG, CONFIG):
+        if (directory / name).exists():
+            return directory / name
+    found = sorted(directory.glob("*.json"))
+    if len(found) != 1:
+        raise InputError(
+            f"expected one config ({BERT_CONFIG}, {CONFIG} or another *.json), found {len(found)}",
+            directory,
+        )
+    return found[0]
 
 
 def _checkpoint_prefix(directory):

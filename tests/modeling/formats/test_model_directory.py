@@ -44,7 +44,7 @@ def test_missing_files_are_named(directory, tmp_path):
     with pytest.raises(InputError, match=r"README\.md: no such model directory"):
         load_model(directory / "README.md")
     (directory / "model.weights.h5").unlink()
-    with pytest.raises(InputError, match=r"no model\.weights\.h5: its training has not finished"):
+    with pytest.raises(InputError, match=r"no model\.weights\.h5 and no checkpoint of its train"):
         load_model(directory)
     (directory / "config.json").unlink()
     with pytest.raises(InputError, match=r"not a model directory: it has no config\.json"):

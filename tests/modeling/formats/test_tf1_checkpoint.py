@@ -1,16 +1,21 @@
 """Checkpoints of the original T-TA code; those of BERT are in test_bert.py."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import tta
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import batch, tiny_config
 from tta.errors import InputError
 from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
+
+# Checkpoints with random weights, and the outputs of the original code for them; see its README.
+ORIGINAL_REFERENCE = Path(__file__).parents[2] / "goldens" / "original_reference"
 
 # The original config.json has only BERT's keys.
 CONFIG = {
@@ -60,10 +65,10 @@ def original_variables(seed=0):
     return {name: rng.normal(0.0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def write(directory, variables, config=CONFIG, name="model.ckpt"):
+def write(directory, variables, config=CONFIG, name="model.ckpt", config_name="config.json"):
     """Writes the files that the original code writes."""
     directory.mkdir(exist_ok=True)
-    (directory / "config.json").write_text(json.dumps(config))
+    (directory / config_name).write_text(json.dumps(config))
     tf.raw_ops.SaveV2(
         prefix=str(directory / name),
         tensor_names=list(variables),
@@ -79,9 +84,9 @@ def directory(tmp_path):
     return write(tmp_path / "original", original_variables())
 
 
-def test_outputs_of_the_original_code(tta_data):
-    model = load_model(tta_data / "original_reference" / "tta")
-    expected = np.load(tta_data / "original_reference" / "tta" / "outputs.npz")
+def test_outputs_of_the_original_code():
+    model = load_model(ORIGINAL_REFERENCE / "tta")
+    expected = np.load(ORIGINAL_REFERENCE / "tta" / "outputs.npz")
     real = expected["input_mask"] == 1
     inputs = {"input_ids": expected["input_ids"], "padding_mask": real}
     encoded = model.encode(inputs)
@@ -128,6 +133,54 @@ def test_the_checkpoint_named_in_the_folder_is_read(directory):
     np.testing.assert_array_equal(table, newer["bert/embeddings/word_embeddings"])
     (directory / "checkpoint").unlink()
     with pytest.raises(InputError, match=r"expected one checkpoint .*, found 2"):
+        load_model(directory)
+
+
+# The names that the original repository gives to a trained model's files.
+PIECES = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", "[CLS]", "[SEP]", *"abcdefghijklmnop")
+VOCABULARY = "vocab-lower.sub-32k.txt"
+
+
+def write_as_its_readme(directory, vocab_file=VOCABULARY):
+    config = CONFIG | {"vocab_file": vocab_file}
+    names = {"name": "model.ckpt-200", "config_name": "config.layer-3.vocab-lower.sub-32k.json"}
+    write(directory, original_variables(), config, **names)
+    (directory / VOCABULARY).write_text("".join(f"{piece}\n" for piece in PIECES))
+    return directory
+
+
+def test_a_model_with_the_names_of_the_original_repository_is_read(tmp_path):
+    lm = tta.load(write_as_its_readme(tmp_path / "theirs"))
+    ours = write(tmp_path / "ours", original_variables())
+    (ours / "vocab.txt").write_bytes((tmp_path / "theirs" / VOCABULARY).read_bytes())
+    texts = ["a b C", "p o", "q"]
+    np.testing.assert_array_equal(lm.score(texts), tta.load(ours).score(texts))
+    vocabulary = lm.tokenizer.vocabulary
+    assert (vocabulary.tokens, vocabulary.bos_id, vocabulary.eos_id) == (PIECES, 3, 1)
+
+
+def test_a_vocabulary_outside_the_folder_is_not_read(tmp_path):
+    directory = write_as_its_readme(tmp_path / "theirs", vocab_file="../secret.txt")
+    (tmp_path / "secret.txt").write_text("secret\n")
+    lm = tta.load(directory)
+    with pytest.raises(InputError, match=r"the model has no vocab\.txt"):
+        lm.score(["a"])
+    (directory / VOCABULARY).rename(directory / "vocab.txt")  # as the docs say
+    assert np.isfinite(tta.load(directory).score(["a"])).all()
+
+
+def test_a_vocabulary_s_name_must_be_a_string(tmp_path):
+    with pytest.raises(InputError, match=r"sub-32k\.json: vocab_file must be a file name, not 7"):
+        tta.load(write_as_its_readme(tmp_path / "theirs", vocab_file=7))
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_folder_without_one_config_is_refused(directory, number):
+    config = (directory / "config.json").read_bytes()
+    (directory / "config.json").unlink()
+    for name in ("a.json", "b.json")[:number]:
+        (directory / name).write_bytes(config)
+    with pytest.raises(InputError, match=rf"original: expected one config \(.*\), found {number}$"):
         load_model(directory)
 
 

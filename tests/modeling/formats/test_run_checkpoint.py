@@ -1,0 +1,95 @@
+"""The model of an unfinished run: the weights of its last complete checkpoint."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.modeling.tiny import arrays, batch, dataset, tiny_config, tiny_model, training_config
+from tta.errors import InputError
+from tta.modeling.formats.model_directory import load_model
+from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.training.optimizers import BertAdamW
+from tta.modeling.training.trainer import Trainer
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of dropout and moments, with checkpoints of steps 9 and 10 that it has not made."""
+    model = tiny_model(hidden_dropout_prob=0.5)
+    batches = dataset([batch([5, 3])])
+    objective = LanguageAutoencoding()
+    config = training_config()
+    trainer = Trainer(model, BertAdamW(1e-3), objective, lambda _: batches, None, tmp_path, config)
+    model.config.to_json(tmp_path / "config.json")
+    for step in (9, 10):
+        model.head.bias.assign_add(np.ones(23, np.float32))
+        trainer.position["step"].assign(step)
+        trainer.save()
+    return trainer
+
+
+def test_it_is_the_model_at_the_last_checkpoint(run, tmp_path, capsys):
+    loaded = load_model(tmp_path)
+    rule = "training has not finished; using the checkpoint of step 10"
+    assert capsys.readouterr().err == f"{tmp_path}: {rule}\n"
+    assert loaded.config == run.model.config
+    expected, found = arrays(run.model), arrays(loaded)
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_an_unfinished_checkpoint_is_not_used(run, tmp_path, capsys):
+    folder = tmp_path / "checkpoints"
+    (folder / "ckpt-11.data-00000-of-00001").write_bytes(b"half")
+    (folder / "checkpoint").write_text('model_checkpoint_path: "ckpt-11"\n')
+    (folder / "ckpt-10.index").unlink()
+    load_model(tmp_path)
+    assert "the checkpoint of step 9\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
+def test_a_damaged_checkpoint_is_refused(run, tmp_path, ending):
+    path = tmp_path / "checkpoints" / f"ckpt-10{ending}"
+    content = path.read_bytes()
+    path.write_bytes(content[:100])  # The end is needed only to resume.
+    with pytest.raises(InputError, match=r"/checkpoints/ckpt-10: the checkpoint cannot be read: "):
+        load_model(tmp_path)
+
+
+def test_a_flipped_byte_is_noticed_or_harmless(run, tmp_path):
+    path = tmp_path / "checkpoints" / "ckpt-10.data-00000-of-00001"
+    content, expected, refused = path.read_bytes(), arrays(run.model), 0
+    for place in range(3, len(content), len(content) // 12):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        try:
+            found = arrays(load_model(tmp_path))
+        except InputError as error:
+            refused += "ckpt-10: the checkpoint cannot be read: " in str(error)
+        else:  # The byte is in the optimizer's variables.
+            assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"hidden_size": 21}, r"ckpt-10: weight \S+ has shape \[23, 15\], the config requires"),
+        ({"num_hidden_layers": 3}, r"ckpt-10: weight encoder/layer_2/\S+ is missing"),
+        ({"vocab_size": 10**8}, r"ckpt-10: it holds at most [\d,]+ values, too few for the "),
+    ],
+)
+def test_a_config_of_another_model_is_refused(run, tmp_path, changes, rule):
+    values = json.loads((tmp_path / "config.json").read_text()) | changes
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=rule):
+        load_model(tmp_path)
+
+
+def test_a_run_without_a_checkpoint_is_refused(tmp_path):
+    tiny_config().to_json(tmp_path / "config.json")
+    (tmp_path / "checkpoints").mkdir()
+    rule = r"it has no model\.weights\.h5 and no checkpoint of its training"
+    with pytest.raises(InputError, match=rule):
+        load_model(tmp_path)
