@@ -65,6 +65,7 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving ignores folders whose name is not a number.
     temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")
+    temporary.mkdir()  # an error if it exists: a link there is never followed
     try:
         served = ServedModel(lm, reduction)
         tf.saved_model.save(served, temporary, served.signatures())

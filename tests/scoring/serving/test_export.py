@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -352,7 +353,6 @@ def test_a_failed_export_leaves_no_files(tmp_path, models, monkeypatch):
         raise tf.errors.ResourceExhaustedError(None, None, "no space left on device\nmore")
 
     def save(_, folder, signatures):
-        folder.mkdir()
         (folder / "saved_model.pb").write_text("half")
 
     monkeypatch.setattr(tf.saved_model, "save", save)
@@ -396,3 +396,12 @@ def test_a_model_without_a_vocabulary_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"has no vocab.txt"):
         export(TextModel(make_model(), None), tmp_path / "1")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_the_temporary_folder_is_not_followed(tmp_path, models):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (tmp_path / f".1.{os.getpid()}.tmp").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        export(models["tta"][0], tmp_path / "1")
+    assert not list(victim.iterdir())
