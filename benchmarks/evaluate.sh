@@ -14,23 +14,33 @@ run() {
   echo
 }
 
+# Reranks with the model's own normalizer (the signature names it), with exact log-probabilities,
+# and with the length bonus alone.
+rerank() {
+  for normalizer in auto exact; do
+    run run_rerank.py --normalizer=$normalizer "$@"
+  done
+  run run_rerank.py --lm_weight=0 --normalizer=auto "$@"
+}
+
 nbest=$data/nbest
 for condition in clean snr5; do
-  run run_rerank.py --nbest_file="$nbest/asr_arctic/test.$condition.json" \
+  rerank --nbest_file="$nbest/asr_arctic/test.$condition.json" \
     --dev_nbest_file="$nbest/asr_arctic/dev.$condition.json"
 done
-run run_rerank.py --nbest_file="$nbest/asr_hyporadise/test_atis.json" \
+rerank --nbest_file="$nbest/asr_hyporadise/test_atis.json" \
   --dev_nbest_file="$nbest/asr_hyporadise/train_atis.json"
+rerank --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
 mt=$nbest/mt_iwslt14_deen
-run run_rerank.py --bleu_tokenize=none \
+rerank --bleu_tokenize=none \
   --nbest_file="$mt/test.nbest" --reference_file="$mt/test.ref" \
   --dev_nbest_file="$mt/dev.nbest" --dev_reference_file="$mt/dev.ref"
+# LibriSpeech has no dev lists, so each part is tuned on the other.
 hyporadise=$nbest/asr_hyporadise
-run run_rerank.py --rank_scores --nbest_file="$hyporadise/test_ls_clean.json" \
+rerank --rank_scores --nbest_file="$hyporadise/test_ls_clean.json" \
   --dev_nbest_file="$hyporadise/test_ls_other.json"
-run run_rerank.py --rank_scores --nbest_file="$hyporadise/test_ls_other.json" \
+rerank --rank_scores --nbest_file="$hyporadise/test_ls_other.json" \
   --dev_nbest_file="$hyporadise/test_ls_clean.json"
-run run_rerank.py --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
 for pairs in stsb-en-dev.csv stsb-en-test.csv SICK_test_annotated.txt; do
   run run_sts.py --representation=context,embed --sts_file="$data/sts/$pairs"
   run run_sts.py --representation=token --pooling=whitened --sts_file="$data/sts/$pairs"

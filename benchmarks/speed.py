@@ -5,7 +5,10 @@
 
 Everything is timed in one process, interleaved round after round, so that other load on the machine
 affects all cases equally: trust the ratios, not the seconds. Models have the paper's size (3 layers
-of 512, vocabulary 29,530) and random weights, which do not affect the speed.
+of 512, vocabulary 29,530) and random weights, which do not affect the speed. The last lines are the
+README's table.
+
+BERT, GPT-2 and KenLM are timed if their packages are installed: torch, transformers, kenlm.
 """
 
 import json
@@ -26,10 +29,20 @@ flags.DEFINE_integer("rounds", 15, "Rounds of the fast cases; slow ones get fewe
 flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
 flags.DEFINE_string("figure", None, "Output file of the plot of time against length (.png, .svg).")
 
-LIST, WORDS = 50, 20  # the paper's (section 4.4)
+LIST, WORDS = 50, 20  # the paper's 50-best lists (section 5.3) and words (section 5.2)
 LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
 PRECISIONS = ("float32", "bfloat16")
 QUICK_ROUNDS = 4
+# The README's rows: (name, layers x width, case)
+SCORERS = (
+    ("T-TA, exact softmax", "3 x 512", "list rerank tta"),
+    ("T-TA, learned normalizer", "3 x 512", "list learned tta"),
+    ("uniLM", "3 x 512", "list rerank unilm"),
+    ("biLM, masking each piece in turn", "3 x 512", "list rerank bilm"),
+    ("GPT-2 small", "12 x 768", "list rerank gpt2_small"),
+    ("BERT base, masking each piece in turn", "12 x 768", "list rerank bert_base"),
+    ("KenLM, bigrams", "", "list rerank kenlm"),
+)
 
 
 def main(_):
@@ -47,7 +60,7 @@ def main(_):
         cases += speed_cases.peers(LIST, WORDS) + speed_cases.startup()
     times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
     results = ratios(times)
-    print(format_times(times), format_ratios(results), sep="\n\n")
+    print(format_times(times), format_ratios(results), format_scorers(times), sep="\n\n")
     if FLAGS.json:
         results["seconds"] = {name: one.median for name, one in times.items()}
         Path(FLAGS.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -85,6 +98,9 @@ def ratios(times):
     results["learned_normalizer_speedup"] = faster("list rerank tta", "list learned tta")
     for peer in ("bert_base", "minicons", "gpt2_small", "kenlm"):
         results[f"{peer}_ratio"] = faster(f"list rerank {peer}", "list rerank tta")
+        for p in PRECISIONS:
+            key = f"{peer}_ratio_{p}"
+            results[key] = faster(f"list rerank {peer} {p}", f"list rerank tta {p}")
     grown = faster(f"growth tta {LENGTHS[-1]}", f"growth tta {WORDS}")
     results["growth_over_tokens"] = grown and grown / ((LENGTHS[-1] + 2) / (WORDS + 2))
     return results
@@ -109,8 +125,25 @@ def format_ratios(results):
     )
 
 
+def format_scorers(times):
+    """README's table: the time of a list in each precision, and over that of the T-TA's scores."""
+    heads = ["scorer", "layers x width"]
+    heads += [f"{p}, {what}" for p in PRECISIONS for what in ("ms", "times the T-TA's (exact)")]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * (len(heads) - 2)]
+    for name, size, case in SCORERS:
+        cells = [name, size]
+        for precision in PRECISIONS:
+            tta = times.get(f"{SCORERS[0][2]} {precision}")
+            # KenLM has no matrix products, and so only one time.
+            one = times.get(f"{case} {precision}", times.get(case))
+            measured = (1e3 * one.median, one.median / tta.median) if tta and one else ()
+            cells += [f"{x:,.0f}" if x >= 10 else f"{x:.2g}" for x in measured] or ["-", "-"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def draw_growth(times, path):
-    """Plots the time of a list against the words per sentence, log scale (paper, figure 6)."""
+    """Plots the time of a list against the words per sentence, with logarithmic axes."""
     from matplotlib.figure import Figure
 
     from benchmarks.timing import draw_by_words

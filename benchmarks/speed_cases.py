@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 MODELS = ("tta", "bilm", "unilm")
 CEILING = 2048  # rows and columns of the products that measure the peak speed
 SLOW_ROUNDS = 3
+BERT_SENTENCES = 20  # whose masked copies are one batch; smaller batches take longer
 
 
 def ceilings():
@@ -148,10 +150,18 @@ def startup():
 
 
 def peers(list_size, words):
-    """Other models that score a list, if their packages are installed."""
+    """Other models that score a list, if their packages are installed.
+
+    The PyTorch models use as many threads as TensorFlow does by default, one per core. They get ids
+    instead of text, and compute the logits of the scored tokens alone. Their weights are random.
+    """
     cases = []
     if importlib.util.find_spec("torch") and importlib.util.find_spec("transformers"):
-        cases += [_bert_base(list_size, words), _gpt2_small(list_size, words)]
+        import torch
+
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        for precision in PRECISIONS:
+            cases += [make(list_size, words, precision) for make in (_bert_base, _gpt2_small)]
         from transformers import BertTokenizer
 
         # (minicons 0.3.39 calls this method, which transformers 5 no longer has.)
@@ -162,27 +172,39 @@ def peers(list_size, words):
     return cases
 
 
-def _bert_base(list_size, words):
-    """Mask-and-predict with BERT base: one batch of masked copies per sentence, as usual."""
+def _log_probabilities(logits, targets):
+    """The log-probabilities [...] of targets [...] under PyTorch logits [..., V]: float32."""
+    logits = logits.float()
+    return logits.gather(-1, targets[..., None])[..., 0] - logits.logsumexp(-1)
+
+
+def _bert_base(list_size, words, precision):
+    """Mask-and-predict with BERT base: 12 layers of 768, one masked copy per piece."""
     import torch
     from transformers import BertConfig, BertForMaskedLM
 
-    model = BertForMaskedLM(BertConfig()).eval()
+    model = BertForMaskedLM(BertConfig()).eval().to(getattr(torch, precision))
     ids = torch.randint(1000, 30_000, (list_size, words + 2))
-    inner = torch.arange(1, words + 1)
 
     def score(ids):
-        total = 0.0
+        scores = []
         with torch.inference_mode():
-            for sentence in ids:
-                copies = sentence.repeat(words, 1)
-                copies[torch.arange(words), inner] = 103  # [MASK]
-                logits = model(copies).logits[torch.arange(words), inner]
-                total += logits.log_softmax(-1)[torch.arange(words), sentence[inner]].sum().item()
-        return total
+            for batch in ids.split(BERT_SENTENCES):
+                copies = batch.repeat_interleave(words, 0)
+                rows = torch.arange(len(copies))
+                masked = torch.arange(1, words + 1).repeat(len(batch))
+                targets = copies[rows, masked]
+                copies[rows, masked] = 103  # [MASK]
+                states = model.bert(copies).last_hidden_state[rows, masked]
+                log_probabilities = _log_probabilities(model.cls(states), targets)
+                scores += log_probabilities.view(-1, words).sum(1).tolist()
+        return scores
 
     return Case(
-        "list rerank bert_base", lambda: score(ids), rounds=2, warm_up=lambda: score(ids[:1])
+        f"list rerank bert_base {precision}",
+        lambda: score(ids),
+        rounds=2,
+        warm_up=lambda: score(ids[:1]),
     )
 
 
@@ -208,20 +230,20 @@ def _minicons(list_size, words):
     )
 
 
-def _gpt2_small(list_size, words):
-    """Left-to-right log-probabilities with GPT-2 small; the list is one batch."""
+def _gpt2_small(list_size, words, precision):
+    """Left-to-right log-probabilities with GPT-2 small, 12 layers of 768; the list is one batch."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    model = GPT2LMHeadModel(GPT2Config()).eval()
+    model = GPT2LMHeadModel(GPT2Config()).eval().to(getattr(torch, precision))
     ids = torch.randint(0, 50_000, (list_size, words + 2))
 
     def score():
         with torch.inference_mode():
-            scores = model(ids).logits[:, :-1].log_softmax(-1)
-            return scores.gather(-1, ids[:, 1:, None]).sum((1, 2)).tolist()
+            states = model.transformer(ids).last_hidden_state[:, :-1]
+            return _log_probabilities(model.lm_head(states), ids[:, 1:]).sum(1).tolist()
 
-    return Case("list rerank gpt2_small", score, rounds=SLOW_ROUNDS)
+    return Case(f"list rerank gpt2_small {precision}", score, rounds=SLOW_ROUNDS)
 
 
 def _kenlm(list_size, words):

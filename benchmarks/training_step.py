@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("config_file", "configs/small.json", "The model's config.json.")
+flags.DEFINE_integer("vocab_size", 16000, "Pieces, if the config does not say.", lower_bound=6)
 flags.DEFINE_integer("sentences", 128, "Sentences per batch.", lower_bound=1)
 flags.DEFINE_integer("length", 32, "Tokens per sentence.", lower_bound=1)
 
@@ -56,7 +57,7 @@ def main(_):
     import tta  # noqa: F401  (silences TensorFlow)
     from tta.modeling.config.base import read_config
 
-    config = read_config(FLAGS.config_file)
+    config = read_config(FLAGS.config_file, vocab_size=FLAGS.vocab_size)
     ids = np.random.default_rng(0).integers(
         5, config.vocab_size, (FLAGS.sentences, FLAGS.length), dtype=np.int32
     )

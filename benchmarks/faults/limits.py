@@ -63,7 +63,10 @@ CASES = {
     ),
     "1M keys, one twice": ("nbest_dict", _wrapped("{", '"u{}": {{}}', ', "u7": {}}')),
     "200 MB open string": ("nbest_any", _text(lambda: '{"' + "a" * (200 << 20))),
-    "200 MB of empty objects": ("nbest_any", _text(lambda: "[" + "{}," * (70 << 20) + "{}]")),
+    "200 MB of empty objects": (
+        "nbest_hyporadise",
+        _text(lambda: "[" + "{}," * (70 << 20) + "{}]"),
+    ),
     "1M brackets": ("nbest_hyporadise", _text(lambda: "[" * MILLION)),
     "1M braces": ("config", _text(lambda: '{"a":' * MILLION)),
 }

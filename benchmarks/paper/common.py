@@ -1,5 +1,6 @@
 """Shared by the tables: their flags, the models they compare, and a table as Markdown."""
 
+import itertools
 import json
 import os
 import re
@@ -16,10 +17,15 @@ from benchmarks import evaluation_data
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
-from tta.scoring.scorers.load import BUILT_IN_NAME, PRETRAINED
+from tta.modeling.config.base import read_config
+from tta.names import CONFIG
+from tta.scoring.scorers.load import BUILT_IN, BUILT_IN_NAME, PRETRAINED
 
 FLAGS = flags.FLAGS
 ROOT = Path(__file__).resolve().parents[2]
+
+ORACLE = "oracle"
+DIGITS = 2  # after the point, in a cell
 
 
 @dataclass(frozen=True)
@@ -29,14 +35,15 @@ class Entry:
     Attributes:
         name: the name of its row.
         flag: the flag that names the model.
-        options: further arguments of `tta.load`.
-        representations: the sentence vectors of tables 3 and 4; () for a model without vectors.
+        options: further arguments of `tta.load`. Scores are exact log-probabilities in float32,
+            unless an option says otherwise.
+        representations: the sentence vectors of tables 3 and 4.
     """
 
     name: str
     flag: str
     options: dict = field(default_factory=dict)
-    representations: tuple = ("context", "embed")
+    representations: tuple = ()
 
     @property
     def model(self):
@@ -44,33 +51,64 @@ class Entry:
         return FLAGS[self.flag].value
 
     @property
-    def is_here(self):
-        """Whether the model exists. An existing model with wrong files is an error later."""
-        kind, colon, path = (self.model or "").partition(":")
-        if colon and not os.path.isdir(self.model):
-            return os.path.exists(path)
-        return bool(kind) and (
-            self.model == BUILT_IN_NAME
-            or os.path.isdir(self.model)
-            or (PRETRAINED / self.model / "config.json").exists()
-        )
+    def load_options(self):
+        """The arguments of `tta.load` after the model."""
+        return {"normalizer": "exact", "precision": "float32"} | self.options
+
+    @property
+    def missing(self):
+        """Why the model cannot be measured, "" if it can. Wrong files are an error later."""
+        if self.model is None:  # the flag has no default
+            return f"no pretrained model was available; set --{self.flag}"
+        folder = model_folder(self.model)
+        _, colon, path = self.model.partition(":")
+        if not (folder.is_dir() or (colon and os.path.exists(path))):
+            return f"--{self.flag}={self.model} does not exist"
+        if self.load_options["normalizer"] == "learned":
+            config = folder / CONFIG
+            if not (config.exists() and read_config(config).learned_normalizer):
+                return f"--{self.flag}={self.model} was trained without --log_normalizer_weight"
+        return ""
 
 
-# In the paper's order.
+LEARNED = {"normalizer": "learned"}
+BFLOAT16 = {"precision": "bfloat16"}
+UNMASKED = {"pll_variant": "maskless"}
+
+# In the paper's order. The paper's T-TA computes the exact softmax.
 SCORERS = (
-    Entry("n-gram", "ngram", representations=()),
-    Entry("BERT", "bert", representations=("context", "embed", "cls")),
-    Entry("BERT, unmasked", "bert", {"pll_variant": "maskless"}, ("context",)),
-    Entry("uniLM", "unilm", representations=("context", "embed", "eos")),
+    Entry("n-gram", "ngram"),
+    Entry("BERT", "bert"),
+    Entry("BERT, unmasked", "bert", UNMASKED),
+    Entry("uniLM", "unilm"),
     Entry("biLM", "bilm"),
-    Entry("T-TA", "tta"),
-    Entry("T-TA base", "base"),
+    Entry("biLM, unmasked", "bilm", UNMASKED),
+    Entry("T-TA, exact", "tta"),
+    Entry("T-TA, exact, bfloat16", "tta", BFLOAT16),
+    Entry("T-TA, learned", "tta", LEARNED),
+    Entry("T-TA, learned, bfloat16", "tta", LEARNED | BFLOAT16),
+    Entry("T-TA base, exact", "base"),
+    Entry("T-TA base, learned", "base", LEARNED),
 )
+# `embed` needs no masking, so it stands in the rows of "unmasked", as in the paper.
 ENCODERS = (
     Entry("GloVe", "glove", representations=("embed",)),
     Entry("word2vec", "word2vec", representations=("embed",)),
-    *(entry for entry in SCORERS if entry.representations),
+    Entry("BERT", "bert", representations=("context", "cls")),
+    Entry("BERT, unmasked", "bert", UNMASKED, ("context", "embed")),
+    Entry("uniLM", "unilm", representations=("context", "embed", "eos")),
+    Entry("biLM", "bilm", representations=("context",)),
+    Entry("biLM, unmasked", "bilm", UNMASKED, ("context", "embed")),
+    Entry("T-TA", "tta", representations=("context", "embed")),
+    Entry("T-TA base", "base", representations=("context", "embed")),
 )
+
+
+def model_folder(model):
+    """The folder of a model that is named as in `tta.load`, whether it exists or not: a `Path`."""
+    if model == BUILT_IN_NAME:
+        return BUILT_IN
+    return PRETRAINED / model if (PRETRAINED / model / CONFIG).exists() else Path(model)
 
 
 def define_flags():
@@ -147,9 +185,7 @@ def training_of(entry):
             f"{len(facts['prune'])} or more words are pruned if their count is at most "
             f"{facts['prune'][-1]}"
         )
-    folder = PRETRAINED / kind if (PRETRAINED / kind).is_dir() else Path(kind)
-    folder = ROOT / "tta" / BUILT_IN_NAME if kind == BUILT_IN_NAME else folder
-    readme = folder / "README.md"
+    readme = model_folder(kind) / "README.md"
     text = readme.read_text(encoding="utf-8") if readme.exists() else ""
     found = re.search(r"^Trained .+?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
     return " ".join(found.group().split()).rstrip(":") if found else ""
@@ -163,13 +199,14 @@ class Table:
         name: name of its file, for example `table1`.
         title: the heading.
         columns: headings of the measured columns.
-        paper: {row: {column: number}}, the paper's columns.
+        paper: {row: {column: number}}, the paper's columns; `paper_rows` makes it.
         compared: {measured column: the paper's column whose order of rows it is compared with}.
         higher_is_better: holds for all columns.
         conditions: lines of text about models, lists and method.
         findings: lines of text with further measurements.
         models: {model: description of its training}.
         rows: {row: {column: number}} in display order; filled during the measurement.
+        marks: {row: {column: str}}, what is shown after a number, such as "†".
         command: the command that measured the table.
     """
 
@@ -183,11 +220,18 @@ class Table:
     findings: list = field(default_factory=list)
     models: dict = field(default_factory=dict)
     rows: dict = field(default_factory=dict)
+    marks: dict = field(default_factory=dict)
     command: str = ""
 
-    def set(self, row, column, value):
+    def set(self, row, column, value, mark=""):
         """Fills a cell."""
         self.rows.setdefault(row, {})[column] = float(value)
+        self.marks.setdefault(row, {})[column] = mark
+
+    def cell(self, row, column, digits=DIGITS):
+        """A measured cell as text, with its mark; "-" if it was not measured."""
+        text = number(self.rows.get(row, {}).get(column), digits)
+        return f"{text} {self.marks.get(row, {}).get(column, '')}".rstrip()
 
     def note_models(self, entries, signatures):
         """Adds a condition for each model: its signature, or why it was not measured.
@@ -197,12 +241,9 @@ class Table:
             signatures: {row: the model's signature}.
         """
         for entry in entries:
-            if not entry.is_here:
+            if entry.missing:
                 self.rows.setdefault(entry.name, {})
-                reason = f"--{entry.flag}={entry.model} does not exist"
-                if entry.model is None:  # the flag has no default
-                    reason = f"no pretrained model was available; set --{entry.flag}"
-                self.conditions.append(f"{entry.name}: not measured ({reason})")
+                self.conditions.append(f"{entry.name}: not measured ({entry.missing})")
             elif entry.name in signatures:
                 self.conditions.append(f"{entry.name}: `{signatures[entry.name]}`")
                 if training := training_of(entry):
@@ -215,9 +256,8 @@ class Table:
         lines = [f"## {self.title}", "", f"    {self.command}", ""]
         lines += ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
         for name in dict.fromkeys([*self.rows, *self.paper]):
-            theirs, ours = self.paper.get(name, {}), self.rows.get(name, {})
-            cells = [number(theirs.get(c)) for c in paper_columns]
-            cells += [number(ours.get(c)) for c in self.columns]
+            cells = [number(self.paper.get(name, {}).get(c)) for c in paper_columns]
+            cells += [self.cell(name, c) for c in self.columns]
             lines.append("| " + " | ".join([name, *cells]) + " |")
         lines += [""] + [f"- {line}" for line in self.conditions]
         lines += [""] + [f"- {line}" for line in self.findings] if self.findings else []
@@ -225,19 +265,22 @@ class Table:
             pairs, found = self.disagreements()
             lines += [
                 "",
-                f"Of {pairs} pairs of rows in both columns, {len(found)} are in a different order "
-                f"here{':' if found else '.'}",
+                f"Of {pairs} pairs of rows that have an order in both columns (equal values have "
+                f"none, and the oracle is left out), {len(found)} are in a different order here"
+                f"{':' if found else '.'}",
             ]
             lines += ["", *(f"- {line}" for line in found)] if found else []
         return "\n".join(lines) + "\n"
 
     def disagreements(self):
-        """Compares the order of rows with the paper's.
+        """Compares the order of rows with the paper's, without the oracle.
 
-        Rows with equal values, in the paper or here, count as comparable but never as different.
+        Two rows whose values are equal as printed, in the paper or here, have no order and do not
+        count.
 
         Returns:
-            (number of comparable pairs of rows, lines of text about those in a different order).
+            (number of pairs of rows with an order in both, lines of text about those pairs in a
+            different order).
         """
         sign = 1 if self.higher_is_better else -1
         pairs, lines = 0, []
@@ -245,19 +288,20 @@ class Table:
             known = [
                 name
                 for name in self.paper
-                if theirs in self.paper[name] and ours in self.rows.get(name, {})
+                if name != ORACLE and theirs in self.paper[name] and ours in self.rows.get(name, {})
             ]
-            for i, first in enumerate(known):
-                for second in known[i + 1 :]:
-                    paper = sign * (self.paper[first][theirs] - self.paper[second][theirs])
-                    here = sign * (self.rows[first][ours] - self.rows[second][ours])
+            for first, second in itertools.combinations(known, 2):
+                paper = sign * (self.paper[first][theirs] - self.paper[second][theirs])
+                values = [round(self.rows[name][ours], DIGITS) for name in (first, second)]
+                here = sign * (values[0] - values[1])
+                if paper and here:
                     pairs += 1
-                    if paper * here < 0:
-                        better, worse = (first, second) if here > 0 else (second, first)
-                        lines.append(
-                            f"{ours}: {better} ({number(self.rows[better][ours])}) is better than "
-                            f"{worse} ({number(self.rows[worse][ours])})"
-                        )
+                if paper * here < 0:
+                    better, worse = (first, second) if here > 0 else (second, first)
+                    lines.append(
+                        f"{ours}: {better} ({number(self.rows[better][ours])}) is better than "
+                        f"{worse} ({number(self.rows[worse][ours])})"
+                    )
         return pairs, lines
 
     def save(self):
@@ -284,6 +328,11 @@ def models_list(models):
     return "".join(f"- `{model}`: {text}\n" for model, text in models.items())
 
 
-def number(value, digits=2):
+def paper_rows(columns, rows):
+    """{row: {column: number}} from {row: its numbers in the order of the columns}."""
+    return {row: dict(zip(columns, cells, strict=True)) for row, cells in rows.items()}
+
+
+def number(value, digits=DIGITS):
     """A cell of a table; "-" for a missing value."""
     return "-" if value is None or np.isnan(value) else f"{value:,.{digits}f}"

@@ -32,7 +32,7 @@ BILM = next(entry for entry in common.SCORERS if entry.flag == "bilm")
 def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        model = BILM.model if BILM.is_here else random_bilm(folder / "bilm")
+        model = random_bilm(folder / "bilm") if BILM.missing else BILM.model
         write_lists(folder / "lists.tsv")
         command = [sys.executable, "run_rerank.py", f"--model={model}", "--format=tsv"]
         command += [f"--nbest_file={folder / 'lists.tsv'}", f"--beam_size={HYPOTHESES}"]
@@ -50,7 +50,7 @@ def main():
         conditions=[
             f"{FLAGS.limit or UTTERANCES} utterances of {HYPOTHESES} hypotheses, "
             f"{WORDS[0]} to {WORDS[1]} words; "
-            + (f"`{model}`" if BILM.is_here else "random weights, the small size")
+            + ("random weights, the small size" if BILM.missing else f"`{model}`")
         ],
     )
     table.set("run_rerank.py", "peak resident, MiB", resident / 2**20)

@@ -16,18 +16,14 @@ SENTENCES, ROUNDS, SLOW_ROUNDS = 200, 5, 2
 SLOW = ("biLM", "BERT")  # one pass per token
 COLUMN = "sentences/s"
 
-# The built-in T-TA omits the sum over the vocabulary; the other models compute it.
-EXACT = common.Entry("T-TA, exact", "tta", {"normalizer": "exact"})
-ENTRIES = (*common.SCORERS, EXACT)
-
 
 def main():
     import tta
     from benchmarks.timing import Case, interleave
 
     sentences = common.transcripts()[:SENTENCES]
-    here = [entry for entry in ENTRIES if entry.is_here]
-    models = {entry.name: tta.load(entry.model, **entry.options) for entry in here}
+    here = [entry for entry in common.SCORERS if not entry.missing]
+    models = {entry.name: tta.load(entry.model, **entry.load_options) for entry in here}
     times = interleave(
         [
             Case(
@@ -45,17 +41,20 @@ def main():
         "Speed: sentences scored per second",
         [COLUMN],
         {},
-        rows={entry.name: {} for entry in ENTRIES},
+        rows={entry.name: {} for entry in common.SCORERS},
         conditions=[
             f"{len(sentences)} sentences of LibriSpeech dev-clean, "
             f"{sum(len(s.split()) for s in sentences) / len(sentences):.1f} words each on average; "
-            f"{os.cpu_count()} CPU cores, float32, median of {ROUNDS} rounds ({SLOW_ROUNDS} for "
-            "models with one pass per token). Other load affects the speeds; compare the ratios"
+            f"{os.cpu_count()} CPU cores, float32 unless the row says bfloat16, median of {ROUNDS} "
+            f"rounds ({SLOW_ROUNDS} for models with one pass per token). Other load affects the "
+            "speeds; compare the ratios",
+            "Learned rows omit the sum over the vocabulary. All other rows compute it, except the "
+            "n-gram model, which looks up normalised probabilities",
         ],
     )
     for name, one in times.items():
         table.set(name, COLUMN, len(sentences) / one.median)
-    table.note_models(ENTRIES, {name: lm.signature for name, lm in models.items()})
+    table.note_models(common.SCORERS, {name: lm.signature for name, lm in models.items()})
     table.save()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import tta
-from benchmarks.paper.common import FLAGS, SCORERS, cached, data, say, spread
+from benchmarks.paper.common import FLAGS, ORACLE, SCORERS, cached, data, say, spread
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.scoring.reports.evaluation import compare_rows
 from tta.scoring.reports.table import format_interval
@@ -16,7 +16,9 @@ from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.load import KINDS
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
-BONUS_ALONE = "length bonus alone"
+FIRST_PASS, BONUS_ALONE = "first pass", "length bonus alone"
+# Row -> the mark of a cell whose difference from that row may be 0.
+MARKS = {FIRST_PASS: "\u2020", BONUS_ALONE: "\u2021"}
 
 
 class NoModel(Scorer):
@@ -30,7 +32,7 @@ class NoModel(Scorer):
 
 
 class Once(Scorer):
-    """A model that scores no text twice; LibriSpeech's parts are each other's dev lists."""
+    """A model that scores no text twice; halves of LibriSpeech are each other's dev lists."""
 
     def __init__(self, lm):
         self.lm, self.name, self.signature = lm, lm.name, lm.signature
@@ -45,9 +47,11 @@ class Once(Scorer):
 
 
 @functools.lru_cache(maxsize=1)
-def once(model, pll_variant="original"):
+def once(model, normalizer="exact", precision="float32", pll_variant="original"):
     """A model as `Once`; the last one is cached."""
-    return Once(tta.load(model, pll_variant=pll_variant))
+    return Once(
+        tta.load(model, normalizer=normalizer, precision=precision, pll_variant=pll_variant)
+    )
 
 
 @dataclass(frozen=True)
@@ -55,90 +59,137 @@ class Lists:
     """Lists to rerank, and lists to tune on.
 
     Attributes:
-        test, dev: paths below --data_dir, (path,) or (path, references).
+        test: path below --data_dir, (path,) or (path, references).
+        dev: the same, or None for two-fold tuning: the weights for each half of the test lists are
+            tuned on the other half.
         options: further arguments of `RerankConfig`.
     """
 
     test: tuple
-    dev: tuple
+    dev: tuple | None
     options: dict
 
-    def config(self):
-        """The `RerankConfig`; with --limit, of that many lists of each file."""
-        (test, test_reference), (dev, dev_reference) = _files(self.test), _files(self.dev)
-        return RerankConfig(
-            nbest_file=test,
-            reference_file=test_reference,
-            dev_nbest_file=dev,
-            dev_reference_file=dev_reference,
-            **self.options,
-        )
+    def configs(self):
+        """The `RerankConfig`s whose test lists, taken together, are the lists to rerank.
+
+        With --limit, they are that many lists of each file.
+        """
+        if self.dev is None:
+            even, odd = (_files(self.test, half) for half in (0, 1))
+            pairs = [(even, odd), (odd, even)]
+        else:
+            pairs = [(_files(self.test), _files(self.dev))]
+        return [
+            RerankConfig(
+                nbest_file=test,
+                reference_file=test_reference,
+                dev_nbest_file=dev,
+                dev_reference_file=dev_reference,
+                **self.options,
+            )
+            for (test, test_reference), (dev, dev_reference) in pairs
+        ]
 
 
-def _files(names):
+def _files(names, half=None):
+    """The paths (lists, references) of `names`, or of a derived file with some of the lists.
+
+    `half` is 0 for every other list from the first on, 1 for the remaining lists, None for all.
+    """
     nbest, reference = ([data(*name.split("/")) for name in names] + [None])[:2]
-    if FLAGS.limit is None:
+    if FLAGS.limit is None and half is None:
         return nbest, reference
     name = "-".join(Path(nbest).parts[-2:])
-    path = Path(FLAGS.output_dir, f"limit-{FLAGS.limit}", f"{name}.jsonl")
+    part = "" if half is None else f".half-{half}"
+    path = Path(FLAGS.output_dir, f"limit-{FLAGS.limit or 'none'}", f"{name}{part}.jsonl")
 
     def write(stream):
-        lists = read_nbest(nbest, reference_file=reference).lists
-        write_nbest(stream, spread(lists), "jsonl")
+        lists = spread(read_nbest(nbest, reference_file=reference).lists)
+        write_nbest(stream, lists if half is None else lists[half::2], "jsonl")
 
     return cached(path, write), None
 
 
-def measure(table, sets, entries=SCORERS, focus="T-TA"):
+def rerank(configs, model, **options):
+    """Reranks the lists of all configs: ({row: `Row` of all these lists}, the reports)."""
+    reports = [rerank_files(config, [model], **options) for config in configs]
+    rows = {}
+    for parts in zip(*(report.test.evaluation.rows for report in reports), strict=True):
+        picked = np.concatenate([row.picked for row in parts])
+        value = float(reports[0].metric.corpus(picked.sum(axis=0)))
+        rows[parts[0].name] = replace(parts[0], value=value, picked=picked)
+    return rows, reports
+
+
+def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
     """Fills a table with the result of each model on each set of lists, tuned on its dev lists.
 
     Args:
         table: a `Table`; its columns are the sets' names.
         sets: {name: `Lists`}.
         entries: the `Entry`s of the models.
-        focus: the row whose difference from every other row is reported, with its interval.
+        focus: the row from which the differences of all other rows are reported, besides those from
+            the rows of `MARKS`.
     """
     KINDS.update(once=once, words=NoModel)
-    table.rows = {name: {} for name in ("first pass", BONUS_ALONE, *(e.name for e in entries))}
-    configs = {column: lists.config() for column, lists in sets.items()}
-    say(BONUS_ALONE)
-    alone = {
-        column: rerank_files(replace(config, lm_weight=[0.0]), ["words:none"])
-        for column, config in configs.items()
-    }
-    rows = {
-        column: {
-            "first pass": bonus.test.row("first pass"),
-            BONUS_ALONE: bonus.test.row("reranked"),
-        }
-        for column, bonus in alone.items()
-    }
-    signatures = {}
+    names = (FIRST_PASS, BONUS_ALONE, *(entry.name for entry in entries), ORACLE)
+    table.rows = {name: {} for name in names}
+    configs = {column: lists.configs() for column, lists in sets.items()}
+    rows, bonus, signatures = {}, {}, {}
+    for column, some in configs.items():
+        say(f"{BONUS_ALONE}: {column}")
+        no_model = [replace(config, lm_weight=[0.0]) for config in some]
+        found, bonus[column] = rerank(no_model, "words:none")
+        rows[column] = {FIRST_PASS: found[FIRST_PASS], BONUS_ALONE: found["reranked"]}
+        table.set(ORACLE, column, found[ORACLE].value)
     for entry in entries:
-        if entry.is_here:
-            for column, config in configs.items():
+        if not entry.missing:
+            for column, some in configs.items():
                 say(f"{entry.name}: {column}")
-                report = rerank_files(config, [f"once:{entry.model}"], **entry.options)
-                rows[column][entry.name] = report.test.row("reranked")
-                signatures[entry.name] = report.signatures[-1].split("|reduction:")[0]
-    for column, bonus in alone.items():
-        for name, row in rows[column].items():
-            table.set(name, column, row.value)
-        table.set("oracle", column, bonus.test.row("oracle").value)
-        if focus in rows[column]:
-            for name, row in rows[column].items():
-                if name != focus:
-                    difference = compare_rows(rows[column][focus], row, bonus.metric)
-                    table.findings.append(
-                        f"{column}, {focus} minus {name}: {difference.value:+.2f} "
-                        f"{format_interval(difference.interval, '.2f')}"
-                    )
-        table.conditions.append(
-            f"{column}: {bonus.test.num_lists:,} lists, {bonus.test.num_hypotheses:,} hypotheses; "
-            f"tuned on {bonus.dev.num_lists:,} lists"
-        )
+                found, reports = rerank(some, f"once:{entry.model}", **entry.load_options)
+                rows[column][entry.name] = found["reranked"]
+                signatures[entry.name] = reports[0].signatures[-1].split("|reduction:")[0]
+    for column, reports in bonus.items():
+        for name in rows[column]:
+            table.set(name, column, rows[column][name].value)
+            compare(table, column, rows[column], name, focus, reports[0].metric)
+        table.conditions.append(condition(column, reports))
     table.conditions.append(
         "lm_weight, length bonus and reduction of every model are tuned on dev (the paper tunes "
-        f"only the weight); `{bonus.signatures[0]}`; `{bonus.metric.signature}`"
+        f"only the weight); `{reports[0].signatures[0]}`; `{reports[0].metric.signature}`"
     )
+    table.conditions += [
+        f"{mark} the 95 % interval of the difference from the row '{other}' contains 0"
+        for other, mark in MARKS.items()
+    ]
     table.note_models(entries, signatures)
+
+
+def compare(table, column, rows, name, focus, metric):
+    """Marks a cell, and reports its differences from the rows of `MARKS` and from `focus`.
+
+    `rows` are the measured rows of the column, {name: `Row`}.
+    """
+    marks, differences = "", []
+    for other in dict.fromkeys((*MARKS, focus)):
+        if name in (FIRST_PASS, other) or other not in rows:
+            continue
+        difference = compare_rows(rows[name], rows[other], metric)
+        low, high = difference.interval
+        marks += MARKS.get(other, "") if low <= 0 <= high else ""
+        differences.append(
+            f"{difference.value:+.2f} {format_interval(difference.interval, '.2f')} against {other}"
+        )
+    table.marks[name][column] = marks
+    if differences:
+        table.findings.append(f"{column}, {name}: {'; '.join(differences)}")
+
+
+def condition(column, reports):
+    """The numbers of lists behind a column, as a line of text."""
+    lists = sum(report.test.num_lists for report in reports)
+    hypotheses = sum(report.test.num_hypotheses for report in reports)
+    tuned = f"tuned on {reports[0].dev.num_lists:,} other lists"
+    if len(reports) > 1:
+        tuned = "the weights for each half of them are tuned on the other half"
+    return f"{column}: {lists:,} lists, {hypotheses:,} hypotheses; {tuned}"

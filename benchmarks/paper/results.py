@@ -36,6 +36,10 @@ over lists; if it contains 0, the two may be equally good. `-` means that the mo
 available or that the paper has no such number. A command with `--limit` measured a sample of each
 file.
 
+"Exact" scores are log-probabilities, "learned" scores omit the sum over the vocabulary. A model is
+"unmasked" if a token is predicted from the whole sentence, including itself, in one pass
+(`--pll_variant=maskless`). Products are in float32 unless a row says bfloat16.
+
 The n-gram model is a 5-gram of the same text, trained by `benchmarks/paper/train_ngram.py`: in
 spoken form for tables 1 and 7, whose lists have neither case nor punctuation, and tokenised for
 table 2.
@@ -44,28 +48,39 @@ FIGURE = "![Runtime against the number of words](runtime.png)\n"
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
 
-# README's columns: (heading, table, column, format of the row's name, digits)
+# README's columns: (heading, table, column, whether its rows are sentence vectors, digits)
 SIDE_BY_SIDE = (
-    ("Arctic clean, WER %", "table1", "Arctic clean", "{}", 2),
-    ("Arctic 5 dB, WER %", "table1", "Arctic snr5", "{}", 2),
-    ("LibriSpeech clean, WER %", "table1", "LibriSpeech clean", "{}", 2),
-    ("LibriSpeech other, WER %", "table1", "LibriSpeech other", "{}", 2),
-    ("IWSLT'14 de-en, BLEU", "table2", "IWSLT'14 de-en", "{}", 2),
-    ("STS-B dev, r x 100", "table3", "dev", "{}, {}", 2),
-    ("STS-B test, r x 100", "table3", "test", "{}, {}", 2),
-    ("SICK test, r x 100", "table4", "test", "{}, {}", 2),
-    ("sentences/s", "rate", "sentences/s", "{}", 0),
+    ("Arctic clean, WER %", "table1", "Arctic clean", False, 2),
+    ("Arctic 5 dB, WER %", "table1", "Arctic snr5", False, 2),
+    ("LibriSpeech clean, WER %", "table1", "LibriSpeech clean", False, 2),
+    ("LibriSpeech other, WER %", "table1", "LibriSpeech other", False, 2),
+    ("IWSLT'14 de-en, BLEU", "table2", "IWSLT'14 de-en", False, 2),
+    ("STS-B dev, r x 100", "table3", "dev", True, 2),
+    ("STS-B test, r x 100", "table3", "test", True, 2),
+    ("SICK test, r x 100", "table4", "test", True, 2),
+    ("sentences/s", "rate", "sentences/s", False, 0),
 )
-# README's rows: (name in README, name in the tables, representation)
+# README's rows: (name in README, name in the tables of scores, name in those of vectors)
 MODELS = (
     ("first pass", "first pass", ""),
-    ("T-TA", "T-TA", "context"),
-    ("T-TA base", "T-TA base", "context"),
-    ("biLM", "biLM", "context"),
-    ("uniLM", "uniLM", "context"),
+    ("length bonus alone", "length bonus alone", ""),
+    ("T-TA, exact", "T-TA, exact", "T-TA, context"),
+    ("T-TA, exact, bfloat16", "T-TA, exact, bfloat16", ""),
+    ("T-TA, learned", "T-TA, learned", "T-TA, context"),
+    ("T-TA base, exact", "T-TA base, exact", "T-TA base, context"),
+    ("T-TA base, learned", "T-TA base, learned", "T-TA base, context"),
+    ("biLM", "biLM", "biLM, context"),
+    ("uniLM", "uniLM", "uniLM, context"),
     ("5-gram", "n-gram", ""),
-    ("GloVe", "GloVe", "embed"),
+    ("GloVe", "", "GloVe, embed"),
 )
+NOTES = """\
+- \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
+- \u2021 The same for the difference from the length bonus alone: the model may add nothing to it.
+- LibriSpeech has no dev lists: the weights for each half of the lists are tuned on the other half.
+- For sentences/s, all models do the same work, a softmax over the vocabulary, except the learned
+  rows, which omit its sum, and the 5-gram. They are in float32 unless the row says bfloat16.
+"""
 
 
 def main():
@@ -104,13 +119,16 @@ def side_by_side(tables):
     """README's table as Markdown; models that were not measured have no row."""
     lines = ["| | " + " | ".join(heading for heading, *_ in SIDE_BY_SIDE) + " |"]
     lines.append("|---|" + "---:|" * len(SIDE_BY_SIDE))
-    for shown, name, vectors in MODELS:
-        cells = []
-        for _, table, column, row, digits in SIDE_BY_SIDE:
-            rows = tables[table].rows if tables[table] else {}
-            cells.append(common.number(rows.get(row.format(name, vectors), {}).get(column), digits))
+    for shown, scores, vectors in MODELS:
+        cells = [
+            tables[table].cell(vectors if of_vectors else scores, column, digits)
+            if tables[table]
+            else common.number(None)
+            for _, table, column, of_vectors, digits in SIDE_BY_SIDE
+        ]
         if set(cells) != {common.number(None)}:
             lines.append(f"| {shown} | " + " | ".join(cells) + " |")
+    lines += ["", NOTES.rstrip()]
     used = {tables[name] and tables[name].command for _, name, *_ in SIDE_BY_SIDE}
     limited = [f"`{command}`" for command in sorted(filter(None, used)) if "--limit" in command]
     if limited:

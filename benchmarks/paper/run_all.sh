@@ -2,18 +2,27 @@
 # Measures every table and writes docs/results.md and the table in README.md.
 # Usage: benchmarks/paper/run_all.sh [flags of all tables: --limit=100 --bert=DIRECTORY ...]
 # The data is in $TTA_DATA. The n-gram models come from train_ngram.py, GloVe from convert_glove.py.
-# A biLM needs one pass per token, so all models rerank the same 300 lists of each file, evenly
-# spread over it (for Arctic this is the whole test part). --limit changes this number.
+# A biLM needs one pass per token. So all models rerank the same 300 lists of each file, evenly
+# spread over it (for Arctic this is the whole test part), table 7 has 1,000 sentences, and memory.py
+# takes 30 lists. --limit changes these numbers.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python}
-sample=--limit=300
-[[ " $* " == *" --limit"* ]] && sample=
-for table in table1 table2; do
-  "$python" "benchmarks/paper/$table.py" $sample "$@"
+limited=false
+[[ " $* " == *" --limit"* ]] && limited=true
+
+measure() { # table, its limit or "", flags
+  local table=$1 limit=${2:+--limit=$2}
+  $limited && limit=
+  "$python" "benchmarks/paper/$table.py" $limit "${@:3}"
+}
+
+measure table1 300 "$@"
+measure table2 300 "$@"
+for table in table3 table4 rate; do
+  measure "$table" "" "$@"
 done
-for table in table3 table4 table7 rate memory; do
-  "$python" "benchmarks/paper/$table.py" "$@"
-done
-"$python" benchmarks/paper/runtime.py --figure=docs/runtime.png "$@"
+measure table7 1000 "$@"
+measure memory 30 "$@"
+measure runtime "" --figure=docs/runtime.png "$@"
 "$python" benchmarks/paper/results.py "$@"

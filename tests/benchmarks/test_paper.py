@@ -3,8 +3,10 @@
 The commands run with the fake model, and cannot import TensorFlow or Keras.
 """
 
+import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.paper import common, reranking, table1, table2, table3, table4, table7
 from benchmarks.paper.common import Entry, Table
 from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import TABLES, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
+from tta.data.nbest.files import read_nbest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -32,7 +36,6 @@ def command(script, *flags, fake=True, **environment):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
         env=os.environ | environment,
     )
 
@@ -64,7 +67,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def table1(folder):
+def measured(folder):
     """The folder with table 1, and the output of its command."""
     output = folder / "out"
     done = command(
@@ -75,25 +78,37 @@ def table1(folder):
     return output, done.stdout
 
 
-def test_a_table_shows_measurements_and_the_papers_figures(table1):
-    output, printed = table1
+def test_a_table_shows_measurements_and_the_papers_figures(measured):
+    output, printed = measured
     table = json.loads((output / "table1.json").read_text())
     for column in table["columns"]:
         assert table["rows"]["first pass"][column] == 25.0  # one word of four
-        assert table["rows"]["T-TA"][column] == table["rows"]["oracle"][column] == 0.0
+        assert table["rows"]["T-TA, exact"][column] == table["rows"]["oracle"][column] == 0.0
         assert table["rows"]["length bonus alone"][column] == 25.0
     lines = printed.splitlines()
     given = "--ngram=kenlm:none --bilm=none --unilm=none --base=none"
     assert f"    python benchmarks/paper/table1.py {given}" in lines  # without paths of the machine
-    assert "| T-TA | 3.67 | 11.56 | 3.97 | 12.38 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
+    assert "| T-TA, exact | 3.67 | 11.56 | 3.97 | 12.38 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
+    assert "| T-TA, learned, bfloat16 | - | - | - | - | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
     assert "| biLM | 3.73 | 11.53 | 3.97 | 12.41 | - | - | - | - |" in lines
+    assert "| oracle | 1.80 | 7.90 | 1.96 | 8.39 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
+    assert "| Shin et al. (2019): biLM | 4.94 | 16.09 | 5.14 | 16.81 | - | - | - | - |" in lines
     assert "- biLM: not measured (--bilm=none does not exist)" in lines
     assert "- BERT: not measured (no pretrained model was available; set --bert)" in lines
-    assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 lists" in lines
+    assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 other lists" in lines
+    halves = "the weights for each half of them are tuned on the other half"
+    assert f"- LibriSpeech clean: 4 lists, 8 hypotheses; {halves}" in lines
     # All lists are equal, so all resamples are equal.
-    assert "- Arctic snr5, T-TA minus length bonus alone: -25.00 [-25.00, -25.00]" in lines
+    equal = "-25.00 [-25.00, -25.00] against"
+    expected = f"{equal} first pass; {equal} length bonus alone"
+    assert f"- Arctic snr5, T-TA, exact: {expected}" in lines
+    expected += "; +0.00 [+0.00, +0.00] against T-TA, exact"
+    assert f"- Arctic snr5, T-TA, learned: {expected}" in lines
+    # The length bonus changes nothing, so its cells are marked.
+    cells = " | ".join(["25.00 \N{DAGGER}"] * 4)
+    assert f"| length bonus alone | - | - | - | - | {cells} |" in lines
     # Of the paper's rows, only the T-TA and the first pass were measured.
-    assert "Of 4 pairs of rows in both columns, 0 are in a different order here." in lines
+    assert any(line.startswith("Of 4 pairs of rows that have an order in both") for line in lines)
 
 
 def test_limit_sets_the_number_of_lists(folder, tmp_path):
@@ -101,7 +116,24 @@ def test_limit_sets_the_number_of_lists(folder, tmp_path):
     done = command("table1", *flags, "--limit=3")
     assert done.returncode == 0, done.stderr
     assert "    python benchmarks/paper/table1.py --ngram=kenlm:none --limit=3\n" in done.stdout
-    assert done.stdout.count("3 lists, 6 hypotheses; tuned on 3 lists") == 4
+    assert done.stdout.count("3 lists, 6 hypotheses; tuned on 3 other lists") == 2
+    assert done.stdout.count("3 lists, 6 hypotheses; the weights for each half") == 2
+
+
+def test_each_half_is_tuned_on_the_other_half(tmp_path):
+    lists = [{"input": [f"a {i}", "b"], "output": "b"} for i in range(5)]
+    write_json(tmp_path / "lists.json", lists)
+    flags = argparse.Namespace(data_dir=tmp_path, output_dir=tmp_path, limit=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(common, "FLAGS", flags)
+        patch.setattr(reranking, "FLAGS", flags)
+        configs = reranking.Lists(("lists.json",), None, {}).configs()
+    halves = [
+        [one.hypotheses[0].text for one in read_nbest(config.nbest_file).lists]
+        for config in configs
+    ]
+    assert halves == [["a 0", "a 2", "a 4"], ["a 1", "a 3"]]
+    assert [c.dev_nbest_file for c in configs] == [c.nbest_file for c in configs[::-1]]
 
 
 def test_correlations_and_the_papers_figures(tmp_path):
@@ -129,8 +161,8 @@ def test_missing_data_is_one_line(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_results_and_readme_are_written_from_the_tables(table1, tmp_path):
-    output, _ = table1
+def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
+    output, _ = measured
     readme = tmp_path / "README.md"
     text = "Before\n{}\nAfter\n"
     begin, end = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
@@ -141,8 +173,11 @@ def test_results_and_readme_are_written_from_the_tables(table1, tmp_path):
     before, _, after = readme.read_text().partition(begin)
     table, _, after = after.partition(end)
     assert (before, after) == ("Before\n", "\nAfter\n")
-    assert "| T-TA | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
+    for name in ("T-TA, exact", "T-TA, exact, bfloat16", "T-TA, learned"):
+        assert f"| {name} | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
     assert "| first pass | 25.00 | 25.00 |" in table
+    assert "| length bonus alone | 25.00 \N{DAGGER} | 25.00 \N{DAGGER} |" in table
+    assert "\N{DAGGER} There may be no gain:" in table
     assert "old" not in table
     assert "T-TA base" not in table  # It was not measured.
     assert "sample" not in table
@@ -157,14 +192,14 @@ def test_results_and_readme_are_written_from_the_tables(table1, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flags", "reranked", "others"),
+    ("flags", "limits"),
     [
-        ((), "--limit=300", ""),
-        (("--bert=b",), "--limit=300 --bert=b", "--bert=b"),
-        (("--limit=3",), "--limit=3", "--limit=3"),
+        ((), {"table1": 300, "table2": 300, "table7": 1000, "memory": 30}),
+        (("--bert=b",), {"table1": 300, "table2": 300, "table7": 1000, "memory": 30}),
+        (("--limit=3",), {}),
     ],
 )
-def test_all_tables_rerank_the_same_sample(tmp_path, flags, reranked, others):
+def test_all_tables_rerank_the_same_sample(tmp_path, flags, limits):
     (tmp_path / "python").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "python").chmod(0o755)
     done = subprocess.run(
@@ -178,9 +213,9 @@ def test_all_tables_rerank_the_same_sample(tmp_path, flags, reranked, others):
     ran = {Path(line.split()[0]).stem: line for line in done.stdout.splitlines()}
     assert set(ran) == {*TABLES, "results"}
     for table in TABLES:
-        expected = reranked if table in ("table1", "table2") else others
-        given = ran[table].replace(" --figure=docs/runtime.png", "")
-        assert given == f"benchmarks/paper/{table}.py {expected}".rstrip()
+        given = ran[table].replace(" --figure=docs/runtime.png", "").split()
+        limit = [f"--limit={limits[table]}"] if table in limits else []
+        assert given == [f"benchmarks/paper/{table}.py", *limit, *flags]
 
 
 def test_readme_names_the_tables_measured_on_a_sample():
@@ -192,31 +227,85 @@ def test_readme_names_the_tables_measured_on_a_sample():
     assert side_by_side(tables).endswith(expected)
 
 
+# What the paper has (no section before 4 is cited).
+CITED = {
+    "section": "4 4.1 4.2 4.2.1 4.2.2 4.3 4.3.1 4.3.2 5 5.1 5.2 5.3 5.3.1 5.3.2 5.4 5.4.1 5.4.2",
+    "equation": "1 2 3",
+    "figure": "2 3 4 5 6",
+    "table": "1 2 3 4 5 6 7",
+}
+CITATION = re.compile(rf"\b({'|'.join(CITED)})s?\s+(\d[\d.]*(?:(?:,| to| and)\s+\d[\d.]*)*)", re.I)
+
+
+def test_the_paper_has_what_is_cited():
+    rooms = ("benchmarks", "data", "docs", "flags", "modeling", "scoring", "tests", "tta")
+    paths = [*ROOT.glob("*.md"), *ROOT.glob("*.py")]
+    for room in rooms:
+        paths += [path for path in (ROOT / room).rglob("*.*") if path.suffix in (".md", ".py")]
+    cited, wrong = 0, []
+    for path in paths:
+        for what, numbers in CITATION.findall(path.read_text(encoding="utf-8")):
+            found = [number.rstrip(".") for number in re.findall(r"\d[\d.]*", numbers)]
+            cited += len(found)
+            wrong += [
+                f"{path.relative_to(ROOT)}: {what} {number}"
+                for number in found
+                if number not in CITED[what.lower()].split()
+            ]
+    assert wrong == []
+    assert cited > 30
+
+
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_orders_that_differ_from_the_paper_are_reported(higher_is_better):
+    paper = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 9.0, "oracle": 0.0, "tie": 3.0, "near": 0.5}
     table = Table(
-        "t", "T", ["here"], {"a": {"p": 1.0}, "b": {"p": 2.0}, "c": {"p": 3.0}, "d": {"p": 9.0}},
+        "t", "T", ["here"], {row: {"p": value} for row, value in paper.items()},
         {"here": "p"}, higher_is_better,
     )  # fmt: skip
-    for row, value in (("a", 10.0), ("b", 30.0), ("c", 20.0)):  # d was not measured
+    # d was not measured. "near" and a are equal as printed, "tie" and c are equal in the paper.
+    # The oracle is no model.
+    measured = {"a": 10.0, "b": 30.0, "c": 20.0, "oracle": 99.0, "tie": 25.0, "near": 10.001}
+    for row, value in measured.items():
         table.set(row, "here", value)
-    better, worse = ("b (30.00)", "c (20.00)") if higher_is_better else ("c (20.00)", "b (30.00)")
-    assert table.disagreements() == (3, [f"here: {better} is better than {worse}"])
+    wrong = [("b (30.00)", "c (20.00)"), ("b (30.00)", "tie (25.00)")]
+    wrong = [pair if higher_is_better else pair[::-1] for pair in wrong]
+    lines = [f"here: {better} is better than {worse}" for better, worse in wrong]
+    assert table.disagreements() == (8, lines)  # of 10 pairs
 
 
-def test_is_here_tells_whether_a_model_exists(tmp_path, monkeypatch):
+def test_a_missing_model_has_a_reason(tmp_path, monkeypatch):
+    trained = tmp_path / "trained"
+    (trained).mkdir()
+    config = {"model_type": "tta", "vocab_size": 10, "hidden_size": 4, "num_attention_heads": 1}
+    write_json(trained / "config.json", config)
     (tmp_path / "lm.arpa").touch()
     expected = {
-        None: False,
-        "small": True,
-        "no-such-name": False,
-        str(tmp_path): True,
-        f"kenlm:{tmp_path / 'lm.arpa'}": True,
-        f"kenlm:{tmp_path / 'other'}": False,
+        None: "no pretrained model was available; set --flag",
+        "small": "",
+        "no-such-name": "--flag=no-such-name does not exist",
+        str(trained): "",
+        f"kenlm:{tmp_path / 'lm.arpa'}": "",
+        f"kenlm:{tmp_path / 'other'}": f"--flag=kenlm:{tmp_path / 'other'} does not exist",
     }
-    for model, here in expected.items():
+    for model, reason in expected.items():
         monkeypatch.setattr(Entry, "model", model)
-        assert Entry("a", "flag").is_here is here, model
+        assert Entry("a", "flag").missing == reason, model
+    monkeypatch.setattr(Entry, "model", str(trained))
+    reason = f"--flag={trained} was trained without --log_normalizer_weight"
+    assert Entry("a", "flag", common.LEARNED).missing == reason
+    monkeypatch.setattr(Entry, "model", "small")
+    assert Entry("a", "flag", common.LEARNED).missing == ""
+
+
+def test_every_row_of_the_paper_is_a_row_that_is_measured():
+    """A row under a wrong name would stand alone, without a number of ours or of the paper."""
+    scored = {"first pass", "oracle", *(entry.name for entry in common.SCORERS)}
+    encoded = {
+        f"{entry.name}, {vectors}" for entry in common.ENCODERS for vectors in entry.representations
+    }
+    assert set(table1.SEQ2SEQ) | set(table2.PAPER) | set(table7.PAPER) <= scored
+    assert set(table3.PAPER) | set(table4.PAPER) <= encoded
 
 
 def test_a_model_of_the_tables_scores_no_text_twice():
