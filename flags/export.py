@@ -1,4 +1,9 @@
-"""Writes a model for TF Serving: tta-export --help."""
+"""Writes a model for TensorFlow Serving.
+
+Example:
+
+    tta-export --model=runs/mine --output_dir=models/tta/1
+"""
 
 from tta import cli
 from tta.scoring.scorers.options import OneModel, ScoreOptions

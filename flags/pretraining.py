@@ -1,6 +1,11 @@
-"""Trains a language model on TFRecord shards: run_pretraining.py --help.
+"""Trains a language model on TFRecord shards.
 
-An interrupted run resumes from its last checkpoint when you repeat the command.
+Example:
+
+    tta-pretrain --input_dir=tfrecords --config_file=configs/small.json --output_dir=runs/mine
+
+SIGTERM and Ctrl-C stop a run after the current step: it saves a checkpoint and exits with status
+143 or 130. An interrupted run resumes from its last checkpoint when you repeat the command.
 """
 
 import sys
@@ -14,8 +19,8 @@ def main(config: PretrainingConfig) -> None:
 
     result = pretrain(config)
     if not result.finished:
-        print("stopped; repeat the command to resume from the last checkpoint", file=sys.stderr)
-    elif result.directory:
+        sys.exit(cli.TERMINATED)
+    if result.directory:
         print(result.directory)
 
 

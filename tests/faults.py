@@ -1,6 +1,7 @@
-"""Faults on demand: a disk that is full, a process that is killed at a certain moment."""
+"""Faults on demand: a disk that is full, a training that is killed or stopped after a step."""
 
 import contextlib
+import os
 import resource
 import signal
 
@@ -16,3 +17,16 @@ def file_size_limit(size):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def signal_after(step, number):
+    """The training of this process sends itself a signal when it has done `step` steps."""
+    from tta.modeling.training.trainer import Trainer
+
+    def signalling(self, batches=Trainer._batches):
+        for batch in batches(self):
+            if self.step == step:
+                os.kill(os.getpid(), number)
+            yield batch
+
+    Trainer._batches = signalling

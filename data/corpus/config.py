@@ -13,7 +13,9 @@ class CorpusConfig(Config):
     vocab_file: str = setting(..., "Vocabulary, one word piece per line.")
     output_dir: str = setting(..., "Folder for *.tfrecord, vocab.txt and, last, dataset.json.")
     num_shards: int = setting(64, "Number of train shards.", 1, 99_999)
-    max_seq_length: int = setting(128, "Maximum tokens per record, begin and end included.", 3)
+    max_seq_length: int = setting(
+        128, "Maximum tokens per record, begin and end included.", 3, group="Sentences"
+    )
     min_tokens: int = setting(2, "Drop sentences with fewer word pieces.", 1)
     long_sentences: str = setting(
         "truncate", "What to do with sentences over --max_seq_length.", choices=("truncate", "drop")

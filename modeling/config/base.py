@@ -11,8 +11,9 @@ from tta.errors import InputError, located
 from tta.json_files import read_json_object
 from tta.modeling.config.model_types import MODEL_TYPES
 
-# Keys of BERT's configs that mean nothing to a model without segment embeddings or a pooler.
-IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality"})
+# Keys of BERT's configs that mean nothing to a model without segment embeddings or a pooler, and
+# `vocab_file` of the original T-TA code (read in `tta.modeling.formats.tf1_checkpoint`).
+IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality", "vocab_file"})
 
 # Configs of earlier versions also held these weights of the training loss.
 TRAINING_WEIGHTS = ("log_normalizer_weight", "decorrelation_weight", "contrast_weight")
@@ -95,13 +96,17 @@ class ModelConfig:
         return dataclasses.replace(self, **changes)
 
 
-def read_config(path: Path | str) -> ModelConfig:
+def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
     """Reads a `config.json`; its `model_type` names the class.
+
+    Args:
+        path: the file.
+        **defaults: values of keys that the file may leave out.
 
     Raises:
         InputError: the file is missing, is not a JSON object, or breaks a rule.
     """
-    values = read_json_object(path)
+    values = defaults | read_json_object(path)
     name = values.get("model_type", ModelConfig.model_type)
     with located(path=path):
         # A value that is not a str fails the type check of the default family.

@@ -8,6 +8,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from tta.atomic import whole_file
+from tta.modeling.formats.run_checkpoint import checkpoint_steps
 
 
 @contextlib.contextmanager
@@ -29,13 +30,11 @@ def disk_errors_named(path: Path | str):
 def list_checkpoints(folder: Path) -> None:
     """Removes what a killed run left unfinished, and rewrites TensorFlow's list of checkpoints.
 
-    The list is text without a checksum, so it is not trusted. A checkpoint's index file is written
-    last: where it exists, the checkpoint is complete. The folder may be missing.
+    The list is text without a checksum, so it is not trusted. The folder may be missing.
     """
     for unfinished in folder.glob("ckpt-*_temp"):
         shutil.rmtree(unfinished)
-    found = (re.fullmatch(r"ckpt-(\d{1,18})\.index", p.name) for p in folder.glob("*.index"))
-    names = [f"ckpt-{step}" for step in sorted(int(match[1]) for match in found if match)]
+    names = [f"ckpt-{step}" for step in checkpoint_steps(folder)]
     if not names:
         (folder / "checkpoint").unlink(missing_ok=True)
         return

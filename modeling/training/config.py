@@ -6,20 +6,23 @@ from tta.choices import PRECISIONS
 from tta.errors import InputError
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.choices import OPTIMIZERS, STRATEGIES
-from tta.settings import SCORE_BOUNDARY_TOKENS, SEED, Config, setting
+from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, SEED, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingConfig(Config):
     """What a model is trained on, how long, by which objective and optimizer."""
 
-    input_dir: str = setting(..., "Data set that tta-create-tfrecords wrote.")
+    input_dir: str = setting(..., "Data set that tta-create-tfrecords wrote.", group=FILES)
     vocab_file: str | None = setting(None, "Vocabulary. Default: vocab.txt in --input_dir.")
-    config_file: str = setting(..., "The model's config.json.")
+    config_file: str = setting(
+        ..., "The model's config.json. Without vocab_size, it takes the vocabulary's size."
+    )
     output_dir: str = setting(
         ...,
         "Folder for checkpoints, logs and, at the end, the model. An interrupted run resumes from "
-        "the last checkpoint in it when you repeat the command.",
+        "the last checkpoint in it when you repeat the command. Until the run finishes, commands "
+        "load the model of that checkpoint from this folder.",
     )
     init_checkpoint: str | None = setting(
         None,
@@ -34,8 +37,11 @@ class PretrainingConfig(Config):
         "language modeling (biLM). clm: causal language modeling (uniLM), predicts every token "
         "from those before it. The config's model_type must match: tta, bilm or unilm.",
         choices=OBJECTIVES,
+        group="Objective",
     )
-    num_train_steps: int = setting(100_000, "Total number of steps.", 1)
+    num_train_steps: int = setting(
+        100_000, "Total number of steps.", 1, group="Steps and optimizer"
+    )
     num_warmup_steps: int = setting(1_000, "Steps over which the learning rate rises from 0.", 0)
     train_batch_tokens: int = setting(4096, "Tokens per batch and replica, with padding.", 1)
     learning_rate: float = setting(1e-4, "Highest learning rate, after the warm-up.", 0)
@@ -49,7 +55,11 @@ class PretrainingConfig(Config):
     weight_decay: float = setting(0.01, "Decoupled weight decay, not of LayerNorm and biases.", 0)
     clip_norm: float = setting(1.0, "Largest global norm of the gradients.", 0)
     dropout: float | None = setting(
-        None, "Dropout rate of sub-layers and attention. Default: the config file's.", 0, 0.999
+        None,
+        "Dropout rate of sub-layers and attention. Default: the config file's.",
+        0,
+        0.999,
+        group="Objective",
     )
     log_normalizer_weight: float | None = setting(
         None,
@@ -86,15 +96,20 @@ class PretrainingConfig(Config):
         "Type of matrix products; weights and sums stay float32. bfloat16 is faster on hardware "
         "that supports it, and several times slower on other hardware.",
         choices=PRECISIONS,
+        group="Hardware",
     )
-    save_checkpoints_steps: int = setting(500, "Steps between checkpoints.", 1)
+    save_checkpoints_steps: int = setting(
+        500, "Steps between checkpoints.", 1, group="Checkpoints and evaluation"
+    )
     eval_steps: int = setting(2_000, "Steps between evaluations.", 1)
     max_eval_batches: int | None = setting(None, "Batches per evaluation. Default: all.", 1)
     log_steps: int = setting(50, "Steps between log entries.", 1)
     weights_dtype: str = setting(
         "float32", "Type of the weights in the finished model.", choices=("float32", "float16")
     )
-    deterministic: bool = setting(False, "Bit-equal results whenever the command is run (slower).")
+    deterministic: bool = setting(
+        False, "Bit-equal results whenever the command is run (slower).", group="Hardware"
+    )
     distribution_strategy: str = setting(
         "one_device",
         "Where a step is computed. one_device: on one device. mirrored: on all GPUs of this "
@@ -103,7 +118,7 @@ class PretrainingConfig(Config):
         "replica.",
         choices=STRATEGIES,
     )
-    score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)
+    score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS, group="Objective")
     seed: int = setting(0, SEED)
 
     def __post_init__(self):

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,8 @@ class PretrainingResult:
     """How a run ended.
 
     Attributes:
-        finished: whether the last step was reached. If not, repeat the call to resume.
+        finished: whether the last step was reached. If not, SIGTERM or another worker stopped the
+            run; repeat the call to resume.
         directory: the model directory; None if not finished, or on a worker that is not the chief.
         step: steps done so far.
         evaluation: the last held-out `Evaluation` of the chief; None if nothing is held out.
@@ -51,10 +53,12 @@ class PretrainingResult:
 def pretrain(config: PretrainingConfig) -> PretrainingResult:
     """Trains a model, or resumes an interrupted run in `config.output_dir`.
 
-    On SIGTERM it saves and returns after the current step. TensorFlow's and Keras's random seeds
-    are set to `config.seed`.
+    On SIGTERM it saves and returns after the current step; on Ctrl-C it saves and raises
+    KeyboardInterrupt. A finished run writes its model, also if its last evaluation fails.
+    TensorFlow's and Keras's random seeds are set to `config.seed`.
 
     Raises:
+        KeyboardInterrupt: Ctrl-C stopped the run.
         InputError: a file is missing, malformed or damaged, settings do not fit each other or the
             run in `output_dir`, another process is writing there, the training diverged, or a
             worker is lost.
@@ -83,18 +87,22 @@ def _pretrain(config, model_config, info, vocabulary, chief):
     trainer = make_trainer(config, model_config, info, vocabulary)
     output_dir = trainer.output_dir
     if chief:
-        run_record.check_config_kept(model_config, config)
+        run_record.check_model_kept(model_config, vocabulary, config)
         # Written after all checks, so that a refused setting can be corrected in the same folder.
+        # Together with a checkpoint, these files are a model.
         run_record.record(config, trainer.strategy.num_replicas_in_sync)
         model_config.to_json(output_dir / CONFIG)
+        vocabulary.save(output_dir / VOCABULARY, overwrite=True)
     finished = trainer.train()
     if finished and chief:
-        _write_model(config, info, vocabulary, trainer)
+        _write_model(config, info, trainer)
+    if trainer.evaluation_error:
+        raise trainer.evaluation_error
     directory = output_dir if finished and chief else None
     return PretrainingResult(finished, directory, trainer.step, trainer.last_evaluation)
 
 
-def _write_model(config, info, vocabulary, trainer):
+def _write_model(config, info, trainer):
     """Makes the output folder a model directory."""
     from tta.modeling.formats.model_directory import save_model
     from tta.modeling.training.statistics import output_statistics
@@ -105,7 +113,6 @@ def _write_model(config, info, vocabulary, trainer):
         statistics = output_statistics(model, batches, STANDARDIZING_BATCHES)
         with trainer.strategy.scope():
             model.standardize_outputs(*statistics)
-    vocabulary.save(directory / VOCABULARY, overwrite=True)
     card = run_record.model_card(config, info.get("sources", []), trainer)
     save_model(model, directory, card, config.weights_dtype)
 
@@ -127,7 +134,7 @@ def _resolve(config, info, vocabulary) -> tuple[ModelConfig, PretrainingConfig]:
         InputError: model, objective and data set do not fit each other.
     """
     path = config.config_file
-    model_config: Any = read_config(path)
+    model_config: Any = read_config(path, vocab_size=len(vocabulary))
     name, objectives = config.objective, MODEL_TYPES.load(model_config.model_type).objectives
     if not (name in objectives or model_config.model_type in OBJECTIVES.load(name).model_types):
         raise InputError(
@@ -138,7 +145,7 @@ def _resolve(config, info, vocabulary) -> tuple[ModelConfig, PretrainingConfig]:
     if model_config.vocab_size != len(vocabulary):
         raise InputError(
             f"vocab_size is {model_config.vocab_size}, but {vocabulary.path} has "
-            f"{len(vocabulary)} pieces",
+            f"{len(vocabulary)} pieces; without vocab_size, the config takes that number",
             path,
         )
     longest = getattr(model_config, "max_position_embeddings", None)
@@ -182,6 +189,12 @@ def make_trainer(
     if config.deterministic:
         tf.config.experimental.enable_op_determinism()
     train, heldout = (shard_paths(config.input_dir, info, s) for s in ("train", "heldout"))
+    heldout = [path for path in heldout if os.path.getsize(path)]  # An empty file has no sentence.
+    if not heldout and is_chief(config.distribution_strategy):
+        print(
+            f"{config.input_dir} has no held-out sentences: training runs without evaluation",
+            file=sys.stderr,
+        )
     shape = {
         "features": info["features"],
         "batch_tokens": config.train_batch_tokens,
@@ -241,9 +254,9 @@ def make_trainer(
 def _start_from(directory, model, vocabulary, seed):
     """Starts from the weights of a model directory, grown and for this vocabulary if needed."""
     from tta.modeling.formats.growth import grow
-    from tta.modeling.formats.model_directory import load_model
+    from tta.modeling.formats.model_directory import load_model, vocabulary_path
 
-    theirs = Vocabulary.from_file(directory / VOCABULARY)
+    theirs = Vocabulary.from_file(vocabulary_path(directory))
     trained = load_model(directory)
     if trained.config.vocab_size != len(theirs):
         raise InputError(

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from tta.data.text.files import open_output
+from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig
-from tta.names import CONFIG
+from tta.names import CONFIG, VOCABULARY
 from tta.settings import fields
 
 RUN_FILE = "run.json"
@@ -61,8 +62,17 @@ def check_settings_kept(config: PretrainingConfig) -> None:
             )
 
 
-def check_config_kept(model_config: ModelConfig, config: PretrainingConfig) -> None:
-    """Raises InputError if the run in the output folder began with another model config."""
+def check_model_kept(
+    model_config: ModelConfig, vocabulary: Vocabulary, config: PretrainingConfig
+) -> None:
+    """Raises InputError if the run in the output folder began with another model or vocabulary."""
+    path = Path(config.output_dir) / VOCABULARY
+    if path.exists() and Vocabulary.from_file(path) != vocabulary:
+        raise InputError(
+            f"this run began with another vocabulary than {vocabulary.path}; choose another "
+            "--output_dir",
+            path,
+        )
     path = Path(config.output_dir) / CONFIG
     if path.exists() and read_config(path) != model_config:
         raise InputError(

@@ -1,8 +1,10 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, resuming."""
 
 import contextlib
+import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +17,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from tta.errors import InputError
+from tta.modeling.formats.run_checkpoint import CHECKPOINTS, STATE, state_key
 from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.distribution import (
@@ -50,6 +53,9 @@ class Trainer:
         output_dir: `checkpoints/` and `logs/` (TensorBoard) are made in it.
         config: how many steps, and how often to save, evaluate and log.
         strategy: `tf.distribute.Strategy`.
+        last_evaluation: the last held-out `Evaluation`, or None.
+        evaluation_error: the InputError of the evaluation after the last step, or None. It is kept
+            here, so that a finished run can write its model before it fails.
     """
 
     model: Any
@@ -78,16 +84,16 @@ class Trainer:
         }
         state = [*self.objective.seeds, *self.objective.variables]
         self._state |= {f"objective_{i}": v.value for i, v in enumerate(state)}
-        self.checkpoint = tf.train.Checkpoint(
-            **self.position, state={name.replace("/", "."): v for name, v in self._state.items()}
-        )
-        folder = self.output_dir / "checkpoints"
+        state = {state_key(name): variable for name, variable in self._state.items()}
+        self.checkpoint = tf.train.Checkpoint(**self.position, **{STATE: state})
+        folder = self.output_dir / CHECKPOINTS
         self.is_chief = self.strategy.extended.should_checkpoint
         self.manager = None
         if self.is_chief:  # Other workers may see the same folder while the chief writes to it.
             list_checkpoints(folder)
             self.manager = tf.train.CheckpointManager(self.checkpoint, str(folder), max_to_keep=2)
         self.last_evaluation = None
+        self.evaluation_error = None
         self._replicas = local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
@@ -102,7 +108,7 @@ class Trainer:
         self._evaluator = None
         if self.is_chief and self.heldout_batches is not None:
             self._evaluator = Evaluator(self.model, self.objective, batch_spec)
-        self._stop_requested = False
+        self._stop_signal = 0
 
     @property
     def step(self) -> int:
@@ -143,10 +149,12 @@ class Trainer:
     def train(self) -> bool:
         """Trains from the last checkpoint; returns whether it reached the last step.
 
-        On SIGTERM it saves and stops after the current step. With several workers, all of them stop
-        after the next step that the signalled worker begins.
+        On SIGTERM or Ctrl-C it saves and stops after the current step. With several workers, all of
+        them stop after the next step that the signalled worker begins. A second Ctrl-C ends the run
+        at once; the last checkpoint is kept.
 
         Raises:
+            KeyboardInterrupt: the run was stopped by Ctrl-C.
             InputError: a loss is not finite, a shard is damaged, a worker is lost, or there is no
                 batch for each replica. The last good checkpoint is kept.
             OSError: a checkpoint or log cannot be written. The last checkpoint is kept.
@@ -167,23 +175,48 @@ class Trainer:
             mininterval=1.0,
         )
         logs = disk_errors_named(self.output_dir / "logs")
-        with self._stopped_by_sigterm(), logs, writer.as_default(), bar:
+        with self._stopped_by_signals(), logs, writer.as_default(), bar:
             self._run(bar)
             done = self.step >= config.num_train_steps
-            if done and self.last_evaluation is None:
-                self._evaluate(bar, self.step)  # The run was stopped after the last checkpoint.
+            if done:
+                try:
+                    self._evaluate(bar, self.step)
+                except InputError as error:
+                    self.evaluation_error = error
+        if not done:
+            print(
+                f"stopped after step {self.step:,} of {config.num_train_steps:,}; repeat the "
+                "command to resume",
+                file=sys.stderr,
+            )
+            if self._stop_signal == signal.SIGINT:
+                raise KeyboardInterrupt
         return done
 
     @contextlib.contextmanager
-    def _stopped_by_sigterm(self):
+    def _stopped_by_signals(self):
+        """Makes SIGTERM and the first Ctrl-C requests to stop. Ignored signals stay ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield  # Python delivers signals to the main thread alone.
             return
-        previous = signal.signal(signal.SIGTERM, lambda *_: setattr(self, "_stop_requested", True))
+
+        def stop(number, _):
+            self._stop_signal = number
+            if number == signal.SIGINT:
+                signal.signal(number, previous[number])
+                with contextlib.suppress(OSError):
+                    # Not `print`, which fails if the signal comes while it is printing.
+                    os.write(2, b"\nstopping after this step; Ctrl-C again stops at once\n")
+
+        previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
+            for number, handler in previous.items():
+                if handler is not signal.SIG_IGN:
+                    signal.signal(number, stop)
             yield
         finally:
-            signal.signal(signal.SIGTERM, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
     def _run(self, bar):
         config = self.config
@@ -191,14 +224,14 @@ class Trainer:
         alone = is_alone(self.strategy)
         for batches in self._batches():
             with lost_workers_named(self.strategy):
-                losses, num_tokens, stopping = self._step(batches, float(self._stop_requested))
+                losses, num_tokens, stopping = self._step(batches, float(bool(self._stop_signal)))
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
             recent.append(losses)
             tokens += num_tokens
             step = self.step
             last = step >= config.num_train_steps
-            stop = last or stopping or (alone and self._stop_requested)
+            stop = last or stopping or (alone and self._stop_signal)
 
             def due(every, step=step, stop=stop):
                 return stop or step % every == 0
@@ -214,7 +247,7 @@ class Trainer:
                 self._check_weights(step)
                 if self.is_chief:
                     self.save()
-            if last or step % config.eval_steps == 0:
+            if step % config.eval_steps == 0 and not stop:
                 self._evaluate(bar, step)
             if stop:
                 return

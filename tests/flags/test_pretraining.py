@@ -5,17 +5,17 @@ Importing TensorFlow takes seconds, so there are few runs, and all refusals shar
 
 import json
 import os
-import random
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
+import tta
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, write_dataset
 from tta.atomic import locked_folder
@@ -53,13 +53,18 @@ def folder(tmp_path_factory):
     return folder
 
 
-def start(folder, output, *flags):
-    """Starts the command; its standard error goes to `<output>.err`."""
+def start(folder, output, *flags, signalled=()):
+    """Starts the command; its standard error goes to `<output>.err`.
+
+    With `signalled`, (step, signal), it sends itself this signal when it has done this step.
+    """
+    script = "tests/flags/signalled_pretraining.py" if signalled else "run_pretraining.py"
     with open(folder / f"{output}.err", "ab") as err, open(folder / f"{output}.out", "ab") as out:
         return subprocess.Popen(
             [
                 sys.executable,
-                str(ROOT / "run_pretraining.py"),
+                str(ROOT / script),
+                *(str(int(number)) for number in signalled),
                 f"--input_dir={folder / 'data'}",
                 f"--config_file={folder / 'config.json'}",
                 f"--output_dir={folder / output}",
@@ -69,6 +74,8 @@ def start(folder, output, *flags):
             stdout=out,
             stderr=err,
             env=environment(),
+            # A test run in the background may ignore Ctrl-C, and processes inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
 
@@ -81,41 +88,33 @@ def checkpoint(folder, output):
     return int(line.strip('"').rpartition("-")[2])
 
 
-def wait_for_checkpoint(process, folder, output, step):
-    """Waits for a checkpoint of at least this step."""
-    deadline = time.monotonic() + 300
-    while checkpoint(folder, output) < step:
-        assert process.poll() is None, (folder / f"{output}.err").read_text()
-        assert time.monotonic() < deadline, "no checkpoint was written"
-        time.sleep(0.01)
-
-
 @pytest.fixture(scope="module")
 def runs(folder):
-    """One undisturbed run, and one that is killed, resumed, stopped by SIGTERM and resumed."""
-    whole = start(folder, "whole")
-    killed = start(folder, "killed")
-    wait_for_checkpoint(killed, folder, "killed", 14)
-    time.sleep(random.uniform(0.0, 0.3))  # at any moment
-    killed.kill()
-    assert killed.wait() == -signal.SIGKILL
-    after_kill = checkpoint(folder, "killed")
-    assert after_kill < NUM_STEPS - 7, "the run ended before it was killed"
-    assert not (folder / "killed" / "model.weights.h5").exists()
+    """One undisturbed run, and one that is killed, stopped by SIGTERM and by Ctrl-C, and resumed.
 
-    stopped = start(folder, "killed")
-    wait_for_checkpoint(stopped, folder, "killed", after_kill + 7)
-    stopped.terminate()
-    assert stopped.wait() == 0, (folder / "killed.err").read_text()
-    shown = (folder / "killed.err").read_text()
-    after_stop = checkpoint(folder, "killed")
-    assert after_kill < after_stop < NUM_STEPS, "the run ended before it was stopped"
+    `unfinished` is a copy of the second run's folder after the kill.
+    """
+    whole = start(folder, "whole")
+    killed = start(folder, "killed", signalled=(80, signal.SIGKILL))
+    assert killed.wait() == -signal.SIGKILL, (folder / "killed.err").read_text()
+    after_kill = checkpoint(folder, "killed")
+    assert after_kill == 77  # A checkpoint is written every 7 steps.
     assert not (folder / "killed" / "model.weights.h5").exists()
+    shutil.copytree(folder / "killed", folder / "unfinished")
+
+    stops = []
+    for last, number in ((90, signal.SIGTERM), (101, signal.SIGINT)):
+        stopped = start(folder, "killed", signalled=(last, number))
+        status = stopped.wait()
+        step = checkpoint(folder, "killed")
+        assert step == last + 1, (folder / "killed.err").read_text()
+        assert not (folder / "killed" / "model.weights.h5").exists()
+        stops.append((status, step, (folder / "killed.err").read_text()))
 
     last = start(folder, "killed")
     assert last.wait() == 0, (folder / "killed.err").read_text()
     assert whole.wait() == 0, (folder / "whole.err").read_text()
-    return {"folder": folder, "shown": shown}
+    return {"folder": folder, "after_kill": after_kill, "stops": stops}
 
 
 def weights(path):
@@ -140,9 +139,21 @@ def test_a_killed_and_resumed_run_gives_the_same_bits_as_an_undisturbed_one(runs
         np.testing.assert_array_equal(killed[name], whole[name], err_msg=name)
 
 
-def test_a_stopped_run_says_how_to_resume(runs):
-    message = "stopped; repeat the command to resume from the last checkpoint\n"
-    assert runs["shown"].endswith(message)
+def test_a_stopped_run_says_how_to_resume_and_does_not_exit_with_0(runs):
+    (terminated, step, shown), (interrupted, later, shown_later) = runs["stops"]
+    message = "stopped after step {} of 120; repeat the command to resume\n"
+    assert (terminated, interrupted) == (143, 130)
+    assert shown.endswith(message.format(step))
+    assert shown_later.endswith(f"{message.format(later)}error: interrupted\n")
+
+
+def test_a_killed_run_is_a_model_before_it_is_finished(runs, capsys):
+    lm = tta.load(runs["folder"] / "unfinished")
+    assert f"using the checkpoint of step {runs['after_kill']}\n" in capsys.readouterr().err
+    scores = lm.score(["a b c d e f", "r q p"])
+    assert np.isfinite(scores).all()
+    finished = tta.load(runs["folder"] / "killed")
+    assert (finished.score(["a b c d e f", "r q p"]) != scores).all()
 
 
 def test_the_output_is_a_model_directory(runs):

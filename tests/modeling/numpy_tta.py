@@ -35,7 +35,7 @@ def others(i, length):
 
 
 def attention(query, key_value, weights, num_heads, visible=others):
-    """Multi-head attention of T queries [T, D] over key_value [T, D] (equation 4): [T, D]."""
+    """Multi-head attention of T queries [T, D] over key_value [T, D] (equation 2): [T, D]."""
 
     def project(x, name):
         return x @ weights[f"{name}/kernel"] + weights[f"{name}/bias"]
@@ -53,7 +53,7 @@ def attention(query, key_value, weights, num_heads, visible=others):
 
 
 def feed_forward(x, weights, activation=gelu):
-    """FFN (equation 3)."""
+    """The feed-forward layer (FeedForward in equation 1)."""
     inner = activation(x @ weights["intermediate/kernel"] + weights["intermediate/bias"])
     return inner @ weights["output/kernel"] + weights["output/bias"]
 
@@ -64,7 +64,7 @@ def earlier_in_word(word_ids):
 
 
 def block(query, key_value, weights, num_heads, visible=others):
-    """One self-masked self-attention layer (equations 5 to 7)."""
+    """One self-masked self-attention layer (equation 1)."""
 
     def add_norm(x, name):
         return layer_norm(x, weights[f"{name}/norm/gamma"], weights[f"{name}/norm/beta"])

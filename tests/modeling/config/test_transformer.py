@@ -102,7 +102,8 @@ def test_what_is_written_is_read_back(tmp_path):
 
 def test_bert_s_own_keys_are_ignored_and_the_paper_s_size_is_the_default(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text('{"vocab_size": 30522, "type_vocab_size": 2, "pooler_type": "first"}')
+    theirs = {"type_vocab_size": 2, "pooler_type": "first", "vocab_file": "vocab.txt"}
+    path.write_text(json.dumps({"vocab_size": 30522} | theirs))
     config = read_config(path)
     assert (config.num_hidden_layers, config.hidden_size, config.intermediate_size) == (
         3,

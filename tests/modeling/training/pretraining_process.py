@@ -1,11 +1,13 @@
 """run_pretraining.py in its own process, which saves the final variables of each replica.
 
-    python pretraining_process.py NUM_CPUS OUTPUT.npz --flag=value ...
+    python pretraining_process.py NUM_CPUS LAST_STEP OUTPUT.npz --flag=value ...
 
-NUM_CPUS: number of devices that the CPU is split into, for --distribution_strategy=mirrored. The
-file gets every variable of the training, stacked over the replicas of this process: [L, ...].
+NUM_CPUS: number of devices that the CPU is split into, for --distribution_strategy=mirrored.
+LAST_STEP: the process kills itself after this step; a step that does not come means never. The file
+gets every variable of the training, stacked over the replicas of this process: [L, ...].
 """
 
+import signal
 import sys
 from pathlib import Path
 
@@ -13,10 +15,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
+from tests.faults import signal_after
 from tta.flags import pretraining
 from tta.modeling.training import pretrain
 
-_, NUM_CPUS, OUTPUT, *ARGUMENTS = sys.argv
+_, NUM_CPUS, LAST_STEP, OUTPUT, *ARGUMENTS = sys.argv
 make_trainer = pretrain.make_trainer
 
 
@@ -43,5 +46,6 @@ def make_saving_trainer(*args):
 
 
 pretrain.make_trainer = make_saving_trainer
+signal_after(int(LAST_STEP), signal.SIGKILL)
 sys.argv = ["run_pretraining.py", *ARGUMENTS]
 pretraining.run()

@@ -1,13 +1,23 @@
-"""pretrain(config) from Python: which objectives train which families."""
+"""pretrain(config) from Python: what it needs, and that a finished run has its model."""
+
+import dataclasses
+import json
+from pathlib import Path
 
 import pytest
 
 from tests.modeling.tiny import tiny_config, training_config
-from tests.tiny_dataset import sentences, write_dataset
+from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
+from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.prepare import create_tfrecords
 from tta.errors import InputError
+from tta.modeling.config.base import read_config
+from tta.modeling.formats.model_directory import load_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.training.pretrain import pretrain
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("model_types", [("tta",), ("bilm",)])
@@ -33,3 +43,75 @@ def test_a_new_objective_names_the_families_that_it_can_train(tmp_path, monkeypa
         return
     with pytest.raises(InputError, match="model_type is 'tta', which --objective=lae trains, not"):
         pretrain(config)
+
+
+def tiny_run(folder, **changes):
+    """The settings of a run of two steps on `folder / "data"`; its config names no vocab_size."""
+    values = dataclasses.asdict(tiny_config(num_hidden_layers=1))
+    del values["vocab_size"]
+    (folder / "config.json").write_text(json.dumps(values))
+    values = {
+        "input_dir": str(folder / "data"),
+        "config_file": str(folder / "config.json"),
+        "output_dir": str(folder / "out"),
+        "num_train_steps": 2,
+    }
+    return training_config(**values | changes)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.002])
+def test_without_held_out_sentences_a_run_says_so_at_the_start_and_writes_its_model(
+    tmp_path, capsys, fraction
+):
+    (tmp_path / "text").write_text("".join(f"{a} {b}\n" for a in "abcd" for b in "efghij"))
+    VOCABULARY.save(tmp_path / "vocab.txt")
+    paths = {"input_file": [str(tmp_path / "text")], "vocab_file": str(tmp_path / "vocab.txt")}
+    create_tfrecords(
+        LocalCorpusConfig(
+            **paths,
+            output_dir=str(tmp_path / "data"),
+            num_shards=1,
+            max_seq_length=17,
+            heldout_fraction=fraction,
+        )
+    )
+    capsys.readouterr()
+    result = pretrain(tiny_run(tmp_path, eval_steps=1))
+    told = f"{tmp_path / 'data'} has no held-out sentences: training runs without evaluation\n"
+    assert capsys.readouterr().err.startswith(told)
+    assert (result.finished, result.evaluation) == (True, None)
+    load_model(result.directory)
+    assert "Held-out: not measured" in (result.directory / "README.md").read_text()
+
+
+def test_a_run_whose_last_evaluation_fails_names_the_shard_and_has_its_model(tmp_path):
+    write_dataset(tmp_path / "data", sentences(20), sentences(9, seed=1))
+    shard = tmp_path / "data" / "heldout-00000-of-00001.tfrecord"
+    content = bytearray(shard.read_bytes())
+    content[-20] ^= 0xFF
+    shard.write_bytes(content)
+    with pytest.raises(InputError, match=r"heldout-00000-of-00001\.tfrecord: record 9 is trunc"):
+        pretrain(tiny_run(tmp_path))
+    assert (tmp_path / "out" / "model.weights.h5").exists()
+
+
+def test_a_config_without_vocab_size_takes_the_vocabulary_s(tmp_path):
+    write_dataset(tmp_path / "data", sentences(20))
+    pretrain(tiny_run(tmp_path))
+    assert load_model(tmp_path / "out").config.vocab_size == len(VOCABULARY)
+    with pytest.raises(InputError, match="vocab_size is missing"):
+        read_config(tmp_path / "config.json")
+
+
+def test_a_config_of_another_vocab_size_is_refused(tmp_path):
+    write_dataset(tmp_path / "data", sentences(20))
+    config = tiny_run(tmp_path)
+    tiny_config(vocab_size=29).to_json(tmp_path / "config.json")
+    rule = r"vocab_size is 29, but \S+ has 23 pieces; without vocab_size, the config takes that n"
+    with pytest.raises(InputError, match=rule):
+        pretrain(config)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.json")), ids=lambda path: path.stem)
+def test_the_configs_of_the_repository_fit_any_vocabulary(path):
+    assert read_config(path, vocab_size=825).vocab_size == 825

@@ -121,28 +121,75 @@ def test_the_position_counts_steps_epochs_batches_and_real_tokens(uninterrupted,
     assert position == {"step": 23, "epoch": 2, "batch": 5, "tokens": tokens}
 
 
-def test_sigterm_saves_after_the_step_under_way_and_the_next_start_goes_on(
-    shard, tmp_path, uninterrupted
+class Signalled(LanguageAutoencoding):
+    """Sends this process a signal during the ninth step."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def task(self, batch, step):
+        def send(step):
+            if step == 8:  # It is counted up at the end of the step.
+                os.kill(os.getpid(), self.number)
+            return np.int64(0)
+
+        tf.numpy_function(send, [step], tf.int64)
+        return super().task(batch, step)
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal; a test run in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_after_the_current_step_and_the_next_start_goes_on(
+    shard, tmp_path, uninterrupted, number, ctrl_c, capfd
 ):
-    class Terminated(LanguageAutoencoding):
-        def task(self, batch, step):
-            def kill(step):
-                if step == 8:  # Counted up at the end of the step: the ninth is under way.
-                    os.kill(os.getpid(), signal.SIGTERM)
-                return np.int64(0)
-
-            tf.numpy_function(kill, [step], tf.int64)
-            return super().task(batch, step)
-
-    before = signal.getsignal(signal.SIGTERM)
-    trainer = make_trainer(shard, tmp_path, objective=Terminated())
-    assert not trainer.train()
+    before = signal.getsignal(number)
+    trainer = make_trainer(shard, tmp_path, objective=Signalled(number))
+    if number == signal.SIGINT:
+        with pytest.raises(KeyboardInterrupt):
+            trainer.train()
+    else:
+        assert not trainer.train()
     assert trainer.step == 9
     assert trainer.manager.latest_checkpoint.endswith("-9")
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(number) == before
+    err = capfd.readouterr().err
+    assert ("Ctrl-C again stops at once" in err) == (number == signal.SIGINT)
+    assert err.endswith("stopped after step 9 of 23; repeat the command to resume\n")
     again = make_trainer(shard, tmp_path)
     assert again.train()
     assert_same_end(again, uninterrupted)
+
+
+def test_a_second_ctrl_c_stops_at_once(shard, tmp_path, ctrl_c, monkeypatch):
+    trainer = make_trainer(shard, tmp_path, objective=Signalled(signal.SIGINT))
+
+    def interrupted_save():
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("it saved")
+
+    save = trainer.save
+    monkeypatch.setattr(
+        trainer, "save", lambda: interrupted_save() if trainer.step == 9 else save()
+    )
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert trainer.manager.latest_checkpoint.endswith("-5")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_ignored_ctrl_c_stays_ignored(shard, tmp_path, ctrl_c):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    trainer = make_trainer(shard, tmp_path, 11, objective=Signalled(signal.SIGINT))
+    assert trainer.train()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_it_learns_a_few_sentences_by_heart(tmp_path):
@@ -271,8 +318,9 @@ def test_a_damaged_shard_is_one_line(shard, tmp_path, split):
             )
         }
     )
+    options["config"] = training_config(num_train_steps=9, eval_steps=2)
     with pytest.raises(InputError, match=f"a {split} shard is truncated or damaged: ") as error:
-        make_trainer(shard, tmp_path, num_train_steps=9, **options).train()
+        make_trainer(shard, tmp_path, 9, **options).train()
     assert "\n" not in str(error.value)
 
 
