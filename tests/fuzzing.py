@@ -237,6 +237,7 @@ _NBEST_SEEDS = {
     "jsonl": (
         _json({"id": "u", "hypotheses": _HYPOTHESES, "reference": "the cat"}) + b"\n",
         b'{"nbest": ["a cat", "a hat"]}\n{"hyps": [{"text": "b"}]}\n',
+        b'{"hyps": ["a cat", "a hat"], "scores": [-1, -2.5]}\n{"hyps": []}\n',
     ),
     "moses": (
         b"0 ||| the cat ||| lm= -3.2 tm= -1.2 ||| -4.4\n0 ||| a hat ||| lm= -1 ||| -5 ||| 0-0\n",
@@ -247,7 +248,15 @@ _NBEST_SEEDS = {
         _json([{"input": ["a cat", "a hat"], "output": "a cat", "score": [-1, -2.5], "id": 3}]),
         b'[{"input": ["a"], "am_score": [-1e-3]},\n {"input": ["b"], "am_score": [2]}]',
     ),
-    "tsv": (b"u\tthe cat\t-1.5\nu\ta hat\t-2\nv\tdog\t-3\n", b"the cat\t-1.5\na hat\t-2\n"),
+    "csv": (
+        b'id,text,score,reference\nu,"the cat, a",-1.5,r\nu,a hat,-2,r\nv,"a ""b""",-3,\n',
+        b"n,hyp,utt_id\n1,the cat,u\n2,a hat,u\n",
+    ),
+    "tsv": (
+        b"u\tthe cat\t-1.5\nu\ta hat\t-2\nv\tdog\t-3\n",
+        b"the cat\t-1.5\na hat\t-2\n",
+        b'id\ttext\tref\nu\tthe "cat"\tr\nu\ta hat\t\n',
+    ),
     "espnet1": (
         _json({"utts": {"u": {"output": [{"rec_text": "a <eos>", "score": -1, "text": "a"}]}}}),
     ),

@@ -1,4 +1,4 @@
-"""Reads pairs of sentences with a gold similarity: STS-B, SICK and csv files."""
+"""Reads pairs of sentences, with or without a gold similarity: STS-B, SICK and csv files."""
 
 import contextlib
 import csv
@@ -10,16 +10,13 @@ from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 
-# The names of the columns (first sentence, second sentence, gold score) in files with a header.
-_HEADERS = (
-    ("sentence_A", "sentence1"),
-    ("sentence_B", "sentence2"),
-    ("relatedness_score", "score"),
-)
+# The names of the columns in files with a header, in lower case.
+FIRST = ("sentence_a", "sentence1")
+SECOND = ("sentence_b", "sentence2")
+GOLD = ("relatedness_score", "score", "similarity_score", "label")
 _LAYOUTS = (
-    "STS-B's tab-separated genre, file, year, index, score, sentence, sentence; a tab- or "
-    "comma-separated file with a header (sentence_A, sentence_B, relatedness_score, or sentence1, "
-    "sentence2, score); csv: sentence, sentence, score"
+    "sentence, sentence and perhaps a score; or a header that names sentence1, sentence2 and "
+    f"perhaps {' or '.join(GOLD)}; or STS-B's seven columns"
 )
 
 
@@ -27,21 +24,26 @@ _LAYOUTS = (
 class SentencePair:
     """Two sentences and their similarity as judged by people.
 
-    `gold` is on the scale of the file (STS-B 0 to 5, SICK 1 to 5); higher is more similar.
+    `gold` is on the scale of the file (STS-B 0 to 5, SICK 1 to 5); higher is more similar. It is
+    None if the file has no gold scores.
     """
 
     first: str
     second: str
-    gold: float
+    gold: float | None
 
 
 def read_sts(path: Path | str) -> list[SentencePair]:
     """Reads the pairs of a file, in its order. The layout is detected from the content.
 
-    Layouts: STS-B's original (tab-separated, no header: genre, file, year, index, score, sentence,
-    sentence, and up to two source columns); SICK and others with a header that names the columns;
-    csv without a header (sentence, sentence, score). The file is plain or compressed, or `-` for
-    standard input.
+    Columns are separated by tabs or, if the first line has no tab, by commas (csv). Layouts:
+
+    - With a header: the columns named in `FIRST`, `SECOND` and `GOLD`, in upper or lower case.
+    - Without: sentence, sentence, score.
+    - STS-B's original: genre, file, year, index, score, sentence, sentence, and up to two sources.
+
+    In the first two, the column of the score may be missing in the whole file. The file is plain or
+    compressed, or `-` for standard input.
 
     Raises:
         InputError: the file is missing, empty or in no known layout, a row has too few or too many
@@ -57,8 +59,8 @@ def read_sts(path: Path | str) -> list[SentencePair]:
         rows, allowed = rows[1:], (len(header),)
     elif len(header) >= 7:
         columns, allowed = (5, 6, 4), (7, 8, 9)  # STS-B
-    elif len(header) == 3:
-        columns, allowed = (0, 1, 2), (3,)
+    elif len(header) in (2, 3):
+        columns, allowed = (0, 1, 2)[: len(header)], (len(header),)
     else:
         raise InputError(f"expected {_LAYOUTS}; got {len(header)} columns", path, rows[0][0])
     if not rows:
@@ -80,24 +82,30 @@ def _read_rows(path):
 
 
 def _columns_by_name(header):
-    """The indices of the first sentence, the second and the gold score; None without a header."""
-    places = {name.strip(): i for i, name in enumerate(header)}
-    columns = tuple(
-        next((places[name] for name in names if name in places), None) for names in _HEADERS
+    """The indices of the first sentence, the second and the gold score, if there is one.
+
+    None without a header.
+    """
+    places = {name.strip().lower(): i for i, name in enumerate(header)}
+    first, second, gold = (
+        [places[name] for name in names if name in places][:1] for names in (FIRST, SECOND, GOLD)
     )
-    return None if None in columns else columns
+    return (*first, *second, *gold) if first and second else None
 
 
 def _parse(row, columns, allowed, path, line):
     if len(row) not in allowed:
         expected = " or ".join(map(str, allowed))
         raise InputError(f"expected {expected} columns, got {len(row)}", path, line)
-    first, second, gold = (row[column].strip() for column in columns)
+    first, second, *gold = (row[column].strip() for column in columns)
     if not first or not second:
         raise InputError("expected two sentences, got an empty one", path, line)
+    if not gold:
+        return SentencePair(first, second, None)
     score = math.nan
     with contextlib.suppress(ValueError):
-        score = float(gold)
+        score = float(gold[0])
     if not math.isfinite(score):
-        raise InputError(f"expected a finite number as score, got {gold[:60]!r}", path, line)
+        rule = f"expected a finite number as score, got {gold[0][:60]!r}"
+        raise InputError(f"{rule} (the layout: {_LAYOUTS})" if line == 1 else rule, path, line)
     return SentencePair(first, second, score)

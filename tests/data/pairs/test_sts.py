@@ -42,10 +42,36 @@ def write(tmp_path):
             'sentence1,sentence2,score\n"A ""hard"" hat.","A hat, hard.",5\nZüge,b,.25',
             "csv, header",
         ),
+        (
+            'idx,Sentence1,Sentence2,label\n0,"A ""hard"" hat.","A hat, hard.",5\n1,Züge,b,.25',
+            "Hugging Face's label, and upper case",
+        ),
+        (
+            'sentence1\tsentence2\tlabel\tscore\nA "hard" hat.\tA hat, hard.\tyes\t5\n'
+            "Züge\tb\tno\t0.25\n",
+            "score before label",
+        ),
     ],
 )
 def test_layouts(write, text, why):
     assert read_sts(write(text)) == PAIRS, why
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('A "hard" hat.\tA hat, hard.\nZüge\tb\n', "two columns"),
+        ('"A ""hard"" hat.","A hat, hard."\nZüge,b\n', "csv"),
+        (
+            "index\tsentence1\tsentence2\tgenre\n"
+            '1\tA "hard" hat.\tA hat, hard.\tx\n2\tZüge\tb\tx\n',
+            "a header without a score, as GLUE's test part",
+        ),
+    ],
+)
+def test_layouts_without_gold_scores(write, text, why):
+    expected = [SentencePair(pair.first, pair.second, None) for pair in PAIRS]
+    assert read_sts(write(text)) == expected, why
 
 
 def test_csv_field_over_two_lines(write):
@@ -58,8 +84,25 @@ def test_csv_field_over_two_lines(write):
         ("", ": the file is empty", "no bytes"),
         ("\n\n", ": the file is empty", "blank lines"),
         ("sentence1,sentence2,score\n", ": the file has a header and no pairs", "header only"),
-        ("just a line\n", ":1: expected STS-B's tab-separated genre", "plain text"),
-        ("a\tb\tc\td\n", ":1: expected STS-B's tab-separated genre", "four columns"),
+        ("just a line\n", ":1: expected sentence, sentence and perhaps a score", "plain text"),
+        (
+            "a\tb\tc\td\n",
+            ":1: expected sentence, sentence and perhaps a score; or a header that names "
+            "sentence1, sentence2 and perhaps relatedness_score or score or similarity_score or "
+            "label; or STS-B's seven columns; got 4 columns",
+            "four columns",
+        ),
+        (
+            "text1,text2,judgment\na,b,1\n",
+            ":1: expected a finite number as score, got 'judgment' (the layout: sentence, sentence",
+            "a header with other names",
+        ),
+        (
+            "sentence1,sentence2,label\na,b,entailment\n",
+            ":2: expected a finite number as score, got 'entailment'",
+            "a label that is a word",
+        ),
+        ("a,b\na,b,1\n", ":2: expected 2 columns, got 3", "only some have a score"),
         ("a,b,1\na,b\n", ":2: expected 3 columns, got 2", "a column is missing"),
         ("a,b,1\na,b,c,1\n", ":2: expected 3 columns, got 4", "a comma that is not quoted"),
         ("g\tf\ty\t1\t5\ta\tb\ng\tf\ty\t1\t5\ta\n", ":2: expected 7 or 8 or 9 columns", "six"),
