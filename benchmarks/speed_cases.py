@@ -88,7 +88,7 @@ def engine(list_size, words, precisions=tuple(PRECISIONS), models=MODELS):
     texts = sentences(list_size, words)
     for precision in precisions:
         lm = text_model("tta", precision, "learned")
-        call = lambda lm=lm: lm.score(texts)  # noqa: E731
+        call = lambda lm=lm, texts=texts: lm.score(texts)  # noqa: E731
         cases.append(Case(f"list learned tta {precision}", call))
     for model_type in models:
         for precision in precisions:
@@ -240,8 +240,8 @@ def _gpt2_small(list_size, words, precision):
 
     def score():
         with torch.inference_mode():
-            states = model.transformer(ids).last_hidden_state[:, :-1]
-            return _log_probabilities(model.lm_head(states), ids[:, 1:]).sum(1).tolist()
+            states = model.transformer(ids).last_hidden_state[:, :-2]
+            return _log_probabilities(model.lm_head(states), ids[:, 1:-1]).sum(1).tolist()
 
     return Case(f"list rerank gpt2_small {precision}", score, rounds=SLOW_ROUNDS)
 

@@ -71,6 +71,8 @@ def open_pipe(path: str, mode: str = "rb") -> Any:
     """Opens a pipe, a terminal or `-` (standard input) as a `PipeReader`; see `open_input`."""
     if path != STANDARD_STREAM:
         return PipeReader(path)
+    if sys.stdin is None:
+        raise InputError("standard input is closed", path)
     try:
         return PipeReader(sys.stdin.fileno())
     except io.UnsupportedOperation:  # it was replaced, as in a notebook

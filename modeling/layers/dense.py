@@ -114,9 +114,8 @@ class FeedForward(keras.layers.Layer):
 class AddNorm(keras.layers.Layer):
     """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
 
-    Sums and outputs are float32, also in a model with bfloat16 products, which round their own
-    inputs. Rounding the stream between the layers as well would add most of the error of a score
-    (docs/performance.md).
+    Sums and outputs are float32 even if products are bfloat16: products cast their own inputs.
+    Rounding the sums too would cause most of a score's error (docs/performance.md).
 
     Args:
         dropout: fraction of x dropped in training.

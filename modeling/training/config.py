@@ -21,8 +21,8 @@ class PretrainingConfig(Config):
     output_dir: str = setting(
         ...,
         "Folder for checkpoints, logs and, at the end, the model. An interrupted run resumes from "
-        "the last checkpoint in it when you repeat the command. Until the run finishes, commands "
-        "load the model of that checkpoint from this folder.",
+        "the last checkpoint in it when you repeat the command. Before the run has finished for "
+        "the first time, commands load the model of that checkpoint from this folder.",
     )
     init_checkpoint: str | None = setting(
         None,

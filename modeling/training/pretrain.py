@@ -23,7 +23,7 @@ from tta.modeling.training import run_record
 from tta.modeling.training.choices import OPTIMIZERS
 from tta.modeling.training.cluster import is_chief
 from tta.modeling.training.config import PretrainingConfig
-from tta.names import CONFIG, VOCABULARY
+from tta.names import CONFIG, POOLING, VOCABULARY
 
 # Batches over which the finished model's outputs are standardized, pieces are counted, and the
 # log-normalizer of the initial model is averaged.
@@ -113,6 +113,7 @@ def _write_model(config, info, trainer):
         statistics = output_statistics(model, batches, STANDARDIZING_BATCHES)
         with trainer.strategy.scope():
             model.standardize_outputs(*statistics)
+    (directory / POOLING).unlink(missing_ok=True)  # it belongs to the weights that are replaced
     card = run_record.model_card(config, info.get("sources", []), trainer)
     save_model(model, directory, card, config.weights_dtype)
 

@@ -54,8 +54,8 @@ class Trainer:
         config: how many steps, and how often to save, evaluate and log.
         strategy: `tf.distribute.Strategy`.
         last_evaluation: the last held-out `Evaluation`, or None.
-        evaluation_error: the InputError of the evaluation after the last step, or None. It is kept
-            here, so that a finished run can write its model before it fails.
+        evaluation_error: the InputError of the last evaluation, or None. It is kept here, so that a
+            run goes on and writes its model before it fails.
     """
 
     model: Any
@@ -179,10 +179,7 @@ class Trainer:
             self._run(bar)
             done = self.step >= config.num_train_steps
             if done:
-                try:
-                    self._evaluate(bar, self.step)
-                except InputError as error:
-                    self.evaluation_error = error
+                self._try_to_evaluate(bar, self.step)
         if not done:
             print(
                 f"stopped after step {self.step:,} of {config.num_train_steps:,}; repeat the "
@@ -248,9 +245,18 @@ class Trainer:
                 if self.is_chief:
                     self.save()
             if step % config.eval_steps == 0 and not stop:
-                self._evaluate(bar, step)
+                self._try_to_evaluate(bar, step)
             if stop:
                 return
+
+    def _try_to_evaluate(self, bar, step):
+        """Evaluates the model; an error of the data is shown and kept in `evaluation_error`."""
+        self.evaluation_error = None
+        try:
+            self._evaluate(bar, step)
+        except InputError as error:
+            self.evaluation_error = error
+            bar.write(f"step {step:,}: not evaluated: {error}", file=sys.stderr)
 
     def _batches(self):
         """Yields the remaining steps' batches, a list with one for each replica of this worker."""

@@ -37,6 +37,8 @@ class RerankWeights:
             raise InputError(f"length_bonus must be a finite number, not {self.length_bonus}")
         if self.reduction not in REDUCTIONS:
             raise InputError(f"reduction must be sum or mean, not {self.reduction!r}")
+        if min(self.shares, default=-1.0) < 0 or abs(sum(self.shares) - 1) > 1e-6:
+            raise InputError(f"shares must not be negative and must sum to 1, not {self.shares}")
 
     @property
     def lm_weights(self) -> tuple[float, ...]:

@@ -34,7 +34,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     for index in np.flatnonzero(~np.isfinite(norms)):
         raise InputError(f"pair {index + 1}: the cosine is not defined, a vector is not finite")
-    return np.sum(first * second, axis=1) / np.where(norms > 0, norms, 1.0)
+    return np.clip(np.sum(first * second, axis=1) / np.where(norms > 0, norms, 1.0), -1.0, 1.0)
 
 
 def correlate(similarities: ArrayLike, gold: ArrayLike) -> Correlation:

@@ -101,8 +101,10 @@ def rerank(
         given = None if scores is None else [scores]
         return rerank([lists], given, model, weights=weights, progress=progress)[0]
     models = _as_models(model)
+    if not isinstance(weights, RerankWeights | None):
+        raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
     if weights is not None and len(weights.shares) != len(models):
-        raise InputError(f"the weights are for {len(weights.shares)} models, not {len(models)}")
+        raise InputError(f"the weights have {len(weights.shares)} shares, one per model, not {len(models)}")
     nbest = _nbest(lists, scores)
     if not any(one.hypotheses for one in nbest):
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
@@ -122,8 +124,9 @@ def tune(
 ) -> RerankWeights:
     """Chooses the weights of `rerank` on lists with references, as run_rerank.py on dev lists.
 
-    Tune on other lists than those that you rerank: on the lists that it was tuned on, every gain is
-    partly luck. `tta.scoring.combining.tuning.tune` describes the search.
+    Do not tune on the lists that you rerank: a gain measured on the tuning lists is partly luck.
+    Use the same model with the same options in `rerank`. `tta.scoring.combining.tuning.tune`
+    describes the search.
 
     Args:
         lists, scores, model, progress: as in `rerank`.

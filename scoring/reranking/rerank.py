@@ -226,10 +226,18 @@ def _notes(
             "no first-pass scores: reranked by the language model alone; "
             "the first pass is the lists' own order (--rank_scores makes it count)"
         )
-    elif not test.lists.has_scores:
+    elif not test.lists.has_scores and weights.lm_weight == 1:
         yield "the first-pass scores of a list are all equal: reranked by the language model alone"
+    elif dev is not None and test.lists.has_scores and not dev.lists.has_scores:
+        yield (
+            "the dev lists' first-pass scores are all equal within each list: those of the test "
+            "lists are not used"
+        )
     if dev is not None and dev.file.lists == test.file.lists:
-        yield "the dev lists are the test lists: the gain is too large, as it was tuned on them"
+        yield (
+            "the dev lists equal the test lists: the gain is overestimated, because the weights "
+            "were tuned on them"
+        )
     for part in filter(None, (dev, test)):
         empty = [one.utterance_id for one in part.file.lists if not one.hypotheses]
         if empty:

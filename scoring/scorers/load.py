@@ -39,8 +39,8 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
             checkout's `pretrained/`, or the working directory's; or "kind:path" with one of
             `KINDS`. A directory that exists is preferred to a name.
         **options: the settings of `ScoreOptions`, and for "kind:path" further parameters of the
-            kind's class. Settings that a kind does not have are checked and left out, so that
-            models of several kinds can share them.
+            kind's class, which `tta.load` does not have. Settings that a kind does not have are
+            checked and left out, so that models of several kinds can share them.
 
     Raises:
         InputError: there is no such model or kind, its files are missing or malformed, or an option

@@ -99,6 +99,10 @@ class ScoreOptions(EncodeOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RerankOptions(ScoreOptions):
-    """How a model scores hypotheses, which only differences between scores rank."""
+    """How a model scores hypotheses for reranking.
+
+    Only differences between scores matter there, so the default is the learned normalizer if the
+    model has one.
+    """
 
     normalizer: str = setting("auto", _NORMALIZER)

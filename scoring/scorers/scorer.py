@@ -259,7 +259,8 @@ def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
         TypeError: `values` is not an iterable, or is a str, bytes, a set or a dict.
     """
     refused = str, bytes, bytearray, set, frozenset, Mapping
-    if isinstance(values, refused) or not isinstance(values, Iterable):
+    is_one_value = getattr(values, "ndim", 1) == 0
+    if isinstance(values, refused) or not isinstance(values, Iterable) or is_one_value:
         raise TypeError(
             f"{name} must be an ordered iterable of {kind}, such as a list, "
             f"not {type(values).__name__}"

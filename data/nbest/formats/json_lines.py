@@ -25,8 +25,8 @@ class JsonLinesFormat(Format):
 
     A hypothesis may be a plain string; the scores of such hypotheses may be in an array `scores`
     beside them. Other names of the keys are also read, and written back: `utterance_id` and
-    `utt_id` for `id`; `nbest` and `hyps` for `hypotheses`; `ref` for `reference`; `score`, if it is
-    an array, for `scores`. Lists without an id get their index, from 0.
+    `utt_id` for `id`; `nbest` and `hyps` for `hypotheses`; `ref` for `reference`; `score` and
+    `am_score`, if they are arrays, for `scores`. Lists without an id get their index, from 0.
     """
 
     has_long_lines = True
@@ -92,4 +92,6 @@ class JsonLinesFormat(Format):
 
 
 def _score_key(item):
-    return "score" if isinstance(item.get("score"), list) else "scores"
+    """The key of the array of scores beside plain hypotheses."""
+    arrays = (key for key in ("score", "am_score") if isinstance(item.get(key), list))
+    return next(arrays, "scores")

@@ -185,7 +185,7 @@ def test_tuning_takes_a_metric():
         ),
         (
             lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model=[lm, lm]),
-            "the weights are for 1 models, not 2",
+            "the weights have 1 shares, one per model, not 2",
         ),
         (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
