@@ -155,7 +155,7 @@ def _lock(path, flags, permissions=0o666):
 
 
 def _is_at(path, descriptor):
-    """Whether a path names an open file."""
+    """Whether the path still refers to the file that is open as `descriptor`."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
 

@@ -157,7 +157,7 @@ def _read(path, format, score_file, beam_size, opener) -> Iterator[tuple[str, NB
 
 @contextlib.contextmanager
 def _detected(format: Format):
-    """Adds the name of a format that nobody named to errors of its file."""
+    """Adds the name of the detected format to errors in the file."""
     try:
         yield
     except InputError as error:

@@ -37,7 +37,7 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     Args:
         path: a file, plain or compressed with gzip or xz (detected from the content), or `-` for
             standard input.
-        opener: called as `opener(path, "rb")`, also for `-`, for files that `open` does not reach.
+        opener: opens the file in place of `open`, also for `-`; called as `opener(path, "rb")`.
             It returns a buffered stream, one with `peek`.
 
     Raises:

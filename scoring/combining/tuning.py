@@ -15,8 +15,8 @@ from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeight
 _ODDS = np.geomspace(1e-3, 1e3, 61)
 LM_WEIGHTS = np.array([0.0, *(_ODDS / (1 + _ODDS)), 1.0])
 
-# The grid of bonuses depends on the scale of the scores, too. At a bonus of 1 unit, the number of
-# words varies the scores of a list as much as the scores vary without it. The unit does not depend
+# The grid of bonuses depends on the scale of the scores, too. With a bonus of 1 unit, the bonus
+# term has the same spread within a list as the scores without it. The unit does not depend
 # on constants that first-pass scores may have for each list.
 BONUSES = np.linspace(-0.5, 1.0, 49)
 

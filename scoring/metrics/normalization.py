@@ -32,5 +32,6 @@ def _is_punctuation(character):
     return character != "'" and unicodedata.category(character)[0] in "PS"
 
 
-# By the name that `--normalize` takes. Each maps str to str, word by word or all at once alike.
+# By the name that `--normalize` takes. Each maps str to str. Normalizing word by word gives the
+# same words as normalizing the whole text.
 NORMALIZATIONS = Registry("normalize", {"none": str, "lower": str.lower, "basic": basic})

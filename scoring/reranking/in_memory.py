@@ -104,7 +104,8 @@ def rerank(
     if not isinstance(weights, RerankWeights | None):
         raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
     if weights is not None and len(weights.shares) != len(models):
-        raise InputError(f"the weights have {len(weights.shares)} shares, one per model, not {len(models)}")
+        count = len(weights.shares)
+        raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
     nbest = _nbest(lists, scores)
     if not any(one.hypotheses for one in nbest):
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]

@@ -165,8 +165,8 @@ def fit_pooling(
     num_pieces = sum(different.values())
     if num_pieces <= config.hidden_size:
         raise InputError(
-            f"whitening vectors of size {config.hidden_size} needs more pieces than that in "
-            f"different sentences, got {num_pieces}"
+            f"whitening vectors of size {config.hidden_size} needs more than {config.hidden_size} "
+            f"pieces in different sentences, got {num_pieces}"
         )
     probabilities = piece_probabilities(ids, config.vocab_size)
     weights = PoolingStatistics(probabilities, {}).piece_weights()

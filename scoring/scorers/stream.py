@@ -1,7 +1,7 @@
 """Scores a stream of sentences, in order, in memory that does not depend on their number.
 
 Sentences are read and scored in blocks. While the model scores one block, the next is tokenized. A
-sentence that occurred recently is not scored again. When a pipe pauses, what it has delivered is
+sentence that occurred recently is not scored again. When a pipe pauses, the lines read so far are
 scored.
 """
 
@@ -117,8 +117,8 @@ def _blocks(reader):
     So its score is set when the first block with it is scored, without a lookup. The object is
     freed when it is neither recent nor in a block.
 
-    Where a pipe pauses, an empty block follows. A scorer reads one block ahead; without the empty
-    block, the sentences before the pause would be scored after it.
+    The scorer reads one block ahead. So an empty block is yielded when a pipe pauses; otherwise,
+    the block before the pause would wait for the next line.
     """
     recent, characters = OrderedDict(), 0  # text -> `Sentence`, the latest last
     block, size, patience_ends = Block(), 0, 0.0

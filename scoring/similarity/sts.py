@@ -48,15 +48,15 @@ class StsResult:
         if self.correlation is None:
             names = " or ".join(GOLD)
             yield (
-                f"{self.path}: no gold scores, so no correlation (a header names their column "
-                f"{names})"
+                f"{self.path}: no gold scores, so no correlation (they are read from a column "
+                f"named {names})"
             )
         places = np.flatnonzero(self.unknown)
         if len(places):
             count = format_count(len(places), "pair", "pairs")
             yield (
                 f"{self.path}, {self.model}, {self.vectors}: similarity 0 for {count} with a "
-                f"sentence without a known word, the first is pair {places[0] + 1}"
+                f"sentence that has no known word (first: pair {places[0] + 1})"
             )
 
 

@@ -244,7 +244,7 @@ def test_pairs_without_gold_scores_give_similarities(sts, tmp_path):
     assert (row["gold"], row["first"]) == ("", "A cat sat.")
     _, _, report, note, _ = done.stderr.splitlines()
     assert report.split() == [str(one), "1", "small", "context"]
-    assert note.startswith(f"note: {one}: no gold scores, so no correlation (a header names ")
+    assert note.startswith(f"note: {one}: no gold scores, so no correlation (they are read from ")
 
     done = command(
         f"--sts_file={one},{sts}", "--representation=context,embed", f"--output_file={tmp_path}/o"

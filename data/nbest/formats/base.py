@@ -55,8 +55,8 @@ class Format:
         layout: one phrase that shows the format, for error messages.
         takes: the optional fields of `Source` that the format uses. A format that takes a
             `score_file` implements `write_scores`.
-        has_long_lines: whether a line may hold a whole list or file. Otherwise a line holds one
-            hypothesis, so that the format has no empty lists.
+        has_long_lines: whether a line may hold a whole list or file. If not, each line is one
+            hypothesis, and the format cannot hold an empty list.
         is_streamed: whether every row is a list. Such a format implements `read_row`, and large
             files are read row by row.
         name: the name in `FORMATS`.
@@ -75,9 +75,9 @@ class Format:
         raise NotImplementedError
 
     def missing(self, source: Source) -> str | None:
-        """What a file that matches no format lacks to be this one; None if it is nothing like it.
+        """Says what a file lacks to be in this format, or None if it is not similar.
 
-        For the error that names the nearest format. The answer follows "missing:".
+        The text follows "missing:" in the error that names the nearest format.
         """
         return None
 

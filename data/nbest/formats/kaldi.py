@@ -23,7 +23,7 @@ class KaldiFormat(Format):
     def matches(self, source):
         def test(line):
             is_other = "|||" in line or line.count("\t") > 1
-            return not is_other and re.match(r"[^\s,]+-[0-9]+(\s|$)", line)
+            return not is_other and re.match(r"[^\s,;]+-[0-9]+(\s|$)", line)
 
         return mostly(source.head, test)
 

@@ -119,7 +119,7 @@ FILES = [
     (
         "jsonl",
         '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}\n'
-        '{"id": "c", "hyps": [""], "score": [-3]}\n',
+        '{"id": "c", "hyps": [""], "am_score": [-3]}\n',
         SCORED,
         "scores beside plain strings",
     ),

@@ -84,15 +84,24 @@ def test_without_held_out_sentences_a_run_says_so_at_the_start_and_writes_its_mo
     assert "Held-out: not measured" in (result.directory / "README.md").read_text()
 
 
-def test_a_run_whose_last_evaluation_fails_names_the_shard_and_has_its_model(tmp_path):
+@pytest.mark.parametrize("eval_steps", [1, 1000])
+def test_a_run_whose_evaluations_fail_names_the_shard_and_has_its_model(tmp_path, eval_steps):
     write_dataset(tmp_path / "data", sentences(20), sentences(9, seed=1))
     shard = tmp_path / "data" / "heldout-00000-of-00001.tfrecord"
     content = bytearray(shard.read_bytes())
     content[-20] ^= 0xFF
     shard.write_bytes(content)
     with pytest.raises(InputError, match=r"heldout-00000-of-00001\.tfrecord: record 9 is trunc"):
-        pretrain(tiny_run(tmp_path))
+        pretrain(tiny_run(tmp_path, eval_steps=eval_steps))
     assert (tmp_path / "out" / "model.weights.h5").exists()
+
+
+def test_a_finished_run_removes_pooling_statistics_of_earlier_weights(tmp_path):
+    write_dataset(tmp_path / "data", sentences(20))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "pooling.npz").write_bytes(b"of an earlier checkpoint")
+    assert pretrain(tiny_run(tmp_path)).finished
+    assert not (tmp_path / "out" / "pooling.npz").exists()
 
 
 def test_a_config_without_vocab_size_takes_the_vocabulary_s(tmp_path):

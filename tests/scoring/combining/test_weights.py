@@ -14,6 +14,9 @@ from tta.scoring.combining.weights import RerankWeights, split_lm_weights
         ((math.nan,), "lm_weight must be between 0 and 1, not nan"),
         ((0.5, math.inf), "length_bonus must be a finite number, not inf"),
         ((0.5, 0.0, "max"), "reduction must be sum or mean, not 'max'"),
+        ((0.5, 0.0, "sum", (0.5,)), "shares must not be negative and must sum to 1, not .0.5,.$"),
+        ((0.5, 0.0, "sum", (2.0, -1.0)), "shares must not be negative and must sum to 1"),
+        ((0.5, 0.0, "sum", ()), "shares must not be negative and must sum to 1"),
     ],
 )
 def test_weights_are_checked(values, rule):

@@ -149,7 +149,7 @@ def test_without_statistics_the_error_names_the_command_that_writes_them(tmp_pat
 
 @pytest.mark.parametrize("text", [["the cat sat on the mat"], ["the cat sat"] * 50])
 def test_too_few_pieces_or_equal_sentences_are_refused(lm, text):
-    rule = r"of size 12 needs more pieces than that in different sentences, got \d$"
+    rule = r"of size 12 needs more than 12 pieces in different sentences, got \d$"
     with pytest.raises(InputError, match=rule):
         fit_pooling(lm, [*text, "the dog ran home."], len(text))
 
