@@ -326,7 +326,7 @@ def test_dev_lists_that_are_the_test_lists_are_pointed_out(nbest, tmp_path, mode
     for dev, expected in ((nbest, True), (same, True), (other, False)):
         config = RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(dev))
         report = str(rerank_files(config))
-        assert ("note: the dev lists are the test lists" in report) == expected
+        assert ("note: the dev lists equal the test lists" in report) == expected
 
 
 def test_equal_first_pass_scores_leave_the_choice_to_the_language_model(nbest, tmp_path, model):

@@ -225,8 +225,8 @@ def test_a_sentence_without_a_known_word_gets_similarity_0_and_a_note(sts, tmp_p
     _, row, note, _ = done.stdout.splitlines()
     assert row.split()[4] == f"{100 * stats.pearsonr(similarities, gold)[0]:.2f}"
     assert note == (
-        f"note: {sts}, small, context: similarity 0 for 2 pairs with a sentence without a known "
-        "word, the first is pair 5"
+        f"note: {sts}, small, context: similarity 0 for 2 pairs with a sentence that has no "
+        "known word (first: pair 5)"
     )
     with open(tmp_path / "out") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
