@@ -58,6 +58,8 @@ def text_model(model_type, precision, normalizer="exact"):
         vocab_size=VOCAB_SIZE, model_type=model_type, learned_normalizer=normalizer == "learned"
     )
     model = LanguageModel(config, dtype=PRECISIONS[precision])
+    if precision == "bfloat16":
+        model.compute_output_in_float32()  # as `tta.load` does
     # Biases of 0 are unlike a trained model's: TensorFlow removes them, and fuses fewer operations.
     rng = np.random.default_rng(0)
     for name, variable in model.named_weights().items():

@@ -124,12 +124,9 @@ def test_encoders_that_have_no_use_for_word_ids_do_not_take_them(model_type):
         tiny_model(model_type=model_type)(batch([3]) | {"word_ids": np.zeros((1, 3), np.int32)})
 
 
-@pytest.mark.parametrize("words", [False, True])
-@pytest.mark.parametrize("kind", ["inner", "scattered", "nothing"])
-def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch, kind, words):
-    model, inputs, asked = tiny_model(num_hidden_layers=3), batch([7, 3, 2]), []
-    if words:
-        inputs |= {"word_ids": np.tile(np.arange(7, dtype=np.int32) // 2, (3, 1))}
+def numbers_of_positions(monkeypatch, model):
+    """A list that gets the number of positions of each call of a block's feed-forward layer."""
+    asked = []
     for block in model.encoder.blocks:
         feed_forward = block.feed_forward
 
@@ -138,6 +135,16 @@ def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch
             return call(x, **more)
 
         monkeypatch.setattr(feed_forward, "call", counted)
+    return asked
+
+
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("kind", ["inner", "scattered", "nothing"])
+def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch, kind, words):
+    model, inputs = tiny_model(num_hidden_layers=3), batch([7, 3, 2])
+    if words:
+        inputs |= {"word_ids": np.tile(np.arange(7, dtype=np.int32) // 2, (3, 1))}
+    asked = numbers_of_positions(monkeypatch, model)
     expected = np.asarray(model.encode(inputs)["hidden_states"])
     asked.clear()
     wanted = {
@@ -156,15 +163,8 @@ def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch
 def test_a_plain_transformer_computes_only_the_given_positions_in_its_last_layer(
     monkeypatch, model_type
 ):
-    model, inputs, asked = tiny_model(model_type=model_type, num_hidden_layers=3), batch([7, 3]), []
-    for block in model.encoder.blocks:
-        feed_forward = block.feed_forward
-
-        def counted(x, call=feed_forward.call, **more):
-            asked.append(x.shape[1])
-            return call(x, **more)
-
-        monkeypatch.setattr(feed_forward, "call", counted)
+    model, inputs = tiny_model(model_type=model_type, num_hidden_layers=3), batch([7, 3])
+    asked = numbers_of_positions(monkeypatch, model)
     expected = np.asarray(model.encode(inputs)["hidden_states"])
     asked.clear()
     positions = np.array([4, 1], np.int32)
