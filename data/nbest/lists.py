@@ -3,7 +3,7 @@
 import contextlib
 import math
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +19,14 @@ class Hypothesis:
         score: natural log, higher is better; None if the file has no scores.
         extra: other contents of the file about the hypothesis, by format name, to be written
             back. Ignored in comparisons; kept by `dataclasses.replace(h, score=...)`.
+        features: further scores of the first system by name: finite numbers, in the unit of the
+            file, where higher need not be better. Hypotheses may have different names.
     """
 
     text: str
     score: float | None
     extra: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    features: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class ListCollector:
         self.count = 0
         self.has_scores: bool | None = None
         self._has_references: bool | None = None
+        self._score_parts: tuple[str, ...] | None = None
         self._ids: set[str] = set()
 
     def take(self) -> list[NBestList]:
@@ -90,9 +94,24 @@ class ListCollector:
         if reference is not None:
             _check_text(reference, "the reference")
         self._check_agreement(hypotheses, reference)
+        if self._score_parts and len(self._score_parts) == 1:
+            self._score_parts = None  # The next list may have another name for the score.
         self._ids.add(utterance_id)
         self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, extra))
         self.count += 1
+
+    def check_parts(self, parts: tuple[str, ...]) -> None:
+        """Checks that scores come from the same fields in a list, and sums in the whole file.
+
+        `parts` are the names of the fields whose sum is the score of a hypothesis.
+
+        Raises:
+            InputError: the fields differ from those of the hypothesis before it.
+        """
+        if self._score_parts not in (None, parts):
+            one, other = map(" + ".join, (parts, self._score_parts))
+            raise InputError(f"the score is {one}, but {other} in the hypothesis before it")
+        self._score_parts = parts
 
     def _check_agreement(self, hypotheses, reference):
         scored = sum(h.score is not None for h in hypotheses)
@@ -117,15 +136,22 @@ def parse_score(value: Any) -> float | None:
     Raises:
         InputError: `value` is not a finite number.
     """
-    if value is None:
-        return None
-    score = math.nan
+    return None if value is None else parse_number(value, "score")
+
+
+def parse_number(value: Any, what: str) -> float:
+    """Turns a number, or its text, into a finite float; `what` names it in the error.
+
+    Raises:
+        InputError: `value` is not a finite number.
+    """
+    number = math.nan
     if not isinstance(value, bool):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            score = float(value)
-    if not math.isfinite(score):
-        raise InputError(f"expected a finite number as score, got {shown(value)}")
-    return score
+            number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"expected a finite number as {what}, got {shown(value)}")
+    return number
 
 
 def shown(value: Any) -> str:

@@ -21,8 +21,10 @@ FORMATS = Registry(
         "jsonl": "tta.data.nbest.formats.json_lines:JsonLinesFormat",
         "dict": "tta.data.nbest.formats.espnet_dict:DictFormat",
         "moses": "tta.data.nbest.formats.moses:MosesFormat",
+        "fairseq": "tta.data.nbest.formats.fairseq:FairseqFormat",
         "csv": "tta.data.nbest.formats.csv_table:CsvFormat",
         "tsv": "tta.data.nbest.formats.tsv:TsvFormat",
+        "espnet2": "tta.data.nbest.formats.espnet2:Espnet2Format",
         "kaldi": "tta.data.nbest.formats.kaldi:KaldiFormat",
     },
 )

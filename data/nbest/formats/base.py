@@ -14,16 +14,19 @@ HEAD_ROWS = 20  # the number of rows from which a format is detected
 
 @dataclass(frozen=True)
 class Source:
-    """What a format reads from: the lines of a file, and options that only some formats take.
+    """What a format reads from: the lines of a file, or a folder, and options of some formats.
 
     Attributes:
+        lines: the lines of the file; none for a folder.
         score_file: a second file with the scores, for formats with a separate score file.
         beam_size: hypotheses per list, for formats that do not separate lists.
+        folder: the folder, for formats of several files.
     """
 
     lines: Sequence[str]
     score_file: Path | str | None = None
     beam_size: int | None = None
+    folder: Path | None = None
 
     @functools.cached_property
     def rows(self) -> list[tuple[int, str]]:
@@ -57,6 +60,9 @@ class Format:
             `score_file` implements `write_scores`.
         has_long_lines: whether a line may hold a whole list or file. If not, each line is one
             hypothesis, and the format cannot hold an empty list.
+        is_folder: whether the lists are a folder of files. Such a format reads `Source.folder`, and
+            implements `write_folder` instead of `write`. A format is only compared with sources of
+            its kind, but `missing` is asked about files, too.
         is_streamed: whether every row is a list. Such a format implements `read_row`, and large
             files are read row by row.
         name: the name in `FORMATS`.
@@ -65,17 +71,18 @@ class Format:
     layout: ClassVar[str]
     takes: ClassVar[tuple[str, ...]] = ()
     has_long_lines: ClassVar[bool] = False
+    is_folder: ClassVar[bool] = False
     is_streamed: ClassVar[bool] = False
 
     def __init__(self, name: str):
         self.name = name
 
     def matches(self, source: Source) -> bool:
-        """Whether a file that starts with `source.head` looks like this format."""
+        """Whether a file that starts with `source.head`, or a folder, looks like this format."""
         raise NotImplementedError
 
     def missing(self, source: Source) -> str | None:
-        """Says what a file lacks to be in this format, or None if it is not similar.
+        """Says what a file or folder lacks to be in this format, or None if it is not similar.
 
         The text follows "missing:" in the error that names the nearest format.
         """
@@ -92,6 +99,10 @@ class Format:
 
     def write(self, lists: Sequence[NBestList], stream: TextIO) -> None:
         """Writes the lists, hypotheses in the order given, to a text stream."""
+        raise NotImplementedError
+
+    def write_folder(self, lists: Sequence[NBestList], folder: Path) -> None:
+        """Writes the lists, hypotheses in the order given, into an empty folder."""
         raise NotImplementedError
 
     def write_scores(self, lists: Sequence[NBestList], stream: TextIO) -> None:

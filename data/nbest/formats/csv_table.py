@@ -4,9 +4,10 @@ import csv
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from tta.data.nbest.fields import PARTS, read_scores
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.rows import check_fields, collect_groups
-from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.nbest.lists import Hypothesis, shown
+from tta.data.nbest.rows import check_fields, collect_groups
 from tta.errors import InputError
 
 # The names of each column, in upper or lower case. If a header has several, the first one counts.
@@ -23,9 +24,10 @@ class CsvFormat(Format):
     """A header such as `id,text,score,reference`, then a row for each hypothesis.
 
     The columns may have any order; `_NAMES` has their other names. Score and reference may be
-    missing. Other columns are kept, and written back. The rows of one id are together. They have
-    one reference; it may be in the first row only. Scores are natural logs, higher is better.
-    Fields may be quoted, and have no line breaks.
+    missing. Other columns are kept, and written back; further scores are features, with names in
+    lower case (see `read_scores`). The rows of one id are together. They have one reference; it may
+    be in the first row only. Scores are natural logs, higher is better. Fields may be quoted, and
+    have no line breaks.
 
     Attributes:
         options: keyword arguments of `csv.reader` and `csv.writer`.
@@ -54,17 +56,22 @@ class CsvFormat(Format):
         if not places.keys() >= _NEEDED:
             rule = f"expected a header with the columns id and text, got {shown(source.head[0])}"
             raise InputError(rule, line=source.rows[0][0])
+        names = [name.strip().lower() for name in header]
+        score_names = [names[places["score"]]] if "score" in places else ["score"]
+        not_scores = {places.get(key) for key in ("id", "text", "reference")}
 
         def parse(line):
             fields = self._split(line)
             if len(fields) != len(header):
                 raise InputError(f"expected {len(header)} columns, got {len(fields)}")
             values = {name: fields[place].strip() for name, place in places.items()}
+            cells: dict[str, str | None] = {}
+            for place, (name, field) in enumerate(zip(names, fields, strict=True)):
+                if place not in not_scores and name not in cells:
+                    cells[name] = field.strip() or ("" if place == places.get("score") else None)
+            score, features = read_scores(cells, collector, score_names)
             extra = {"header": header, "fields": fields}
-            hypothesis = Hypothesis(
-                values["text"], parse_score(values.get("score")), {self.name: extra}
-            )
-            return values["id"], hypothesis
+            return values["id"], Hypothesis(values["text"], score, {self.name: extra}, features)
 
         def find_reference(hypotheses):
             if "reference" not in places:
@@ -118,4 +125,8 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     """The index of each column that the header names, by the keys of `_NAMES`."""
     columns = [name.strip().lower() for name in header]
     found = {key: [n for n in names if n in columns] for key, names in _NAMES.items()}
+    if len(parts := [name for name in PARTS if name in columns]) > 1:
+        found["score"] = [name for name in found["score"] if name not in PARTS]
+    elif not found["score"] and parts != ["lm_score"]:
+        found["score"] = parts
     return {key: columns.index(names[0]) for key, names in found.items() if names}

@@ -2,9 +2,10 @@
 
 import re
 
+from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.json_text import dump_json, expect, line_of_object, load_json
-from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.nbest.lists import Hypothesis, shown
 from tta.errors import located
 
 UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
@@ -13,7 +14,8 @@ UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
 class Espnet1Format(Format):
     """ESPnet 1's data.json: `{"utts": {"utt": {"output": [{"rec_text", "score", "text"}]}}}`.
 
-    `text` is the reference. The end token is removed from hypotheses.
+    `text` is the reference. The end token is removed from hypotheses. Further scores of an output
+    are features; see `read_scores`.
     """
 
     has_long_lines = True
@@ -27,14 +29,17 @@ class Espnet1Format(Format):
         for utterance_id, entry in expect(document.get("utts"), dict, '"utts"').items():
             with located(f"list {shown(utterance_id)}", line_of_object(source, utterance_id)):
                 outputs = expect(expect(entry, dict, "a list").get("output"), list, '"output"')
-                hypotheses = [self._parse(expect(o, dict, "an output")) for o in outputs]
+                hypotheses = [
+                    self._parse(expect(output, dict, "an output"), collector) for output in outputs
+                ]
                 reference = outputs[0].get("text") if outputs else None
                 collector.add(utterance_id, hypotheses, reference, {self.name: entry})
 
-    def _parse(self, output):
+    def _parse(self, output, collector):
         text = expect(output.get("rec_text"), str, '"rec_text"')
         text = text.removesuffix("<eos>").strip()
-        return Hypothesis(text, parse_score(output.get("score")), {self.name: output})
+        score, features = read_scores(output, collector)
+        return Hypothesis(text, score, {self.name: output}, features)
 
     def write(self, lists, stream):
         utterances = {}
@@ -44,7 +49,7 @@ class Espnet1Format(Format):
                 output = {"name": None, "rec_text": f"{hypothesis.text} <eos>"}
                 output |= self.extra_of(hypothesis) | {"name": f"target1[{number}]"}
                 if hypothesis.score is not None:
-                    output["score"] = float(hypothesis.score)
+                    output[score_key(output)] = float(hypothesis.score)
                 if nbest.reference is not None:
                     output["text"] = nbest.reference
                 outputs.append(output)

@@ -21,7 +21,8 @@ _FIRST_VALUE_IS_OBJECT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')
 class DictFormat(Format):
     """`{"utt": {"hyp_1": {"score": -1.2, "text": "..."}, ..., "ref": "..."}, ...}`.
 
-    Hypotheses are ordered by their number, not by their position in the file.
+    Hypotheses are ordered by their number, not by their position in the file. Further scores of a
+    hypothesis are features; see `read_scores`.
     """
 
     has_long_lines = True
@@ -40,13 +41,13 @@ class DictFormat(Format):
         document = load_json(source.text)
         for utterance_id, entry in expect(document, dict, "the document").items():
             with located(f"list {shown(utterance_id)}", line_of_object(source, utterance_id)):
-                hypotheses, rest = self._parse(expect(entry, dict, "a list"))
+                hypotheses, rest = self._parse(expect(entry, dict, "a list"), collector)
                 reference = rest.pop("ref", None)
                 if rest and not hypotheses:
                     raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(list(rest))}')
                 collector.add(utterance_id, hypotheses, reference, {self.name: rest})
 
-    def _parse(self, entry):
+    def _parse(self, entry, collector):
         numbered, rest = {}, {}
         for key, value in entry.items():
             match = re.fullmatch(r"hyp_([0-9]{1,9})", key)
@@ -57,7 +58,7 @@ class DictFormat(Format):
             if number in numbered:
                 raise InputError(f"duplicate hypothesis number {number}")
             with located(key):
-                numbered[number] = parse_hypothesis(value, self.name)
+                numbered[number] = parse_hypothesis(value, self.name, collector)
         return [numbered[n] for n in sorted(numbered)], rest
 
     def write(self, lists, stream):

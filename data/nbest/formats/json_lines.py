@@ -1,9 +1,13 @@
 """JSONL: one list per line."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
+from tta.data.nbest.fields import PARTS
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.json_text import (
+    columns,
     dump_json,
     expect,
     first_key,
@@ -17,16 +21,18 @@ from tta.errors import InputError, located
 _IDS = ("id", "utterance_id", "utt_id")
 _HYPOTHESES = ("hypotheses", "nbest", "hyps")
 _REFERENCES = ("reference", "ref")
+_ARRAYS = ("scores", "score")
 HAS_HYPOTHESES = re.compile(r'"(hypotheses|nbest|hyps)"\s*:\s*\[')
 
 
 class JsonLinesFormat(Format):
     """One list per line: `{"id", "hypotheses": [{"text", "score"}, ...], "reference"}`.
 
-    A hypothesis may be a plain string; the scores of such hypotheses may be in an array `scores`
-    beside them. Other names of the keys are also read, and written back: `utterance_id` and
-    `utt_id` for `id`; `nbest` and `hyps` for `hypotheses`; `ref` for `reference`; `score` and
-    `am_score`, if they are arrays, for `scores`. Lists without an id get their index, from 0.
+    Hypotheses may be plain strings; their scores are in an array `scores` beside them, or missing.
+    Other names of the keys are also read, and written back: `utterance_id` and `utt_id` for `id`;
+    `nbest` and `hyps` for `hypotheses`; `ref` for `reference`; `score` and `am_score`, if they are
+    arrays, for `scores`. Further scores are features; see `read_scores`. Lists without an id get
+    their index, from 0.
     """
 
     has_long_lines = True
@@ -51,47 +57,51 @@ class JsonLinesFormat(Format):
         utterance_id = item.get(first_key(item, _IDS), collector.count)
         with located(f"list {shown(utterance_id)}", number):
             values = expect(item.get(first_key(item, _HYPOTHESES)), list, '"hypotheses"')
-            scores = self._scores(item, values)
-            hypotheses = [
-                parse_hypothesis(
-                    {"text": value, "score": score} if isinstance(value, str) else value, self.name
-                )
-                for value, score in zip(values, scores, strict=True)
-            ]
+            beside = _arrays(item, values)
+            names = _ARRAYS if beside else ("score",)
+            hypotheses = []
+            for i, value in enumerate(values):
+                if isinstance(value, str):
+                    value = {"text": value, **{key: array[i] for key, array in beside.items()}}
+                hypotheses.append(parse_hypothesis(value, self.name, collector, names))
             reference = item.get(first_key(item, _REFERENCES))
             collector.add(utterance_id, hypotheses, reference, {self.name: item})
-
-    def _scores(self, item, values):
-        key = _score_key(item)
-        scores = item.get(key)
-        has_strings = any(isinstance(value, str) for value in values)
-        if scores is None or not (has_strings or isinstance(scores, list)):
-            return [None] * len(values)
-        expect(scores, list, f'"{key}"')
-        if len(scores) != len(values):
-            got = f"{len(scores)} for {len(values)}"
-            raise InputError(f'expected one number in "{key}" per hypothesis, got {got}')
-        for value in values:
-            expect(value, str, f'a hypothesis beside "{key}"')
-        return scores
 
     def write(self, lists, stream):
         for nbest in lists:
             item = dict(self.extra_of(nbest))
             item.setdefault(first_key(item, _IDS), nbest.utterance_id)
-            key = _score_key(item)
-            if isinstance(item.get(key), list):
-                hypotheses = [h.text for h in nbest.hypotheses]
-                item[key] = [h.score for h in nbest.hypotheses]
-            else:
-                hypotheses = [hypothesis_object(h, self.extra_of(h)) for h in nbest.hypotheses]
-            item[first_key(item, _HYPOTHESES)] = hypotheses
+            hypotheses_key = first_key(item, _HYPOTHESES)
+            beside = _arrays(item, item.get(hypotheses_key, []))
+            names = _ARRAYS if beside else ("score",)
+            hypotheses = [hypothesis_object(h, self.extra_of(h), names) for h in nbest.hypotheses]
+            if beside:
+                texts = [one.pop("text") for one in hypotheses]
+                for key in dict.fromkeys(key for one in hypotheses for key in one):
+                    item[key] = [one.get(key) for one in hypotheses]
+                hypotheses = texts
+            item[hypotheses_key] = hypotheses
             if nbest.reference is not None:
                 item[first_key(item, _REFERENCES)] = nbest.reference
             dump_json(item, stream)
 
 
-def _score_key(item):
-    """The key of the array of scores beside plain hypotheses."""
-    arrays = (key for key in ("score", "am_score") if isinstance(item.get(key), list))
-    return next(arrays, "scores")
+def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> None:
+    """Checks that arrays of scores (`names` and `PARTS`) have one number for each hypothesis."""
+    for key in (*names, *PARTS):
+        if isinstance(item.get(key), list) and len(item[key]) != count:
+            got = f"{len(item[key])} for {count}"
+            raise InputError(f'expected one number in "{key}" per hypothesis, got {got}')
+
+
+def _arrays(item, values):
+    """The arrays beside plain strings that have an entry for each of them."""
+    are_strings = [isinstance(value, str) for value in values]
+    if any(are_strings) and item.get("scores") is not None:
+        expect(item["scores"], list, '"scores"')
+    scores = [key for key in (*_ARRAYS, *PARTS) if isinstance(item.get(key), list)]
+    check_arrays(item, scores, len(values))
+    for value in values if scores else ():
+        expect(value, str, f'a hypothesis beside "{scores[0]}"')
+    others = (first_key(item, _HYPOTHESES), "text")
+    return columns(item, len(values), others) if values and all(are_strings) else {}

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Source
-from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.nbest.lists import Hypothesis, ListCollector, shown
 from tta.errors import InputError
 
 
@@ -54,24 +55,39 @@ def expect(value: Any, kind: type, what: str, line: int | None = None) -> Any:
     return value
 
 
-def parse_hypothesis(value: Any, format_name: str) -> Hypothesis:
-    """Reads `{"text": ..., "score": ...}`; other keys go to `extra`."""
+def parse_hypothesis(
+    value: Any, format_name: str, collector: ListCollector, names: Sequence[str] = ("score",)
+) -> Hypothesis:
+    """Reads `{"text": ..., "score": ...}`; the score is found by `read_scores`."""
     value = expect(value, dict, "a hypothesis")
     if "text" not in value:
         raise InputError(f'a hypothesis has no "text": {shown(value)}')
-    rest = {k: v for k, v in value.items() if k not in ("text", "score")}
-    return Hypothesis(value["text"], parse_score(value.get("score")), {format_name: rest})
+    score, features = read_scores(value, collector, names)
+    return Hypothesis(value["text"], score, {format_name: value}, features)
 
 
-def hypothesis_object(hypothesis: Hypothesis, extra: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `parse_hypothesis`."""
-    score = {} if hypothesis.score is None else {"score": float(hypothesis.score)}
-    return {**score, "text": hypothesis.text, **extra}
+def hypothesis_object(
+    hypothesis: Hypothesis, extra: dict[str, Any], names: Sequence[str] = ("score",)
+) -> dict[str, Any]:
+    """The inverse of `parse_hypothesis`; `extra` is the object that was read, or {}."""
+    key = score_key(extra, names)
+    score = {} if hypothesis.score is None else {key: float(hypothesis.score)}
+    rest = {name: value for name, value in extra.items() if name not in (key, "text")}
+    return {**score, "text": hypothesis.text, **rest}
 
 
 def first_key(item: dict[str, Any], names: Sequence[str]) -> str:
     """The first of the names that is a key of the item; the first name if none is."""
     return next((name for name in names if name in item), names[0])
+
+
+def columns(item: dict[str, Any], count: int, without: Sequence[str]) -> dict[str, list[Any]]:
+    """The arrays of an object with `count` entries, one for each hypothesis."""
+    return {
+        key: value
+        for key, value in item.items()
+        if key not in without and isinstance(value, list) and len(value) == count
+    }
 
 
 def line_of_object(source: Source, key: str) -> Callable[[], int | None]:

@@ -3,8 +3,9 @@
 import re
 
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.rows import check_fields, mostly
+from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.nbest.rows import check_fields, mostly
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located
 
@@ -25,7 +26,7 @@ class KaldiFormat(Format):
             is_other = "|||" in line or line.count("\t") > 1
             return not is_other and re.match(r"[^\s,;]+-[0-9]+(\s|$)", line)
 
-        return mostly(source.head, test)
+        return mostly(source.head, test) and not has_fairseq_lines(source)
 
     def missing(self, source):
         is_json = source.start.lstrip().startswith(("{", "["))

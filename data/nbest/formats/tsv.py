@@ -5,8 +5,9 @@ import itertools
 from typing import Any, ClassVar
 
 from tta.data.nbest.formats.csv_table import CsvFormat
-from tta.data.nbest.formats.rows import check_fields, collect_groups, mostly
+from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score
+from tta.data.nbest.rows import check_fields, collect_groups, mostly
 from tta.errors import InputError
 
 
@@ -28,7 +29,9 @@ class TsvFormat(CsvFormat):
     forbidden = "\t"
 
     def matches(self, source):
-        return super().matches(source) or mostly(source.head, _is_tsv)
+        if super().matches(source):
+            return True
+        return mostly(source.head, _is_tsv) and not has_fairseq_lines(source)
 
     def missing(self, source):
         missing = super().missing(source)

@@ -156,7 +156,7 @@ BAD_FILES = [
         ": all lists are empty (read as hyp",
         "no hypotheses",
     ),
-    (None, '[{"input": ["x"], "score": [1, 2]}]', ':1: item 0: expected one "score" per', "two"),
+    (None, '[{"input": ["x"], "score": [1, 2]}]', ":1: item 0: expected one number", "two"),
     (None, '[{"input": ["x"], "am_score": [NaN]}]', ":1: item 0: expected a finite number", "NaN"),
     (
         None,
@@ -192,7 +192,16 @@ BAD_FILES = [
     ),
     # moses
     ("moses", "0 ||| x ||| -1\n0 ||| x\n", ":2: expected id ||| text ||| features", "2 fields"),
-    ("moses", "0 ||| a ||| b ||| c ||| d ||| -1", ":1: expected id ||| text", "6 fields"),
+    (None, "0 ||| a ||| b ||| c ||| d ||| -1", ":1: expected a finite number as feature", "a word"),
+    (
+        None,
+        "0 ||| a ||| -1\n0 ||| a ||| lm= -x ||| -1",
+        ":2: expected a finite number as",
+        "a word",
+    ),
+    (None, "0 ||| a ||| lm= 1 ||| nan= nan ||| -1", ":1: expected a finite number as feat", "NaN"),
+    (None, "0 ||| a ||| = 1 ||| -1", ":1: expected the name of a feature before =, got '=", "none"),
+    (None, "0 ||| a ||| tm= 1 2 tm_1= 3 ||| -1", ":1: duplicate feature 'tm_1'", "numbered"),
     (None, "0 ||| x ||| f ||| nan", ":1: expected a finite number as score, got 'nan'", "NaN"),
     (None, "0 ||| x ||| f ||| ", ":1: expected a finite number as score, got ''", "no score"),
     (None, " ||| x ||| -1", ":1: list '': expected an id, got an empty one", "no id"),
@@ -216,6 +225,44 @@ BAD_FILES = [
     ("tsv", "id\ttext\tscore\n", ": the file holds no list", "a header only"),
     (None, "a\tx\t-1\nb\tx\t-1\na\ty\t-1\n", ":3: list 'a': duplicate id 'a'", "rows apart"),
     (None, "x\t-1\ny\t-2\n", ": text<TAB>score does not separate lists", "no beam size"),
+    # fairseq
+    (None, "H-0\t-1\tx\nH-x\t-1\ty\n", ":2: expected a line as H-0<TAB>score<TAB>text, got", "id"),
+    (None, "H-0\t-1\tx\nS-0 y\n", ":2: expected a line as H-0<TAB>score<TAB>text, got 'S-0", "tab"),
+    (None, "H-0\t-1\tx\nH-0\thigh\tx", ":2: expected a finite number as score, got 'high'", "word"),
+    (None, "H-0\t-1\tx\nH-0\t-inf\tx", ":2: expected a finite number as score, got '-inf'", "inf"),
+    (None, "H-0\t-1\tx\nP-0\t-1 y", ":2: expected a finite number as the score of a token", "word"),
+    (None, "H-0\t-1\tx\nP-0\t", ":2: expected the scores of tokens, got 'P-0\\t'", "no tokens"),
+    (None, "H-0\t-1\tx\nT-0\ta\nT-0\ta", ":3: a second T- line for a sentence", "twice"),
+    (None, "H-0\t-1\tx\nD-0\t-1\tx\nD-0\t-1\tx", ":3: a second D- line for a hypothesis", "twice"),
+    (None, "D-0\t-1\tx\nH-0\t-1\tx", ":1: the D- line is before the H- line of its h", "sorted"),
+    (None, "P-1\t-1 -2\nD-1\t-1\tx", ":1: the P- line is before the D- line of its hyp", "sorted"),
+    (
+        None,
+        "H-0\t-1\tx\nS-1\ty\n",
+        ":2: list '1': has no hypothesis (read as fairseq)",
+        "cut short",
+    ),
+    (
+        None,
+        "H-0\t-1\tx\nP-0\t-1\n\nH-1\t-1\tx\n",
+        ":4: list '1': expected the lines H- P- as before, got H- (read as fairseq)",
+        "other scores",
+    ),
+    (
+        None,
+        "T-0\tr\nH-0\t-1\tx\nH-1\t-1\tx\n",
+        ":3: list '1': has no reference, but the lists before it have one",
+        "a reference is missing",
+    ),
+    ("fairseq", "S-0 \nx\n", ":1: expected a line as H-0<TAB>score<TAB>text, got", "spaces"),
+    (None, "H-0 -0.5 x\n", ":1: expected a line as H-0<TAB>score<TAB>text, got", "spaces"),
+    (
+        None,
+        "1-1 | INFO | fairseq_cli\n",
+        ": the file holds no list (read as fairseq)",
+        "a log only",
+    ),
+    ("fairseq", "a log\n", ": the file holds no list", "no lines of sentences"),
     # csv, and tsv with a header
     (None, "id,text\na,x\na,x,y\n", ":3: expected 2 columns, got 3 (read as csv)", "a comma"),
     (None, "id\ttext\na\tx\na\n", ":3: expected 2 columns, got 1 (read as tsv)", "a column less"),
@@ -232,23 +279,81 @@ BAD_FILES = [
     ),
 ]
 
-# File, the nearest format, what is missing. Nobody must read all formats to learn what is wrong.
+_TEXT = "plain text, one sentence per line"
+_ARRAY = "a JSON array"
+
+# File, what it looks like, the nearest format, what is missing. Nobody must read all formats to
+# learn what is wrong.
 UNKNOWN = [
-    ("some words\nmore, words\n", "kaldi", "an id and a number, as in utt-1, at the start"),
-    ("utt1 some words\nutt1 more words\n", "kaldi", "an id and a number"),
-    ('{"a": ["x", "y"], "b": ["z"]}', "dict", 'an object with the keys "hyp_1", "hyp_2" ... for'),
-    ('{"id": "a", "text": "x", "score": -1}', "jsonl", 'the key "hypotheses"'),
-    ('{"a": 1}\n{"a": 2}\n', "jsonl", 'the key "hypotheses"'),
-    ('{\n"id": "a",\n"hyps": ["x"]\n}\n', "jsonl", "each list as one object on its own line"),
-    ('{"input": ["x"], "output": "x"}', "hyporadise", "the array around the objects"),
-    ('[{"id": "a", "hypotheses": ["x"]}]', "jsonl", "each list as one object on its own line"),
-    ('[{"id": "a", "texts": ["x"]}]', "hyporadise", 'the key "input" of an object'),
-    ('[["x", "y"], ["z"]]', "hyporadise", 'the key "input" of an object'),
-    ("0 ||| x\n0 ||| y\n", "moses", "a third field"),
-    ("a,x,-1\na,y,-2\n", "csv", "a header with the columns id and text, not 'a,x,-1'"),
-    ("utt,sentence,score\na,x,-1\n", "csv", "a header with the columns id and text, not 'utt,sen"),
-    ("a\tx\na\ty\n", "tsv", "a number as score in the last of 2 or 3 columns, or a header"),
-    ("a\t1\tx\t-1\na\t2\ty\t-2\n", "tsv", "a number as score in the last of 2 or 3 columns"),
+    ("some words\nmore, words\n", _TEXT, "kaldi", "an id and a number, as in utt-1, at the start"),
+    ("[noise] words\n[x]\n", _TEXT, "hyporadise", 'the key "input"'),
+    (
+        "utt1 some words\nutt1 more words\n",
+        "an id and words on each line",
+        "kaldi",
+        "an id and a number",
+    ),
+    (
+        "utt1 some words\nutt-a2 more words\n",
+        "an id and words on each line",
+        "espnet2",
+        "the folder; this file has one hypothesis for each id",
+    ),
+    (
+        '{"a": ["x", "y"], "b": ["z"]}',
+        "a JSON object",
+        "dict",
+        'an object with the keys "hyp_1", "hyp_2" ... for',
+    ),
+    ('{"id": "a", "text": "x", "score": -1}', "a JSON object", "jsonl", 'the key "hypotheses"'),
+    (
+        '{"a": 1}\n{"a": 2}\n',
+        "JSON objects, one per line",
+        "jsonl",
+        'the key "hypotheses"',
+    ),
+    (
+        '{\n"id": "a",\n"hyps": ["x"]\n}\n',
+        "a JSON object",
+        "jsonl",
+        "each list as one object on its own line",
+    ),
+    ('{"input": ["x"], "output": "x"}', "a JSON object", "hyporadise", "the array around the obj"),
+    ('[{"id": "a", "hypotheses": ["x"]}]', _ARRAY, "jsonl", "each list as one object on its own"),
+    ('[{"id": "a", "texts": ["x"]}]', _ARRAY, "hyporadise", 'the key "input" of an object'),
+    ('[["x", "y"], ["z"]]', _ARRAY, "hyporadise", 'the key "input" of an object'),
+    ("words\n\t\n", _TEXT, "kaldi", "an id and a number"),
+    ("<nbest>\n<hyp>x</hyp>\n", "XML or HTML", "kaldi", "an id and a number"),
+    (
+        "0 ||| x\n0 ||| y\n",
+        "a table of 2 columns, separated by |||",
+        "moses",
+        "a third field",
+    ),
+    (
+        "a,x,-1\na,y,-2\n",
+        "a table of 3 columns, separated by commas",
+        "csv",
+        "a header with the columns id and text, not 'a,x,-1'",
+    ),
+    (
+        "utt,sentence,score\na,x,-1\n",
+        "a table of 3 columns, separated by commas",
+        "csv",
+        "a header with the columns id and text, not 'utt,sen",
+    ),
+    (
+        "a\tx\na\ty\n",
+        "a table of 2 columns, separated by tabs",
+        "tsv",
+        "a number as score in the last of 2 or 3 columns, or a header",
+    ),
+    (
+        "a\t1\tx\t-1\na\t2\ty\t-2\n",
+        "a table of 4 columns, separated by tabs",
+        "tsv",
+        "a number as score in the last of 2 or 3 columns",
+    ),
 ]
 
 
@@ -279,19 +384,20 @@ def test_bad_file(write, format, text, message, why):
 def test_missing_file(tmp_path):
     with pytest.raises(InputError, match="nowhere: no such file"):
         read_nbest(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="expected a file, got a folder"):
-        read_nbest(tmp_path)
+    with pytest.raises(InputError, match="dict lists are a file: expected a file, got a folder"):
+        read_nbest(tmp_path, "dict")
 
 
-@pytest.mark.parametrize(("text", "nearest", "missing"), UNKNOWN)
+@pytest.mark.parametrize(("text", "appearance", "nearest", "missing"), UNKNOWN)
 def test_an_unknown_file_names_the_nearest_format_and_what_is_missing(
-    write, text, nearest, missing
+    write, text, appearance, nearest, missing
 ):
-    message = f"input: no known format of N-best lists; the nearest is {nearest}, "
+    looks = f"it looks like {appearance}; the nearest is {nearest}, "
+    message = f"input: no known format of N-best lists; {looks}"
     with pytest.raises(InputError, match=re.escape(message)) as error:
         read_nbest(write("input", text))
     assert f"; missing: {missing}" in str(error.value)
-    assert len(error.value.rule) < 250
+    assert len(error.value.rule) < 300
 
 
 def test_a_format_that_was_named_is_not_said_again(write):

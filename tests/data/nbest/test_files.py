@@ -7,17 +7,22 @@ import itertools
 import json
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from tta.data.nbest.files import iter_nbest, read_nbest, write_nbest
-from tta.data.nbest.formats import FORMATS
+from tta.data.nbest.formats import FORMATS, load_format
+from tta.data.nbest.formats.base import Source
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 
 
 def nbest(utterance_id, *hypotheses, reference=None):
-    return NBestList(utterance_id, tuple(Hypothesis(*h) for h in hypotheses), reference)
+    """A list of hypotheses, (text, score) or (text, score, features)."""
+    hypotheses = [Hypothesis(*h[:2], features=dict(*h[2:])) for h in hypotheses]
+    return NBestList(utterance_id, tuple(hypotheses), reference)
 
 
 EMPTY = nbest("e")
@@ -71,7 +76,14 @@ FILES = [
         "a-b ||| the cat ||| lm= -3.2 tm= -1.2 -0.3 ||| -1.5\n"
         "a-b ||| the hat ||| lm= -9 ||| -2 ||| 0=0 1=1\n"
         "c|||||||||-3\n",
-        SCORED,
+        [
+            nbest(
+                "a-b",
+                ("the cat", -1.5, {"lm": -3.2, "tm_1": -1.2, "tm_2": -0.3}),
+                ("the hat", -2.0, {"lm": -9.0}),
+            ),
+            *SCORED[1:],
+        ],
         "spaces are optional, a word alignment may follow",
     ),
     (
@@ -160,6 +172,35 @@ FILES = [
         [nbest("q", ('"the", he said', None))],
         "quotes are text in tab-separated rows",
     ),
+    (
+        "fairseq",
+        "S-7\tdie Katze\nT-7\ta cat\n"
+        "H-7\t-2.1640425613334453\tthe c@@ at\nD-7\t-2.1640425613334453\tthe cat\n"
+        "H-7\t-2.8853900817779268\tthe hat\nD-7\t-2.8853900817779268\tthe hat\n"
+        "S-0\t\nT-0\t\nH-0\t-4.328085122666891\t\nD-0\t-4.328085122666891\t\n",
+        [
+            dataclasses.replace(x, utterance_id=i)
+            for x, i in zip(WITH_REFERENCES, "70", strict=True)
+        ],
+        "base 2; the detokenized text",
+    ),
+    (
+        "espnet2",
+        {
+            "1best_recog/text": "a-b the cat\nc \n",
+            "1best_recog/score": "a-b tensor(-1.5)\nc -3.0\n",
+            "2best_recog/text": "a-b the hat\n",
+            "2best_recog/score": "a-b tensor(-2., device='cuda:0')\n",
+        },
+        SCORED,
+        "an utterance with fewer hypotheses; scores of PyTorch",
+    ),
+    (
+        "espnet2",
+        {"1best_recog/text": "a-b the cat\nc\n", "2best_recog/text": "\na-b  the hat \n"},
+        UNSCORED,
+        "no scores",
+    ),
     *(
         (format, text, [EMPTY, *SCORED[:1]], "an empty list is kept")
         for format, text in [
@@ -193,14 +234,23 @@ def write(tmp_path):
     numbers = itertools.count()
 
     def write(text):
+        """Writes a file, or a folder of files: {name: text}."""
         path = tmp_path / f"input{next(numbers)}"
-        path.write_text(text, encoding="utf-8")
+        for name, part in text.items() if isinstance(text, dict) else [("", text)]:
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text(part, encoding="utf-8")
         return path
 
     return write
 
 
 def written(lists, format):
+    """The file that `write_nbest` writes, or the files of the folder: {name: text}."""
+    if load_format(format).is_folder:
+        with tempfile.TemporaryDirectory() as folder:
+            write_nbest(f"{folder}/out", lists, format)
+            files = sorted(path for path in Path(folder, "out").rglob("*") if path.is_file())
+            return {str(path.relative_to(f"{folder}/out")): path.read_text() for path in files}
     stream = io.StringIO()
     write_nbest(stream, lists, format)
     return stream.getvalue()
@@ -277,9 +327,21 @@ def test_the_table_has_every_format():
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_formats_convert_to_each_other(write, format):
-    lists = read_nbest(write(written(SCORED, format)), format=format).lists
-    expected = UNSCORED if format == "kaldi" else SCORED
-    assert lists == expected
+    lists = SCORED
+    if format == "fairseq":  # ids are numbers
+        lists = [dataclasses.replace(x, utterance_id=str(i)) for i, x in enumerate(SCORED)]
+    back = read_nbest(write(written(lists, format)), format=format).lists
+    assert back == (UNSCORED if format == "kaldi" else lists)
+
+
+@pytest.mark.parametrize(("format", "text", "lists", "why"), FILES)
+def test_one_format_matches_a_file(write, format, text, lists, why):
+    """`read_nbest` asks the formats of the same kind; no other format may match either."""
+    path = write(text)
+    source = Source((), folder=path) if path.is_dir() else Source(path.read_text().splitlines())
+    formats = [load_format(name) for name in FORMATS]
+    of_kind = [one for one in formats if one.is_folder == path.is_dir()]
+    assert [one.name for one in of_kind if one.matches(source)] == [format], why
 
 
 def test_nemo_rows_are_split_by_the_beam_size(write):
@@ -433,14 +495,20 @@ def test_no_output_if_one_of_two_files_exists(tmp_path):
         ("dict", [nbest("a", ("x", float("nan")))], "list 'a': score nan is not finite", "NaN"),
         ("xml", SCORED, "format must be espnet1 or .* not 'xml'", "no such format"),
         ("csv", [nbest("a", ("x\ny", -1.0))], r"cannot hold 'x\\ny'", "line break in a text"),
+        ("fairseq", [nbest("7", ("x\ny", -1.0))], r"cannot hold 'x\\ny'", "line break in a text"),
+        ("fairseq", SCORED, "fairseq ids are numbers, got 'a-b'", "ids are numbers"),
+        ("fairseq", [nbest("7", ("x", None))], "rows need a score, list '7' has none", "no score"),
+        ("espnet2", [nbest("a", ("x\ny", -1.0))], r"cannot hold 'x\\ny'", "line break in a text"),
+        ("espnet2", [nbest("a b", ("x", -1.0))], "ids have no space, got 'a b'", "space in an id"),
+        ("espnet2", [EMPTY], "list 'e': espnet2 cannot hold an empty list", "no lines"),
         *(
             (
                 name,
                 [EMPTY, *SCORED],
-                f"list 'e': a {name} file cannot hold an empty list",
+                f"list 'e': {name} cannot hold an empty list",
                 "no rows",
             )
-            for name in ("moses", "kaldi", "csv", "tsv")
+            for name in ("moses", "kaldi", "csv", "tsv", "fairseq")
         ),
     ],
 )

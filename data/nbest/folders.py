@@ -1,0 +1,68 @@
+"""Folders of N-best lists that are either complete or absent."""
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tta.data.text.files import STANDARD_STREAM
+from tta.errors import InputError
+
+# What an ESPnet 2 folder consists of. Only such a folder is replaced.
+_OURS = re.compile(r"[0-9]+best_recog(/(text|score|token|token_int))?")
+
+
+@contextlib.contextmanager
+def open_output_folder(path: Path | str, overwrite: bool = False) -> Iterator[Path]:
+    """Yields an empty folder. It gets its name when the `with` block ends, or is removed.
+
+    Args:
+        path: the name of the folder.
+        overwrite: whether a folder of N-best lists, without other files, may be replaced.
+
+    Raises:
+        InputError: the path exists and may not be replaced, is standard output, or its parent is
+            missing or not writable.
+        OSError: writing failed. The error names the path.
+    """
+    if str(path) == STANDARD_STREAM:
+        raise InputError("expected a folder to write, got standard output")
+    _check_replaceable(path, overwrite)
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise InputError(f"no such folder: {target.parent}", path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir()
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", path) from None
+    try:
+        yield temporary
+        if os.path.lexists(target):
+            _check_replaceable(path, overwrite)  # It may have got files since.
+            old = target.with_name(f".{target.name}.{os.getpid()}.old")
+            os.rename(target, old)
+            os.rename(temporary, target)
+            shutil.rmtree(old)
+        else:
+            os.rename(temporary, target)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _check_replaceable(path, overwrite):
+    if not os.path.lexists(path):
+        return
+    if not os.path.isdir(path):
+        raise InputError("expected a folder to write, got a file", path)
+    if not overwrite:
+        raise InputError("exists; pass --overwrite to replace it", path)
+    for found in sorted(Path(path).rglob("*")):
+        name = found.relative_to(path).as_posix()
+        if not _OURS.fullmatch(name):
+            raise InputError(f"has {name}, which is not of N-best lists: it is not replaced", path)
