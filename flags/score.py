@@ -1,4 +1,4 @@
-"""Scores sentences, one per line.
+"""Scores sentences, one per line, or minimal pairs.
 
 Example:
 
@@ -13,10 +13,12 @@ from tta.scoring.scorers.options import OneModel, ScoreOptions
 
 
 def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
-    from tta.scoring.scorers.files import score_file
-
-    report = score_file(config, model.name, **options.for_load())
-    print(report, file=sys.stderr if config.output_file == "-" else sys.stdout)
+    if config.pairs is None:
+        from tta.scoring.scorers.files import score_file as score
+    else:
+        from tta.scoring.minimal_pairs.files import score_pairs as score
+    report = score(config, model.name, **options.for_load())
+    print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)
 
 
 run = cli.command(main, ScoreConfig, OneModel, ScoreOptions)

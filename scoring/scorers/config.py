@@ -2,32 +2,64 @@
 
 from dataclasses import dataclass
 
+from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, RAW_TEXT, SEED, Config, setting
+
+# Minimal pairs are grouped by the first of these fields that they have: the names in BLiMP.
+PAIR_GROUPS = ("UID", "linguistics_term", "field")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreConfig(Config):
-    """Which sentences are scored, and what is written."""
+    """Which sentences or minimal pairs are scored, and what is written."""
 
-    input_file: str = setting(
-        ...,
+    input_file: str | None = setting(
+        None,
         "Sentences to score in UTF-8, one per line. The file may be plain, .gz or .xz; - is "
-        "standard input.",
+        "standard input. Either this flag or --pairs is required.",
         group=FILES,
     )
-    output_file: str = setting(
-        "-",
-        "File for the scores, one JSON object per line, in the order of the input: score (natural "
-        "log, the sum over the tokens, higher is better) and num_tokens. Compressed if the name "
-        "ends in .gz or .xz; - is standard output.",
+    pairs: list[str] | None = setting(
+        None,
+        "Minimal pairs, to measure how often the good sentence has the higher score: "
+        "comma-separated paths or globs. Files may be plain, .gz or .xz; - is standard input. They "
+        "have JSON lines with sentence_good and sentence_bad, as in BLiMP, or two columns (good, "
+        "bad) separated by a tab.",
     )
-    text: bool = setting(False, "Add the sentence to each line of the output, as `text`.")
+    group_by: str | None = setting(
+        None,
+        "Field of the pairs, such as linguistics_term. The accuracy is printed for each of its "
+        f"values. Default: the first of {', '.join(PAIR_GROUPS)} that the pairs have.",
+    )
+    output_file: str | None = setting(
+        None,
+        "File for the scores, natural log, the sum over the tokens, higher is better. One JSON "
+        "object per sentence, in the order of the input, with score and num_tokens; or one per "
+        "pair, with score_good, score_bad, difference and correct. Compressed if the name ends in "
+        ".gz or .xz; - is standard output. Default: - for sentences, none for pairs.",
+    )
+    text: bool = setting(
+        False,
+        "Add the sentence to each line of the output, as `text`; for pairs, as `sentence_good` and "
+        "`sentence_bad`.",
+    )
     tokens: bool = setting(
         False,
         "Add the tokens and their log-probabilities to the output, as `tokens` and "
-        "`log_probabilities`.",
+        "`log_probabilities`. Not for pairs.",
     )
     overwrite: bool = setting(False, OVERWRITE)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.input_file is None and self.pairs is None:
+            raise InputError("input_file or pairs is required")
+        if self.input_file is not None and self.pairs is not None:
+            raise InputError("input_file and pairs cannot be combined")
+        if self.pairs is None and self.group_by is not None:
+            raise InputError("group_by needs pairs")
+        if self.pairs is not None and self.tokens:
+            raise InputError("tokens needs input_file, not pairs")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ class ScoreReport:
         tokens, score: the sums of tokens and of scores (natural log).
         signature: what the scores depend on.
         normalizer: of the model, see `Scorer`; a perplexity needs "exact".
+        output_file: where the scores were written: a path or "-".
     """
 
     sentences: int = 0
@@ -39,6 +40,7 @@ class ScoreReport:
     score: float = 0.0
     signature: str = ""
     normalizer: str = "exact"
+    output_file: str = STANDARD_STREAM
 
     def add(self, sentence: Sentence) -> None:
         self.sentences += 1
@@ -61,7 +63,7 @@ class ScoreReport:
 
 
 def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
-    """Scores the lines of a file and writes one JSON object per line.
+    """Scores the lines of `config.input_file` and writes one JSON object per line.
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
@@ -71,18 +73,23 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         InputError: the input is missing or malformed, the output cannot be written, there is no
             such model, or a score is not finite.
     """
-    reader = TextReader([config.input_file], verbatim=True)
+    input_file, output_file = config.input_file, config.output_file or STANDARD_STREAM
+    if input_file is None:
+        raise InputError("input_file is required")
+    reader = TextReader([input_file], verbatim=True)
     # Opened first, so that an unwritable file is reported before the work, not after it.
-    with open_output(config.output_file, config.overwrite) as file:
+    with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
         lm = tta.load(model, **load_options)
-        name, bar = str(shown_path(config.input_file)), sys.stderr.isatty()
-        report = ScoreReport(signature=lm.signature, normalizer=lm.normalizer)
+        name, bar = str(shown_path(input_file)), sys.stderr.isatty()
+        report = ScoreReport(
+            signature=lm.signature, normalizer=lm.normalizer, output_file=output_file
+        )
         for sentences in score_stream(lm, blocks, name, reader.total_bytes, config.tokens, bar):
             for sentence in sentences:
                 report.add(sentence)
                 file.write(json.dumps(_row(sentence, config.text), ensure_ascii=False) + "\n")
-            if config.output_file == STANDARD_STREAM:
+            if output_file == STANDARD_STREAM:
                 file.flush()
     return report
 

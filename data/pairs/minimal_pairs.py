@@ -1,0 +1,100 @@
+"""Reads minimal pairs: an acceptable sentence and an unacceptable one that differs little."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tta.data.nbest.formats.json_text import expect, load_json
+from tta.data.nbest.lists import shown
+from tta.data.text.files import shown_path
+from tta.data.text.lines import iter_lines
+from tta.errors import InputError, located
+
+# The names of the two sentences in BLiMP's layout.
+GOOD, BAD = "sentence_good", "sentence_bad"
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalPair:
+    """An acceptable and an unacceptable sentence.
+
+    Attributes:
+        good, bad: the sentences, unchanged.
+        fields: all other fields of the pair, such as `UID` and `linguistics_term` in BLiMP.
+        path, line: the place of the pair, for error messages; lines count from 1.
+    """
+
+    good: str
+    bad: str
+    fields: dict[str, Any]
+    path: str
+    line: int
+
+
+def read_minimal_pairs(path: Path | str) -> list[MinimalPair]:
+    """Reads the pairs of a file, in its order. The layout is detected from the first row.
+
+    - JSON lines, if the first row begins with `{`: one object per line with the strings
+      `sentence_good` and `sentence_bad`, and any other fields (BLiMP's layout).
+    - Otherwise columns separated by tabs. If the first row has a cell `sentence_good` and a cell
+      `sentence_bad`, it is a header that names all columns. If not, the file has no header, and
+      its two columns are the good and the bad sentence.
+
+    Blank lines are skipped. The file is plain or compressed, or `-` for standard input.
+
+    Raises:
+        InputError: the file is missing, empty or in neither layout, or a sentence is missing, empty
+            or not a string. The error names the line.
+    """
+    lines = [(n, line) for n, line in enumerate(iter_lines(path), 1) if line.strip()]
+    name = str(shown_path(path))
+    is_json = bool(lines) and lines[0][1].lstrip().startswith("{")
+    rows = list((_json_rows if is_json else _tsv_rows)(lines, name))
+    if not rows:
+        raise InputError("the file has no pairs", name)
+    return [_parse(row, name, line) for line, row in rows]
+
+
+def _json_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in lines:
+        with located(path=path):
+            yield line, expect(load_json(text, line), dict, "a pair", line)
+
+
+def _tsv_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
+    names = lines[0][1].split("\t") if lines else []
+    if {GOOD, BAD} <= set(names):
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise InputError(f"two columns are named {shown(repeated)}", path, lines[0][0])
+        lines = lines[1:]
+    else:
+        names = [GOOD, BAD]
+    for line, text in lines:
+        cells = text.split("\t")
+        if len(cells) != len(names):
+            columns = f"{len(names)} columns separated by tabs"
+            expected = f"a JSON object or {columns}" if line == 1 else columns
+            raise InputError(f"expected {expected}, got {len(cells)}: {shown(text)}", path, line)
+        yield line, dict(zip(names, cells, strict=True))
+
+
+def _parse(row, path, line):
+    with located(line=line, path=path):
+        good, bad = _sentence(row, GOOD), _sentence(row, BAD)
+    rest = {name: value for name, value in row.items() if name not in (GOOD, BAD)}
+    return MinimalPair(good, bad, rest, path, line)
+
+
+def _sentence(row, name):
+    if name not in row:
+        raise InputError(f'the pair has no "{name}"')
+    sentence = expect(row[name], str, f'"{name}"')
+    if not sentence.strip():
+        raise InputError(f'expected a sentence as "{name}", got an empty one')
+    try:
+        sentence.encode()
+    except UnicodeEncodeError:
+        raise InputError(f'"{name}" holds half a surrogate pair: {shown(sentence)}') from None
+    return sentence

@@ -1,0 +1,193 @@
+"""Scores files of minimal pairs: read, group, score every sentence once, count, write."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import numpy as np
+
+import tta
+from tta.data.nbest.formats.json_text import dump_json
+from tta.data.nbest.lists import shown
+from tta.data.pairs.minimal_pairs import BAD, GOOD, MinimalPair, read_minimal_pairs
+from tta.data.text.files import open_output
+from tta.data.text.lines import expand_globs
+from tta.errors import InputError
+from tta.scoring.metrics.significance import LEVEL
+from tta.scoring.minimal_pairs.accuracy import Accuracy, accuracy, mean_accuracy
+from tta.scoring.reports.table import align, format_count
+from tta.scoring.scorers.config import PAIR_GROUPS, ScoreConfig
+from tta.scoring.scorers.scorer import Scorer, SentenceError
+
+
+@dataclass(frozen=True)
+class PairsReport:
+    """Accuracies of one model on minimal pairs; `str` gives the text that tta-score prints.
+
+    Attributes:
+        overall: of all pairs.
+        groups: by the name of the group, in the order of the input; empty without groups.
+        group_by: the field that names the group of a pair; None without groups.
+        num_files: number of files.
+        num_sentences: number of sentences that the model scored, without repetitions.
+        num_empty: how many of them have no token to score, and so the score 0.
+        signature: what the accuracies depend on.
+        output_file: where the scores were written: a path, "-" or None.
+    """
+
+    overall: Accuracy
+    groups: dict[str, Accuracy]
+    group_by: str | None
+    num_files: int
+    num_sentences: int
+    num_empty: int
+    signature: str
+    output_file: str | None
+
+    @property
+    def mean(self) -> Accuracy | None:
+        """The mean of the groups, each counted the same; None without groups."""
+        return mean_accuracy(list(self.groups.values())) if self.groups else None
+
+    def __str__(self):
+        named = [*self.groups.items(), ("all pairs", self.overall)]
+        if self.mean is not None:
+            named.insert(-1, ("mean of groups", self.mean))
+        heading = [self.group_by or "", "pairs", "ties", "accuracy %", f"{LEVEL:.0%} interval"]
+        cells = [heading, *(_cells(name, one) for name, one in named)]
+        counts = (
+            format_count(self.num_files, "file", "files"),
+            format_count(self.overall.pairs, "pair", "pairs"),
+            format_count(self.num_sentences, "distinct sentence", "distinct sentences"),
+        )
+        lines = [", ".join(counts), align(cells, ["left", *["right"] * 4])]
+        if self.num_empty:
+            count = format_count(self.num_empty, "sentence", "sentences")
+            lines.append(f"note: without a token to score, so score 0: {count}")
+        lines.append(f"{self.signature}|score:sum|ties:wrong|interval:{LEVEL:.0%} Wilson")
+        return "\n".join(lines)
+
+
+def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: Any) -> PairsReport:
+    """Scores the minimal pairs of files, and computes a model's accuracy.
+
+    A pair is correct if the score of its good sentence, the sum over the tokens, is higher than
+    that of its bad sentence. All pairs are read and checked before the model is loaded, and are in
+    memory. `config.output_file` gets one JSON object per pair, and appears only when it is
+    complete. `model` and `load_options` are the arguments of `tta.load`.
+
+    Raises:
+        InputError: a file is missing or malformed, a pair has no group and others have one, the
+            output cannot be written, there is no such model, it gives no scores, or a score is not
+            finite.
+    """
+    paths = expand_globs(config.pairs or [])
+    pairs = [pair for path in paths for pair in read_minimal_pairs(path)]
+    group_by = config.group_by or _default_field(pairs)
+    names = [None if group_by is None else _group(pair, group_by) for pair in pairs]
+    with contextlib.ExitStack() as stack:
+        output = None
+        if config.output_file is not None:
+            output = stack.enter_context(open_output(config.output_file, config.overwrite))
+        lm = tta.load(model, **load_options)
+        scored = _score(lm, pairs)
+        if output:
+            _write(output, pairs, names, scored, config.text)
+    differences = scored.scores[:, 0] - scored.scores[:, 1]
+    members: dict[str, list[float]] = {}
+    for name, difference in zip(names, differences, strict=True):
+        if name is not None:
+            members.setdefault(name, []).append(difference)
+    return PairsReport(
+        overall=accuracy(differences),
+        groups={name: accuracy(values) for name, values in members.items()},
+        group_by=group_by,
+        num_files=len(paths),
+        num_sentences=scored.num_sentences,
+        num_empty=scored.num_empty,
+        signature=lm.signature,
+        output_file=config.output_file,
+    )
+
+
+def _default_field(pairs: Sequence[MinimalPair]) -> str | None:
+    """The first of `PAIR_GROUPS` that a pair has, or None."""
+    found = {name for pair in pairs for name in pair.fields}
+    return next((name for name in PAIR_GROUPS if name in found), None)
+
+
+def _group(pair: MinimalPair, field: str) -> str:
+    """The name of a pair's group; a number or a Boolean becomes text as in JSON."""
+    if field not in pair.fields:
+        others = f"it has {', '.join(map(shown, pair.fields))}" if pair.fields else "it has none"
+        raise InputError(f"no field {shown(field)} to group by; {others}", pair.path, pair.line)
+    value = pair.fields[field]
+    name = json.dumps(value) if isinstance(value, (int, float)) else value
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        rule = f"expected the name of a group as {shown(field)}, got {shown(value)}"
+        raise InputError(rule, pair.path, pair.line)
+    return name
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Scores and numbers of tokens, both [P, 2]: of the good and the bad sentence of P pairs."""
+
+    scores: np.ndarray
+    num_tokens: np.ndarray
+    num_sentences: int
+    num_empty: int
+
+
+def _score(lm: Scorer, pairs: Sequence[MinimalPair]) -> _Scored:
+    """Scores the sentences of pairs. Those that the model reads as the same tokens are scored once.
+
+    So they are a tie. If they were scored twice, rounding could tell them apart.
+    """
+    sentences = [sentence for pair in pairs for sentence in (pair.good, pair.bad)]
+    keys = sentences
+    if lm.tokenizer is not None:
+        keys = [ids.tobytes() for ids in lm.tokenizer.encode(sentences)]
+    numbers: dict[Any, int] = {}  # of the distinct sentences, in order
+    number = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+    first = np.unique(number, return_index=True)[1]  # where each of them occurs first
+    try:
+        sums, counts = lm.score_with_counts(
+            [sentences[i] for i in first], progress=sys.stderr.isatty()
+        )
+    except SentenceError as error:
+        raise _error(pairs, first[error.index], error.sentence_rule) from None
+    for i in np.flatnonzero(~np.isfinite(sums)):
+        raise _error(pairs, first[i], f"has the score {sums[i]}, not a finite number")
+    number = number.reshape(-1, 2)
+    return _Scored(sums[number], counts[number], len(first), int(np.sum(counts == 0)))
+
+
+def _error(pairs, index, rule):
+    """An `InputError` with the place of sentence `index`; pair i has sentences 2 i and 2 i + 1."""
+    pair, name = pairs[index // 2], (GOOD, BAD)[index % 2]
+    return InputError(f"{name} {rule}", pair.path, pair.line)
+
+
+def _write(stream: TextIO, pairs, names, scored: _Scored, with_text: bool) -> None:
+    for pair, name, scores, counts in zip(
+        pairs, names, scored.scores.tolist(), scored.num_tokens.tolist(), strict=True
+    ):
+        row = {"file": pair.path, "line": pair.line}
+        if name is not None:
+            row["group"] = name
+        if with_text:
+            row |= {GOOD: pair.good, BAD: pair.bad}
+        row |= {"score_good": scores[0], "score_bad": scores[1]}
+        row |= {"difference": scores[0] - scores[1], "correct": scores[0] > scores[1]}
+        row |= {"num_tokens_good": counts[0], "num_tokens_bad": counts[1]}
+        dump_json(row, stream)
+
+
+def _cells(name: str, one: Accuracy) -> list[str]:
+    low, high = one.interval
+    interval = f"[{low:.1f}, {high:.1f}]"
+    return [name, f"{one.pairs:,}", f"{one.ties:,}", f"{one.value:.2f}", interval]
