@@ -14,13 +14,13 @@ run() {
   echo
 }
 
-# Reranks with the model's own normalizer (the signature names it), with exact log-probabilities,
-# and with the length bonus alone.
+# Reranks with the model's own normalizer (the signature names it) and with exact log-probabilities.
+# The row "no model" has the same decision and tuning without the model. The last run always picks
+# the highest combined score.
 rerank() {
-  for normalizer in auto exact; do
-    run run_rerank.py --normalizer=$normalizer "$@"
-  done
-  run run_rerank.py --lm_weight=0 --normalizer=auto "$@"
+  run run_rerank.py --normalizer=auto "$@"
+  run run_rerank.py --normalizer=exact "$@"
+  run run_rerank.py --normalizer=auto --decision=max "$@"
 }
 
 nbest=$data/nbest
@@ -37,9 +37,9 @@ rerank --bleu_tokenize=none \
   --dev_nbest_file="$mt/dev.nbest" --dev_reference_file="$mt/dev.ref"
 # LibriSpeech has no dev lists, so each part is tuned on the other.
 hyporadise=$nbest/asr_hyporadise
-rerank --rank_scores --nbest_file="$hyporadise/test_ls_clean.json" \
+rerank --nbest_file="$hyporadise/test_ls_clean.json" \
   --dev_nbest_file="$hyporadise/test_ls_other.json"
-rerank --rank_scores --nbest_file="$hyporadise/test_ls_other.json" \
+rerank --nbest_file="$hyporadise/test_ls_other.json" \
   --dev_nbest_file="$hyporadise/test_ls_clean.json"
 for pairs in stsb-en-dev.csv stsb-en-test.csv SICK_test_annotated.txt; do
   run run_sts.py --representation=context,embed --sts_file="$data/sts/$pairs"

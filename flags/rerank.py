@@ -10,15 +10,15 @@ import sys
 from tta import cli
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.reranking.config import RerankConfig
-from tta.scoring.scorers.options import RerankOptions, SeveralModels
+from tta.scoring.scorers.options import RerankModels, RerankOptions
 
 
-def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
+def check(config: RerankConfig, models: RerankModels, options: RerankOptions) -> None:
     """Raises InputError unless there is one weight per model."""
     split_lm_weights(config.lm_weight, len(models.names))
 
 
-def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
+def main(config: RerankConfig, models: RerankModels, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
     report = rerank_files(config, models.names, **options.for_load())
@@ -26,4 +26,4 @@ def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) ->
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 
 
-run = cli.command(main, RerankConfig, SeveralModels, RerankOptions, check=check)
+run = cli.command(main, RerankConfig, RerankModels, RerankOptions, check=check)

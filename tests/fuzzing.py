@@ -17,7 +17,8 @@ from functools import partial
 import numpy as np
 
 from tta.data.nbest.files import read_nbest, write_nbest
-from tta.data.nbest.formats import FORMATS
+from tta.data.nbest.formats import FORMATS, load_format
+from tta.data.pairs.minimal_pairs import read_minimal_pairs
 from tta.data.pairs.sts import read_sts
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.text.lines import TextReader
@@ -150,6 +151,17 @@ def _check_nbest(format, path, **options):
     assert read_nbest(again, format, **options).lists == lists
 
 
+def _check_espnet2(name, path):
+    folder = path.with_suffix(".folder")
+    (folder / "1best_recog").mkdir(parents=True, exist_ok=True)
+    (folder / "1best_recog" / "text").write_text("u a cat\nv a hat\n")
+    (folder / "1best_recog" / name).write_bytes(path.read_bytes())
+    lists = read_nbest(folder).lists
+    again = path.with_suffix(".written")
+    write_nbest(again, lists, "espnet2", overwrite=True)
+    assert read_nbest(again).lists == lists
+
+
 def _check_costs(path):
     hypotheses = path.with_suffix(".text")
     hypotheses.write_text("utt-1 a cat\nutt-2 a hat\nw-x-1 the dog\n", encoding="utf-8")
@@ -238,30 +250,40 @@ _NBEST_SEEDS = {
         _json({"id": "u", "hypotheses": _HYPOTHESES, "reference": "the cat"}) + b"\n",
         b'{"nbest": ["a cat", "a hat"]}\n{"hyps": [{"text": "b"}]}\n',
         b'{"hyps": ["a cat", "a hat"], "scores": [-1, -2.5]}\n{"hyps": []}\n',
+        b'{"hyps": ["a", "b"], "am_score": [-1, -2], "lm_score": [-3, -4], "lm": [1, null]}\n',
+        b'{"hyps": [{"text": "a", "am_score": -1, "scores": {"ctc": 3}, "lm_score": "-2"}]}\n',
     ),
     "moses": (
         b"0 ||| the cat ||| lm= -3.2 tm= -1.2 ||| -4.4\n0 ||| a hat ||| lm= -1 ||| -5 ||| 0-0\n",
         b"7|||a|||-1\n8|||b|||-2\n",
+        b"0 ||| a ||| -3 7 ||| d: 1 2 ||| -1\n1 ||| b ||| F0=-1e2 ||| -2 ||| 0-0\n",
     ),
     "kaldi": (b"utt-1 the cat\nutt-2 a hat\nw-x-1 the dog\nw-x-2\n",),
     "hyporadise": (
         _json([{"input": ["a cat", "a hat"], "output": "a cat", "score": [-1, -2.5], "id": 3}]),
         b'[{"input": ["a"], "am_score": [-1e-3]},\n {"input": ["b"], "am_score": [2]}]',
+        b'[{"input": ["a", "b"], "am_score": [-1, 2], "ctc_score": [3, 4], "x_prob": [0, 1]}]',
     ),
     "csv": (
         b'id,text,score,reference\nu,"the cat, a",-1.5,r\nu,a hat,-2,r\nv,"a ""b""",-3,\n',
         b"n,hyp,utt_id\n1,the cat,u\n2,a hat,u\n",
+        b"id,text,am_score,LM_score,lm\nu,a,-1,-2,\nu,b,-1,-3,4\n",
     ),
     "tsv": (
         b"u\tthe cat\t-1.5\nu\ta hat\t-2\nv\tdog\t-3\n",
         b"the cat\t-1.5\na hat\t-2\n",
         b'id\ttext\tref\nu\tthe "cat"\tr\nu\ta hat\t\n',
     ),
+    "fairseq": (
+        b"S-1\tx\nT-1\ty\nH-1\t-0.5\ta c@@ at\nD-1\t-0.5\ta cat\nP-1\t-0.5 -0.5\nA-1\t0-0\n"
+        b"H-1\t-1\thats\nD-1\t-1\thats\nP-1\t-1\n",
+        b"1 | INFO | fairseq_cli | x\nH-0\t-1\ta cat\nH-7\t-2e-1\tb\nH-0\t-3\t\n",
+    ),
     "espnet1": (
         _json({"utts": {"u": {"output": [{"rec_text": "a <eos>", "score": -1, "text": "a"}]}}}),
     ),
 }
-assert _NBEST_SEEDS.keys() == FORMATS.keys()
+assert _NBEST_SEEDS.keys() == {name for name in FORMATS if not load_format(name).is_folder}
 
 READERS = {
     **{
@@ -274,6 +296,10 @@ READERS = {
         lambda path: read_nbest(path),
         tuple(seed for seeds in _NBEST_SEEDS.values() for seed in seeds),
     ),
+    "espnet2_text": Reader(partial(_check_espnet2, "text"), (b"u a cat\nv a hat\n", b"v\nu b\n")),
+    "espnet2_score": Reader(
+        partial(_check_espnet2, "score"), (b"u -1\nv tensor(-2., device='cuda:0')\n",)
+    ),
     "kaldi_costs": Reader(_check_costs, (b"utt-1 1.5\nutt-2 -3e2\nw-x-1 0\n",)),
     "references": Reader(_check_references, (b"0 a cat\n1 a hat\n", b"a cat\na hat\n")),
     "sts": Reader(
@@ -283,6 +309,14 @@ READERS = {
             b"pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA cat.\tA dog.\t4.5\n",
             b'sentence1,sentence2,score\n"A, cat",a dog,3\n',
             b'"one ""two""",three,4\n',
+        ),
+    ),
+    "minimal_pairs": Reader(
+        read_minimal_pairs,
+        (
+            b'{"sentence_good": "A cat sits.", "sentence_bad": "A cat sit.", "UID": "a", "n": 1}\n',
+            b"A cat sits.\tA cat sit.\n\nDogs run.\tDogs runs.\n",
+            b"UID\tsentence_good\tsentence_bad\na\tA cat sits.\tA cat sit.\n",
         ),
     ),
     "text": Reader(lambda path: list(TextReader([str(path)])), (b"a cat\n\n the dog \r\n",)),

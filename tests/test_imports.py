@@ -20,8 +20,8 @@ HEAVY = ("tensorflow", "tensorflow_text", "keras")
 ORDER = {
     "data": [
         {"text"},
-        {"vocabulary", "nbest", "pairs", "vectors"},
-        {"records"},
+        {"vocabulary", "nbest", "vectors"},
+        {"records", "pairs"},
         {"corpus"},
     ],
     "modeling": [
@@ -41,7 +41,7 @@ ORDER = {
         {"scorers"},
         {"combining"},
         {"reports"},
-        {"reranking", "similarity", "serving"},
+        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation"},
     ],
     "flags": [],
 }

@@ -16,5 +16,9 @@ LONG_SENTENCES = ("window", "refuse")
 # A sentence's score is the sum or the mean of its token scores.
 REDUCTIONS = ("sum", "mean")
 
+# The best hypothesis of a list has the highest score (max), or the lowest expected loss (mbr,
+# minimum Bayes risk).
+DECISIONS = ("max", "mbr")
+
 # How the vectors of pieces become the vector of a sentence.
 POOLINGS = ("mean", "sif", "whitened")

@@ -5,6 +5,7 @@ nothing.
 """
 
 COMMANDS = {
+    "tta-adapt": "tta.flags.adapt",
     "tta-beam-create-tfrecords": "tta.flags.beam_create_tfrecords",
     "tta-beam-score": "tta.flags.beam_score",
     "tta-create-tfrecords": "tta.flags.create_tfrecords",

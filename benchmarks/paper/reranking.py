@@ -1,7 +1,7 @@
 """Shared by tables 1 and 2: lists are reranked with one model after the other."""
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,44 +14,66 @@ from tta.scoring.reports.table import format_interval
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.load import KINDS
-from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.scorers.scorer import Scorer
 
-FIRST_PASS, BONUS_ALONE = "first pass", "length bonus alone"
+FIRST_PASS, NO_MODEL = "first pass", "no model"
 # Row -> the mark of a cell whose difference from that row may be 0.
-MARKS = {FIRST_PASS: "\u2020", BONUS_ALONE: "\u2021"}
+MARKS = {FIRST_PASS: "\u2020", NO_MODEL: "\u2021"}
+
+TTA = "T-TA, learned"
 
 
-class NoModel(Scorer):
-    """Scores every word 0, which shows the effect of the length bonus alone."""
+@dataclass(frozen=True)
+class System:
+    """A way of reranking: the row's name, the `Entry`s of its models, and settings.
 
-    def __init__(self, name):
-        self.name = self.signature = name
+    `settings` are further arguments of `RerankConfig`.
+    """
 
-    def score_tokens(self, texts, progress=False):
-        return [TokenScores(text.split(), np.zeros(len(text.split()))) for text in texts]
+    name: str
+    entries: tuple
+    settings: dict = field(default_factory=dict)
+
+
+def systems(entries):
+    """No model, every model alone, and the T-TA with other models: a list of `System`."""
+    of = {entry.name: entry for entry in entries}
+    max_only = {"decision": "max"}
+    found = [System(f"{NO_MODEL}, max", (), max_only), System(NO_MODEL, ())]
+    found += [System(entry.name, (entry,)) for entry in entries]
+    if TTA in of:
+        found.append(System(f"{TTA}, max", (of[TTA],), max_only))
+        found += [
+            System(f"{TTA} + {other}", (of[TTA], of[other]))
+            for other in ("n-gram", "uniLM", "biLM")
+            if other in of
+        ]
+    return [one for one in found if not any(entry.missing for entry in one.entries)]
 
 
 class Once(Scorer):
-    """A model that scores no text twice; halves of LibriSpeech are each other's dev lists."""
+    """A model that scores no text twice, because several systems and lists need its scores.
 
-    def __init__(self, lm):
-        self.lm, self.name, self.signature = lm, lm.name, lm.signature
+    `load` loads the model. It is called again after `release`, if there are new texts.
+    """
+
+    def __init__(self, load):
+        self._load, self._lm = load, load()
+        self.name, self.signature = self._lm.name, self._lm.signature
         self.known = {}  # text -> (score, tokens)
 
     def score_with_counts(self, texts, progress=False):
         new = [text for text in dict.fromkeys(texts) if text not in self.known]
-        scored = zip(*self.lm.score_with_counts(new, progress), strict=True)
-        self.known |= dict(zip(new, scored, strict=True))
+        if new:
+            self._lm = self._lm or self._load()
+            scored = zip(*self._lm.score_with_counts(new, progress), strict=True)
+            self.known |= dict(zip(new, scored, strict=True))
         sums, counts = zip(*(self.known[text] for text in texts), strict=True)
         return np.array(sums), np.array(counts)
 
-
-@functools.lru_cache(maxsize=1)
-def once(model, normalizer="exact", precision="float32", pll_variant="original"):
-    """A model as `Once`; the last one is cached."""
-    return Once(
-        tta.load(model, normalizer=normalizer, precision=precision, pll_variant=pll_variant)
-    )
+    def release(self):
+        """Frees the model's memory and keeps the scores."""
+        self._lm = None
 
 
 @dataclass(frozen=True)
@@ -110,9 +132,9 @@ def _files(names, half=None):
     return cached(path, write), None
 
 
-def rerank(configs, model, **options):
+def rerank(configs, models):
     """Reranks the lists of all configs: ({row: `Row` of all these lists}, the reports)."""
-    reports = [rerank_files(config, [model], **options) for config in configs]
+    reports = [rerank_files(config, models) for config in configs]
     rows = {}
     for parts in zip(*(report.test.evaluation.rows for report in reports), strict=True):
         picked = np.concatenate([row.picked for row in parts])
@@ -122,7 +144,7 @@ def rerank(configs, model, **options):
 
 
 def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
-    """Fills a table with the result of each model on each set of lists, tuned on its dev lists.
+    """Fills a table with the result of each system on each set of lists, tuned on its dev lists.
 
     Args:
         table: a `Table`; its columns are the sets' names.
@@ -131,32 +153,39 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
         focus: the row from which the differences of all other rows are reported, besides those from
             the rows of `MARKS`.
     """
-    KINDS.update(once=once, words=NoModel)
-    names = (FIRST_PASS, BONUS_ALONE, *(entry.name for entry in entries), ORACLE)
-    table.rows = {name: {} for name in names}
+    loaded = {}
+    KINDS["once"] = lambda name: loaded[name]  # a function, because parameters are inspected
+    compared = systems(entries)
+    names = (FIRST_PASS, *(system.name for system in compared), *(one.name for one in entries))
+    table.rows = {name: {} for name in (*dict.fromkeys(names), ORACLE)}
     configs = {column: lists.configs() for column, lists in sets.items()}
-    rows, bonus, signatures = {}, {}, {}
-    for column, some in configs.items():
-        say(f"{BONUS_ALONE}: {column}")
-        no_model = [replace(config, lm_weight=[0.0]) for config in some]
-        found, bonus[column] = rerank(no_model, "words:none")
-        rows[column] = {FIRST_PASS: found[FIRST_PASS], BONUS_ALONE: found["reranked"]}
-        table.set(ORACLE, column, found[ORACLE].value)
-    for entry in entries:
-        if not entry.missing:
-            for column, some in configs.items():
-                say(f"{entry.name}: {column}")
-                found, reports = rerank(some, f"once:{entry.model}", **entry.load_options)
-                rows[column][entry.name] = found["reranked"]
-                signatures[entry.name] = reports[0].signatures[-1].split("|reduction:")[0]
-    for column, reports in bonus.items():
+    rows, signatures = {column: {} for column in sets}, {}
+    for system in compared:
+        for entry in system.entries:
+            if entry.name not in loaded:
+                loaded[entry.name] = Once(
+                    functools.partial(tta.load, entry.model, **entry.load_options)
+                )
+        for column, some in configs.items():
+            say(f"{system.name}: {column}")
+            some = [replace(config, **system.settings) for config in some]
+            found, reports = rerank(some, [f"once:{entry.name}" for entry in system.entries])
+            *_, final = (row for row in found.values() if row.weights is not None)
+            rows[column] |= {FIRST_PASS: found[FIRST_PASS], system.name: final}
+            table.set(ORACLE, column, found[ORACLE].value)
+            if system.name == NO_MODEL:
+                table.conditions.append(condition(column, reports))
+            for entry, line in zip(system.entries, reports[0].signatures[2:], strict=False):
+                signatures[entry.name] = line.split("|reduction:")[0]
+        for entry in system.entries:
+            loaded[entry.name].release()
+    for column in rows:
         for name in rows[column]:
             table.set(name, column, rows[column][name].value)
             compare(table, column, rows[column], name, focus, reports[0].metric)
-        table.conditions.append(condition(column, reports))
     table.conditions.append(
-        "lm_weight, length bonus and reduction of every model are tuned on dev (the paper tunes "
-        f"only the weight); `{reports[0].signatures[0]}`; `{reports[0].metric.signature}`"
+        "The decision (max or mbr) and all weights of every system are tuned on dev (the paper "
+        f"tunes only lm_weight); `{reports[0].signatures[0]}`; `{reports[0].metric.signature}`"
     )
     table.conditions += [
         f"{mark} the 95 % interval of the difference from the row '{other}' contains 0"

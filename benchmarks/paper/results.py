@@ -63,20 +63,28 @@ SIDE_BY_SIDE = (
 # README's rows: (name in README, name in the tables of scores, name in those of vectors)
 MODELS = (
     ("first pass", "first pass", ""),
-    ("length bonus alone", "length bonus alone", ""),
+    ("no model, max", "no model, max", ""),
+    ("no model", "no model", ""),
     ("T-TA, exact", "T-TA, exact", "T-TA, context"),
     ("T-TA, exact, bfloat16", "T-TA, exact, bfloat16", ""),
     ("T-TA, learned", "T-TA, learned", "T-TA, context"),
+    ("T-TA, learned, max", "T-TA, learned, max", ""),
     ("T-TA base, exact", "T-TA base, exact", "T-TA base, context"),
     ("T-TA base, learned", "T-TA base, learned", "T-TA base, context"),
     ("biLM", "biLM", "biLM, context"),
     ("uniLM", "uniLM", "uniLM, context"),
     ("5-gram", "n-gram", ""),
+    ("T-TA, learned + 5-gram", "T-TA, learned + n-gram", ""),
+    ("T-TA, learned + uniLM", "T-TA, learned + uniLM", ""),
+    ("T-TA, learned + biLM", "T-TA, learned + biLM", ""),
     ("GloVe", "", "GloVe, embed"),
 )
 NOTES = """\
 - \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
-- \u2021 The same for the difference from the length bonus alone: the model may add nothing to it.
+- \u2021 The same for the difference from the row "no model", which reranks with the first-pass
+  scores, the length and the order of the list only: the model may add nothing to it.
+- Rows with "max" take the hypothesis with the highest combined score. In the others, tuning chooses
+  between that and minimum Bayes risk (mbr).
 - LibriSpeech has no dev lists: the weights for each half of the lists are tuned on the other half.
 - For sentences/s, all models do the same work, a softmax over the vocabulary, except the learned
   rows, which omit its sum, and the 5-gram. They are in float32 unless the row says bfloat16.

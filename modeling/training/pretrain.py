@@ -95,27 +95,35 @@ def _pretrain(config, model_config, info, vocabulary, chief):
         vocabulary.save(output_dir / VOCABULARY, overwrite=True)
     finished = trainer.train()
     if finished and chief:
-        _write_model(config, info, trainer)
+        directory = trainer.output_dir
+        (directory / POOLING).unlink(missing_ok=True)  # it belongs to the weights that are replaced
+        card = run_record.model_card(config, info.get("sources", []), trainer)
+        write_model(trainer, directory, card, config.weights_dtype)
     if trainer.evaluation_error:
         raise trainer.evaluation_error
     directory = output_dir if finished and chief else None
     return PretrainingResult(finished, directory, trainer.step, trainer.last_evaluation)
 
 
-def _write_model(config, info, trainer):
-    """Makes the output folder a model directory."""
+def write_model(trainer: Any, directory: Path, card: str, weights_dtype: str = "float32") -> None:
+    """Standardizes the outputs of a trained model and completes a model directory.
+
+    Args:
+        trainer: the `Trainer` of the model.
+        directory: has the vocabulary.
+        card: text of README.md.
+        weights_dtype: "float32" or "float16".
+    """
     from tta.modeling.formats.model_directory import save_model
     from tta.modeling.training.statistics import output_statistics
 
-    model, directory = trainer.model, trainer.output_dir
+    model = trainer.model
     if getattr(model, "can_standardize_outputs", False):
         batches = trainer.epoch_batches(0)
         statistics = output_statistics(model, batches, STANDARDIZING_BATCHES)
         with trainer.strategy.scope():
             model.standardize_outputs(*statistics)
-    (directory / POOLING).unlink(missing_ok=True)  # it belongs to the weights that are replaced
-    card = run_record.model_card(config, info.get("sources", []), trainer)
-    save_model(model, directory, card, config.weights_dtype)
+    save_model(model, directory, card, weights_dtype)
 
 
 def _matching_vocabulary(config, info):

@@ -1,12 +1,13 @@
 """From scores to the order of each list: the only place where reranking decides.
 
-Hypotheses with equal scores keep their order in the list, so every decision is reproducible.
+Hypotheses that are equally good keep their order in the list, so every decision is reproducible.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 
@@ -18,6 +19,10 @@ class Decision:
     Attributes:
         lm_scores: [L, N] float64, the sum of the models' scores, each times its share.
         combined: [L, N] float64, natural log; -inf at padding.
+        posteriors: [L, N] float64, the probability of each hypothesis, 0 to 1. With the decision
+            `max`, the best one has 1.
+        expected_losses: [L, N] float64, in the unit of the metric's `losses`: word errors, or
+            1 - chrF. None for the decision `max`.
         order: [L, N] int64, the indices of the hypotheses, best first; padding last.
     """
 
@@ -25,6 +30,8 @@ class Decision:
     weights: RerankWeights
     lm_scores: np.ndarray
     combined: np.ndarray
+    posteriors: np.ndarray
+    expected_losses: np.ndarray | None
     order: np.ndarray
 
     @property
@@ -32,41 +39,51 @@ class Decision:
         """The index of the best hypothesis of each list: [L] int64."""
         return self.order[:, 0]
 
+    @property
+    def goodness(self) -> np.ndarray:
+        """What the order follows, highest first: [L, N] float64; -inf at padding.
+
+        The combined score, or minus the expected loss.
+        """
+        if self.expected_losses is None:
+            return self.combined
+        return np.where(self.lists.present, -self.expected_losses, -np.inf)
+
     def ranking(self, number: int) -> list[int]:
         """The indices of the hypotheses of one list, best first."""
         return self.order[number, : len(self.lists.nbest[number].hypotheses)].tolist()
 
 
 def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
-    """Orders the hypotheses of each list by combined score, highest first."""
+    """Orders the hypotheses of each list, best first.
+
+    With a finite scale, the lowest expected loss comes first (minimum Bayes risk), and among equal
+    ones the highest combined score. With an infinite scale, the highest combined score comes first.
+    """
     lm_scores = lists.mix(weights.shares, weights.reduction)
-    combined = combine(lists, weights)
-    order = np.argsort(-combined, axis=1, kind="stable")
-    return Decision(lists, weights, lm_scores, combined, order)
-
-
-def pick(combined: np.ndarray) -> np.ndarray:
-    """The picks of `decide`, without the rest of the order: [L, N] -> [L] int64."""
-    return combined.argmax(axis=1)
+    combined = np.where(lists.present, _combine(lists, lm_scores, weights), -np.inf)
+    if weights.decision == "max":
+        order = np.argsort(-combined, axis=1, kind="stable")
+        best = np.arange(combined.shape[1]) == order[:, :1]
+        return Decision(lists, weights, lm_scores, combined, best * 1.0, None, order)
+    assert lists.losses is not None
+    probabilities = posteriors(lists.present, weights.scale * combined[..., None])
+    # Rounding keeps the order of equal texts, whose sums may differ in their last digits.
+    expected = lists.losses.expected(probabilities)[..., 0].round(6)
+    order = np.lexsort((-combined, np.where(lists.present, expected, np.inf)), axis=1)
+    return Decision(lists, weights, lm_scores, combined, probabilities[..., 0], expected, order)
 
 
 def select(lists: ScoredLists, weights: RerankWeights) -> np.ndarray:
     """The index of the best hypothesis of each list: [L] int64."""
-    return pick(combine(lists, weights))
+    return decide(lists, weights).picks
 
 
-def combine(lists: ScoredLists, weights: RerankWeights) -> np.ndarray:
-    """Combines the scores of each hypothesis: [L, N] float64, natural log; -inf at padding."""
-    # FIRST_PASS has one share for any number of models. Its lm_weight is 0, so none is used.
-    lm = lists.mix(weights.shares, weights.reduction) if weights.lm_weight else 0.0
-    return add_bonus(lists, interpolate(lists, lm, weights.lm_weight), weights.length_bonus)
-
-
-def interpolate(lists: ScoredLists, lm: np.ndarray | float, lm_weight: float) -> np.ndarray:
-    """(1 - lm_weight) * first_pass + lm_weight * lm: [L, N] float64."""
-    return (1 - lm_weight) * lists.first_pass + lm_weight * lm
-
-
-def add_bonus(lists: ScoredLists, scores: np.ndarray, length_bonus: float) -> np.ndarray:
-    """Adds the bonus per word to [L, N] scores, and sets padding to -inf."""
-    return np.where(lists.present, scores + length_bonus * lists.num_words, -np.inf)
+def _combine(lists, lm_scores, weights):
+    """The combined scores: [L, N] float64. Padding may have any value."""
+    features = sum(
+        (weight * lists.feature(name) for name, weight in weights.features.items()),
+        start=lists.first_pass,
+    )
+    combined = (1 - weights.lm_weight) * features + weights.lm_weight * lm_scores
+    return combined + weights.length_bonus * lists.num_words

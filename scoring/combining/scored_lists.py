@@ -12,9 +12,13 @@ import numpy as np
 
 from tta.data.nbest.lists import NBestList
 from tta.errors import InputError
+from tta.scoring.combining.risk import PairwiseLosses
 
 # The largest L * N, unless the lists are about equally long.
 MAX_PADDED = 50_000_000
+
+# The feature -ln(place in the list), with places from 1. One of this name in a file is ignored.
+RANK = "rank"
 
 # Maps a text to the sum of its token scores, natural log, and the number of its tokens.
 TokenScores = Mapping[str, tuple[float, int]]
@@ -66,6 +70,10 @@ class ScoredLists:
         first_pass: [L, N] float64; zeros if there are no first-pass scores, which keeps the order.
         num_words: [L, N] int64, the number of words, separated by white space.
         has_scores: whether first-pass scores differ within a list. False if there are none.
+        features: {name: [L, N] float64}, the first-pass features that every hypothesis has, and
+            `RANK`; zeros at padding.
+        losses: the loss between all pairs of hypotheses of a list, for the decision `mbr`; None if
+            only the decision `max` is possible.
         models: K `ModelScores`.
     """
 
@@ -74,10 +82,17 @@ class ScoredLists:
     first_pass: np.ndarray
     num_words: np.ndarray
     has_scores: bool
+    features: Mapping[str, np.ndarray]
+    losses: PairwiseLosses | None
     models: tuple[ModelScores, ...]
 
     @classmethod
-    def build(cls, nbest: Sequence[NBestList], *token_scores: TokenScores) -> "ScoredLists":
+    def build(
+        cls,
+        nbest: Sequence[NBestList],
+        *token_scores: TokenScores,
+        losses: PairwiseLosses | None = None,
+    ) -> "ScoredLists":
         """Lays out L lists and the token scores of K models as arrays; see `ModelScores.build`.
 
         All hypotheses must have a first-pass score, or none.
@@ -87,16 +102,46 @@ class ScoredLists:
         first_pass = np.zeros(present.shape)
         if all(h.score is not None for hs in hypotheses for h in hs):
             first_pass = pad([np.array([h.score for h in hs], float) for hs in hypotheses])
-        has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
         words = pad([np.array([len(h.text.split()) for h in hs], int) for hs in hypotheses])
+        columns = {
+            name: [np.array([h.features[name] for h in hs], float) for hs in hypotheses]
+            for name in common_features(nbest) - {RANK}
+        }
+        columns[RANK] = [-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses]
+        features = {name: pad(column) for name, column in columns.items()}
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
-        return cls(nbest, present, first_pass, words, has_scores, models)
+        has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
+        return cls(nbest, present, first_pass, words, has_scores, features, losses, models)
+
+    def feature(self, name: str) -> np.ndarray:
+        """A first-pass feature: [L, N] float64.
+
+        Raises:
+            InputError: not all hypotheses have it.
+        """
+        if name not in self.features:
+            known = ", ".join(self.features)
+            raise InputError(
+                f"not every hypothesis has a feature {name!r}; these all have: {known}"
+            )
+        return self.features[name]
 
     def mix(self, shares: Sequence[float], reduction: str) -> np.ndarray:
-        """The sum of the K models' scores, each times its share: [L, N] float64."""
+        """The sum of the K models' scores, each times its share: [L, N] float64.
+
+        Without shares, it is 0.
+        """
+        if not shares:
+            return np.zeros(self.present.shape)
         models = zip(self.models, shares, strict=True)
         parts = (share * one.reduced[reduction] for one, share in models if share)
         return sum(parts, start=np.zeros(self.present.shape))
+
+
+def common_features(nbest: Sequence[NBestList]) -> set[str]:
+    """The names of the features that every hypothesis has, and `RANK`."""
+    names = [h.features.keys() for one in nbest for h in one.hypotheses]
+    return set(names[0]).intersection(*names[1:]) | {RANK} if names else {RANK}
 
 
 def check_widths(nbest: Sequence[NBestList]) -> None:

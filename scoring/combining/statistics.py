@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
+from tta.errors import InputError
 from tta.scoring.combining.scored_lists import pad
 from tta.scoring.metrics.metric import Metric
 
@@ -43,8 +44,21 @@ class ListStatistics:
         return float(self.metric.corpus(self.of(picks).sum(axis=0)))
 
     def error(self, totals: np.ndarray) -> np.ndarray:
-        """[..., S] summed statistics -> [...] float64: the metric's value, lower is better."""
-        value = self.metric.corpus(totals)
+        """[..., S] summed statistics -> [...] float64: the metric's value, lower is better.
+
+        It is infinite where the metric is not defined.
+        """
+        try:
+            value = self.metric.corpus(totals)
+        except InputError:  # some of the totals have no reference words
+            return np.apply_along_axis(self._error_if_defined, -1, totals)
+        return -value if self.metric.higher_is_better else value
+
+    def _error_if_defined(self, totals):
+        try:
+            value = float(self.metric.corpus(totals))
+        except InputError:
+            return np.inf
         return -value if self.metric.higher_is_better else value
 
     def oracle(self) -> np.ndarray:

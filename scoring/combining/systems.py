@@ -1,22 +1,24 @@
-"""The ways of reranking that are compared: each model alone, with the first pass, all together."""
+"""The ways of reranking that are compared: without a model, with each model, with all together."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tta.scoring.combining.mixture import guess_mixture, tune_mixture
+from tta.scoring.combining.guess import guess
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
-from tta.scoring.combining.tuning import guess, tune
+from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, only, split_lm_weights
+
+NO_MODEL = "no model"
 
 
 @dataclass(frozen=True)
 class Systems:
     """Ways of reranking, by the name of their row.
 
-    `alone` has each language model without the first pass. `reranked` has each with the first pass
-    and, if there are several models, all together as the last.
+    `alone` has the first pass without a model, and each model without the first pass. `reranked`
+    has each model with the first pass and, if there are several, all together as the last. Without
+    a model, `reranked` has the first pass alone.
     """
 
     alone: dict[str, RerankWeights]
@@ -32,43 +34,39 @@ def choose_systems(
     names: Sequence[str],
     lists: ScoredLists,
     statistics: ListStatistics | None,
-    lm_weights: Sequence[float] | None,
-    length_bonus: float | None,
-    reduction: str | None,
+    given: GivenWeights,
+    lm_weights: Sequence[float] | None = None,
 ) -> Systems:
     """Chooses the weights of every way of reranking with the models, whose names all differ.
 
     `lists` are the lists to tune on; without dev lists, those to rerank. `statistics` is the metric
-    on them, or None to guess the weights. Weights that are given (`lm_weights`: one per model) are
-    kept.
+    on them, or None to guess the weights. Weights that are given are kept: those in `given`, and
+    `lm_weights`, one per model.
     """
     count = len(names)
-    one_model = count == 1
-    lm_weight, shares = split_lm_weights(lm_weights, count)
-    given = GivenWeights(lm_weight, length_bonus, reduction)
-    choose = guess if statistics is None else functools.partial(tune, statistics=statistics)
 
-    def each(title, lm_weights, bonus):
-        return {
-            title.format(name): choose(
-                lists, given=GivenWeights(weight, bonus, reduction, only(k, count))
-            )
-            for k, (name, weight) in enumerate(zip(names, lm_weights, strict=True))
-        }
+    def choose(given: GivenWeights, starts: Sequence[RerankWeights] = ()) -> RerankWeights:
+        if statistics is None:
+            return guess(lists, given).rounded(given)
+        return tune(lists, statistics, given, starts).rounded(given)
 
-    # The scores of a model alone have another scale, so a given bonus does not apply to them.
-    alone = each("LM alone" if one_model else "{} alone", [1.0] * count, None)
-    title = "reranked" if one_model else "{} reranked"
-    reranked = each(title, lm_weights or [None] * count, length_bonus)
-    if one_model:
+    if not names:
+        return Systems({}, {NO_MODEL: choose(replace(given, shares=(), lm_weight=None))})
+
+    # Scores without the model, or of a model alone, have another scale, so a given bonus or scale
+    # is not for them.
+    freed = replace(given, length_bonus=None, scale=None)
+    alone, reranked = {NO_MODEL: choose(replace(freed, shares=(), lm_weight=None))}, {}
+    for k, (name, weight) in enumerate(zip(names, lm_weights or [None] * count, strict=True)):
+        shares = only(k, count)
+        title = "LM alone" if count == 1 else f"{name} alone"
+        alone[title] = choose(replace(freed, shares=shares, lm_weight=1.0))
+        title = "reranked" if count == 1 else f"{name} reranked"
+        reranked[title] = choose(replace(given, shares=shares, lm_weight=weight))
+    if count == 1:
         return Systems(alone, reranked)
 
-    if shares is not None:
-        together = choose(lists, given=replace(given, shares=shares))
-    elif statistics is None:
-        together = guess_mixture(lists, given)
-    else:
-        # A model alone has its own bonus. With a given bonus no mixture may be as good.
-        rivals = [*reranked.values(), *(alone.values() if length_bonus is None else ())]
-        together = tune_mixture(lists, statistics, rivals, given)
-    return Systems(alone, reranked | {"together": together})
+    lm_weight, shares = split_lm_weights(lm_weights, count)
+    together = replace(given, lm_weight=lm_weight, shares=shares)
+    weights = choose(together, list(reranked.values()))
+    return Systems(alone, reranked | {"together": weights})

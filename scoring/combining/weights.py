@@ -1,25 +1,32 @@
 """The weights by which first-pass and language-model scores are combined."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from tta.choices import REDUCTIONS
+from tta.choices import DECISIONS, REDUCTIONS
 from tta.errors import InputError
 
 
 @dataclass(frozen=True)
 class RerankWeights:
-    """Weights of the scores of a hypothesis (Shin et al. 2020, section 5.3, and a bonus per word).
+    """Weights of the scores of a hypothesis (Shin et al. 2020, section 5.3, and more), and a scale.
 
-    combined = (1 - lm_weight) * first_pass + lm_weight * sum_k(shares[k] * lm[k])
-    + length_bonus * words
+    combined = (1 - lm_weight) * (first_pass + sum_f(features[f] * feature[f]))
+    + lm_weight * sum_k(shares[k] * lm[k]) + length_bonus * words
+
+    The pick is the hypothesis with the lowest expected loss, if the probability of each hypothesis
+    is softmax(scale * combined) over its list. With an infinite scale, it is the hypothesis with
+    the highest combined score.
 
     Attributes:
         lm_weight: 0 (only the first pass counts) to 1 (only the language models count).
         length_bonus: natural log, per word of the hypothesis; may be negative.
         reduction: whether a language model's score is the `sum` or the `mean` of its token scores.
-        shares: K float, each model's share of `lm_weight`; not negative, with sum 1.
+        shares: K float, each model's share of `lm_weight`; not negative, with sum 1. () for no
+            model, with `lm_weight` 0.
+        scale: from 0, where all hypotheses are equally probable, to infinity.
+        features: the weights of further first-pass scores by name; may be negative.
 
     Raises:
         InputError: a value is out of its range.
@@ -29,6 +36,8 @@ class RerankWeights:
     length_bonus: float = 0.0
     reduction: str = "sum"
     shares: tuple[float, ...] = (1.0,)
+    scale: float = math.inf
+    features: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
         if not 0 <= self.lm_weight <= 1:
@@ -37,32 +46,101 @@ class RerankWeights:
             raise InputError(f"length_bonus must be a finite number, not {self.length_bonus}")
         if self.reduction not in REDUCTIONS:
             raise InputError(f"reduction must be sum or mean, not {self.reduction!r}")
-        if min(self.shares, default=-1.0) < 0 or abs(sum(self.shares) - 1) > 1e-6:
+        if not self.shares and self.lm_weight:
+            raise InputError(f"without a model, lm_weight must be 0, not {self.lm_weight}")
+        if self.shares and (min(self.shares) < 0 or abs(sum(self.shares) - 1) > 1e-6):
             raise InputError(f"shares must not be negative and must sum to 1, not {self.shares}")
+        if not self.scale >= 0:
+            raise InputError(f"scale must be at least 0, not {self.scale}")
+        for name, weight in self.features.items():
+            if not math.isfinite(weight):
+                raise InputError(f"the weight of {name} must be a finite number, not {weight}")
+
+    @property
+    def decision(self) -> str:
+        """`mbr`, or `max` if the scale is infinite."""
+        return "max" if math.isinf(self.scale) else "mbr"
 
     @property
     def lm_weights(self) -> tuple[float, ...]:
         """The weight of each model: K float. The first pass has the weight 1 - their sum."""
         return tuple(self.lm_weight * share for share in self.shares)
 
+    def rounded(self, given: "GivenWeights") -> "RerankWeights":
+        """Rounds to the six digits that are printed, so that flags can give the same weights.
+
+        Weights in `given` stay as they are.
+        """
+        lm_weight, shares = self.lm_weight, self.shares
+        if given.lm_weight is None and lm_weight:
+            rounded = [_round(weight) for weight in self.lm_weights]
+            total = sum(rounded)
+            lm_weight, shares = min(total, 1.0), tuple(weight / total for weight in rounded)
+        features = {
+            name: weight if given.features.get(name) is not None else _round(weight)
+            for name, weight in self.features.items()
+        }
+        return RerankWeights(
+            lm_weight,
+            _round(self.length_bonus) if given.length_bonus is None else self.length_bonus,
+            self.reduction,
+            shares,
+            _round(self.scale) if given.scale is None else self.scale,
+            features,
+        )
+
 
 # The order of the first pass, for any number of models.
-FIRST_PASS = RerankWeights(lm_weight=0.0)
+FIRST_PASS = RerankWeights(lm_weight=0.0, shares=())
 
 
 @dataclass(frozen=True)
 class GivenWeights:
-    """`RerankWeights` of which some are fixed. The others are None, and are still to be chosen."""
+    """`RerankWeights` of which some are fixed. The others are None, and are still to be chosen.
+
+    Attributes:
+        lm_weight, length_bonus, reduction, scale: as in `RerankWeights`.
+        shares: as in `RerankWeights`; needed if `lm_weight` is fixed.
+        decision: `max` or `mbr`; None if both may be chosen.
+        features: the first-pass features to use, by name, each with its weight or None.
+    """
 
     lm_weight: float | None = None
     length_bonus: float | None = None
     reduction: str | None = None
-    shares: tuple[float, ...] = (1.0,)
+    shares: tuple[float, ...] | None = None
+    scale: float | None = None
+    decision: str | None = None
+    features: Mapping[str, float | None] = field(default_factory=dict, hash=False)
 
     @property
     def reductions(self) -> tuple[str, ...]:
         """The reductions to choose from."""
         return REDUCTIONS if self.reduction is None else (self.reduction,)
+
+    def decisions(self, has_losses: bool) -> tuple[str, ...]:
+        """The decisions to choose from; `mbr` needs the losses between hypotheses."""
+        if self.decision is not None:
+            return (self.decision,)
+        if self.scale is not None:
+            return ("max",) if math.isinf(self.scale) else ("mbr",)
+        return DECISIONS if has_losses else ("max",)
+
+    @property
+    def allows_first_pass(self) -> bool:
+        """Whether the order of the first pass agrees with all that is given."""
+        fixed = [self.lm_weight, self.length_bonus, self.scale, *self.features.values()]
+        return self.decision != "mbr" and all(one is None for one in fixed)
+
+    def mixtures(self, count: int) -> tuple[tuple[float, ...], ...]:
+        """The mixtures of `count` models whose weights are to be chosen, each as its shares."""
+        if self.shares is None:
+            return tuple(only(k, count) for k in range(count))
+        return (self.shares,) if self.shares else ()
+
+
+def _round(number: float) -> float:
+    return float(f"{number:.6g}")
 
 
 def only(number: int, count: int) -> tuple[float, ...]:
@@ -79,11 +157,13 @@ def split_lm_weights(
 
     Raises:
         InputError: the number of weights is not `count`, a weight is negative, or their sum is
-            above 1 by more than a rounding error of six printed digits.
+            above 1 by more than a rounding error of six printed digits. Or there is no model.
     """
     if lm_weights is None:
         return None, None
     shown = ",".join(f"{weight:g}" for weight in lm_weights)
+    if not count:
+        raise InputError(f"lm_weight needs a model, and there is none: got {shown!r}")
     if len(lm_weights) != count:
         raise InputError(
             f"lm_weight must have one number per model, comma-separated: got {len(lm_weights)} "

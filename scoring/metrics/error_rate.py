@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
 
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import NORMALIZATIONS
@@ -26,6 +27,7 @@ class WordErrorRate:
     """
 
     name = "WER"
+    loss_name = "word errors"
     higher_is_better = False
 
     def __init__(self, normalize: str = "none"):
@@ -65,6 +67,16 @@ class WordErrorRate:
         The hypotheses of a list share a reference, so the fewest errors give the lowest WER.
         """
         return -statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
+
+    def losses(self, texts: Sequence[str]) -> np.ndarray:
+        """The number of word errors of text i if text j is correct: [n, n] float32."""
+        # Strings of one character per word are compared much faster than lists of words.
+        characters: dict[str, str] = {}
+        coded = [
+            "".join(characters.setdefault(word, chr(len(characters) + 1)) for word in words)
+            for words in (self.normalize(text).split() for text in texts)
+        ]
+        return cdist(coded, coded, scorer=Levenshtein.distance, dtype=np.float32)
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
         """The kinds of word errors in percent of the reference words, and the CER in percent."""

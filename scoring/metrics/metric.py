@@ -33,12 +33,14 @@ class Metric(Protocol):
     Attributes:
         name: the heading of its column in tables.
         higher_is_better: whether a larger value is better.
+        loss_name: names what `losses` computes.
         signature: names the metric and everything that its value depends on.
         normalize: turns a text into what the metric compares.
     """
 
     name: str
     higher_is_better: bool
+    loss_name: str
     signature: str
     normalize: Callable[[str], str]
 
@@ -52,6 +54,13 @@ class Metric(Protocol):
 
     def goodness(self, statistics: np.ndarray) -> np.ndarray:
         """How good single hypotheses are, higher is better: [..., S] -> [...] float64."""
+        ...
+
+    def losses(self, texts: Sequence[str]) -> np.ndarray:
+        """The loss of choosing text i where text j is correct: n texts -> [n, n] float32.
+
+        Equal texts have the loss 0.
+        """
         ...
 
     def details(self, totals: np.ndarray) -> dict[str, float]:

@@ -9,12 +9,12 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tta.scoring.combining.decision import Decision, combine, select
+from tta.scoring.combining.decision import Decision, decide, select
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.reports import table
 from tta.scoring.reports.marked_text import mark
-from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 # Only the utterances with the largest changes are shown, which limits a page to about a megabyte.
 MAX_UTTERANCES = 200
@@ -35,7 +35,8 @@ class Change:
         number: the index of its list.
         before, after: the indices of the hypotheses picked by the first pass and by reranking.
         verdict: "better", "worse" or "neither"; "" without a reference.
-        size: the difference of the metric's goodness, or, without a reference, of combined scores.
+        size: the difference of the metric's goodness, or, without a reference, of combined scores
+            or expected losses.
     """
 
     number: int
@@ -50,7 +51,7 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
 
     `statistics` is the metric on the same lists, or None if nothing is measured.
     """
-    goodness = decision.combined
+    goodness = decision.goodness
     if statistics is not None:
         goodness = statistics.metric.goodness(statistics.counts)
     before = select(decision.lists, FIRST_PASS)
@@ -71,13 +72,13 @@ def write_page(
     decision: Decision,
     statistics: ListStatistics | None,
     curve: bytes,
-    colours: Scorer,
+    colours: Scorer | None,
 ) -> None:
     """Writes the page of a report, which shows its test lists.
 
     `decision` is the order of these lists; `statistics` is the metric on them, or None if nothing
     is measured. `curve` is an SVG file with the weight curve, or b"". The token scores of `colours`
-    give the colours of the tokens.
+    give the colours of the tokens; None for no colours.
     """
     import jinja2
     from markupsafe import Markup
@@ -103,7 +104,7 @@ def write_page(
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
         "utterances": list(_utterances(decision, changes[:MAX_UTTERANCES], colours, normalize)),
-        "colours": colours.name,
+        "colours": "" if colours is None else colours.name,
         "legend": legend(),
         "level": level,
         "number": table.format_number,
@@ -144,7 +145,7 @@ def legend() -> list[str]:
 def _utterances(
     decision: Decision,
     changes: Sequence[Change],
-    colours: Scorer,
+    colours: Scorer | None,
     normalize: Callable[[str], str],
 ) -> Iterator[dict[str, Any]]:
     """Yields the template's values for each change."""
@@ -155,9 +156,12 @@ def _utterances(
         for pick in (change.before, change.after)
     ]
     texts = list(dict.fromkeys(picked))
-    token_scores = dict(zip(texts, colours.score_tokens(texts), strict=True)) if texts else {}
+    token_scores = dict.fromkeys(texts, TokenScores([], np.zeros(0)))
+    if colours is not None and texts:
+        token_scores = dict(zip(texts, colours.score_tokens(texts), strict=True))
 
-    first_pass = combine(decision.lists, FIRST_PASS)
+    first_pass = decide(decision.lists, FIRST_PASS).combined
+    losses = decision.expected_losses
     for change in changes:
         number, one = change.number, nbest[change.number]
         ranks = np.argsort(np.argsort(-first_pass[number], kind="stable")) + 1
@@ -175,6 +179,8 @@ def _utterances(
                     "first_pass_score": hypothesis.score,
                     "lm_score": float(decision.lm_scores[number, pick]),
                     "combined": float(decision.combined[number, pick]),
+                    "posterior": float(decision.posteriors[number, pick]),
+                    "expected_loss": None if losses is None else float(losses[number, pick]),
                 }
             )
         yield {

@@ -82,7 +82,7 @@ def align(cells: Sequence[Sequence[str]], alignment: Sequence[str]) -> str:
 def headings(rows: Sequence[Row], metric: Metric) -> list[str]:
     """The headings of the cells of `format_row`; the first is empty."""
     measured = [metric.name, *rows[0].details, "gain %", f"{LEVEL:.0%} interval"]
-    return ["", *measured, "lm_weight", "length_bonus", "reduction"]
+    return ["", *measured, "lm_weight", "length_bonus", "reduction", "scale"]
 
 
 def format_row(row: Row) -> list[str]:
@@ -90,7 +90,7 @@ def format_row(row: Row) -> list[str]:
     numbers = [format_number(number, ".2f") for number in (row.value, *row.details.values())]
     has_gain = row.name != "first pass" and not np.isnan(row.gain)
     gain = format_number(row.gain, "+.1f") if has_gain else ""
-    weights = ["", "", ""] if row.weights is None else format_weights(row.weights)
+    weights = [""] * 4 if row.weights is None else format_weights(row.weights)
     return [row.name, *numbers, gain, format_interval(row.interval, ".1f"), *weights]
 
 
@@ -120,15 +120,33 @@ def format_difference(difference: Difference, metric: Metric) -> str:
 
 
 def format_weights(weights: RerankWeights) -> list[str]:
-    """Formats weights with enough digits to pass them as flags again."""
+    """Formats weights with enough digits to pass them as flags again.
+
+    The scale of the decision `max` is shown as `max`.
+    """
     lm_weights = ",".join(f"{weight:.6g}" for weight in weights.lm_weights)
-    return [lm_weights, format_number(weights.length_bonus, ".6g"), weights.reduction]
+    scale = "max" if weights.decision == "max" else f"{weights.scale:.6g}"
+    return [lm_weights, format_number(weights.length_bonus, ".6g"), weights.reduction, scale]
 
 
-def signatures(models: Sequence[str], weights: RerankWeights) -> list[str]:
-    """The signatures of a combined score, one line per model, from the models' signatures."""
-    _, length_bonus, reduction = format_weights(weights)
-    return [
-        f"{model}|reduction:{reduction}|lm_weight:{weight:.6g}|length_bonus:{length_bonus}"
+def format_features(weights: RerankWeights) -> str:
+    """Formats the weights of features as the flag `--features` takes them."""
+    return ",".join(f"{name}={weight:.6g}" for name, weight in weights.features.items())
+
+
+def signatures(models: Sequence[str], weights: RerankWeights, loss: Metric | None) -> list[str]:
+    """The signatures of a decision: one line per model, from the models' signatures, and one more.
+
+    `loss` is the metric whose loss the decision `mbr` minimizes.
+    """
+    _, length_bonus, reduction, scale = format_weights(weights)
+    lines = [
+        f"{model}|reduction:{reduction}|lm_weight:{weight:.6g}"
         for model, weight in zip(models, weights.lm_weights, strict=True)
     ]
+    decision = f"decision:{weights.decision}|length_bonus:{length_bonus}"
+    if weights.decision == "mbr" and loss is not None:
+        decision += f"|scale:{scale}|loss:{loss.loss_name}"
+    if weights.features:
+        decision += f"|features:{format_features(weights)}"
+    return [*lines, decision]

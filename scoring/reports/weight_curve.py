@@ -9,7 +9,6 @@ import numpy as np
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
-from tta.scoring.combining.tuning import LM_WEIGHTS
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 
 # Colours of medium lightness, with a contrast of at least 3:1 on white and on the dark page. The
@@ -18,7 +17,8 @@ _COLOURS = ("#2B83D3", "#D0601A", "#1B9E6B", "#B565C9")
 _DASHES = ("-", "--", "-.", ":")
 
 # The scales of the scores may differ by orders of magnitude, so on a linear axis the whole curve
-# may lie in the last hundredth. The axis is therefore even in log(w / (1 - w)), as the tuning.
+# may lie in the last hundredth. The axis and the weights are therefore even in log(w / (1 - w)).
+LM_WEIGHTS = np.geomspace(1e-3, 1e3, 61) / (1 + np.geomspace(1e-3, 1e3, 61))
 _TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0)
 _END = 3.5
 
@@ -54,8 +54,8 @@ class WeightCurve:
 def measure_curve(
     lists: ScoredLists, statistics: ListStatistics, systems: Mapping[str, RerankWeights]
 ) -> WeightCurve:
-    """Measures one line per system. Shares, bonus and reduction stay fixed along a line."""
-    # Even steps look smooth; the steps of the tuning are needed if the scales differ much.
+    """Measures one line per system. All other weights stay fixed along a line."""
+    # Even steps look smooth; those of LM_WEIGHTS are needed if the scales differ much.
     even = np.linspace(0, 1, 101)
 
     def value(weights):

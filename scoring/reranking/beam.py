@@ -28,10 +28,12 @@ from tta.data.corpus.beam_common import (
     run_pipeline,
 )
 from tta.data.nbest.files import iter_nbest
-from tta.errors import InputError
+from tta.data.nbest.lists import shown
+from tta.errors import InputError, located
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.scored_lists import ScoredLists, score_by_rank
+from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import BeamScoreConfig
 from tta.scoring.reranking.outputs import score_rows
 from tta.scoring.scorers.options import RerankOptions
@@ -98,16 +100,18 @@ def score_files(
     arguments of `tta.load`; `arguments` are Beam's options, such as `--runner=...`.
 
     Returns:
-        The contents of scores.json: `signature`, `lm_weight`, `length_bonus`, `reduction`, `counts`
-        of `lists`, `hypotheses` and `tokens`, and `sources`.
+        The contents of scores.json: `signature`, `lm_weight`, `length_bonus`, `reduction`,
+        `decision`, `scale`, `features`, `counts` of `lists`, `hypotheses` and `tokens`, and
+        `sources`.
 
     Raises:
         InputError: a file is missing or malformed, the output folder has scores already, the model
-            is missing or damaged or gives a score that is not finite, or the runner is unknown.
+            is missing or damaged or gives a score that is not finite, a hypothesis has no feature
+            of a name in `features`, or the runner is unknown.
     """
     paths = find_files(config.nbest_file)
     output_dir = config.output_dir
-    weights = RerankWeights(config.lm_weight, config.length_bonus, config.reduction)
+    weights = config.weights
     with output_work_folder(output_dir) as work:
         found = next(filter(_is_output, names_in(output_dir)), None)
         if found is not None and not config.overwrite:
@@ -123,7 +127,7 @@ def score_files(
                 | "SpreadLists" >> beam.Reshuffle()
                 | "Score" >> RunInference(ScorerHandler(model, **load_options))
             )
-            rows = scored | "Rows" >> beam.FlatMap(_rows, weights)
+            rows = scored | "Rows" >> beam.FlatMap(_rows, weights, config.metric)
             start = FileSystems.join(work, PREFIX)
             files = rows | "Write" >> WriteToText(start, SUFFIX, num_shards=config.num_shards)
             each = scored | "Each" >> beam.Map(_counts)
@@ -139,21 +143,28 @@ def score_files(
 
 
 def _read(path, format, beam_size):
+    """Yields (file, list). Lists without scores are scored by rank, as by run_rerank.py."""
     for one in iter_nbest(path, format, beam_size, open_file):
-        yield path, one
+        yield path, score_by_rank(one) if any(h.score is None for h in one.hypotheses) else one
 
 
-def _rows(result, weights):
+def _rows(result, weights, metric):
     """Yields the rows of a list as JSON lines, best first, or nothing if the list is empty.
 
     The rows are one str, which keeps them together in a file.
     """
     path, one = result.example
-    lists = ScoredLists.build([one], result.inference)
-    rows = score_rows(decide(lists, weights), ["lm"])
-    lines = [json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows]
-    if lines:
-        yield "\n".join(lines)
+    if not one.hypotheses:
+        return
+    with located(path=path):
+        losses = None
+        if weights.decision == "mbr":
+            losses = PairwiseLosses.build([one], load_metric(metric))
+        lists = ScoredLists.build([one], result.inference, losses=losses)
+        with located(f"list {shown(one.utterance_id)}"):
+            decision = decide(lists, weights)
+    rows = score_rows(decision, ["lm"])
+    yield "\n".join(json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows)
 
 
 def _counts(result):
@@ -177,6 +188,9 @@ def _publish(_, files, counts, settings):
         "lm_weight": weights.lm_weight,
         "length_bonus": weights.length_bonus,
         "reduction": weights.reduction,
+        "decision": weights.decision,
+        "scale": None if weights.decision == "max" else weights.scale,
+        "features": dict(weights.features),
         "counts": counted,
         "sources": paths,
     }

@@ -1,11 +1,14 @@
 """Settings of run_rerank.py and tta-beam-score."""
 
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tta.choices import REDUCTIONS
+from tta.choices import DECISIONS, REDUCTIONS
 from tta.data.nbest.formats import FORMATS
+from tta.data.nbest.lists import parse_score
 from tta.errors import InputError
-from tta.scoring.combining.weights import split_lm_weights
+from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 from tta.settings import FILES, OVERWRITE, Config, Setting, setting
@@ -28,13 +31,14 @@ class RerankConfig(Config):
 
     nbest_file: str = setting(
         ...,
-        "N-best lists to rerank. Files may be .gz or .xz; - is standard input.",
+        "N-best lists to rerank. Files may be .gz or .xz; - is standard input. Or an ESPnet 2 "
+        "folder.",
         group=FILES,
     )
     dev_nbest_file: str | None = setting(
         None,
-        "N-best lists with references. lm_weight, length_bonus and reduction are tuned on them "
-        "unless given.",
+        "N-best lists with references. The decision and the weights are tuned on them unless "
+        "given.",
     )
     format: str | None = setting(None, _FORMAT)
     reference_file: str | None = setting(
@@ -49,9 +53,23 @@ class RerankConfig(Config):
     dev_score_file: str | None = setting(None, "As --score_file, for --dev_nbest_file.")
     beam_size: int | None = setting(None, _BEAM_SIZE)
     rank_scores: bool = setting(
-        False,
-        "For lists without first-pass scores, ordered best first: use -ln(rank) as the score, so "
-        "that the order counts. Without this flag, the language model alone reranks such lists.",
+        True,
+        "For lists without first-pass scores: -ln(place in the list) is the score, because lists "
+        "are usually ordered best first. With --norank_scores the order does not count, and the "
+        "language model alone reranks such lists.",
+    )
+    decision: str | None = setting(
+        None,
+        "max: pick the hypothesis with the highest combined score. mbr (minimum Bayes risk): pick "
+        "the one with the lowest expected loss, where the probability of each hypothesis is "
+        "softmax(scale * combined score) over its list. The loss is the number of word errors, or "
+        "1 - chrF if the metric is bleu. Default: the better one on --dev_nbest_file; without that "
+        "file mbr, or max if the language model alone reranks.",
+        choices=DECISIONS,
+        group="Weights",
+    )
+    scale: float | None = setting(
+        None, "The scale of the combined scores for the decision mbr. Default: as the weights.", 0
     )
     lm_weight: list[float] | None = setting(
         None,
@@ -59,7 +77,6 @@ class RerankConfig(Config):
         "several models, one weight per model, comma-separated, with a sum of at most 1. Default: "
         "all weights are tuned together on --dev_nbest_file. Without that file, they are guessed "
         "from the scale of the scores, and the output says so.",
-        group="Weights",
     )
     length_bonus: float | None = setting(
         None,
@@ -67,10 +84,18 @@ class RerankConfig(Config):
         "which favours short hypotheses if the reduction is sum.",
     )
     reduction: str | None = setting(None, _REDUCTION, choices=REDUCTIONS)
+    features: list[str] | None = setting(
+        None,
+        "Further first-pass scores to use, comma-separated, each as name or name=weight. A weight "
+        "is relative to the first pass, and may be negative. Names without a weight are tuned, and "
+        "need --dev_nbest_file. rank is -ln(place in the list). Default: all that every hypothesis "
+        "has, if there are dev lists. --features= uses none.",
+    )
     metric: str = setting(
         "auto",
         "Measured on lists with references. wer: word error rate in percent, with the character "
-        "error rate beside it. bleu: corpus BLEU. auto: bleu for the moses format, else wer.",
+        "error rate beside it. bleu: corpus BLEU. auto: bleu for the formats moses and fairseq, "
+        "else wer.",
         choices=("auto", *METRICS, "none"),
         group="Metric",
     )
@@ -90,15 +115,17 @@ class RerankConfig(Config):
     output_file: str | None = setting(
         None,
         "File for the reranked lists in the format of the input, best first, with the combined "
-        "score; - is standard output (the report then goes to standard error). In the kaldi "
-        "format, the costs go to the same name with .scores appended.",
+        "score (for the decision mbr, minus the expected loss); - is standard output (the report "
+        "then goes to standard error). In the kaldi format, the costs go to the same name with "
+        ".scores appended.",
         group=FILES,
     )
     scores_file: str | None = setting(
         None,
         "File for the scores as JSON lines: id, text, first_pass_score, lm_score, num_tokens, "
-        "combined; natural log, higher is better. With several models, lm_score is the mixture's, "
-        "and `models` has the lm_score and num_tokens of each model.",
+        "combined; natural log, higher is better. For the decision mbr also posterior, 0 to 1, and "
+        "expected_loss. With several models, lm_score is the mixture's, and `models` has the "
+        "lm_score and num_tokens of each model. Without a model, there is no lm_score.",
     )
     curve_file: str | None = setting(
         None,
@@ -119,6 +146,14 @@ class RerankConfig(Config):
             if getattr(self, name) is not None and self.dev_nbest_file is None:
                 raise InputError(f"{name} needs dev_nbest_file")
         split_lm_weights(self.lm_weight, len(self.lm_weight or ()))  # checks their values
+        features = parse_features(self.features) or {}
+        if self.dev_nbest_file is None and None in features.values():
+            raise InputError(
+                "features need dev_nbest_file, or a weight each (name=weight), got "
+                f"{','.join(self.features or ())!r}"
+            )
+        if self.decision == "max" and self.scale is not None:
+            raise InputError("scale is for the decision mbr, not max")
         if self.normalize != "none" and self.metric not in ("auto", "wer"):
             raise InputError(f"normalize={self.normalize} is for the metric wer, not {self.metric}")
         if self.metric == "none" and self.dev_nbest_file is not None:
@@ -127,6 +162,49 @@ class RerankConfig(Config):
             raise InputError(
                 f"curve_file must end in {', '.join(CURVE_FORMATS)}, not {self.curve_file!r}"
             )
+
+    def given_weights(self, features: Collection[str]) -> GivenWeights:
+        """The weights that are given, where `features` are all that could be tuned.
+
+        Raises:
+            InputError: a feature is named that is not among them.
+        """
+        given = parse_features(self.features)
+        if given is None:
+            given = dict.fromkeys(features) if self.dev_nbest_file is not None else {}
+        for name in given:
+            if name not in features:
+                known = ", ".join(sorted(features))
+                raise InputError(f"not every hypothesis has a feature {name!r}; all have: {known}")
+        return GivenWeights(
+            length_bonus=self.length_bonus,
+            reduction=self.reduction,
+            scale=self.scale,
+            decision=self.decision,
+            features=given,
+        )
+
+
+def parse_features(features: Sequence[str] | None) -> dict[str, float | None] | None:
+    """Reads the flag `--features`, items `name` or `name=weight`: {name: weight or None}.
+
+    None stays None.
+
+    Raises:
+        InputError: a weight is not a finite number, or a name is missing or there twice.
+    """
+    if features is None:
+        return None
+    found: dict[str, float | None] = {}
+    for item in features:
+        name, equals, weight = item.partition("=")
+        if not name or name in found:
+            raise InputError(f"features must be different names, not {','.join(features)!r}")
+        try:
+            found[name] = parse_score(weight) if equals else None
+        except InputError:
+            raise InputError(f"features: expected name=number, got {item!r}") from None
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,4 +236,35 @@ class BeamScoreConfig(Config):
     )
     length_bonus: float = setting(0.0, "Added to `combined` per word, natural log.")
     reduction: str = setting("sum", _REDUCTION, choices=REDUCTIONS)
+    scale: float | None = setting(
+        None,
+        "Scale of the combined scores, such as run_rerank.py tuned. With it, the decision is mbr: "
+        "the lowest expected loss comes first, and the rows have posterior and expected_loss. "
+        "Default: the highest combined score comes first.",
+        0,
+    )
+    features: list[str] | None = setting(
+        None, "Weights of further first-pass scores, comma-separated: name=weight."
+    )
+    metric: str = setting(
+        "wer", "The loss of mbr: the number of word errors, or 1 - chrF for bleu.", choices=METRICS
+    )
     overwrite: bool = setting(False, OVERWRITE)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name, weight in (parse_features(self.features) or {}).items():
+            if weight is None:
+                raise InputError(f"features: expected name=weight, got {name!r}")
+
+    @property
+    def weights(self) -> RerankWeights:
+        """The weights of the combined scores."""
+        features = {n: w for n, w in (parse_features(self.features) or {}).items() if w is not None}
+        return RerankWeights(
+            self.lm_weight,
+            self.length_bonus,
+            self.reduction,
+            scale=math.inf if self.scale is None else self.scale,
+            features=features,
+        )

@@ -1,6 +1,8 @@
 """Reranks N-best lists in memory: `tta.rerank` and `tta.tune`.
 
 The steps and defaults are those of run_rerank.py, so the same lists get the same weights and order.
+Only lists without scores differ: texts in memory often have no order, so the places in a list count
+only on request (`rank_scores`).
 """
 
 import os
@@ -14,12 +16,13 @@ import tta
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.scored_lists import ScoredLists, check_widths
+from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.scored_lists import ScoredLists, check_widths, score_by_rank
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import choose_systems
-from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import Metric, load_metric
-from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.scorers.options import NO_MODEL, RerankOptions
 from tta.scoring.scorers.scorer import Scorer, as_list, as_texts
 
 Model: TypeAlias = Scorer | os.PathLike[str] | str | None
@@ -31,15 +34,19 @@ class RerankedList:
 
     Attributes:
         texts: n str.
-        scores: n float, the combined scores, natural log, highest first.
+        scores: n float, the combined scores, natural log. Highest first for the decision `max`.
         indices: n int, the place of each text in the original list, from 0.
         weights: the weights of the combined scores.
+        posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
+        expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
     """
 
     texts: list[str]
     scores: list[float]
     indices: list[int]
     weights: RerankWeights = field(repr=False)
+    posteriors: list[float] | None = field(default=None, repr=False)
+    expected_losses: list[float] | None = field(default=None, repr=False)
 
 
 @overload
@@ -49,6 +56,8 @@ def rerank(
     model: Model | Sequence[Model] = None,
     *,
     weights: RerankWeights | None = None,
+    metric: str | Metric = "wer",
+    rank_scores: bool = False,
     progress: bool = False,
 ) -> RerankedList: ...
 @overload
@@ -58,6 +67,8 @@ def rerank(
     model: Model | Sequence[Model] = None,
     *,
     weights: RerankWeights | None = None,
+    metric: str | Metric = "wer",
+    rank_scores: bool = False,
     progress: bool = False,
 ) -> list[RerankedList]: ...
 def rerank(
@@ -66,25 +77,33 @@ def rerank(
     model: Model | Sequence[Model] = None,
     *,
     weights: RerankWeights | None = None,
+    metric: str | Metric = "wer",
+    rank_scores: bool = False,
     progress: bool = False,
 ) -> Any:
     """Reranks N-best lists by first-pass scores and the scores of a language model.
 
     The combined score of a text is (1 - lm_weight) * first_pass + lm_weight * lm + length_bonus *
-    words (see `RerankWeights`). Texts with equal scores keep their order.
+    words (see `RerankWeights`). The decision `mbr` puts the text with the lowest expected loss
+    first, `max` that with the highest combined score. Equally good texts keep their order.
 
     Args:
         lists: L lists of str, the candidates of each utterance or source sentence. Or one list of
             str; `scores` is then one list of numbers.
         scores: the first-pass score of each text, natural log, higher is better. None: the language
-            model alone reranks.
-        model: a model from `tta.load`, or an argument of `tta.load`; None is the built-in model.
-            Load a model once if you call this function several times. Models that are loaded here
-            have the options of run_rerank.py (`tta.scoring.scorers.options.RerankOptions`): the
-            learned normalizer if the model has one. A list of models is mixed.
+            model alone reranks, or see `rank_scores`.
+        model: a model from `tta.load`, or an argument of `tta.load`; None is the built-in model,
+            and "none" uses the first pass alone. Load a model once if you call this function
+            several times. Models that are loaded here have the options of run_rerank.py
+            (`tta.scoring.scorers.options.RerankOptions`): the learned normalizer if the model has
+            one. A list of models is mixed.
         weights: from `tune`, or made by hand, such as `tta.RerankWeights(lm_weight=0.3)`. None:
             guessed from the scale of the scores, as run_rerank.py does without dev lists. Tuned
             weights are better.
+        metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`: the loss
+            of the decision `mbr` is the number of word errors, or 1 - chrF for "bleu".
+        rank_scores: whether -ln(place in the list) is the score of lists without scores, because
+            they are ordered best first.
         progress: whether to show a progress bar on standard error.
 
     Returns:
@@ -99,17 +118,27 @@ def rerank(
     lists = as_list(lists, "lists", "lists of str")
     if lists and isinstance(lists[0], str):
         given = None if scores is None else [scores]
-        return rerank([lists], given, model, weights=weights, progress=progress)[0]
-    models = _as_models(model)
+        return rerank(
+            [lists],
+            given,
+            model,
+            weights=weights,
+            metric=metric,
+            rank_scores=rank_scores,
+            progress=progress,
+        )[0]
+    models, loss = _as_models(model), _as_metric(metric)
     if not isinstance(weights, RerankWeights | None):
         raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
     if weights is not None and len(weights.shares) != len(models):
         count = len(weights.shares)
         raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
-    nbest = _nbest(lists, scores)
+    nbest = _nbest(lists, scores, rank_scores=rank_scores)
     if not any(one.hypotheses for one in nbest):
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
-    scored = _score(nbest, models, progress)
+    if weights is not None and weights.decision == "max":
+        loss = None
+    scored = _score(nbest, models, loss, progress)
     decision = decide(scored, weights or _choose(scored, None))
     return [_in_order(decision, row) for row in range(len(nbest))]
 
@@ -121,6 +150,7 @@ def tune(
     model: Model | Sequence[Model] = None,
     *,
     metric: str | Metric = "wer",
+    rank_scores: bool = False,
     progress: bool = False,
 ) -> RerankWeights:
     """Chooses the weights of `rerank` on lists with references, as run_rerank.py on dev lists.
@@ -130,7 +160,7 @@ def tune(
     describes the search.
 
     Args:
-        lists, scores, model, progress: as in `rerank`.
+        lists, scores, model, rank_scores, progress: as in `rerank`.
         references: L str, the correct text of each list.
         metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`.
 
@@ -140,30 +170,43 @@ def tune(
         TypeError: as `rerank`.
     """
     models = _as_models(model)
-    nbest = _nbest(as_list(lists, "lists", "lists of str"), scores, references)
+    lists = as_list(lists, "lists", "lists of str")
+    nbest = _nbest(lists, scores, references, rank_scores)
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
-    metric = load_metric(metric) if isinstance(metric, str) else metric
+    metric = _as_metric(metric)
     statistics = ListStatistics.build(nbest, metric)
     statistics.value(np.zeros(len(nbest), int))  # fails now, not after the scoring
-    return _choose(_score(nbest, models, progress), statistics)
+    return _choose(_score(nbest, models, metric, progress), statistics)
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
     hypotheses, order = decision.lists.nbest[row].hypotheses, decision.ranking(row)
     texts = [hypotheses[j].text for j in order]
-    return RerankedList(texts, decision.combined[row, order].tolist(), order, decision.weights)
+    scores = decision.combined[row, order].tolist()
+    if decision.expected_losses is None:
+        return RerankedList(texts, scores, order, decision.weights)
+    posteriors, losses = decision.posteriors[row, order], decision.expected_losses[row, order]
+    return RerankedList(
+        texts, scores, order, decision.weights, posteriors.tolist(), losses.tolist()
+    )
+
+
+def _as_metric(metric: str | Metric) -> Metric:
+    return load_metric(metric) if isinstance(metric, str) else metric
 
 
 def _as_models(model: Any) -> list[Model]:
+    if isinstance(model, str) and model == NO_MODEL:
+        return []
     if not isinstance(model, (list, tuple)):
         return [model]
     if not model:
-        raise InputError("model is an empty list; None is the built-in model")
+        raise InputError('model is an empty list; None is the built-in model, "none" no model')
     return list(model)
 
 
-def _nbest(lists, scores=None, references=None) -> list[NBestList]:
+def _nbest(lists, scores=None, references=None, rank_scores=False) -> list[NBestList]:
     """The lists with their index as id, and the rules that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
@@ -183,7 +226,11 @@ def _nbest(lists, scores=None, references=None) -> list[NBestList]:
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    return collector.take()
+    if not rank_scores:
+        return collector.take()
+    if scores is not None:
+        raise InputError("rank_scores is for lists without scores")
+    return [score_by_rank(one) for one in collector.take()]
 
 
 def _check_length(name, values, other_name, others):
@@ -192,9 +239,15 @@ def _check_length(name, values, other_name, others):
         raise InputError(lengths)
 
 
-def _score(nbest: list[NBestList], models: list[Model], progress: bool) -> ScoredLists:
-    """Scores every distinct text with one model after the other."""
+def _score(
+    nbest: list[NBestList], models: list[Model], loss: Metric | None, progress: bool
+) -> ScoredLists:
+    """Scores every distinct text with one model after the other.
+
+    `loss` is the metric of the decision `mbr`, or None.
+    """
     check_widths(nbest)
+    losses = None if loss is None else PairwiseLosses.build(nbest, loss)
     texts = list(dict.fromkeys(h.text for one in nbest for h in one.hypotheses))
     token_scores = []
     for model in models:
@@ -203,10 +256,11 @@ def _score(nbest: list[NBestList], models: list[Model], progress: bool) -> Score
         sums, counts = model.score_with_counts(texts, progress)
         pairs = zip(sums.tolist(), counts.tolist(), strict=True)
         token_scores.append(dict(zip(texts, pairs, strict=True)))
-    return ScoredLists.build(nbest, *token_scores)
+    return ScoredLists.build(nbest, *token_scores, losses=losses)
 
 
 def _choose(lists: ScoredLists, statistics: ListStatistics | None) -> RerankWeights:
     """Tunes the weights, or guesses them without statistics."""
     names = list(map(str, range(len(lists.models))))
-    return choose_systems(names, lists, statistics, None, None, None).final
+    given = GivenWeights(features={} if statistics is None else dict.fromkeys(lists.features))
+    return choose_systems(names, lists, statistics, given).final

@@ -4,15 +4,16 @@ import importlib.util
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tta.data.nbest.files import write_nbest
+from tta.data.nbest.files import open_nbest_output
 from tta.data.nbest.formats import load_format
-from tta.data.text.files import STANDARD_STREAM, open_output, withdrawn
+from tta.data.nbest.lists import NBestList
+from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.errors import InputError
 from tta.scoring.combining.decision import Decision
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
@@ -38,8 +39,8 @@ def open_outputs(stack: ExitStack, config: RerankConfig, format: str) -> dict[st
     N-best format, a key of `FORMATS`.
 
     Returns:
-        The stream of each output in the config: `nbest`, `costs`, `scores`, `curve`, `report`. That
-        of the curve is binary.
+        The stream of each output in the config: `scores`, `curve`, `report`. That of the curve is
+        binary. `nbest` is the function of `open_nbest_output` that writes the lists.
 
     Raises:
         InputError: two outputs have the same name, or an output cannot be written.
@@ -51,36 +52,39 @@ def open_outputs(stack: ExitStack, config: RerankConfig, format: str) -> dict[st
         "report": config.report,
     }
     paths = {name: path for name, path in paths.items() if path is not None}
+    names = list(paths.values())
     has_score_file = "score_file" in load_format(format).takes
     if has_score_file and paths.get("nbest", STANDARD_STREAM) != STANDARD_STREAM:
-        paths["costs"] = f"{config.output_file}.scores"
-    for one, other in itertools.combinations(paths.values(), 2):
+        names.append(f"{config.output_file}.scores")
+    for one, other in itertools.combinations(names, 2):
         if os.path.realpath(one) == os.path.realpath(other):
             raise InputError("two outputs have the same name", other)
-    outputs = {
-        name: stack.enter_context(open_output(path, config.overwrite, binary=name == "curve"))
-        for name, path in paths.items()
-    }
-    if "costs" in paths:
-        stack.enter_context(withdrawn(paths["nbest"]))
+    outputs: dict[str, Any] = {}
+    for name, path in paths.items():
+        if name == "nbest":
+            output = open_nbest_output(path, format, config.overwrite)
+        else:
+            output = open_output(path, config.overwrite, binary=name == "curve")
+        outputs[name] = stack.enter_context(output)
     return outputs
 
 
-def write_lists(outputs: Mapping[str, TextIO], decision: Decision, format: str) -> None:
-    """Writes the reranked lists, best first, with the combined score as the score.
+def write_lists(write: Callable[[Sequence[NBestList]], None], decision: Decision) -> None:
+    """Writes the reranked lists, best first.
 
-    The streams are `nbest` and, if the format (a key of `FORMATS`) has a score file, `costs`.
+    The score is the combined score, or, for the decision `mbr`, minus the expected loss: the
+    highest score is the first in either case.
+
+    `write` is the function of `tta.data.nbest.files.open_nbest_output`.
     """
     reranked = []
     for i, one in enumerate(decision.lists.nbest):
         hypotheses = [
-            replace(one.hypotheses[j], score=float(decision.combined[i, j]))
+            replace(one.hypotheses[j], score=float(decision.goodness[i, j]))
             for j in decision.ranking(i)
         ]
         reranked.append(replace(one, hypotheses=tuple(hypotheses)))
-    write_nbest(outputs["nbest"], reranked, format)
-    if "costs" in outputs:
-        load_format(format).write_scores(reranked, outputs["costs"])
+    write(reranked)
 
 
 def write_scores(stream: TextIO, decision: Decision, names: Sequence[str]) -> None:
@@ -98,11 +102,15 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 "id": one.utterance_id,
                 "text": one.hypotheses[j].text,
                 "first_pass_score": one.hypotheses[j].score,
-                "lm_score": float(decision.lm_scores[i, j]),
             }
+            if models:
+                row["lm_score"] = float(decision.lm_scores[i, j])
             if len(models) == 1:
                 row["num_tokens"] = int(models[0].num_tokens[i, j])
             row["combined"] = float(decision.combined[i, j])
+            if decision.expected_losses is not None:
+                row["posterior"] = float(decision.posteriors[i, j])
+                row["expected_loss"] = float(decision.expected_losses[i, j])
             if len(models) > 1:
                 row["models"] = {
                     name: {

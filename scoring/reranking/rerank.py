@@ -18,10 +18,13 @@ from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import (
+    RANK,
     ModelScores,
     ScoredLists,
     check_widths,
+    common_features,
     score_by_rank,
 )
 from tta.scoring.combining.statistics import ListStatistics
@@ -58,19 +61,24 @@ def rerank_files(
     test = _Part.read(config, config.nbest_file, config.reference_file, config.score_file)
     dev_files = config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
     dev = None if config.dev_nbest_file is None else _Part.read(config, *dev_files)
+    if config.curve_file is not None and not models:
+        raise InputError("curve_file needs a model: it shows the weight of the language model")
     if config.curve_file is not None and not test.has_scores:
         raise InputError("a curve needs first-pass scores, and the lists have none", test.path)
     metric = _choose_metric(config, dev, test)
     parts = [part for part in (dev, test) if part is not None]
     for part in parts:
         part.measure(metric)
+    given = config.given_weights(_common_features(parts))
+    loss = None if config.decision == "max" else metric or _metric(config, test)
 
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test.file.format)
+        for part in parts:
+            part.lay_out(loss)
         first, names, model_signatures = _score_by_each(models, load_options, parts)
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
-        given = config.lm_weight, config.length_bonus, config.reduction
-        systems = choose_systems(names, *tuned_on, *given)
+        systems = choose_systems(names, *tuned_on, given, config.lm_weight)
         decision = decide(test.lists, systems.final)
         made_by = [significance.SIGNATURE, metric.signature] if metric else []
         measured = test.report(systems)
@@ -84,15 +92,16 @@ def rerank_files(
                 *_conventions(test),
                 *_notes(config, dev, test, systems.final),
             ],
-            made_by + signatures(model_signatures, systems.final),
+            made_by + signatures(model_signatures, systems.final, loss),
         )
 
         if "nbest" in outputs:
-            write_lists(outputs, decision, test.file.format)
+            write_lists(outputs["nbest"], decision)
         if "scores" in outputs:
             write_scores(outputs["scores"], decision, names)
         curve = None
-        if dev and dev.statistics and dev.has_scores and {"curve", "report"} & outputs.keys():
+        wanted = models and {"curve", "report"} & outputs.keys()
+        if wanted and dev and dev.statistics and dev.has_scores:
             curve = measure_curve(dev.lists, dev.statistics, systems.reranked)
         if config.curve_file is not None and curve is not None:
             write_curve(outputs["curve"], Path(config.curve_file).suffix, curve)
@@ -111,6 +120,7 @@ class _Part:
 
     path: str
     file: NBestFile
+    ranked: bool = False  # whether the scores are the ranks
     statistics: ListStatistics | None = None  # None if nothing is measured
     lists: ScoredLists = field(init=False)
 
@@ -120,11 +130,16 @@ class _Part:
         part = cls(str(shown_path(path)), file)
         with located(path=part.path):
             check_widths(file.lists)
-        if config.rank_scores:
-            if part.has_scores:
-                raise InputError("rank_scores is for lists without scores", part.path)
+        part.ranked = config.rank_scores and not part.has_scores
+        if part.ranked:
             part.file = replace(file, lists=[score_by_rank(one) for one in file.lists])
         return part
+
+    def lay_out(self, loss):
+        """Makes arrays of the lists, without the models' scores. `loss` is a metric or None."""
+        with located(path=self.path):
+            losses = None if loss is None else PairwiseLosses.build(self.file.lists, loss)
+        self.lists = ScoredLists.build(self.file.lists, losses=losses)
 
     @property
     def has_references(self):
@@ -159,7 +174,7 @@ def _choose_metric(config: RerankConfig, dev: _Part | None, test: _Part) -> Metr
     if dev is not None:
         if not dev.has_references:
             raise InputError("tuning needs references, and the lists have none", dev.path)
-        if dev.has_scores != test.has_scores:
+        if (dev.has_scores, dev.ranked) != (test.has_scores, test.ranked):
             raise InputError(
                 "either both dev and test lists must have first-pass scores or none of them: "
                 "weights tuned on one kind do not fit the other",
@@ -171,19 +186,32 @@ def _choose_metric(config: RerankConfig, dev: _Part | None, test: _Part) -> Metr
                 f"metric {config.metric} needs references, and the lists have none", test.path
             )
         return None
+    return None if config.metric == "none" else _metric(config, test)
+
+
+def _metric(config: RerankConfig, test: _Part) -> Metric:
+    """The metric that is configured or fits the format. Its loss decides, too."""
     name = config.metric
-    if name == "auto":
-        name = "bleu" if test.file.format == "moses" else "wer"
-    return None if name == "none" else load_metric(name, config.bleu_tokenize, config.normalize)
+    if name not in METRICS:
+        name = "bleu" if test.file.format in ("moses", "fairseq") else "wer"
+    return load_metric(name, config.bleu_tokenize, config.normalize)
+
+
+def _common_features(parts: Sequence[_Part]) -> set[str]:
+    """The names of the features that every hypothesis of all parts has."""
+    return set.intersection(
+        *(common_features(part.file.lists) for part in parts if part.file.lists)
+    )
 
 
 def _score_by_each(
     models: Sequence[str | None], load_options: dict[str, Any], parts: Sequence[_Part]
-) -> tuple[Scorer, list[str], list[str]]:
+) -> tuple[Scorer | None, list[str], list[str]]:
     """Scores every distinct text of all parts with one model after the other.
 
     A model is released before the next one is loaded. The first model is loaded last, because the
-    page needs it for the colours. Returns this model, and the names and signatures of all models.
+    page needs it for the colours. Returns this model, or None without models, and the names and
+    signatures of all models.
     The scores are put into `lists` of each part.
     """
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
@@ -202,7 +230,7 @@ def _score_by_each(
         names.insert(0, lm.name)
         signatures.insert(0, lm.signature)
     for part, scores in zip(parts, model_scores, strict=True):
-        part.lists = replace(ScoredLists.build(part.file.lists), models=tuple(scores))
+        part.lists = replace(part.lists, models=tuple(scores))
     return lm, _distinct(names), signatures
 
 
@@ -219,13 +247,15 @@ def _notes(
     config: RerankConfig, dev: _Part | None, test: _Part, weights: RerankWeights
 ) -> Iterator[str]:
     """Yields what a reader of the numbers must know."""
-    if config.rank_scores:
-        yield "first-pass scores are -ln(rank), from the lists' own order"
-    if not test.has_scores:
+    if test.ranked:
         yield (
-            "no first-pass scores: reranked by the language model alone; "
-            "the first pass is the lists' own order (--rank_scores makes it count)"
+            "no first-pass scores: -ln(place in the list) is used, because lists are usually "
+            "ordered best first (--norank_scores)"
         )
+    elif not test.has_scores and not test.lists.models:
+        yield "no first-pass scores and no model: nothing says which hypotheses are probable"
+    elif not test.has_scores:
+        yield "no first-pass scores: reranked by the language model alone"
     elif not test.lists.has_scores and weights.lm_weight == 1:
         yield "the first-pass scores of a list are all equal: reranked by the language model alone"
     elif dev is not None and test.lists.has_scores and not dev.lists.has_scores:
@@ -245,15 +275,24 @@ def _notes(
                 f"lists without hypotheses in {part.path}: {len(empty):,}, "
                 f"first {shown(empty[0])}; they stay empty, and are measured as an empty hypothesis"
             )
-    weight_names = "lm_weight", "length_bonus", "reduction"
+    weight_names = "lm_weight", "length_bonus", "reduction", "scale"
     free = [name for name in weight_names if getattr(config, name) is None]
     models = test.lists.models
+    if not models:
+        free = [name for name in free if name not in ("lm_weight", "reduction")]
+    if weights.decision == "max":
+        free = [name for name in free if name != "scale"]
     if dev is None and free:
         yield f"{', '.join(free)} not tuned but guessed from the scores' scale (--dev_nbest_file)"
         if len(models) > 1 and "lm_weight" in free:
             yield "the models' scores got equal shares after scaling: each varies as widely"
-    elif "lm_weight" in free and weights.lm_weight == 0 == weights.length_bonus:
-        yield "no weights did better than the first pass on the dev lists: its order is kept"
+    elif dev is not None and weights == replace(
+        FIRST_PASS, reduction=weights.reduction, shares=weights.shares
+    ):
+        yield "no weights did reliably better than the first pass on the dev lists: it is kept"
+    unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK})
+    if dev is None and config.features is None and unused:
+        yield f"features not used, because nothing is tuned: {', '.join(unused)}"
     if not test.has_references:
         yield "no references: nothing measured"
     unscored = test.lists.present & np.any([one.num_tokens == 0 for one in models], axis=0)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tta.choices import LONG_SENTENCES, NORMALIZERS, PLL_VARIANTS, PRECISIONS
+from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
 _MODEL = (
@@ -13,6 +14,9 @@ _MODEL = (
     "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin. "
     "Default: the built-in model."
 )
+
+# The name that stands for no model in reranking.
+NO_MODEL = "none"
 
 _NORMALIZER = Setting(
     "exact: token scores are log-probabilities. learned: leave out the sum over the vocabulary. "
@@ -50,6 +54,30 @@ class SeveralModels(Config):
     def names(self) -> list[str | None]:
         """The argument of `tta.load` for each model; None is the built-in model."""
         return [model or None for model in self.model or [None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankModels(SeveralModels):
+    """The models that rerank: one, several or none."""
+
+    model: list[str] | None = setting(
+        None,
+        f"{_MODEL} Repeat the flag for several models. none: no model; only the first pass counts.",
+        repeated=True,
+        group=MODEL,
+    )
+
+    @property
+    def names(self) -> list[str | None]:
+        """The argument of `tta.load` for each model; an empty list for `none`.
+
+        Raises:
+            InputError: `none` is given together with a model.
+        """
+        names = super().names
+        if NO_MODEL in names and len(names) > 1:
+            raise InputError(f"--model={NO_MODEL} does not go with another --model")
+        return [] if NO_MODEL in names else names
 
 
 @dataclass(frozen=True, kw_only=True)

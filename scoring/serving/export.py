@@ -95,6 +95,7 @@ def warmup_requests() -> list[Any]:
         "first_pass_scores": tf.constant([-1.0, -2.0, -3.0]),
         "lm_weight": tf.constant(0.5),
         "length_bonus": tf.constant(0.0),
+        "scale": tf.constant(1.0),
     }
     requests = []
     for name, inputs in inputs_of.items():

@@ -12,15 +12,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tta.scoring.scorers.text_model import TextModel
+from tta.scoring.serving.served_decision import decide, split_words
 
 # Well-formed UTF-8: all code points except surrogates. (RE2 does not match malformed bytes.)
 UTF8 = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
-
-# White space as in str.split; TensorFlow's split only knows that of ASCII.
-SPACE = (
-    r"[\x{9}-\x{D}\x{1C}-\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}"
-    r"\x{205F}\x{3000}]"
-)
 
 
 class Windows(NamedTuple):
@@ -79,6 +74,7 @@ class ServedModel(tf.Module):
             tf.TensorSpec([None], tf.float32, "first_pass_scores"),
             tf.TensorSpec([], tf.float32, "lm_weight"),
             tf.TensorSpec([], tf.float32, "length_bonus"),
+            tf.TensorSpec([], tf.float32, "scale"),
         ]
         inputs = {
             self.score: texts,
@@ -137,31 +133,36 @@ class ServedModel(tf.Module):
         sums = self._for_each_batch(sentences, add, zeros)
         return {"vectors": sums / tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None]}
 
-    def rerank(self, hypotheses, first_pass_scores, lm_weight, length_bonus):
-        """As `tta.scoring.combining.decision`, for one list.
+    def rerank(self, hypotheses, first_pass_scores, lm_weight, length_bonus, scale):
+        """As `tta.scoring.combining.decision.decide`, for one list; the loss is word errors.
 
         Args:
             hypotheses: [N] string.
             first_pass_scores: [N] float32, natural log, higher is better. If there are none, give
-                equal numbers.
+                -ln(place in the list), as run_rerank.py does, or equal numbers.
             lm_weight: [] float32, 0 to 1.
             length_bonus: [] float32, natural log, per word.
+            scale: [] float32, at least 0, of the combined scores for the decision mbr; infinity
+                for the decision max.
 
         Returns:
-            {"order": [N] int32, indices into `hypotheses`, best first, "combined_scores": [N]
-            float64, in the order of `hypotheses`}.
+            {"order": [N] int32, indices into `hypotheses`, best first}, and, in the order of
+            `hypotheses`, {"combined_scores": [N] float64, natural log, "posteriors": [N] float64,
+            0 to 1, "expected_losses": [N] float64, word errors}.
         """
         # A server does not check shapes. Without these checks, scalars sent as rows, or two lists
         # that the server has put into one batch, would be read as one list.
         hypotheses = tf.ensure_shape(hypotheses, [None])
         lm_weight = tf.cast(tf.ensure_shape(lm_weight, []), tf.float64)
         length_bonus = tf.cast(tf.ensure_shape(length_bonus, []), tf.float64)
+        scale = tf.cast(tf.ensure_shape(scale, []), tf.float64)
         first_pass = tf.cast(tf.ensure_shape(first_pass_scores, [None]), tf.float64)
         _require(
             (lm_weight >= 0) & (lm_weight <= 1),
             "lm_weight must be between 0 and 1, got",
             lm_weight,
         )
+        _require(scale >= 0, "scale must be at least 0, got", scale)
         _require(
             tf.size(hypotheses) == tf.size(first_pass),
             "every hypothesis must have a first-pass score; hypotheses and scores:",
@@ -176,12 +177,12 @@ class ServedModel(tf.Module):
         lowest = tf.reduce_min(tf.where(judged, lm, float("inf")))
         lm = tf.where(judged, lm, tf.where(tf.math.is_inf(lowest), tf.zeros_like(lowest), lowest))
         combined = (1 - lm_weight) * first_pass + lm_weight * lm
-        combined += length_bonus * tf.cast(count_words(hypotheses), tf.float64)
+        words = split_words(hypotheses)
+        combined += length_bonus * tf.cast(words.row_lengths(), tf.float64)
         combined = tf.debugging.check_numerics(
             combined, "first_pass_scores and length_bonus must be finite numbers"
         )
-        order = tf.argsort(combined, direction="DESCENDING", stable=True)
-        return {"order": order, "combined_scores": combined}
+        return decide(words, combined, scale) | {"combined_scores": combined}
 
     def _tokenize(self, texts):
         """[N] string -> RaggedTensor [N, n + 2] int32 of ids, boundary tokens included."""
@@ -290,11 +291,6 @@ def split_windows(lengths: tf.Tensor, size: int) -> Windows:
         tf.where(number > 0, cut_before + 1, 0),
         tf.where(number == last, lengths + 2, cut_after + 1),
     )
-
-
-def count_words(texts: tf.Tensor) -> tf.Tensor:
-    """The number of words, as `len(text.split())`: [N] string -> [N] int64."""
-    return tf.strings.split(tf.strings.regex_replace(texts, SPACE, " ")).row_lengths()
 
 
 def _require(condition, rule, value):

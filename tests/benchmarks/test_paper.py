@@ -84,7 +84,7 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     for column in table["columns"]:
         assert table["rows"]["first pass"][column] == 25.0  # one word of four
         assert table["rows"]["T-TA, exact"][column] == table["rows"]["oracle"][column] == 0.0
-        assert table["rows"]["length bonus alone"][column] == 25.0
+        assert table["rows"]["no model"][column] == table["rows"]["no model, max"][column] == 25.0
     lines = printed.splitlines()
     given = "--ngram=kenlm:none --bilm=none --unilm=none --base=none"
     assert f"    python benchmarks/paper/table1.py {given}" in lines  # without paths of the machine
@@ -100,13 +100,13 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     assert f"- LibriSpeech clean: 4 lists, 8 hypotheses; {halves}" in lines
     # All lists are equal, so all resamples are equal.
     equal = "-25.00 [-25.00, -25.00] against"
-    expected = f"{equal} first pass; {equal} length bonus alone"
+    expected = f"{equal} first pass; {equal} no model"
     assert f"- Arctic snr5, T-TA, exact: {expected}" in lines
     expected += "; +0.00 [+0.00, +0.00] against T-TA, exact"
     assert f"- Arctic snr5, T-TA, learned: {expected}" in lines
-    # The length bonus changes nothing, so its cells are marked.
+    # Without a model nothing changes, so its cells are marked.
     cells = " | ".join(["25.00 \N{DAGGER}"] * 4)
-    assert f"| length bonus alone | - | - | - | - | {cells} |" in lines
+    assert f"| no model | - | - | - | - | {cells} |" in lines
     # Of the paper's rows, only the T-TA and the first pass were measured.
     assert any(line.startswith("Of 4 pairs of rows that have an order in both") for line in lines)
 
@@ -176,7 +176,7 @@ def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     for name in ("T-TA, exact", "T-TA, exact, bfloat16", "T-TA, learned"):
         assert f"| {name} | 0.00 | 0.00 | 0.00 | 0.00 | - |" in table
     assert "| first pass | 25.00 | 25.00 |" in table
-    assert "| length bonus alone | 25.00 \N{DAGGER} | 25.00 \N{DAGGER} |" in table
+    assert "| no model | 25.00 \N{DAGGER} | 25.00 \N{DAGGER} |" in table
     assert "\N{DAGGER} There may be no gain:" in table
     assert "old" not in table
     assert "T-TA base" not in table  # It was not measured.
@@ -310,7 +310,7 @@ def test_every_row_of_the_paper_is_a_row_that_is_measured():
 
 def test_a_model_of_the_tables_scores_no_text_twice():
     model = FakeModel()
-    lm = Once(model)
+    lm = Once(lambda: model)
     lm.score_with_counts(["a cat", "x"])
     sums, counts = lm.score_with_counts(["x", "the dog sat", "a cat", "x"])
     assert (sums.tolist(), counts.tolist()) == ([-5, -3, -2, -5], [1, 3, 2, 1])

@@ -13,6 +13,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import tta
@@ -43,7 +44,34 @@ LISTS = {
 }
 
 
+# Enough lists to tell a gain from chance.
+DEV_LISTS = {f"{name}-{i}": one for i in range(5) for name, one in LISTS.items()}
+
 DEV = {"dev_nbest_file": "lists.json"}
+
+# Weights with which the fake model's favourite wins, and the written score is the combined one.
+BY_SCORE = {"lm_weight": [0.5], "length_bonus": 0.0, "reduction": "sum", "decision": "max"}
+
+
+SENTENCE = ["the", "cat", "sat", "on", "the", "mat", "a", "dog", "ran", "home"]
+
+
+def write_random_lists(path, seed, count=7, features=("am_score", "lm_score")):
+    """Writes lists as JSON lines. Scores and features prefer correct words, more or less."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for i in range(count):
+        words = SENTENCE[: random.integers(3, len(SENTENCE))]
+        hypotheses = []
+        for _ in range(random.integers(3, 8)):
+            wrong = random.random(len(words)) < 0.3
+            told = [f"{word}x" if bad else word for word, bad in zip(words, wrong, strict=True)]
+            told = told[: len(told) - int(random.integers(2))]
+            scores = -random.random(1 + len(features)) * 4 - wrong.sum()
+            hypothesis = {"text": " ".join(told), "score": scores[0]}
+            hypotheses.append(hypothesis | dict(zip(features, scores[1:], strict=True)))
+        rows.append({"id": f"u{i}", "hypotheses": hypotheses, "reference": " ".join(words)})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def without(lists, *keys):
@@ -66,6 +94,13 @@ def nbest(tmp_path):
 
 
 @pytest.fixture
+def dev(tmp_path):
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps(DEV_LISTS))
+    return path
+
+
+@pytest.fixture
 def model(monkeypatch):
     model = FakeModel()
     monkeypatch.setattr(tta, "load", lambda path=None, **options: model)
@@ -80,27 +115,40 @@ def command(*flags, text=None):
 
 def table(report, title):
     """The rows of a table in a report: {name: [cells]}. The headings have the name ""."""
-    lines = report[report.index(title) :].splitlines()[1:6]
+    lines = report[report.index(title) :].splitlines()[1:7]
     return {line[:10].strip(): line[10:].split() for line in lines}
 
 
-def test_tunes_on_dev_and_prints_four_rows(nbest):
-    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}")
+def flags_of(report, name="reranked"):
+    """The flags that give the weights that a report prints for its last system, `name`."""
+    row = next(line for line in report.splitlines() if line.startswith(name))
+    lm_weight, length_bonus, reduction, scale = row.split()[-4:]
+    flags = [f"--lm_weight={lm_weight}", f"--length_bonus={length_bonus}"]
+    flags += [f"--reduction={reduction}"]
+    flags += ["--decision=max" if scale == "max" else f"--scale={scale}"]
+    *_, signature = report.splitlines()
+    parts = dict(part.partition(":")[::2] for part in signature.split("|"))
+    return [*flags, f"--features={parts['features']}"] if "features" in parts else flags
+
+
+def test_tunes_on_dev_and_prints_five_rows(nbest, dev):
+    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n"  # neither progress bar nor log without a terminal
-    title = f"{nbest}: 2 lists, 6 hypotheses, 6 distinct\n"
-    assert done.stdout.count(title) == 2
-    rows = table(done.stdout, title)
+    assert f"{dev}: 10 lists, 30 hypotheses, 6 distinct\n" in done.stdout
+    rows = table(done.stdout, f"{nbest}: 2 lists, 6 hypotheses, 6 distinct\n")
     assert rows[""][:7] == ["WER", "sub", "ins", "del", "CER", "gain", "%"]
-    assert list(rows) == ["", "first pass", "LM alone", "reranked", "oracle"]
+    assert list(rows) == ["", "first pass", "no model", "LM alone", "reranked", "oracle"]
+    assert rows[""][-4:] == ["lm_weight", "length_bonus", "reduction", "scale"]
     # 1 of 7 words, 1 of 25 characters
     assert rows["first pass"] == ["14.29", "14.29", "0.00", "0.00", "4.00"]
     assert rows["reranked"][:6] == [*["0.00"] * 5, "+100.0"]
     assert rows["oracle"] == [*["0.00"] * 5, "+100.0"]
-    *_, bootstrap, metric, signature = done.stdout.splitlines()
+    *_, bootstrap, metric, signature, decision = done.stdout.splitlines()
     assert bootstrap == "bootstrap|paired:lists|interval:95% percentile|resamples:10000|seed:0"
     assert metric == "WER|words:whitespace|CER:blanks count|normalize:none"
     assert signature.startswith("fake|version:0|reduction:")
+    assert decision.startswith("decision:")
 
 
 def test_the_report_holds_the_numbers_it_prints(nbest, model):
@@ -111,6 +159,7 @@ def test_the_report_holds_the_numbers_it_prints(nbest, model):
     for part in (report.dev, report.test):
         assert (part.num_lists, part.num_hypotheses, part.num_distinct) == (2, 6, 6)
         rows = table(str(report), str(nbest))
+        assert len(part.evaluation.rows) == 5
         for row in part.evaluation.rows:
             assert part.row(row.name) is row
             assert rows[row.name][:1] == [f"{row.value:.2f}"]
@@ -125,25 +174,42 @@ def test_without_references_the_report_has_no_rows(tmp_path, model):
     assert report.dev is report.test.evaluation is report.metric is None
 
 
-def test_printed_weights_reproduce_the_picks(nbest, tmp_path):
-    tuned = command(
-        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--output_file={tmp_path}/1"
-    )
-    *_, lm_weight, length_bonus, reduction = table(tuned.stdout, str(nbest))["reranked"]
-    again = command(
-        f"--nbest_file={nbest}", f"--lm_weight={lm_weight}", f"--length_bonus={length_bonus}",
-        f"--reduction={reduction}", f"--output_file={tmp_path}/2",
-    )  # fmt: skip
-    assert again.returncode == 0, again.stderr
-    assert "not tuned" not in again.stdout
-    assert (
-        table(again.stdout, str(nbest))["reranked"] == table(tuned.stdout, str(nbest))["reranked"]
-    )
-    order = [
-        [[h.text for h in one.hypotheses] for one in read_nbest(tmp_path / name).lists]
-        for name in "12"
-    ]
-    assert order[0] == order[1]
+@pytest.mark.parametrize(
+    ("models", "decision", "tuned"),
+    [
+        (["--model="], "max", True),
+        (["--model="], "mbr", True),
+        (["--model=", "--model=length"], "mbr", True),
+        (["--model=none"], "mbr", True),
+        (["--model="], "mbr", False),
+    ],
+    ids=["max", "mbr", "two-models", "no-model", "guessed"],
+)
+def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned):
+    """To the last digit: the command uses the numbers that it prints."""
+    test, dev = tmp_path / "test.jsonl", tmp_path / "dev.jsonl"
+    write_random_lists(test, seed=0)
+    write_random_lists(dev, seed=1, count=41)
+    first = [f"--nbest_file={test}", *models]
+    flags = [f"--decision={decision}", *([f"--dev_nbest_file={dev}"] if tuned else [])]
+
+    def run(name, flags):
+        outputs = [f"--output_file={tmp_path / name}", f"--scores_file={tmp_path / name}.scores"]
+        done = command(*first, *flags, *outputs)
+        assert done.returncode == 0, done.stderr
+        written = [(tmp_path / f"{name}{suffix}").read_bytes() for suffix in ("", ".scores")]
+        return done.stdout[done.stdout.index(f"{test}: ") :], written
+
+    title = {1: "reranked", 2: "together"}[len(models)] if "none" not in models[0] else "no model"
+    report, written = run("one", flags)
+    given = flags_of(report, title)
+    if models == ["--model=none"]:
+        given = [flag for flag in given if not flag.startswith("--lm_weight")]
+    assert any(flag.startswith("--features=") for flag in given) == tuned
+    again, rewritten = run("two", given)
+    assert "not tuned" not in again
+    assert rewritten == written
+    assert flags_of(again, title) == flags_of(report, title)
 
 
 def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
@@ -152,6 +218,7 @@ def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
         lm_weight=[0.25],
         length_bonus=0.5,
         reduction="sum",
+        decision="max",
         output_file=str(tmp_path / "out.json"),
         scores_file=str(tmp_path / "scores.jsonl.gz"),
     )
@@ -183,7 +250,7 @@ def test_outputs_hold_the_combined_scores_best_first(nbest, tmp_path, model):
     [("none", "57.14", "42.86"), ("lower", "42.86", "28.57"), ("basic", "14.29", "0.00")],
 )
 def test_texts_are_normalized_for_the_metric_and_nowhere_else(
-    nbest, tmp_path, model, normalize, first_pass, oracle
+    nbest, dev, tmp_path, model, normalize, first_pass, oracle
 ):
     """With the references "The cat sat," and "a dog ran home.", 7 words."""
     lists = {
@@ -191,9 +258,10 @@ def test_texts_are_normalized_for_the_metric_and_nowhere_else(
         "u2": {**LISTS["u2"], "ref": "a dog ran home."},
     }
     nbest.write_text(json.dumps(lists))
+    dev.write_text(json.dumps({f"{i}-{name}": lists[name] for i in range(5) for name in lists}))
     config = RerankConfig(
         nbest_file=str(nbest),
-        dev_nbest_file=str(nbest),
+        dev_nbest_file=str(dev),
         normalize=normalize,
         output_file=str(tmp_path / "out"),
     )
@@ -233,12 +301,14 @@ def test_options_reach_the_model(nbest, monkeypatch):
 def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
     report = str(rerank_files(RerankConfig(nbest_file=str(nbest))))
     assert table(report, str(nbest))["reranked"][0] == "0.00"
-    assert "note: lm_weight, length_bonus, reduction not tuned but guessed" in report
+    assert "note: lm_weight, length_bonus, reduction, scale not tuned but guessed" in report
     assert "hypotheses without a token to score, such as empty ones: 1;" in report
     report = str(
         rerank_files(RerankConfig(nbest_file=str(nbest), lm_weight=[0.5], reduction="mean"))
     )
-    assert "note: length_bonus not tuned but guessed" in report
+    assert "note: length_bonus, scale not tuned but guessed" in report
+    config = RerankConfig(nbest_file=str(nbest), lm_weight=[0.5], decision="max")
+    assert "note: length_bonus, reduction not tuned but guessed" in str(rerank_files(config))
 
 
 @pytest.mark.parametrize("name", ["asr.dev.json", "asr.test.json"])
@@ -249,18 +319,12 @@ def test_guessed_weights_do_not_make_the_examples_worse(name):
     assert "WORSE" not in str(report)
 
 
-def test_rank_scores_make_the_order_count(nbest, tmp_path, model):
+def test_the_order_counts_for_lists_without_scores(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "score")))
-    config = RerankConfig(
-        nbest_file=str(nbest),
-        rank_scores=True,
-        lm_weight=[0.25],
-        length_bonus=0.0,
-        reduction="sum",
-        output_file=str(tmp_path / "o"),
-    )
+    values = BY_SCORE | {"lm_weight": [0.25]}
+    config = RerankConfig(nbest_file=str(nbest), **values, output_file=str(tmp_path / "o"))
     report = str(rerank_files(config))
-    assert "note: first-pass scores are -ln(rank), from the lists' own order" in report
+    assert "note: no first-pass scores: -ln(place in the list) is used" in report
     assert "by the language model alone" not in report
     one = json.loads((tmp_path / "o").read_text())["u1"]
     # .75 * -ln(rank) + .25 * (-1 a known word, -5 an unknown one)
@@ -271,29 +335,29 @@ def test_rank_scores_make_the_order_count(nbest, tmp_path, model):
     assert one["hyp_2"] == {"score": pytest.approx(-1.75), "text": "the kat sat"}
 
 
-def test_rank_scores_are_refused_for_lists_with_scores(nbest, model):
-    with pytest.raises(InputError, match=r"lists\.json: rank_scores is for lists without scores"):
-        rerank_files(RerankConfig(nbest_file=str(nbest), rank_scores=True))
+@pytest.mark.parametrize("models", [(None,), ()], ids=["model", "no model"])
+def test_rank_scores_change_nothing_for_lists_with_scores(nbest, model, models):
+    yes, no = (
+        str(rerank_files(RerankConfig(nbest_file=str(nbest), rank_scores=ranked), models))
+        for ranked in (True, False)
+    )
+    assert yes == no
+    assert "place in the list" not in yes
 
 
 def test_lists_without_references_are_reranked_but_not_measured(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "ref")))
-    config = RerankConfig(
-        nbest_file=str(nbest),
-        lm_weight=[0.5],
-        length_bonus=0.0,
-        reduction="sum",
-        output_file=str(tmp_path / "o"),
-    )
+    config = RerankConfig(nbest_file=str(nbest), **BY_SCORE, output_file=str(tmp_path / "o"))
     report = str(rerank_files(config))
     assert "note: no references: nothing measured" in report
     assert "WER" not in report
     assert read_nbest(tmp_path / "o").lists[0].hypotheses[0].text == "the cat sat"
 
 
-def test_without_scores_the_language_model_alone_reranks_with_a_note(nbest, tmp_path, model):
+def test_with_norank_scores_the_language_model_alone_reranks_with_a_note(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "score")))
-    config = RerankConfig(nbest_file=str(nbest), output_file=str(tmp_path / "out.json"))
+    out = tmp_path / "out.json"
+    config = RerankConfig(nbest_file=str(nbest), rank_scores=False, output_file=str(out))
     report = str(rerank_files(config))
     assert "no first-pass scores: reranked by the language model alone" in report
     rows = table(report, str(nbest))
@@ -306,8 +370,8 @@ def test_dev_lists_that_nothing_improves_keep_the_first_pass(nbest, model):
     good = {"u2": {k: v for k, v in LISTS["u2"].items() if k != "hyp_3"}}
     nbest.write_text(json.dumps(good))
     report = str(rerank_files(RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(nbest))))
-    assert "no weights did better than the first pass on the dev lists" in report
-    assert "|lm_weight:0|length_bonus:0" in report
+    assert "no weights did reliably better than the first pass on the dev lists" in report
+    assert report.endswith("|lm_weight:0\ndecision:max|length_bonus:0")
 
 
 def test_lists_that_get_worse_are_pointed_out(nbest, model):
@@ -341,19 +405,21 @@ def test_equal_first_pass_scores_leave_the_choice_to_the_language_model(nbest, t
     assert json.loads((tmp_path / "out.json").read_text())["u1"]["hyp_1"]["text"] == "the cat sat"
 
 
-def test_one_empty_list_is_reported_and_stays_empty(nbest, tmp_path, model):
+def test_one_empty_list_is_reported_and_stays_empty(nbest, dev, tmp_path, model):
     lists = {"u0": {"ref": "a b c"}, **LISTS}
     nbest.write_text(json.dumps(lists))
+    dev.write_text(json.dumps({"u0": {"ref": "a b c"}, **DEV_LISTS}))
     config = RerankConfig(
         nbest_file=str(nbest),
-        dev_nbest_file=str(nbest),
+        dev_nbest_file=str(dev),
         output_file=str(tmp_path / "out.json"),
         scores_file=str(tmp_path / "scores"),
         report=str(tmp_path / "page.html"),
     )
     report = str(rerank_files(config))
-    note = f"note: lists without hypotheses in {nbest}: 1, first 'u0'; they stay empty"
-    assert report.count(note) == 2  # of the dev and of the test lists
+    for path in (dev, nbest):
+        note = f"note: lists without hypotheses in {path}: 1, first 'u0'; they stay empty"
+        assert report.count(note) == 1
     rows = table(report, str(nbest))
     assert rows["first pass"][0] == "40.00"  # 1 substitution and 3 deletions in 10 words
     assert rows["reranked"][0] == "30.00"
@@ -369,13 +435,7 @@ def test_a_csv_file_is_reranked_by_its_column_names(tmp_path, model):
     path.write_text(
         "utt_id,hypothesis,ref,score\nu,the kat sat,the cat sat,-1\nu,the cat sat,,-2\n"
     )
-    config = RerankConfig(
-        nbest_file=str(path),
-        lm_weight=[0.5],
-        length_bonus=0.0,
-        reduction="sum",
-        output_file=str(out),
-    )
+    config = RerankConfig(nbest_file=str(path), **BY_SCORE, output_file=str(out))
     report = rerank_files(config)
     assert report.test.row("reranked").value == 0
     assert out.read_text() == (
@@ -397,7 +457,7 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
         "reference_file": str(tmp_path / "ref"),
         "output_file": str(tmp_path / "out"),
     }
-    files |= {"lm_weight": [0.5], "length_bonus": 0.0, "reduction": "sum"}
+    files |= BY_SCORE
     report = str(rerank_files(RerankConfig(**files, bleu_tokenize="none")))
     rows = table(report, str(tmp_path / "nbest"))
     assert rows[""][:3] == ["BLEU", "brevity", "length"]
@@ -418,9 +478,7 @@ def test_kaldi_costs_have_their_own_file(tmp_path, model):
         nbest_file=str(tmp_path / "text"),
         score_file=str(tmp_path / "cost"),
         output_file=str(tmp_path / "out"),
-        lm_weight=[0.5],
-        length_bonus=0.0,
-        reduction="sum",
+        **BY_SCORE,
     )
     rerank_files(config)
     assert (tmp_path / "out").read_text().splitlines()[0] == "u-1-1 the cat sat"
@@ -481,6 +539,39 @@ def test_standard_input_to_standard_output():
         (["--nbest_file=x", "--normalize=upper"], "normalize=upper"),
         (["--nbest_file=x", "--dev_reference_file=y"], "needs dev_nbest_file"),
         (["--nbest_file=x", "--dev_score_file=y"], "needs dev_nbest_file"),
+        (["--nbest_file=x", "--decision=min"], "decision=min: value should be one of <max|mbr>"),
+        (["--nbest_file=x", "--scale=-1"], "scale=-1: -1.0 is not a non-negative number"),
+        (["--nbest_file=x", "--scale=nan"], "scale must be a finite number, not nan"),
+        (
+            ["--nbest_file=x", "--decision=max", "--scale=2"],
+            "scale is for the decision mbr, not max",
+        ),
+        (
+            ["--nbest_file=x", "--features=rank"],
+            "features need dev_nbest_file, or a weight each (name=weight), got 'rank'",
+        ),
+        (
+            ["--nbest_file=x", "--features=am_score=x"],
+            "features: expected name=number, got 'am_score=x'",
+        ),
+        (
+            ["--nbest_file=x", "--features=rank=nan"],
+            "features: expected name=number, got 'rank=nan",
+        ),
+        (["--nbest_file=x", "--features=rank="], "features: expected name=number, got 'rank='"),
+        (["--nbest_file=x", "--features==1"], "features must be different names, not '=1'"),
+        (
+            ["--nbest_file=x", "--features=a=1,a=2"],
+            "features must be different names, not 'a=1,a=2'",
+        ),
+        (
+            ["--nbest_file=x", "--model=none", "--model=small"],
+            "--model=none does not go with another --model",
+        ),
+        (
+            ["--nbest_file=x", "--model=none", "--lm_weight=.5"],
+            "lm_weight needs a model, and there is none: got '0.5'",
+        ),
         (["--nbest_file=x", "--lm_wait=1"], "lm_wait"),
         (["--nbest_file=x", "lists.json"], "unexpected argument 'lists.json'"),
     ],
@@ -489,8 +580,19 @@ def test_wrong_flags_exit_with_2(flags, message):
     done = command(*flags)
     assert done.returncode == 2
     assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_features_without_names_are_none(nbest, tmp_path):
+    assert command(f"--nbest_file={nbest}", "--features=").returncode == 0
+
+
+def test_model_none_loads_no_model(nbest, dev, tmp_path):
+    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=none")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = table(done.stdout, str(nbest))
+    assert list(rows)[:4] == ["", "first pass", "no model", "oracle"]
 
 
 @pytest.mark.parametrize(
@@ -524,11 +626,18 @@ def test_wrong_flags_exit_with_2(flags, message):
         (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),
         (
             without(LISTS, "score"),
-            {"curve_file": "c.tsv", **DEV},
+            {"curve_file": "c.tsv", "rank_scores": False, **DEV},
             "a curve needs first-pass scores, and the lists have none",
         ),
         (LISTS, {"lm_weight": [0.5, 0.1]}, "one number per model, comma-separated: got 2"),
         (LISTS, {"lm_weight": [1.5]}, "must be between 0 and 1, not 1.5"),
+        (
+            LISTS,
+            {"features": ["am_score=1"]},
+            "not every hypothesis has a feature 'am_score'; all have: rank",
+        ),
+        (LISTS, {"features": ["am_score"], **DEV}, "not every hypothesis has a feature 'am_score'"),
+        (LISTS, {"scale": 1.0, "decision": "max"}, "scale is for the decision mbr, not max"),
     ],
 )
 def test_bad_input_is_refused_before_the_model_is_loaded(
@@ -554,13 +663,15 @@ def test_a_failure_is_one_line_and_exit_status_1(nbest):
     assert json.loads(nbest.read_text()) == LISTS
 
 
-def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, tmp_path, model):
-    dev = tmp_path / "dev.json"
-    dev.write_text(json.dumps(without(LISTS, "score")))
+@pytest.mark.parametrize("ranked", [True, False])
+@pytest.mark.parametrize("which", ["dev", "test"])
+def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, dev, model, ranked, which):
+    {"dev": dev, "test": nbest}[which].write_text(json.dumps(without(LISTS, "score")))
+    config = RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(dev), rank_scores=ranked)
     with pytest.raises(
         InputError, match="either both dev and test lists must have first-pass scores or none"
     ):
-        rerank_files(RerankConfig(nbest_file=str(nbest), dev_nbest_file=str(dev)))
+        rerank_files(config)
 
 
 def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
@@ -575,17 +686,18 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
     assert list(tmp_path.iterdir()) == [nbest]
 
 
-def test_several_models_are_tuned_together_and_each_is_reported(nbest, tmp_path):
+def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_path):
     done = command(
-        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", "--model=", "--model=length",
+        f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=", "--model=length",
         f"--scores_file={tmp_path}/scores",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n" * 2
     lines = done.stdout.splitlines()
-    names = [line[:16].strip() for line in lines[2:9]]
+    names = [line[:16].strip() for line in lines[2:10]]
     assert names == [
         "first pass",
+        "no model",
         "fake alone",
         "length alone",
         "fake reranked",
@@ -594,17 +706,18 @@ def test_several_models_are_tuned_together_and_each_is_reported(nbest, tmp_path)
         "oracle",
     ]
     values = {
-        name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:9], strict=True)
+        name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:10], strict=True)
     }
     assert values["together"] <= min(v for name, v in values.items() if name != "oracle")
-    pairs = [line.partition(":")[0] for line in lines[9:12]]
+    pairs = [line.partition(":")[0] for line in lines[10:13]]
     assert pairs == [
         "fake reranked - length reranked",
         "fake reranked - together",
         "length reranked - together",
     ]
-    assert lines[-2].startswith("fake|version:0|reduction:")
-    assert lines[-1].startswith("length|version:0|reduction:")
+    assert lines[-3].startswith("fake|version:0|reduction:")
+    assert lines[-2].startswith("length|version:0|reduction:")
+    assert lines[-1].startswith("decision:")
 
     rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
     assert set(rows[0]["models"]) == {"fake", "length"}
@@ -619,6 +732,7 @@ def test_given_weights_are_those_of_the_formula_for_all_models(nbest, tmp_path, 
         lm_weight=[0.25, 0.5],
         length_bonus=0.5,
         reduction="sum",
+        decision="max",
         output_file=str(tmp_path / "out.json"),
     )
     rerank_files(config, [None, "length"])
@@ -634,7 +748,7 @@ def test_several_models_without_dev_lists_get_equal_shares_with_a_note(nbest, mo
     assert "length (2) alone" in report
 
 
-def test_a_model_is_released_before_the_next_is_loaded(nbest, tmp_path, monkeypatch):
+def test_a_model_is_released_before_the_next_is_loaded(nbest, dev, tmp_path, monkeypatch):
     loaded, alive = [], weakref.WeakSet()
 
     def load(path, **options):
@@ -647,7 +761,7 @@ def test_a_model_is_released_before_the_next_is_loaded(nbest, tmp_path, monkeypa
 
     monkeypatch.setattr(tta, "load", load)
     config = RerankConfig(
-        nbest_file=str(nbest), dev_nbest_file=str(nbest), report=str(tmp_path / "r.html")
+        nbest_file=str(nbest), dev_nbest_file=str(dev), report=str(tmp_path / "r.html")
     )
     pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
@@ -656,11 +770,11 @@ def test_a_model_is_released_before_the_next_is_loaded(nbest, tmp_path, monkeypa
     assert "natural log, length" in (tmp_path / "r.html").read_text()
 
 
-def test_curve_and_report_are_written_with_everything_else(nbest, tmp_path):
+def test_curve_and_report_are_written_with_everything_else(nbest, dev, tmp_path):
     pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
     flags = [
-        f"--nbest_file={nbest}", f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv",
+        f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", f"--curve_file={tmp_path}/c.tsv",
         f"--report={tmp_path}/r.html",
     ]  # fmt: skip
     done = command(*flags)

@@ -122,6 +122,7 @@ SERVED_RERANK = {
     "first_pass_scores": [-12.0, -11.5, -10.0, -15.0],
     "lm_weight": 0.5,
     "length_bonus": 1.25,
+    "scale": 0.5,
 }
 
 

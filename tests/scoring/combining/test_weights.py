@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tta.errors import InputError
-from tta.scoring.combining.weights import RerankWeights, split_lm_weights
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights, split_lm_weights
 
 
 @pytest.mark.parametrize(
@@ -16,12 +16,87 @@ from tta.scoring.combining.weights import RerankWeights, split_lm_weights
         ((0.5, 0.0, "max"), "reduction must be sum or mean, not 'max'"),
         ((0.5, 0.0, "sum", (0.5,)), "shares must not be negative and must sum to 1, not .0.5,.$"),
         ((0.5, 0.0, "sum", (2.0, -1.0)), "shares must not be negative and must sum to 1"),
-        ((0.5, 0.0, "sum", ()), "shares must not be negative and must sum to 1"),
+        ((0.5, 0.0, "sum", ()), "without a model, lm_weight must be 0, not 0.5"),
+        ((0.5, 0.0, "sum", (1.0,), -0.1), "scale must be at least 0, not -0.1"),
+        ((0.5, 0.0, "sum", (1.0,), math.nan), "scale must be at least 0, not nan"),
+        (
+            (0.5, 0.0, "sum", (1.0,), 1.0, {"am": 1.0, "lm": math.inf}),
+            "the weight of lm must be a finite number, not inf",
+        ),
     ],
 )
 def test_weights_are_checked(values, rule):
     with pytest.raises(InputError, match=rule):
         RerankWeights(*values)
+
+
+def test_the_decision_follows_from_the_scale():
+    assert RerankWeights(0.5).decision == "max"
+    assert [RerankWeights(0.5, scale=scale).decision for scale in (0.0, 3.0)] == ["mbr", "mbr"]
+    assert FIRST_PASS.decision == "max"
+    assert FIRST_PASS.lm_weights == ()
+    assert RerankWeights(0.4, shares=(0.25, 0.75)).lm_weights == pytest.approx((0.1, 0.3))
+
+
+def test_weights_can_be_keys():
+    one, other = (RerankWeights(0.5, features={"am": weight}) for weight in (1.0, 2.0))
+    assert len({one, other, RerankWeights(0.5, features={"am": 1.0})}) == 2
+    assert len({GivenWeights(features={"am": None}), GivenWeights(features={"am": None})}) == 1
+
+
+def test_rounded_weights_can_be_given_again():
+    weights = RerankWeights(
+        2 / 3, -1 / 3, "mean", (1 / 7, 2 / 7, 4 / 7), 1e5 / 3, {"am": 1 / 3, "lm": -1e-7 / 3}
+    )
+    rounded = weights.rounded(GivenWeights())
+    printed = [float(f"{weight:g}") for weight in rounded.lm_weights]
+    assert rounded.lm_weights == pytest.approx(printed, rel=1e-12)
+    assert rounded.lm_weights == pytest.approx(weights.lm_weights, rel=1e-5)
+    assert (rounded.length_bonus, rounded.scale) == (-0.333333, 33333.3)
+    assert rounded.features == {"am": 0.333333, "lm": -3.33333e-08}
+    fixed = {"lm_weight": 2 / 3, "length_bonus": -1 / 3, "scale": 1e5 / 3}
+    given = GivenWeights(**fixed, shares=weights.shares, features=weights.features)
+    assert weights.rounded(given) == weights
+    assert FIRST_PASS.rounded(GivenWeights()) == FIRST_PASS
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ("max", "mbr")),
+        ({"decision": "max"}, ("max",)),
+        ({"decision": "mbr"}, ("mbr",)),
+        ({"scale": 2.0}, ("mbr",)),
+        ({"scale": math.inf}, ("max",)),
+    ],
+)
+def test_decisions_to_choose_from(given, expected):
+    assert GivenWeights(**given).decisions(has_losses=True) == expected
+    if not given:
+        assert GivenWeights().decisions(has_losses=False) == ("max",)
+
+
+@pytest.mark.parametrize(
+    ("given", "allows"),
+    [
+        ({}, True),
+        ({"reduction": "mean", "shares": (1.0,), "decision": "max"}, True),
+        ({"features": {"am": None}}, True),
+        ({"features": {"am": 0.5, "lm": None}}, False),
+        ({"lm_weight": 0.5}, False),
+        ({"length_bonus": 0.5}, False),
+        ({"scale": 2.0}, False),
+        ({"decision": "mbr"}, False),
+    ],
+)
+def test_whether_the_first_pass_agrees_with_what_is_given(given, allows):
+    assert GivenWeights(**given).allows_first_pass is allows
+
+
+def test_mixtures_to_choose_from():
+    assert GivenWeights().mixtures(2) == ((1.0, 0.0), (0.0, 1.0))
+    assert GivenWeights(shares=(0.5, 0.5)).mixtures(2) == ((0.5, 0.5),)
+    assert GivenWeights(shares=()).mixtures(2) == ()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ def test_corpus_and_signature_are_sacrebleus(tokenize):
     totals = sum(metric.statistics([h], r)[0] for h, r in pairs)
 
     sacre = sacrebleu.metrics.BLEU(tokenize=tokenize)
-    assert metric.corpus(totals) == sacre.corpus_score(hypotheses, [references]).score
+    expected = sacre.corpus_score(hypotheses, [references]).score
+    assert metric.corpus(totals) == pytest.approx(expected, rel=1e-13)
     assert metric.corpus(totals) == pytest.approx(
         sacrebleu.corpus_bleu(hypotheses, [references], tokenize=tokenize).score, abs=1e-12
     )
@@ -56,6 +57,32 @@ def test_goodness_is_sentence_bleu(hypothesis, reference):
     statistics = metric.statistics([hypothesis], reference)
     expected = sacrebleu.sentence_bleu(hypothesis, [reference], use_effective_order=True).score
     assert metric.goodness(statistics) == pytest.approx([expected], abs=1e-12)
+
+
+def test_many_counts_at_once_are_sacrebleus():
+    random_ = np.random.default_rng(5)
+    total = random_.integers(0, 7, [2000, 4])  # often too short for 4-grams
+    total = -np.sort(-total, axis=1)  # a text has the fewest n-grams of the highest order
+    matched = random_.integers(0, total + 1) * (random_.random([2000, 4]) < 0.7)
+    words, reference_words = total[:, 0], random_.integers(0, 9, 2000)
+    rows = np.column_stack([words, reference_words, matched, total])
+    metric = Bleu("13a")
+    for compute, effective_order in (metric.corpus, False), (metric.goodness, True):
+        expected = [
+            sacrebleu.metrics.BLEU.compute_bleu(
+                correct=row[2:6].tolist(),
+                total=row[6:].tolist(),
+                sys_len=int(row[0]),
+                ref_len=int(row[1]),
+                smooth_method="exp",
+                effective_order=effective_order,
+            ).score
+            for row in rows
+        ]
+        values = compute(rows.reshape(50, 40, 10))
+        assert values.shape == (50, 40)
+        np.testing.assert_allclose(values.ravel(), expected, rtol=1e-12)
+        assert 0 in values
 
 
 def test_totals_of_any_shape():

@@ -73,6 +73,25 @@ def test_an_unknown_normalization_is_refused():
         WordErrorRate("nfc")
 
 
+@pytest.mark.parametrize("normalize", ["none", "basic"])
+def test_losses_are_the_word_errors_of_all_pairs(normalize):
+    metric = WordErrorRate(normalize)
+    texts = ["a b c", "A b c", "A, b c!", "", "  ", "a", "c b a a a", "x y z", "a b c"]
+    losses = metric.losses(texts)
+    expected = [[-metric.goodness(metric.statistics([h], r))[0] for r in texts] for h in texts]
+    assert losses.dtype == np.float32
+    np.testing.assert_array_equal(losses, expected)
+    assert metric.losses([]).shape == (0, 0)
+
+
+def test_losses_of_more_words_than_there_are_letters():
+    # Words become characters; numbers from 55,296 to 57,343 are halves of surrogate pairs.
+    words = [str(i) for i in range(60_000)]
+    texts = [" ".join(words), "56000 56001 56002", "56000 6001"]
+    expected = [[0, 59_997, 59_999], [59_997, 0, 2], [59_999, 2, 0]]
+    np.testing.assert_array_equal(WER.losses(texts), expected)
+
+
 @pytest.mark.parametrize(
     ("reference", "hypothesis", "expected"),
     [

@@ -2,6 +2,7 @@
 
 import html.parser
 import io
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
+from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import RerankWeights
@@ -36,20 +38,23 @@ class Colours:
         return [TokenScores(text.split(), np.resize(scores, len(text.split()))) for text in texts]
 
 
-def part(*lists, measured=True):
+def part(*lists, measured=True, weights=LM):
     """Lists from (text picked by the first pass, text picked by the model, reference)."""
     nbest, scores = [], {}
     for i, (before, after, reference) in enumerate(lists):
         hypotheses = (Hypothesis(before, 0.0), Hypothesis(after, -1.0))
         nbest.append(NBestList(f"u{i}", hypotheses, reference))
         scores |= {before: (-9.0, 3), after: (-1.0 - i, 3)}
-    arrays = ScoredLists.build(nbest, scores)
+    arrays = ScoredLists.build(nbest, scores, losses=PairwiseLosses.build(nbest, WER))
     statistics = ListStatistics.build(nbest, WER) if measured else None
     evaluation = None
     if statistics is not None:
-        evaluation = evaluate(arrays, statistics, {"LM alone": LM, "reranked": LM})
+        evaluation = evaluate(arrays, statistics, {"LM alone": LM, "reranked": weights})
     return SimpleNamespace(
-        path="test.json", decision=decide(arrays, LM), statistics=statistics, evaluation=evaluation
+        path="test.json",
+        decision=decide(arrays, weights),
+        statistics=statistics,
+        evaluation=evaluation,
     )
 
 
@@ -59,7 +64,8 @@ def render(part, curve=b"", colours=None):
     counts = len(part.decision.lists.nbest), 0, 0
     test = PartReport(part.path, *counts, part.evaluation)
     report = Report(test, None, ["a"], WER, ["a note"], ["a|signature"])
-    write_page(stream, report, part.decision, part.statistics, curve, colours or Colours())
+    colours = None if colours is False else colours or Colours()
+    write_page(stream, report, part.decision, part.statistics, curve, colours)
     return stream.getvalue()
 
 
@@ -140,6 +146,34 @@ def test_the_page_shows_table_counts_and_both_hypotheses():
     ]
     for name in ("all", "better", "worse", "neither"):
         assert any(a.get("id") == f"show-{name}" for _, a in page.tags)
+
+
+def test_probabilities_and_expected_losses_are_shown_for_mbr():
+    """The combined scores are -9 and -1, and the texts differ in 1 word."""
+    weights = RerankWeights(1.0, scale=math.log(4) / 8)
+    text = " ".join(Reader(render(part(BETTER, weights=weights))).text.split())
+    assert "combined -9.00, probability 0.20, expected loss 0.80" in text
+    assert "combined -1.00, probability 0.80, expected loss 0.20" in text
+    text = Reader(render(part(BETTER))).text
+    assert ", probability" not in text
+    assert "expected" not in text
+
+
+def test_without_references_the_change_of_the_expected_loss_counts():
+    weights = RerankWeights(1.0, scale=math.log(4) / 8)
+    one = part(BETTER, measured=False, weights=weights)
+    [change] = find_changes(one.decision, None)
+    assert change.size == pytest.approx(0.6)
+
+
+def test_without_a_model_the_page_has_no_colours():
+    page = render(part(BETTER, WORSE), colours=False)
+    read = Reader(page)
+    assert {a["class"] for a in read.classes("t")} == {"t"}
+    assert "Log-probability" not in read.text
+    assert "language model" not in read.text.replace("LM alone", "")
+    assert "kat" in read.text
+    assert read.open == []
 
 
 def test_the_page_is_self_contained_and_has_no_script():

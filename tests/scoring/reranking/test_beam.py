@@ -1,6 +1,7 @@
 """Scores on Apache Beam are the rows of run_rerank.py --scores_file, complete or not written."""
 
 import json
+import math
 
 import pytest
 
@@ -24,6 +25,7 @@ TEXTS = [
     "a",
 ]
 WEIGHTS = {"lm_weight": 0.3, "length_bonus": 0.7, "reduction": "mean"}
+FEATURES = ["am_score=1.5", "rank=-2.5"]
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +41,16 @@ def nbest(tmp_path):
             texts = [f"{TEXTS[(i + j) % 6]} {'abc'[i % 3]}".strip() for j in range(1 + i % 5)] + [
                 ""
             ]
-            hypotheses = [{"text": text, "score": -i - j / 3} for j, text in enumerate(texts)]
+            hypotheses = [
+                {"text": text, "score": -i - j / 3, "am_score": j % 3 - i / 7}
+                for j, text in enumerate(texts)
+            ]
             file.write(json.dumps({"id": f"u{i}", "hypotheses": hypotheses}) + "\n")
         file.write('{"id": "empty", "hypotheses": []}\n')
     with open(tmp_path / "b.moses", "w") as file:
         for i in range(10):
             for j, text in enumerate(TEXTS[i % 4 :]):
-                file.write(f"u{i} ||| {text} ||| ||| {-j - 0.5}\n")
+                file.write(f"u{i} ||| {text} ||| am_score= {1 - j % 2} ||| {-j - 0.5}\n")
     return [str(tmp_path / name) for name in ("a.jsonl", "b.moses")]
 
 
@@ -58,44 +63,122 @@ def rows(paths):
     return [json.loads(line) for path in sorted(paths) for line in path.read_text().splitlines()]
 
 
+def rows_by_list(paths):
+    lists = {}
+    for row in rows(paths):
+        lists.setdefault((row.pop("file", None), row["id"]), []).append(row)
+    return lists
+
+
+def on_one_machine(path, model, tmp_path, **options):
+    """The rows of `run_rerank.py --scores_file`, by list, and the report."""
+    scores_file = tmp_path / "one.jsonl"
+    config = RerankConfig(
+        nbest_file=path,
+        lm_weight=[WEIGHTS["lm_weight"]],
+        length_bonus=WEIGHTS["length_bonus"],
+        reduction=WEIGHTS["reduction"],
+        scores_file=str(scores_file),
+        overwrite=True,
+        **options,
+    )
+    report = str(rerank_files(config, [model]))
+    return {(path, key): value for (_, key), value in rows_by_list([scores_file]).items()}, report
+
+
+def assert_equal_rows(ours, theirs):
+    """The same lists, each with the same rows in the same order."""
+    assert ours.keys() == theirs.keys()
+    for one, expected_rows in theirs.items():
+        for row, expected in zip(ours[one], expected_rows, strict=True):
+            assert row.keys() == expected.keys()
+            for key, value in expected.items():
+                close = isinstance(value, float)
+                assert row[key] == (pytest.approx(value, abs=1e-5) if close else value)
+
+
 def test_several_processes_give_the_scores_of_the_one_machine_command(
     nbest, model, tmp_path, workers_find_tta
 ):
     info = on_beam(nbest, tmp_path / "out", model, TWO_PROCESSES, num_shards=3)
-    ours = {path: {} for path in nbest}
-    for row in rows((tmp_path / "out").glob("scores-0000?-of-00003.jsonl")):
-        ours[row.pop("file")].setdefault(row["id"], []).append(row)
-    tokens = 0
+    theirs = {}
     for path in nbest:
-        scores_file = tmp_path / "one.jsonl"
-        config = RerankConfig(
-            nbest_file=path,
-            lm_weight=[WEIGHTS["lm_weight"]],
-            length_bonus=WEIGHTS["length_bonus"],
-            reduction=WEIGHTS["reduction"],
-            scores_file=str(scores_file),
-            metric="none",
-            overwrite=True,
-        )
-        report = str(rerank_files(config, [model]))
+        found, report = on_one_machine(path, model, tmp_path, decision="max", metric="none")
         assert info["signature"] in report
-        theirs = {}
-        for row in rows([scores_file]):
-            theirs.setdefault(row["id"], []).append(row)
-            tokens += row["num_tokens"]
-        assert ours[path].keys() == theirs.keys()
-        for one, rows_of_one in theirs.items():
-            for row, expected in zip(ours[path][one], rows_of_one, strict=True):
-                assert row.keys() == expected.keys()
-                for key, value in expected.items():
-                    close = isinstance(value, float)
-                    assert row[key] == (pytest.approx(value, abs=1e-5) if close else value)
-    assert info["counts"] == {"lists": 31, "hypotheses": 60 + 20 + 47, "tokens": tokens}
-    assert info["sources"] == nbest
-    assert (info["lm_weight"], info["length_bonus"], info["reduction"]) == (0.3, 0.7, "mean")
+        theirs |= found
+    paths = (tmp_path / "out").glob("scores-0000?-of-00003.jsonl")
+    assert_equal_rows(rows_by_list(paths), theirs)
+    tokens = sum(row["num_tokens"] for found in theirs.values() for row in found)
+    assert info == {
+        "signature": info["signature"],
+        "lm_weight": 0.3,
+        "length_bonus": 0.7,
+        "reduction": "mean",
+        "decision": "max",
+        "scale": None,
+        "features": {},
+        "counts": {"lists": 31, "hypotheses": 60 + 20 + 47, "tokens": tokens},
+        "sources": nbest,
+    }
     assert json.loads((tmp_path / "out" / "scores.json").read_text()) == info
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"scores.json", *(f"scores-0000{i}-of-00003.jsonl" for i in range(3))}
+
+
+@pytest.mark.parametrize(
+    ("metric", "scale", "features"),
+    [("wer", None, FEATURES), ("wer", 0.75, None), ("bleu", 0.25, FEATURES)],
+    ids=["max with features", "mbr", "mbr with chrF and features"],
+)
+def test_decisions_and_features_are_those_of_the_one_machine_command(
+    nbest, model, tmp_path, metric, scale, features
+):
+    # Moses lists without references have the loss of bleu there, and others that of wer.
+    path = nbest[metric == "bleu"]
+    info = on_beam([path], tmp_path / "out", model, metric=metric, scale=scale, features=features)
+    decision = "max" if scale is None else "mbr"
+    theirs, _ = on_one_machine(
+        path, model, tmp_path, decision=decision, scale=scale, features=features
+    )
+    ours = rows_by_list((tmp_path / "out").glob("scores-*"))
+    assert_equal_rows(ours, theirs)
+    found = [row for one in ours.values() for row in one]
+    assert all(("expected_loss" in row) == (decision == "mbr") for row in found)
+    assert (info["decision"], info["scale"]) == (decision, scale)
+    assert info["features"] == ({"am_score": 1.5, "rank": -2.5} if features else {})
+    # The decision and the features count: without them, some lists have another order.
+    on_beam([path], tmp_path / "plain", model)
+    plain = rows_by_list((tmp_path / "plain").glob("scores-*"))
+    assert [row["text"] for one in ours for row in plain[one]] != [row["text"] for row in found]
+
+
+@pytest.mark.parametrize("scale", [None, 0.5])
+def test_lists_without_scores_are_scored_by_rank(nbest, model, tmp_path, scale):
+    """File by file, as run_rerank.py does: a file has scores for all lists or for none."""
+    path = tmp_path / "unscored.jsonl"
+    lists = [{"id": f"u{i}", "hypotheses": TEXTS[i:]} for i in range(len(TEXTS))]
+    path.write_text(
+        "".join(json.dumps(one) + "\n" for one in [{"id": "0", "hypotheses": []}, *lists])
+    )
+    on_beam([nbest[0], str(path)], tmp_path / "out", model, scale=scale)
+    ours = rows_by_list((tmp_path / "out").glob("scores-*"))
+    options = {"decision": "max" if scale is None else "mbr", "scale": scale}
+    theirs = {}
+    for one in (nbest[0], str(path)):
+        theirs |= on_one_machine(one, model, tmp_path, **options)[0]
+    assert_equal_rows(ours, theirs)
+    scores = {row["text"]: row["first_pass_score"] for row in ours[str(path), "u1"]}
+    assert scores == {text: -math.log(i) for i, text in enumerate(TEXTS[1:], start=1)}
+
+
+def test_a_list_without_a_feature_is_one_error_and_nothing_is_written(model, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"id": "u", "hypotheses": [{"text": "a", "score": -1}]}\n')
+    with pytest.raises(InputError) as raised:
+        on_beam([str(bad)], tmp_path / "out", model, features=["am_score=0.5"])
+    rule = "list 'u': not every hypothesis has a feature 'am_score'; these all have: rank"
+    assert str(raised.value) == f"{bad}: {rule}"
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("arguments", [IN_PROCESS, JOB_SERVER], ids=["in process", "job server"])

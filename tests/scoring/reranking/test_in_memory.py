@@ -1,6 +1,7 @@
 """`tta.rerank` and `tta.tune`: lists in memory, as run_rerank.py does with files."""
 
 import json
+import math
 import re
 import runpy
 from pathlib import Path
@@ -43,42 +44,57 @@ def write(path, lists, scores, references):
     rows = [
         {
             "id": str(i),
-            "hypotheses": [{"text": t, "score": s} for t, s in zip(texts, numbers, strict=True)],
+            "hypotheses": [
+                {"text": text} | ({} if scores is None else {"score": scores[i][j]})
+                for j, text in enumerate(texts)
+            ],
             "reference": reference,
         }
-        for i, (texts, numbers, reference) in enumerate(zip(lists, scores, references, strict=True))
+        for i, (texts, reference) in enumerate(zip(lists, references, strict=True))
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
 
 
-@pytest.mark.parametrize("models", [["known"], ["length", "known"]], ids=["one", "two"])
+@pytest.mark.parametrize("metric", ["wer", "bleu"])
+@pytest.mark.parametrize("models", [["known"], ["length", "known"], []], ids=["one", "two", "none"])
 @pytest.mark.parametrize("tuned", [True, False], ids=["tuned", "guessed"])
+@pytest.mark.parametrize("scored", [True, False], ids=["scores", "places"])
 def test_the_same_lists_get_the_same_weights_and_order_as_from_files(
-    tmp_path, monkeypatch, models, tuned
+    tmp_path, monkeypatch, models, tuned, metric, scored
 ):
     monkeypatch.setattr(tta, "load", lambda model=None, **options: FakeModel(model, **options))
-    test, dev = make_lists(0), make_lists(1)
+    test, dev = make_lists(0), make_lists(1, 37)
+    if not scored:
+        test, dev = ((lists, None, references) for lists, _, references in (test, dev))
     config = RerankConfig(
         nbest_file=write(tmp_path / "test.jsonl", *test),
         dev_nbest_file=write(tmp_path / "dev.jsonl", *dev) if tuned else None,
         scores_file=str(tmp_path / "scores.jsonl"),
+        metric=metric,
     )
     report = rerank_files(config, models)
     rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
 
-    weights = tta.tune(dev[0], dev[2], dev[1], models) if tuned else None
-    found = tta.rerank(test[0], test[1], models, weights=weights)
-    expected = report.test.row("together" if len(models) > 1 else "reranked").weights
-    assert {one.weights for one in found} == {expected}
+    given = {"model": models or "none", "metric": metric, "rank_scores": not scored}
+    weights = tta.tune(dev[0], dev[2], dev[1], **given) if tuned else None
+    found = tta.rerank(test[0], test[1], **given, weights=weights)
+    expected = report.test.row(["no model", "reranked", "together"][len(models)]).weights
+    assert all(one.weights == expected for one in found)
     assert weights in (expected, None)
-    assert sum(expected.lm_weights) > 0
+    assert expected.decision == "mbr" or tuned
+    assert sum(expected.lm_weights) > 0 or not models
     for i, one in enumerate(found):
         mine = [row for row in rows if row["id"] == str(i)]
         assert one.texts == [row["text"] for row in mine]
         assert one.scores == pytest.approx([row["combined"] for row in mine])
         assert [test[0][i][j] for j in one.indices] == one.texts
-    assert any(one.indices[0] != np.argmax(test[1][i]) for i, one in enumerate(found))
+        if expected.decision == "mbr":
+            assert one.posteriors == pytest.approx([row["posterior"] for row in mine])
+            assert one.expected_losses == pytest.approx([row["expected_loss"] for row in mine])
+    if models and (tuned or scored):
+        first = [0 if test[1] is None else int(np.argmax(scores)) for scores in test[1] or test[0]]
+        assert [one.indices[0] for one in found] != first
 
 
 def test_the_options_of_a_model_that_is_loaded_are_those_of_the_command(monkeypatch):
@@ -107,7 +123,8 @@ def test_combined_scores_and_the_order():
 def test_one_list_is_a_list_of_lists_with_one_item():
     (expected,) = tta.rerank([["the kat", "the cat"]], [[-1, -2]], FakeModel())
     assert tta.rerank(["the kat", "the cat"], [-1, -2], FakeModel()) == expected
-    assert tta.rerank(["the kat", "the cat"], model=FakeModel()).indices == [1, 0]
+    found = tta.rerank(["the kat", "the cat"], [-1, -2], FakeModel(), weights=WEIGHTS)
+    assert found.indices == [1, 0]
 
 
 def test_equal_scores_keep_their_order():
@@ -115,10 +132,77 @@ def test_equal_scores_keep_their_order():
     assert found.indices == [0, 1, 2]
 
 
-def test_without_scores_the_model_alone_reranks():
-    (found,) = tta.rerank([["the kat", "the cat"]], model=FakeModel())
+def test_without_scores_the_model_decides_alone():
+    found = tta.rerank(["the kat", "the cat"], model=FakeModel())
     assert found.texts == ["the cat", "the kat"]
     assert found.weights.lm_weight == 1
+
+
+def test_rank_scores_needs_lists_without_scores():
+    with pytest.raises(InputError, match="rank_scores is for lists without scores"):
+        tta.rerank(["the kat"], [-1.0], FakeModel(), rank_scores=True)
+
+
+def test_with_rank_scores_the_place_in_the_list_is_the_score():
+    weights = RerankWeights(lm_weight=0.25)
+    given = {"model": FakeModel(), "rank_scores": True}
+    found = tta.rerank(["the kat", "the cat"], weights=weights, **given)
+    assert found.texts == ["the cat", "the kat"]
+    assert found.scores == pytest.approx([0.75 * -math.log(2) + 0.25 * -2, 0.25 * -6])
+    lists = [["the kat", "the cat"], ["a dog", "a dock", "a dig"]]
+    ranks = [[-math.log(place + 1) for place in range(len(texts))] for texts in lists]
+    found = tta.rerank(lists, **given)
+    assert found == tta.rerank(lists, ranks, FakeModel())
+    assert 0 < found[0].weights.lm_weight < 1
+
+
+def test_equal_scores_leave_the_choice_to_the_model():
+    found = tta.rerank(["the kat", "the cat"], [-7, -7], FakeModel())
+    assert found.texts == ["the cat", "the kat"]
+    assert found.weights.lm_weight == 1
+
+
+# "a b c" is the most probable text, but the others are nearly the same and outvote it.
+VOTES = {"a b c": 0.4, "a x y": 0.3, "a x z": 0.3}
+
+
+@pytest.mark.parametrize("model", ["none", FakeModel()], ids=["none", "with a model"])
+def test_mbr_orders_by_expected_loss(monkeypatch, model):
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("a model was loaded"))
+    shares = () if model == "none" else (1.0,)
+    weights = RerankWeights(0.0, shares=shares, scale=2.0)
+    scores = [math.log(p) / 2 for p in VOTES.values()]
+    found = tta.rerank(list(VOTES), scores, model, weights=weights)
+    assert found.texts == ["a x y", "a x z", "a b c"]
+    assert found.posteriors == pytest.approx([0.3, 0.3, 0.4])
+    assert found.expected_losses == pytest.approx([1.1, 1.1, 1.2])
+    assert found.scores == pytest.approx([scores[1], scores[2], scores[0]])
+    by_score = tta.rerank(list(VOTES), scores, model, weights=RerankWeights(0.0, shares=shares))
+    assert by_score.texts == list(VOTES)
+    assert by_score.posteriors is by_score.expected_losses is None
+
+
+def test_the_loss_follows_the_metric():
+    weights = RerankWeights(0.0, shares=(), scale=1.0)
+    scores = [math.log(p) for p in VOTES.values()]
+    wer, bleu = (
+        tta.rerank(list(VOTES), scores, "none", weights=weights, metric=metric)
+        for metric in ("wer", "bleu")
+    )
+    by_text = [dict(zip(one.texts, one.posteriors, strict=True)) for one in (wer, bleu)]
+    assert by_text[0] == pytest.approx(by_text[1])
+    assert max(bleu.expected_losses) < 1 < min(wer.expected_losses)
+
+
+def test_without_a_model(monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("a model was loaded"))
+    lists, scores, references = make_lists(7)
+    weights = tta.tune(lists, references, scores, "none")
+    assert (weights.lm_weight, weights.shares) == (0.0, ())
+    for given in (weights, None):
+        found = tta.rerank(lists, scores, "none", weights=given)
+        assert [sorted(one.texts) for one in found] == [sorted(texts) for texts in lists]
+        assert found[0].weights.shares == ()
 
 
 def test_arrays_and_generators():
@@ -137,9 +221,10 @@ def test_empty_lists_stay_empty():
     assert tta.rerank([], model=FakeModel()) == []
     assert [one.texts for one in tta.rerank([[], []], model=FakeModel())] == [[], []]
     lists, scores, references = make_lists(3)
-    assert tta.tune([*lists, []], [*references, "the cat"], [*scores, []], FakeModel()) == (
-        tta.tune(lists, references, scores, FakeModel())
-    )
+    weights = tta.tune([*lists, []], [*references, "the cat"], [*scores, []], FakeModel())
+    found = tta.rerank(lists, scores, FakeModel(), weights=weights)
+    right = sum(one.texts[0] == text for one, text in zip(found, references, strict=True))
+    assert right > sum(lists[i][np.argmax(scores[i])] == references[i] for i in range(len(lists)))
 
 
 def test_a_model_that_is_loaded_scores_every_distinct_text_once():
@@ -187,6 +272,15 @@ def test_tuning_takes_a_metric():
             lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model=[lm, lm]),
             "the weights have 1 shares, one per model, not 2",
         ),
+        (
+            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model="none"),
+            "the weights have 1 shares, one per model, not 0",
+        ),
+        (
+            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.0, shares=()), model=lm),
+            "the weights have 0 shares, one per model, not 1",
+        ),
+        (lambda lm: tta.rerank(["a"], model=lm, metric="x"), "metric must be wer or bleu, not 'x'"),
         (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
         (lambda lm: tta.tune([[]], ["a"], None, lm), "tuning needs a list with a text, and there"),

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import math
 import os
 import re
 import shlex
@@ -59,6 +60,7 @@ for directory in directories:
         first_pass_scores=tf.zeros(len(texts)),
         lm_weight=tf.constant(1.0),
         length_bonus=tf.constant(0.0),
+        scale=tf.constant(0.5),
     )
     results[directory] = {key: value.numpy().tolist() for key, value in outputs.items()}
 assert sys.modules["tta"] is None
@@ -123,6 +125,9 @@ def test_a_process_without_this_package_gets_the_scores_of_tta_load(models, fres
     assert got["num_tokens"] == counts.tolist()
     np.testing.assert_allclose(got["vectors"], lm.encode(TEXTS), atol=1e-5)
     assert sorted(got["order"]) == [0, 1, 2, 3]
+    assert sum(got["posteriors"]) == pytest.approx(1)
+    losses = [got["expected_losses"][i] for i in got["order"]]
+    assert losses == sorted(losses)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -148,6 +153,13 @@ def test_names_dtypes_and_shapes_of_the_signatures(server):
         "first_pass_scores": ("float32", [-1]),
         "lm_weight": ("float32", []),
         "length_bonus": ("float32", []),
+        "scale": ("float32", []),
+    }
+    reranked = {
+        "order": ("int32", [-1]),
+        "combined_scores": ("float64", [-1]),
+        "posteriors": ("float64", [-1]),
+        "expected_losses": ("float64", [-1]),
     }
     signatures = dict(server.signatures)
     del signatures["__saved_model_init_op"]
@@ -156,7 +168,7 @@ def test_names_dtypes_and_shapes_of_the_signatures(server):
         "score": score,
         "score_tokens": (texts, tokens | {"lengths": ("int64", [-1])}),
         "encode": (texts, {"vectors": ("float32", [-1, 12])}),
-        "rerank": (rerank, {"order": ("int32", [-1]), "combined_scores": ("float64", [-1])}),
+        "rerank": (rerank, reranked),
     }
 
 
@@ -213,18 +225,49 @@ def test_rest_bodies_in_rows_and_columns(models, server, body, answer):
 
 
 RERANK = {
-    "hypotheses": ["a dog ran", "a cat"],
-    "first_pass_scores": [-2, -1.5],
-    "lm_weight": 0.5,
+    "hypotheses": ["a cat sat", "a dog ran", "a cat ran"],
+    "first_pass_scores": [-1.5, -1.5, -1.75],
+    "lm_weight": 0,
     "length_bonus": 1,
+    "scale": 0.5,
 }
 
 
 def test_rerank_takes_one_list_in_columns(server):
     reply = server.rest({"signature_name": "rerank", "inputs": RERANK})["outputs"]
-    assert sorted(reply["order"]) == [0, 1]
-    best, other = (reply["combined_scores"][i] for i in reply["order"])
-    assert best > other
+    assert reply["combined_scores"] == [1.5, 1.5, 1.25]
+    assert reply["order"] == [2, 0, 1], "the consensus, then the place in the list"
+    probable, less = 1 / (2 + math.exp(-0.125)), math.exp(-0.125) / (2 + math.exp(-0.125))
+    assert reply["posteriors"] == pytest.approx([probable, probable, less])
+    losses = [2 * probable + less, 2 * probable + less, 2 * probable]
+    assert reply["expected_losses"] == pytest.approx(losses, abs=1e-6)
+
+
+def test_infinity_in_json_is_the_decision_max(server):
+    """As TF Serving, Python reads the token Infinity as a number."""
+    body = json.dumps({"signature_name": "rerank", "inputs": RERANK | {"scale": math.inf}})
+    assert '"scale": Infinity' in body
+    reply = server.rest(json.loads(body))["outputs"]
+    assert reply["order"] == [0, 1, 2]
+    assert reply["posteriors"] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, math.inf])
+def test_the_exported_graph_decides_as_tta_rerank(models, server, scale):
+    lm, _ = models["tta"]
+    texts = [*TEXTS, "the cat sat", "the cat ran", "a cat sat"]
+    scores = [-3.5, -1.25, -40.0, -9.0, -3.5, -3.75, -3.75]
+    weights = tta.RerankWeights(0.25, 0.5, scale=scale)
+    expected = tta.rerank(texts, scores, lm, weights=weights)
+    inputs = {"hypotheses": texts, "first_pass_scores": scores, "scale": scale}
+    inputs |= {"lm_weight": 0.25, "length_bonus": 0.5}
+    reply = server.rest({"signature_name": "rerank", "inputs": inputs})["outputs"]
+    assert reply["order"] == expected.indices
+    ordered = {key: [column[i] for i in reply["order"]] for key, column in reply.items()}
+    assert ordered["combined_scores"] == pytest.approx(expected.scores, abs=1e-4)
+    if scale < math.inf:
+        assert ordered["posteriors"] == pytest.approx(expected.posteriors, abs=1e-4)
+        assert ordered["expected_losses"] == pytest.approx(expected.expected_losses, abs=1e-3)
 
 
 # Bodies that are refused: (body, part of the message).
@@ -239,9 +282,17 @@ REFUSED = [
     ),
     (
         {"signature_name": "rerank", "inputs": RERANK | {"first_pass_scores": [0.0]}},
-        "hypotheses and scores:] [2 1]",
+        "hypotheses and scores:] [3 1]",
     ),
     ({"signature_name": "rerank", "inputs": RERANK | {"lm_weight": 2}}, "between 0 and 1"),
+    (
+        {"signature_name": "rerank", "inputs": RERANK | {"scale": -1}},
+        "tta: scale must be at least 0, got] [-1]",
+    ),
+    (
+        {"signature_name": "rerank", "inputs": RERANK | {"scale": math.nan}},
+        "at least 0, got] [nan]",
+    ),
     (
         {"signature_name": "rerank", "inputs": RERANK | {"hypotheses": "a"}},
         "not compatible with expected shape [?]",

@@ -1,5 +1,6 @@
 """The served graph computes what `TextModel` and `combining` compute. Run eagerly, not exported."""
 
+import math
 import sys
 
 import numpy as np
@@ -9,11 +10,13 @@ import tensorflow as tf
 import tta
 from tests.tiny import CONFIG, write_model_directory
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.decision import combine, select
+from tta.scoring.combining.decision import decide
+from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.scorers.inference import windows
-from tta.scoring.serving.served_model import UTF8, ServedModel, count_words, split_windows
+from tta.scoring.serving.served_model import UTF8, ServedModel, split_windows
 
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
 TEXTS = ["the cat sat on the mat.", "", "a dog", "\u3000 ", LONG, "the", "Éz \U0001f600 [MASK]"]
@@ -123,8 +126,10 @@ def test_an_empty_batch_gives_empty_outputs(lm):
         "score_tokens": {"pieces": (0, 0), "log_probabilities": (0, 0), "lengths": (0,)},
         "encode": {"vectors": (0, 12)},
     }
-    nothing = numpy(served.rerank(none, tf.constant([], tf.float32), 0.5, 0.0))
-    assert [value.shape for value in nothing.values()] == [(0,), (0,)]
+    nothing = numpy(served.rerank(none, tf.constant([], tf.float32), 0.5, 0.0, 1.0))
+    assert {key: value.shape for key, value in nothing.items()} == dict.fromkeys(
+        ("order", "combined_scores", "posteriors", "expected_losses"), (0,)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -137,23 +142,23 @@ FIRST_PASS = [-3.25, -0.5, -4.0, -3.25, -60.0, -7.5]
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
-@pytest.mark.parametrize(("lm_weight", "bonus"), [(0.0, 0.0), (0.3, 0.7), (1.0, -1.5)])
-def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, reduction):
+@pytest.mark.parametrize("scale", [0.0, 0.25, math.inf])
+@pytest.mark.parametrize(("lm_weight", "bonus"), [(0.0, 0.0), (0.25, 0.75), (1.0, -1.5)])
+def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, scale, reduction):
     """With empty hypotheses, equal ones (which keep their order) and a long one."""
     texts = dict(zip(NBEST, zip(*served.lm.score_with_counts(NBEST), strict=True), strict=True))
     one = NBestList("u", tuple(map(Hypothesis, NBEST, FIRST_PASS)))
-    lists = ScoredLists.build([one], texts)
-    weights = RerankWeights(lm_weight, bonus, reduction)
-    expected = combine(lists, weights)[0]
-    got = numpy(
-        ServedModel(served.lm, reduction).rerank(
-            tf.constant(NBEST), tf.constant(FIRST_PASS), tf.constant(lm_weight), tf.constant(bonus)
-        )
-    )
-    np.testing.assert_allclose(got["combined_scores"], expected, atol=1e-4)
-    assert got["order"].tolist() == np.argsort(-got["combined_scores"], kind="stable").tolist()
-    assert got["order"][0] == select(lists, weights)[0]
+    losses = PairwiseLosses.build([one], WordErrorRate())
+    lists = ScoredLists.build([one], texts, losses=losses)
+    expected = decide(lists, RerankWeights(lm_weight, bonus, reduction, scale=scale))
+    inputs = map(tf.constant, (NBEST, FIRST_PASS, lm_weight, bonus, scale))
+    got = numpy(ServedModel(served.lm, reduction).rerank(*inputs))
+    np.testing.assert_allclose(got["combined_scores"], expected.combined[0], atol=1e-4)
+    np.testing.assert_allclose(got["posteriors"], expected.posteriors[0], atol=1e-4)
+    if expected.expected_losses is not None:
+        np.testing.assert_allclose(got["expected_losses"], expected.expected_losses[0], atol=1e-3)
     ranks = got["order"].tolist()
+    assert ranks == expected.ranking(0)
     assert ranks.index(0) < ranks.index(3), "equals keep their order"
 
 
@@ -164,6 +169,10 @@ def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, reduction):
         ({"lm_weight": float("nan")}, "lm_weight must be between 0 and 1"),
         ({"lm_weight": [0.5, 0.5]}, "not compatible with expected shape []"),
         ({"length_bonus": [0.0]}, "not compatible with expected shape []"),
+        ({"scale": [1.0]}, "not compatible with expected shape []"),
+        ({"scale": -0.5}, "scale must be at least 0"),
+        ({"scale": float("nan")}, "scale must be at least 0"),
+        ({"scale": -math.inf}, "scale must be at least 0"),
         ({"length_bonus": float("inf")}, "length_bonus must be finite numbers"),
         ({"first_pass_scores": [-1.0]}, "every hypothesis must have a first-pass score"),
         ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus must"),
@@ -177,6 +186,7 @@ def test_rerank_refuses_wrong_inputs(served, changes, message):
         "first_pass_scores": [-1.0, -2.0],
         "lm_weight": 0.5,
         "length_bonus": 0.0,
+        "scale": 1.0,
     }
     inputs = {key: tf.constant(value) for key, value in (inputs | changes).items()}
     with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as error:
@@ -210,14 +220,6 @@ def test_utf8_is_the_same_as_in_python():
     expected = np.array([is_utf8(case) for case in cases])
     assert 0.05 < expected[:20_000].mean() < 0.95
     np.testing.assert_array_equal(tf.strings.regex_full_match(cases, UTF8), expected)
-
-
-def test_words_are_those_of_str_split():
-    texts = [f"a{chr(i)}b" for i in range(0x3100) if not 0xD800 <= i < 0xE000]
-    texts += ["", " ", " a", "a  b c\n", "\u2003a\u3000"]
-    expected = [len(text.split()) for text in texts]
-    assert expected.count(2) > 20
-    np.testing.assert_array_equal(count_words(tf.constant(texts)), expected)
 
 
 def test_long_sentences_are_refused_if_requested(directories):

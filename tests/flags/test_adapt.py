@@ -1,0 +1,58 @@
+"""tta-adapt as a user runs it."""
+
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import tta
+from tests.tiny import WORDS, write_model_directory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(*flags):
+    return subprocess.run(
+        [sys.executable, "-m", "tta.flags.adapt", *flags],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": "", "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+
+
+def test_it_writes_a_model_that_is_loaded_and_reports_before_and_after(tmp_path):
+    model = write_model_directory(tmp_path / "tiny")
+    rng = np.random.default_rng(0)
+    lines = [f"the cat {' '.join(rng.choice(WORDS[:8], 3))} home\n" for _ in range(500)]
+    text = tmp_path / "text.txt.xz"
+    text.write_bytes(lzma.compress("".join(lines).encode()))
+    flags = [f"--model={model}", f"--input_file={text}", f"--output_dir={tmp_path / 'new'}"]
+    done = command(*flags, "--max_passes=1", "--learning_rate=0.01")
+    assert done.returncode == 0, done.stderr
+    before, after, last = done.stdout.splitlines()
+    assert before.startswith("held-out before: nll ")
+    assert after.startswith("held-out after:  nll ")
+    assert last == f"{tmp_path / 'new'}: the weights after pass 1 of 1, with learning rate 0.01"
+    sentence = ["the cat ran on the home"]
+    assert tta.load(tmp_path / "new").score(sentence) > tta.load(model).score(sentence)
+    again = command(*flags)
+    assert again.returncode == 1
+    assert again.stderr == f"error: {tmp_path / 'new'}: expected a new or an empty folder\n"
+
+
+def test_wrong_flags_and_an_empty_text_are_one_line(tmp_path):
+    wrong = command("--input_file=README.md", "--output_dir=new", "--max_passes=0")
+    assert wrong.returncode == 2
+    assert "max_passes" in wrong.stderr
+    text = tmp_path / "empty.txt"
+    text.touch()
+    model = write_model_directory(tmp_path / "tiny")
+    flags = [f"--model={model}", f"--input_file={text}", f"--output_dir={tmp_path / 'new'}"]
+    empty = command(*flags)
+    assert empty.returncode == 1
+    assert empty.stderr.splitlines()[-1] == f"error: {text}: no sentence is left to write"
+    assert not (tmp_path / "new").exists()

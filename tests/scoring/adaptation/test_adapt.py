@@ -1,0 +1,259 @@
+"""adapt(config): what it learns, keeps and writes, and which text and models it refuses."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tta
+from tests.tiny import CONFIG, write_model_directory
+from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.prepare import create_tfrecords
+from tta.data.records import pipeline
+from tta.data.records.dataset import load_dataset_info, shard_paths
+from tta.errors import InputError
+from tta.modeling.training.trainer import Trainer
+from tta.scoring.adaptation.adapt import adapt
+from tta.scoring.adaptation.config import AdaptationConfig
+
+NOUNS, VERBS = ("cat", "dog", "mat"), ("sat", "ran")
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """800 sentences in which every noun and verb is followed by "on" or "home"."""
+    path = tmp_path_factory.mktemp("text") / "domain.txt"
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(800):
+        verb = rng.choice(VERBS)
+        place = "on the mat" if verb == "sat" else "home"
+        letters = " ".join(rng.choice(list("abcdefgh"), rng.integers(1, 4)))
+        lines.append(f"the {rng.choice(NOUNS)} {verb} {place} {letters}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def config(text, folder, **changes):
+    values: dict[str, Any] = {"learning_rate": 0.01, "max_passes": 2}
+    values |= {"input_file": [str(text)], "output_dir": str(folder)} | changes
+    return AdaptationConfig(**values)
+
+
+def heldout_nll(directory, text, work):
+    """The nll per inner token of the held-out sentences under a T-TA, in NumPy."""
+    lm = tta.load(directory)
+    create_tfrecords(
+        LocalCorpusConfig(
+            input_file=[str(text)],
+            vocab_file=str(directory / "vocab.txt"),
+            output_dir=str(work),
+            num_shards=1,
+            max_seq_length=CONFIG.max_position_embeddings,
+            heldout_fraction=0.1,
+        )
+    )
+    info = load_dataset_info(work)
+    paths = shard_paths(work, info, "heldout")
+    total, count = 0.0, 0
+    for batch in pipeline.eval_batches(paths, info["features"], 1024, 11, 0):
+        logits = np.asarray(lm.model(batch)["logits"], np.float64)
+        logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        for ids, row, mask in zip(
+            batch["input_ids"].numpy(), logs, batch["padding_mask"].numpy(), strict=True
+        ):
+            inner = np.arange(1, mask.sum() - 1)
+            total, count = total - row[inner, ids[inner]].sum(), count + len(inner)
+    return total / count, count
+
+
+def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
+    text, tmp_path, monkeypatch
+):
+    model = write_model_directory(tmp_path / "tiny")
+    measured = []
+    train = Trainer.train
+
+    def spoiled(self):
+        """From the third pass on, the model gets worse."""
+        done = train(self)
+        if len(measured) >= 2:
+            self.model.head.bias.assign_add(np.linspace(0, 9, CONFIG.vocab_size))
+            self._evaluate(_Silent(), self.step)
+        measured.append(self.last_evaluation.values["nll"])
+        return done
+
+    monkeypatch.setattr(Trainer, "train", spoiled)
+    report = adapt(config(text, tmp_path / "new", max_passes=9), str(model))
+    assert report is not None
+    assert len(measured) == report.passes == 4  # stopped after two worse passes
+    assert report.best_pass == 2
+    assert min(measured) == measured[1] < measured[0]
+    assert report.after.values["nll"] == measured[1]
+    before, count = heldout_nll(model, text, tmp_path / "before")
+    after, _ = heldout_nll(tmp_path / "new", text, tmp_path / "after")
+    assert report.before.num_tokens == report.after.num_tokens == count
+    np.testing.assert_allclose(report.before.values["nll"], before, rtol=1e-5)
+    np.testing.assert_allclose(report.after.values["nll"], after, rtol=1e-5)
+    assert after < 0.8 * before
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.weights.h5",
+        "vocab.txt",
+    ]
+    readme = (tmp_path / "new/README.md").read_text()
+    assert "`tiny`" in readme
+    assert "domain.txt" in readme
+    assert str(report.after) in readme
+
+
+class _Silent:
+    fp = None
+
+    def write(self, *_, **__):
+        pass
+
+
+def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
+    text, tmp_path, monkeypatch
+):
+    model = write_model_directory(tmp_path / "tiny")
+    rates = []
+    train = Trainer.train
+
+    def worse_at_first(self):
+        done = train(self)
+        rates.append(self.config.learning_rate)
+        if len(rates) == 1:
+            self.last_evaluation = dataclasses.replace(self.last_evaluation, values={"nll": 99.0})
+        return done
+
+    monkeypatch.setattr(Trainer, "train", worse_at_first)
+    report = adapt(config(text, tmp_path / "new", max_passes=1, learning_rate=0.03), str(model))
+    assert report is not None
+    assert rates == pytest.approx([0.03, 0.01])
+    assert report.learning_rate == pytest.approx(0.01)
+    assert report.after.values["nll"] < report.before.values["nll"]
+
+
+@pytest.mark.parametrize("model_type", ["bilm", "unilm"])
+def test_other_types_learn_by_their_own_objective(model_type, text, tmp_path):
+    family = dataclasses.replace(CONFIG, model_type=model_type)
+    model = write_model_directory(tmp_path / "tiny", family)
+    report = adapt(config(text, tmp_path / "new"), str(model))
+    assert report is not None
+    assert tta.load(tmp_path / "new").model.config.model_type == model_type
+    assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
+    texts = ["the cat sat on the mat", "the dog ran home"]
+    assert (tta.load(tmp_path / "new").score(texts) > tta.load(model).score(texts)).all()
+
+
+def test_a_learned_normalizer_is_kept(text, tmp_path):
+    family = dataclasses.replace(CONFIG, learned_normalizer=True)
+    model = write_model_directory(tmp_path / "tiny", family)
+    adapt(config(text, tmp_path / "new", max_passes=4), str(model))
+    before, after = (_normalizer_error(folder) for folder in (model, tmp_path / "new"))
+    assert after < before / 3
+
+
+def _normalizer_error(model):
+    """The largest difference between learned and exact scores."""
+    texts = ["the cat sat on the mat a b", "the dog ran home c"]
+    learned, exact = (tta.load(model, normalizer=n).score(texts) for n in ("learned", "exact"))
+    return np.abs(learned - exact).max()
+
+
+def test_the_same_seed_gives_the_same_weights(text, tmp_path):
+    model = write_model_directory(tmp_path / "tiny")
+    weights = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        adapt(config(text, tmp_path / name, max_passes=1, seed=seed), str(model))
+        table = tta.load(tmp_path / name).model.token_table
+        weights.append(np.asarray(table))
+    np.testing.assert_array_equal(weights[0], weights[1])
+    assert not np.array_equal(weights[0], weights[2])
+
+
+def test_written_text_can_be_read_as_spoken(text, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny")
+    written = tmp_path / "written.txt"
+    written.write_text("".join(f"{line.capitalize()}.\n" for line in text.read_text().split("\n")))
+    seen = []
+    monkeypatch.setattr(Trainer, "train", lambda self: seen.append(_ids(self)))
+    for fraction in (0.0, 1.0):
+        assert (
+            adapt(config(written, tmp_path / "new", spoken_fraction=fraction), str(model)) is None
+        )
+    full_stop = tta.load(model).tokenizer.vocabulary.ids["."]
+    assert full_stop in seen[0]
+    assert full_stop not in seen[1]
+
+
+def _ids(trainer):
+    return {i for batch in trainer.epoch_batches(0) for i in batch["input_ids"].numpy().ravel()}
+
+
+def test_a_stopped_training_leaves_nothing(text, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny")
+    monkeypatch.setattr(Trainer, "train", lambda self: False)
+    assert adapt(config(text, tmp_path / "new"), str(model)) is None
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_leaves_nothing(text, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    model = write_model_directory(tmp_path / "tiny")
+    monkeypatch.setattr("tta.modeling.formats.model_directory.save_weights", full)
+    with pytest.raises(OSError, match="No space left"):
+        adapt(config(text, tmp_path / "new", max_passes=1), str(model))
+    assert not (tmp_path / "new").exists()
+
+
+def no_vocabulary(folder):
+    (write_model_directory(folder) / "vocab.txt").unlink()
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "model", "rule"),
+    [
+        ({"text": ""}, None, "the file is empty|no sentence is left"),
+        ({"text": "the cat sat\n" * 900}, None, "not 0 and 900|not 900 and 0"),
+        ({"lines": 100}, None, r"at least 30 sentences must be held out .*, not \d+ and \d+"),
+        ({"heldout_fraction": 1.0}, None, "not 800 and 0"),
+        ({"learning_rate": 0.0}, None, "no pass over the text lowered the nll"),
+        ({"input_file": ["none.txt"]}, None, "none.txt: no file matches"),
+        ({}, lambda folder: "none", "none: no such model directory"),
+        ({}, no_vocabulary, "tiny: no vocab.txt"),
+    ],
+)
+def test_bad_input_is_refused_and_leaves_nothing(changes, model, rule, text, tmp_path):
+    changes = dict(changes)
+    path = tmp_path / "text.txt"
+    lines = text.read_text().splitlines(keepends=True)
+    path.write_text(changes.pop("text", "".join(lines[: changes.pop("lines", None)])))
+    name = (model or (lambda folder: str(write_model_directory(folder))))(tmp_path / "tiny")
+    with pytest.raises(InputError, match=rule) as caught:
+        adapt(config(path, tmp_path / "new", **changes), name)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_model_without_weights_of_ours_is_refused(text, tmp_path):
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("cat 1 2\ndog 2 1\n")
+    with pytest.raises(InputError, match="only a model directory can be adapted"):
+        adapt(config(text, tmp_path / "new"), f"glove:{vectors}")
+
+
+def test_files_in_the_output_folder_are_never_replaced(text, tmp_path):
+    folder = tmp_path / "new"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="expected a new or an empty folder"):
+        adapt(config(text, folder))
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]

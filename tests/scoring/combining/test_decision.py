@@ -1,0 +1,319 @@
+"""The order of each list, against the definitions in plain Python."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from tests.scoring.combining.random_lists import WER, make
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.metrics.bleu import Bleu
+
+
+def nbest(*hypotheses, reference="a b c", name="u1"):
+    """A list from (text, score) pairs."""
+    return NBestList(name, tuple(Hypothesis(*one) for one in hypotheses), reference)
+
+
+def scored(texts, per_word=-2.0):
+    """text -> (sum, number of tokens), with one token per word."""
+    return {text: (per_word * len(text.split()), len(text.split())) for text in texts}
+
+
+def by_first_pass(*lists, scale, metric=WER):
+    """The decision by first-pass scores alone."""
+    arrays = ScoredLists.build(lists, losses=PairwiseLosses.build(lists, metric))
+    return decide(arrays, RerankWeights(0.0, shares=(), scale=scale))
+
+
+def word_errors(hypothesis, reference):
+    """The Levenshtein distance of words, by its recursion."""
+    h, r = hypothesis.split(), reference.split()
+    row = list(range(len(r) + 1))
+    for i, word in enumerate(h, start=1):
+        last, row = row, [i]
+        for j, other in enumerate(r, start=1):
+            row.append(min(last[j] + 1, row[-1] + 1, last[j - 1] + (word != other)))
+    return row[-1]
+
+
+def chrf_loss(hypothesis, reference):
+    if hypothesis == reference:
+        return 0.0
+    return 1 - sacrebleu.sentence_chrf(hypothesis, [reference]).score / 100
+
+
+SMALL = [
+    [("a b c", -1.0), ("a b d", -1.2), ("x y z", -0.9), ("a b c", -2.0)],
+    [("a", -0.1), ("b", -3.0), ("", -0.2), ("", -0.3)],
+    [("the cat", -2.0), ("the cat sat", -2.1), ("a cat sat", -2.3), ("he sat", -1.9), ("", -9.0)],
+    [("a b", 0.0), ("b a", 0.0), ("a b", 0.0)],
+    [("one", -5.0)],
+    [("", -5.0)],
+]
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3, 2.0, 50.0])
+@pytest.mark.parametrize(
+    ("metric", "loss"), [(WER, word_errors), (Bleu("none"), chrf_loss)], ids=["WER", "BLEU"]
+)
+def test_mbr_is_brute_force_in_every_order_of_the_list(metric, loss, scale):
+    for hypotheses in SMALL:
+        odds = {}  # equal texts add up
+        for text, score in hypotheses:
+            odds[text] = odds.get(text, 0.0) + math.exp(scale * score)
+        p = {text: value / sum(odds.values()) for text, value in odds.items()}
+        risks = {text: sum(p[other] * loss(text, other) for other in p) for text in p}
+        best = min(risks.values())
+
+        permutations = list(itertools.permutations(hypotheses))
+        lists = [nbest(*one, name=str(number)) for number, one in enumerate(permutations)]
+        decision = by_first_pass(*lists, scale=scale, metric=metric)
+        assert decision.expected_losses is not None
+        for number, permutation in enumerate(permutations):
+            ordered = [permutation[i] for i in decision.ranking(number)]
+            assert sorted(ordered) == sorted(hypotheses)
+            found = [risks[text] for text, _ in ordered]
+            assert found[0] == pytest.approx(best, abs=1e-5)
+            assert found == pytest.approx(sorted(found), abs=1e-5)
+            row = decision.expected_losses[number]
+            assert row.tolist() == pytest.approx([risks[text] for text, _ in permutation], abs=1e-5)
+
+
+def test_the_same_picks_in_every_order_of_the_list():
+    random_ = random.Random(4)
+    for _ in range(20):
+        hypotheses = [
+            (" ".join(random_.choices("abcd", k=random_.randint(0, 5))), random_.uniform(-5, 0))
+            for _ in range(5)
+        ]
+        permutations = list(itertools.permutations(hypotheses))
+        lists = [nbest(*one, name=str(number)) for number, one in enumerate(permutations)]
+        for scale in (1.0, math.inf):
+            decision = by_first_pass(*lists, scale=scale)
+            orders = {
+                tuple(one[i] for i in decision.ranking(number))
+                for number, one in enumerate(permutations)
+            }
+            assert len(orders) == 1
+
+
+def test_equal_texts_add_up_their_probability():
+    # Each "b" has a third less than "a", but both together have more.
+    one = nbest(("a", math.log(0.4)), ("b", math.log(0.3)), ("b", math.log(0.3)))
+    decision = by_first_pass(one, scale=1.0)
+    assert decision.ranking(0) == [1, 2, 0]
+    np.testing.assert_allclose(decision.posteriors, [[0.4, 0.3, 0.3]])
+    assert decision.expected_losses is not None
+    np.testing.assert_allclose(decision.expected_losses, [[0.6, 0.4, 0.4]], atol=1e-6)
+    assert by_first_pass(one, scale=math.inf).ranking(0) == [0, 1, 2]
+
+
+def test_among_equal_expected_losses_the_highest_score_comes_first():
+    # The texts are long, so that sums of losses have rounding errors.
+    random_ = random.Random(5)
+    words = [f"w{i}" for i in range(100)]
+    texts = [" ".join(w for w in words if random_.random() > 0.3) for _ in range(40)]
+    hypotheses = [(text, random_.uniform(-5, 0)) for text in texts * 2]
+    random_.shuffle(hypotheses)
+    decision = by_first_pass(nbest(*hypotheses), scale=0.7)
+    ordered = [hypotheses[i] for i in decision.ranking(0)]
+    for (text, score), (other, less) in zip(ordered[::2], ordered[1::2], strict=True):
+        assert text == other
+        assert score > less
+
+
+def test_ties_keep_the_order_of_the_list():
+    lists = [nbest(("b", -1.0), ("a", -1.0), ("a", -1.0), reference="a")]
+    arrays = ScoredLists.build(lists, scored("ab"), losses=PairwiseLosses.build(lists, WER))
+    for weights in (FIRST_PASS, RerankWeights(0.3), RerankWeights(1.0, 0.5, "mean")):
+        assert decide(arrays, weights).ranking(0) == [0, 1, 2]
+    assert decide(arrays, RerankWeights(0.3, scale=1.0)).ranking(0) == [1, 2, 0]
+    assert ListStatistics.build(lists, WER).oracle().tolist() == [1]
+
+
+@pytest.mark.parametrize("lm_weight", [0.0, 0.4, 0.9])
+@pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
+def test_a_large_scale_gives_the_pick_of_max(lm_weight, metric):
+    made = make(6, count=101, empty=True, metric=metric)
+    best = decide(made.lists, RerankWeights(lm_weight, 0.3))
+    sharp = decide(made.lists, RerankWeights(lm_weight, 0.3, scale=1e6))
+    blurred = decide(made.lists, RerankWeights(lm_weight, 0.3, scale=0.1))
+    texts = [
+        [one.hypotheses[i].text for i in (a, b, c) if one.hypotheses]
+        for one, a, b, c in zip(made.nbest, best.picks, sharp.picks, blurred.picks, strict=True)
+    ]
+    full = [one for one in texts if one]
+    assert all(one == other for one, other, _ in full)
+    assert any(one != other for one, _, other in full)
+    np.testing.assert_array_equal(
+        best.posteriors[made.lists.present], sharp.posteriors[made.lists.present].round(6)
+    )
+
+
+def test_a_scale_of_0_gives_the_consensus_of_all():
+    one = nbest(("x", 0.0), ("a b", -9.0), ("a b c", -99.0), ("a b c d", -50.0))
+    decision = by_first_pass(one, scale=0.0)
+    assert decision.posteriors.tolist() == [[0.25] * 4]
+    assert decision.ranking(0) == [1, 2, 3, 0]  # 5/4 errors each, then 7/4 and 9/4
+    assert decision.expected_losses is not None
+    assert decision.expected_losses.tolist() == [[9 / 4, 5 / 4, 5 / 4, 7 / 4]]
+
+
+def loop_combined(one, token_scores, weights):
+    """The paper's formula, with features, in a plain loop."""
+    scores = []
+    for hypothesis in one.hypotheses:
+        candidates = [hypothesis.text] if token_scores[hypothesis.text][1] else []
+        candidates = candidates or [h.text for h in one.hypotheses if token_scores[h.text][1]]
+        lm = min(
+            (
+                token_scores[t][0] / (token_scores[t][1] if weights.reduction == "mean" else 1)
+                for t in candidates
+            ),
+            default=0.0,
+        )
+        first_pass = 0.0 if hypothesis.score is None else hypothesis.score
+        for name, weight in weights.features.items():
+            first_pass += weight * hypothesis.features[name]
+        score = (1 - weights.lm_weight) * first_pass + weights.lm_weight * lm
+        scores.append(score + weights.length_bonus * len(hypothesis.text.split()))
+    return scores
+
+
+def random_lists(seed, count=13, scores=True):
+    """Lists of 1 to 7 hypotheses, and scores for their texts; a few hypotheses are empty."""
+    random_ = random.Random(seed)
+    lists, token_scores = [], {}
+    for number in range(count):
+        hypotheses = []
+        for _ in range(random_.randint(1, 7)):
+            words = random_.choices("abcde", k=random_.randint(0, 5))
+            text = " ".join(words)
+            score = random_.uniform(-9, 0) if scores else None
+            features = {"am": random_.uniform(-9, 0), "f": random_.gauss(0, 1)}
+            hypotheses.append(Hypothesis(text, score, features=features))
+            tokens = 2 * len(words)  # tokens are not words
+            token_scores[text] = (sum(random_.uniform(-7, 0) for _ in range(tokens)), tokens)
+        lists.append(NBestList(f"u{number}", tuple(hypotheses), "a b c d"))
+    return lists, token_scores
+
+
+@pytest.mark.parametrize("scores", [True, False])
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize("lm_weight", [0.0, 0.031, 0.5, 1.0])
+@pytest.mark.parametrize("length_bonus", [-0.7, 0.0, 2.3])
+@pytest.mark.parametrize("features", [{}, {"am": 0.7, "f": -1.3}])
+def test_max_is_a_plain_loop(lm_weight, length_bonus, reduction, scores, features):
+    lists, token_scores = random_lists(seed=5, scores=scores)
+    arrays = ScoredLists.build(lists, token_scores)
+    weights = RerankWeights(lm_weight, length_bonus, reduction, features=features)
+    decision = decide(arrays, weights)
+    np.testing.assert_array_equal(decision.picks, select(arrays, weights))
+    np.testing.assert_array_equal(decision.goodness, decision.combined)
+    assert decision.expected_losses is None
+    assert decision.combined.shape == (13, max(len(one.hypotheses) for one in lists))
+    assert arrays.has_scores == scores
+    for i, (row, one) in enumerate(zip(decision.combined, lists, strict=True)):
+        expected = loop_combined(one, token_scores, weights)
+        assert decision.ranking(i) == sorted(range(len(expected)), key=lambda j: -row[j])
+        np.testing.assert_allclose(row[: len(expected)], expected, rtol=1e-12)
+        assert np.all(np.isneginf(row[len(expected) :]))
+        assert decision.posteriors[i].tolist() == [float(j == decision.picks[i]) for j in range(7)]
+
+
+def test_mbr_uses_the_combined_scores():
+    lists, token_scores = random_lists(seed=6)
+    arrays = ScoredLists.build(lists, token_scores, losses=PairwiseLosses.build(lists, WER))
+    weights = RerankWeights(0.4, 0.5, "mean", scale=1.7, features={"am": 0.7})
+    decision = decide(arrays, weights)
+    assert decision.expected_losses is not None
+    for i, one in enumerate(lists):
+        n = len(one.hypotheses)
+        odds = np.exp(1.7 * np.array(loop_combined(one, token_scores, weights)))
+        np.testing.assert_allclose(decision.posteriors[i, :n], odds / odds.sum())
+        texts = [h.text for h in one.hypotheses]
+        pairs = list(zip(odds / odds.sum(), texts, strict=True))
+        risks = [sum(p * word_errors(text, other) for p, other in pairs) for text in texts]
+        np.testing.assert_allclose(decision.expected_losses[i, :n], risks, atol=1e-5)
+        np.testing.assert_array_equal(decision.goodness[i, :n], -decision.expected_losses[i, :n])
+        assert np.all(np.isneginf(decision.goodness[i, n:]))
+        assert decision.picks[i] == int(np.argmin(risks))
+
+
+def test_the_mixture_has_a_weight_per_model():
+    lists = make(7, models=(1.0, 0.5, 2.0)).lists
+    weights = RerankWeights(0.4, 0.7, "mean", (0.5, 0.2, 0.3))
+    assert weights.lm_weights == pytest.approx((0.2, 0.08, 0.12))
+    expected = 0.6 * lists.first_pass + 0.7 * lists.num_words
+    for weight, model in zip(weights.lm_weights, lists.models, strict=True):
+        expected = expected + weight * model.reduced["mean"]
+    combined = decide(lists, weights).combined
+    np.testing.assert_allclose(combined[lists.present], expected[lists.present])
+
+
+@pytest.mark.parametrize("scale", [math.inf, 1.0])
+def test_absent_hypotheses_are_never_picked(scale):
+    # Padding of 0 would be the best score and the lowest loss of all.
+    lists = [nbest(("a b", -3.0)), nbest(("a b", -3.0), ("a b c", -0.5), name="u2")]
+    losses = PairwiseLosses.build(lists, WER)
+    arrays = ScoredLists.build(lists, scored(["a b", "a b c"]), losses=losses)
+    statistics = ListStatistics.build(lists, WER)
+    decision = decide(arrays, RerankWeights(0.5, scale=scale))
+    assert [decision.ranking(i) for i in range(2)] == [[0], [1, 0]]
+    assert decision.posteriors[0].tolist() == [1, 0]
+    assert statistics.oracle().tolist() == [0, 1]
+
+
+def test_first_pass_without_scores_is_the_order_of_the_list():
+    lists = [nbest(("a b c d e", None), ("a", None))]
+    arrays = ScoredLists.build(lists, scored(["a b c d e", "a"]))
+    assert select(arrays, FIRST_PASS).tolist() == [0]
+    assert select(arrays, RerankWeights(1.0)).tolist() == [1]
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_an_empty_hypothesis_does_not_win_by_having_no_tokens(reduction):
+    lists = [nbest(("a b", -2.0), ("", -3.0), ("a b c d", -4.0))]
+    arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "a b c d": (-20.0, 4), "": (0.0, 0)})
+    for lm_weight in (0.1, 0.5, 1.0):
+        assert select(arrays, RerankWeights(lm_weight, 0.0, reduction)).tolist() == [0]
+
+
+@pytest.mark.parametrize("scale", [math.inf, 1.0])
+def test_an_empty_hypothesis_wins_by_its_first_pass(scale):
+    lists = [nbest(("a b", -9.0), ("", -1.0))]
+    losses = PairwiseLosses.build(lists, WER)
+    arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "": (0.0, 0)}, losses=losses)
+    assert select(arrays, RerankWeights(0.5, scale=scale)).tolist() == [1]
+
+
+@pytest.mark.parametrize("scale", [math.inf, 1.0, 0.0])
+def test_lists_of_nothing_but_empty_hypotheses(scale):
+    lists = [nbest(("", -2.0), ("", -1.0))]
+    arrays = ScoredLists.build(lists, {"": (0.0, 0)}, losses=PairwiseLosses.build(lists, WER))
+    decision = decide(arrays, RerankWeights(0.5, 1.0, "mean", scale=scale))
+    assert decision.ranking(0) == [1, 0]
+    assert np.isfinite(decision.combined).all()
+
+
+@pytest.mark.parametrize("scale", [math.inf, 1.0])
+def test_an_empty_list_stays_empty_and_counts_as_an_empty_hypothesis(scale):
+    full = nbest(("a b c", -1.0), ("a b", -2.0), name="u2")
+    for lists in ([nbest()], [nbest(), full]):
+        losses = PairwiseLosses.build(lists, WER)
+        arrays = ScoredLists.build(lists, scored(["a b", "a b c"]), losses=losses)
+        decision = decide(arrays, RerankWeights(0.5, 1.0, "mean", scale=scale))
+        assert [decision.ranking(i) for i in range(len(lists))] == [[], [0, 1]][: len(lists)]
+        assert decision.picks.tolist() == [0] * len(lists)
+        statistics = ListStatistics.build(lists, WER)
+        assert statistics.value(decision.picks) == 100 * 3 / (3 * len(lists))  # 3 deletions
+        assert statistics.oracle().tolist() == [0] * len(lists)

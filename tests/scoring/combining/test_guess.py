@@ -1,0 +1,142 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from tests.scoring.combining.random_lists import make
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.columns import spread
+from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.guess import cost_of_a_word, guess
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+
+
+def test_spreads_are_as_documented():
+    lists = make(1, models=(1.0, 1.0), features=(0.5,), scales=(1.0, 40.0)).lists
+    weights = guess(lists, GivenWeights(features={"f0": None}))
+    assert (weights.decision, weights.reduction, weights.features) == ("mbr", "sum", {})
+    first = (1 - weights.lm_weight) * spread(lists, lists.first_pass)
+    models = weights.lm_weight * spread(lists, lists.mix(weights.shares, "sum"))
+    assert weights.scale * first == pytest.approx(1.0)
+    assert models == pytest.approx(0.35 * first)
+    assert weights.length_bonus * spread(lists, lists.num_words) == pytest.approx(0.2 * first)
+
+
+@pytest.mark.parametrize("scores", [True, False])
+def test_every_model_varies_alike(scores):
+    lists = make(2, models=(1.0, 1.0, 1.0), scores=scores, scales=(1.0, 0.01, 50.0)).lists
+    weights = guess(lists, GivenWeights())
+    varies = [
+        share * spread(lists, model.reduced[weights.reduction])
+        for share, model in zip(weights.shares, lists.models, strict=True)
+    ]
+    np.testing.assert_allclose(varies, varies[0])
+    assert sum(weights.shares) == pytest.approx(1)
+    assert weights == guess(lists, GivenWeights(shares=weights.shares))
+
+
+def test_a_model_alone_decides_by_max_and_the_mean():
+    for lists, given in (
+        (make(3, scores=False).lists, GivenWeights()),
+        (make(3).lists, GivenWeights(lm_weight=1.0)),
+    ):
+        weights = guess(lists, given)
+        assert (weights.lm_weight, weights.scale, weights.reduction) == (1, math.inf, "mean")
+        cost = cost_of_a_word(lists, lists.models[0].reduced["mean"])
+        assert weights.length_bonus == pytest.approx(0.5 * cost)
+        total = guess(lists, dataclasses.replace(given, reduction="sum"))
+        cost = cost_of_a_word(lists, lists.models[0].reduced["sum"])
+        assert total.length_bonus == pytest.approx(2 * cost)
+        assert guess(lists, dataclasses.replace(given, decision="mbr")).decision == "mbr"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"decision": "max"}, math.inf),
+        ({"scale": math.inf}, math.inf),
+        ({"scale": 3.0}, 3.0),
+        ({"scale": 0.0}, 0.0),
+    ],
+)
+def test_the_decision_can_be_given(given, expected):
+    assert guess(make(4).lists, GivenWeights(**given)).scale == expected
+
+
+def test_without_losses_the_decision_is_max():
+    lists = dataclasses.replace(make(4).lists, losses=None)
+    assert guess(lists, GivenWeights()).decision == "max"
+
+
+def test_what_is_given_is_kept():
+    lists = make(5, models=(1.0, 1.0), features=(0.5, 0.5)).lists
+    given = {
+        "lm_weight": 0.25,
+        "length_bonus": 0.5,
+        "reduction": "mean",
+        "shares": (0.25, 0.75),
+        "scale": 2.0,
+        "features": {"f0": -0.5},
+    }
+    assert guess(lists, GivenWeights(**given)) == RerankWeights(**given)
+    for name, value in given.items():
+        assert getattr(guess(lists, GivenWeights(**{name: value})), name) == value
+
+
+def test_without_a_model_the_first_pass_decides_by_mbr():
+    lists = make(6, models=()).lists
+    weights = guess(lists, GivenWeights(shares=()))
+    assert (weights.lm_weight, weights.shares, weights.decision) == (0, (), "mbr")
+    assert weights.scale * spread(lists, lists.first_pass) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("reduction", [None, "sum", "mean"])
+def test_the_scale_of_the_first_pass_changes_no_pick(reduction):
+    # 2 ** 20 keeps every bit of the scores.
+    lists = make(7).lists
+    picks = select(lists, guess(lists, GivenWeights(reduction=reduction)))
+    for scale in (2.0**-20, 2.0**20):
+        other = dataclasses.replace(lists, first_pass=lists.first_pass * scale)
+        weights = guess(other, GivenWeights(reduction=reduction))
+        assert 0 < weights.lm_weight < 1
+        np.testing.assert_array_equal(select(other, weights), picks)
+    assert not np.array_equal(picks, select(lists, FIRST_PASS))
+
+
+def test_a_constant_of_each_list_changes_nothing():
+    lists = make(8).lists
+    constants = np.random.default_rng(0).uniform(-50_000, 0, [31, 1]).round()
+    shifted = dataclasses.replace(lists, first_pass=lists.first_pass + constants)
+    one, other = guess(lists, GivenWeights()), guess(shifted, GivenWeights())
+    assert other.lm_weight == pytest.approx(one.lm_weight)
+    assert other.length_bonus == pytest.approx(one.length_bonus)
+    assert other.scale == pytest.approx(one.scale)
+    np.testing.assert_array_equal(select(shifted, other), select(lists, one))
+
+
+def test_first_pass_scores_that_are_equal_are_like_missing_ones():
+    missing = make(9, scores=False).lists
+    equal = dataclasses.replace(missing, first_pass=np.where(missing.present, 1.0, 0.0))
+    assert guess(equal, GivenWeights()) == guess(missing, GivenWeights())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("scores", [(-1.0, -1.0), (-1.0, -2.0), (None, None), (-1.0,), ()])
+def test_lists_that_say_nothing(scores, count):
+    # There is no spread to go by, and nothing to divide by.
+    one = NBestList("u1", tuple(Hypothesis("", score) for score in scores))
+    other = NBestList("u2", (Hypothesis("", scores[0] if scores else None),))
+    lists = ScoredLists.build([one, other], *[{"": (0.0, 0)}] * count)
+    weights = guess(lists, GivenWeights())
+    assert weights.shares == tuple(1 / count for _ in range(count))
+    assert np.isfinite(decide(lists, weights).combined[lists.present]).all()
+    assert select(lists, weights).tolist() == [0, 0]
+
+
+def test_a_bonus_of_the_cost_of_a_word_centres_the_language_model():
+    lists = make(10).lists
+    bonus = cost_of_a_word(lists, lists.models[0].reduced["sum"])
+    paid = decide(lists, RerankWeights(1.0, bonus)).combined
+    assert paid[lists.present].sum() == pytest.approx(0, abs=1e-9)

@@ -1,0 +1,130 @@
+import dataclasses
+
+import pytest
+
+from tests.scoring.combining.random_lists import make
+from tta.scoring.combining.decision import select
+from tta.scoring.combining.guess import guess
+from tta.scoring.combining.systems import NO_MODEL, choose_systems
+from tta.scoring.combining.tuning import tune
+from tta.scoring.combining.weights import GivenWeights, only
+
+KNOWN = pytest.mark.parametrize("tuned", [True, False])
+
+
+def systems_of(made, tuned=True, given=None, lm_weights=None):
+    names = [f"m{k}" for k in range(len(made.lists.models))]
+    statistics = made.statistics if tuned else None
+    return choose_systems(names, made.lists, statistics, given or GivenWeights(), lm_weights)
+
+
+@KNOWN
+def test_rows_of_one_model(tuned):
+    made = make(1, models=(2.0,))
+    systems = systems_of(made, tuned)
+    assert list(systems.alone) == [NO_MODEL, "LM alone"]
+    assert list(systems.reranked) == ["reranked"]
+    assert systems.final is systems.reranked["reranked"]
+    assert systems.alone[NO_MODEL].shares == ()
+    assert systems.alone[NO_MODEL].lm_weight == 0
+    assert systems.alone["LM alone"].lm_weights == (1,)
+    assert 0 < systems.final.lm_weight < 1
+
+
+@KNOWN
+def test_rows_of_several_models(tuned):
+    made = make(2, models=(1.0, 1.0, 1.0))
+    systems = systems_of(made, tuned)
+    assert list(systems.alone) == [NO_MODEL, "m0 alone", "m1 alone", "m2 alone"]
+    assert list(systems.reranked) == ["m0 reranked", "m1 reranked", "m2 reranked", "together"]
+    assert systems.final is systems.reranked["together"]
+    for k in range(3):
+        assert systems.alone[f"m{k} alone"].lm_weights == only(k, 3)
+        assert systems.reranked[f"m{k} reranked"].shares == only(k, 3)
+    assert min(systems.final.shares) > 0.05
+
+
+@KNOWN
+def test_without_a_model_the_first_pass_is_the_only_row(tuned):
+    made = make(3, models=(), features=(2.0,))
+    given = GivenWeights(features={"f0": None})
+    systems = systems_of(made, tuned, given)
+    choose = guess if not tuned else lambda lists, given: tune(lists, made.statistics, given)
+    expected = choose(made.lists, dataclasses.replace(given, shares=())).rounded(given)
+    assert systems.alone == {}
+    assert systems.reranked == {NO_MODEL: expected}
+    assert systems.final == expected
+    assert (systems.final.features != {}) == tuned
+
+
+def test_each_row_is_tuned_by_itself():
+    made = make(4, models=(2.0, 1.0))
+    systems = systems_of(made)
+    for k in range(2):
+        given = GivenWeights(shares=only(k, 2))
+        expected = tune(made.lists, made.statistics, given).rounded(given)
+        assert systems.reranked[f"m{k} reranked"] == expected
+        given = GivenWeights(shares=only(k, 2), lm_weight=1.0)
+        expected = tune(made.lists, made.statistics, given).rounded(given)
+        assert systems.alone[f"m{k} alone"] == expected
+    given = GivenWeights(shares=())
+    expected = tune(made.lists, made.statistics, given).rounded(given)
+    assert systems.alone[NO_MODEL] == expected
+
+
+def test_all_models_together_start_from_each_one(monkeypatch):
+    made = make(5, models=(2.0, 1.0))
+    calls = []
+
+    def spy(lists, statistics, given, starts=()):
+        calls.append(list(starts))
+        return tune(lists, statistics, given, starts)
+
+    monkeypatch.setattr("tta.scoring.combining.systems.tune", spy)
+    systems = systems_of(made)
+    assert calls[-1] == [systems.reranked[f"m{k} reranked"] for k in range(2)]
+
+
+@pytest.mark.parametrize("useful", [(1.0, 0.8), (3.0, 0.0), (0.0, 2.0), (0.4, 0.6)])
+def test_together_is_about_as_good_on_dev_as_anything_alone(useful):
+    made = make(8, models=useful, count=41)
+    systems = systems_of(made)
+    values = {
+        name: made.statistics.value(select(made.lists, weights))
+        for name, weights in (systems.alone | systems.reranked).items()
+    }
+    assert values["together"] <= 1.05 * min(values.values())
+
+
+@KNOWN
+def test_what_is_given_is_kept(tuned):
+    made = make(6, models=(1.0, 1.0), features=(0.5,))
+    given = GivenWeights(length_bonus=-0.25, reduction="mean", scale=1.5, features={"f0": -0.5})
+    systems = systems_of(made, tuned, given, [0.1, 0.3])
+    together = systems.reranked["together"]
+    assert together.lm_weights == pytest.approx((0.1, 0.3))
+    assert systems.reranked["m0 reranked"].lm_weights == (0.1, 0.0)
+    assert systems.reranked["m1 reranked"].lm_weights == (0.0, 0.3)
+    for weights in systems.reranked.values():
+        assert weights.length_bonus == -0.25
+        assert weights.scale == pytest.approx(1.5)
+        assert weights.features == {"f0": -0.5}
+        assert weights.reduction == "mean"
+    # A given bonus or scale is not for the other rows, whose scores have another scale.
+    assert systems.alone[NO_MODEL].features == {"f0": -0.5}
+    assert [systems.alone[f"m{k} alone"].lm_weights for k in range(2)] == [
+        only(k, 2) for k in (0, 1)
+    ]
+    for alone in systems.alone.values():
+        assert alone.reduction == "mean"
+        assert alone.length_bonus != -0.25
+        assert alone.scale != pytest.approx(1.5)
+
+
+@KNOWN
+@pytest.mark.parametrize("decision", ["max", "mbr"])
+def test_a_given_decision_holds_for_every_row(tuned, decision):
+    made = make(7, models=(1.0, 1.0))
+    systems = systems_of(made, tuned, GivenWeights(decision=decision))
+    rows = systems.alone | systems.reranked
+    assert {weights.decision for weights in rows.values()} == {decision}

@@ -1,0 +1,457 @@
+"""`rerank_files` with every decision, feature and format: what is decided, written and reported."""
+
+import html
+import json
+import math
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tta
+from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+
+ROOT = Path(__file__).resolve().parents[3]
+FakeModel = runpy.run_path(str(ROOT / "tests/fake_model.py"))["FakeModel"]
+
+# The first text is the most probable one, but the others are nearly the same and outvote it.
+VOTES = {"a b c": 0.4, "a x y": 0.3, "a x z": 0.3}
+LOSSES = {"a b c": 2 * 0.3 + 2 * 0.3, "a x y": 2 * 0.4 + 0.3, "a x z": 2 * 0.4 + 0.3}
+
+# With these weights, combined scores are first-pass scores, and their softmax are the VOTES.
+PLAIN = {"length_bonus": 0.0, "scale": 1.0}
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    """The names of the models that are loaded; all are fake models."""
+    names = []
+    monkeypatch.setattr(tta, "load", lambda name=None, **_: names.append(name) or FakeModel(name))
+    return names
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """A file with VOTES as its only list."""
+    return write(tmp_path / "votes.jsonl", [hypotheses({t: {} for t in VOTES})])
+
+
+def hypotheses(features, scores=None, reference="a x y"):
+    """A list with texts and their features; the default scores are those of VOTES."""
+    scores = scores or {text: math.log(p) for text, p in VOTES.items()}
+    found = [{"text": text, "score": scores[text], **more} for text, more in features.items()]
+    return {"hypotheses": found, "reference": reference}
+
+
+def write(path, lists):
+    lines = [json.dumps({"id": f"u{i}"} | one) for i, one in enumerate(lists)]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def rows_of(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def text_of(page):
+    """The text of a page below its head."""
+    body = page[page.index("<body>") :]
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", body)).split())
+
+
+def test_mbr_writes_minus_the_expected_loss_best_first(votes, tmp_path):
+    out, scores = tmp_path / "out.jsonl", tmp_path / "scores.jsonl"
+    config = RerankConfig(nbest_file=votes, **PLAIN, output_file=str(out), scores_file=str(scores))
+    report = rerank_files(config, [])
+    [one] = read_nbest(out).lists
+    assert [h.text for h in one.hypotheses] == ["a x y", "a x z", "a b c"]
+    expected = [LOSSES[h.text] for h in one.hypotheses]
+    assert [-h.score for h in one.hypotheses] == pytest.approx(expected, abs=1e-6)
+    assert report.test.row("no model").value == 0
+    assert report.test.row("no model").weights.decision == "mbr"
+
+    rows = rows_of(scores)
+    names = ["id", "text", "first_pass_score", "combined", "posterior", "expected_loss"]
+    assert [list(row) for row in rows] == [names] * 3
+    assert [row["posterior"] for row in rows] == pytest.approx([0.3, 0.3, 0.4])
+    assert [row["combined"] for row in rows] == pytest.approx(np.log([0.3, 0.3, 0.4]))
+    assert [row["expected_loss"] for row in rows] == pytest.approx(expected, abs=1e-6)
+
+
+def test_max_writes_the_combined_score_and_no_posterior(votes, tmp_path):
+    out, scores = tmp_path / "out.jsonl", tmp_path / "scores.jsonl"
+    config = RerankConfig(
+        nbest_file=votes, decision="max", length_bonus=0.0,
+        output_file=str(out), scores_file=str(scores),
+    )  # fmt: skip
+    rerank_files(config, [])
+    [one] = read_nbest(out).lists
+    assert [(h.text, h.score) for h in one.hypotheses] == [
+        (text, pytest.approx(math.log(p))) for text, p in VOTES.items()
+    ]
+    names = ["id", "text", "first_pass_score", "combined"]
+    assert [list(row) for row in rows_of(scores)] == [names] * 3
+
+
+def test_posteriors_sum_to_one_in_every_list(tmp_path):
+    random = np.random.default_rng(3)
+    lists = []
+    for size in (1, 2, 7, 40):
+        texts = ["the cat " + "ab"[i % 2] * (i + 1) for i in range(size)]
+        scores = dict(zip(texts, random.normal(-3000, 30, size), strict=True))
+        lists.append(hypotheses({text: {} for text in texts}, scores))
+    path, scores = write(tmp_path / "lists.jsonl", lists), tmp_path / "scores.jsonl"
+    rerank_files(RerankConfig(nbest_file=path, decision="mbr", scores_file=str(scores)))
+    rows = rows_of(scores)
+    for i in range(len(lists)):
+        mine = [row for row in rows if row["id"] == f"u{i}"]
+        assert sum(row["posterior"] for row in mine) == pytest.approx(1)
+        losses = [row["expected_loss"] for row in mine]
+        assert losses == sorted(losses)
+        assert ({"lm_score", "num_tokens"} - mine[0].keys()) == set()
+    assert rows[0]["expected_loss"] == 0  # of the only hypothesis
+
+
+def test_the_cost_in_the_kaldi_format_is_the_expected_loss(tmp_path):
+    (tmp_path / "text").write_text("".join(f"u-{i} {t}\n" for i, t in enumerate(VOTES, 1)))
+    costs = [f"u-{i} {-math.log(p)}\n" for i, p in enumerate(VOTES.values(), 1)]
+    (tmp_path / "cost").write_text("".join(costs))
+    config = RerankConfig(
+        nbest_file=str(tmp_path / "text"), score_file=str(tmp_path / "cost"), **PLAIN,
+        output_file=str(tmp_path / "out"),
+    )  # fmt: skip
+    rerank_files(config, [])
+    assert (tmp_path / "out").read_text() == "u-1 a x y\nu-2 a x z\nu-3 a b c\n"
+    lines = (tmp_path / "out.scores").read_text().splitlines()
+    assert [float(line.split()[1]) for line in lines] == pytest.approx([1.1, 1.1, 1.2], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "signature"),
+    [
+        (PLAIN, "1", "decision:mbr|length_bonus:0|scale:1|loss:word errors"),
+        (
+            PLAIN | {"metric": "bleu", "length_bonus": -0.5},
+            "1",
+            "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF",
+        ),
+        (
+            PLAIN | {"scale": 0.0, "features": ["rank=-2"]},
+            "0",
+            "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2",
+        ),
+        (
+            {"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]},
+            "max",
+            "decision:max|length_bonus:0|features:rank=0.25",
+        ),
+    ],
+)
+def test_the_table_and_the_signature_name_the_decision(votes, values, scale, signature):
+    report = rerank_files(RerankConfig(nbest_file=votes, **values), [])
+    assert report.signatures[-1] == signature
+    row = next(line for line in str(report).splitlines() if line.startswith("no model"))
+    assert row.split()[-1] == scale
+    heading = next(line for line in str(report).splitlines() if line.startswith("  "))
+    assert heading.split()[-2:] == ["reduction", "scale"]
+
+
+def test_the_page_shows_probabilities_and_expected_losses(votes, tmp_path):
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
+    page = tmp_path / "page.html"
+    rerank_files(RerankConfig(nbest_file=votes, **PLAIN, lm_weight=[0.0], report=str(page)))
+    text = text_of(page.read_text())
+    assert "language model -11.00, combined -0.92, probability 0.40, expected loss 1.20" in text
+    assert "language model -11.00, combined -1.20, probability 0.30, expected loss 1.10" in text
+    config = RerankConfig(
+        nbest_file=votes, decision="max", features=["rank=-9"], report=str(page), overwrite=True
+    )
+    rerank_files(config)
+    text = text_of(page.read_text())
+    assert "combined" in text
+    assert "expected loss" not in text
+    assert "probability 0" not in text
+
+
+@pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
+def test_without_a_model_nothing_is_loaded_and_the_page_has_no_colours(
+    votes, tmp_path, loaded, dev
+):
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
+    page = tmp_path / "page.html"
+    config = RerankConfig(
+        nbest_file=votes,
+        dev_nbest_file=write(tmp_path / "dev.jsonl", [consensus()] * 10) if dev else None,
+        report=str(page),
+        features=[],
+        **PLAIN,
+    )
+    report = rerank_files(config, [])
+    assert loaded == report.names == []
+    assert [row.name for row in report.test.evaluation.rows] == ["first pass", "no model", "oracle"]
+    assert [line.partition("|")[0] for line in report.signatures] == [
+        "bootstrap", "WER", "decision:mbr",
+    ]  # fmt: skip
+    text = text_of(page.read_text())
+    assert "combined -0.92, probability 0.40, expected loss 1.20" in text
+    for word in ("language model", "Log-probability", "Weight of"):
+        assert word not in text
+    assert 'class="t l' not in page.read_text()
+    assert "Utterances whose pick changed 1 of 1: 1 better" in text
+
+
+def consensus():
+    return hypotheses({text: {} for text in VOTES})
+
+
+def test_without_a_model_weights_are_tuned_too(tmp_path):
+    dev, test = (write(tmp_path / name, [consensus()] * 10) for name in ("dev", "test"))
+    report = rerank_files(RerankConfig(nbest_file=test, dev_nbest_file=dev), [])
+    weights = report.test.row("no model").weights
+    assert weights.decision == "mbr"
+    assert (weights.lm_weight, weights.shares) == (0.0, ())
+    assert report.test.row("no model").value == report.dev.row("no model").value == 0
+
+
+def test_a_curve_needs_a_model(votes, tmp_path):
+    dev, curve = write(tmp_path / "dev", [consensus()] * 5), tmp_path / "c.tsv"
+    config = RerankConfig(nbest_file=votes, dev_nbest_file=dev, curve_file=str(curve))
+    with pytest.raises(InputError, match=r"^curve_file needs a model: it shows the weight of the"):
+        rerank_files(config, [])
+    assert not curve.exists()
+
+
+# A feature that tells the reference, in both signs: 1 for "a x y", 0 for the others.
+GOOD = {"a b c": {"good_score": 0.0}, "a x y": {"good_score": 1.0}, "a x z": {"good_score": 0.0}}
+BAD = {text: {"bad_score": -more["good_score"]} for text, more in GOOD.items()}
+
+
+@pytest.mark.parametrize(
+    ("lists", "features", "combined"),
+    [
+        (GOOD, ["good_score=2"], {"a x y": math.log(0.3) + 2, "a b c": math.log(0.4)}),
+        (BAD, ["bad_score=-2"], {"a x y": math.log(0.3) + 2, "a b c": math.log(0.4)}),
+        (
+            GOOD,
+            ["rank=-4", "good_score=.5"],
+            {"a x z": math.log(0.3) + 4 * math.log(3), "a x y": math.log(1.2 * 4) + 0.5},
+        ),
+    ],
+    ids=["positive", "negative", "rank"],
+)
+def test_given_weights_of_features_are_added_to_the_first_pass(tmp_path, lists, features, combined):
+    path, scores = write(tmp_path / "lists", [hypotheses(lists)]), tmp_path / "scores"
+    config = RerankConfig(
+        nbest_file=path, decision="max", length_bonus=0.0, features=features,
+        scores_file=str(scores),
+    )  # fmt: skip
+    rerank_files(config, [])
+    found = {row["text"]: row["combined"] for row in rows_of(scores)}
+    assert list(found)[:1] == list(combined)[:1]
+    assert {text: found[text] for text in combined} == pytest.approx(combined)
+
+
+def test_features_are_part_of_the_first_pass_beside_a_model(tmp_path):
+    """They are relative to it: (1 - .75) * (first + 2 * good_score) + .75 * lm."""
+    path, scores = write(tmp_path / "lists", [hypotheses(GOOD)]), tmp_path / "scores"
+    config = RerankConfig(
+        nbest_file=path, decision="max", length_bonus=0.0, reduction="sum", lm_weight=[0.75],
+        features=["good_score=2"], scores_file=str(scores),
+    )  # fmt: skip
+    rerank_files(config)
+    best, *_ = rows_of(scores)
+    assert best["text"] == "a x y"
+    assert best["combined"] == pytest.approx(0.25 * (math.log(0.3) + 2) + 0.75 * -11)
+
+
+@pytest.mark.parametrize(
+    ("features", "used"),
+    [
+        (None, {"good_score", "rank", "other_score"}),
+        (["good_score"], {"good_score"}),
+        (["other_score"], {"other_score"}),
+        (["good_score=3", "rank"], {"good_score", "rank"}),
+        ([], set()),
+    ],
+)
+def test_features_are_tuned_on_dev_lists(tmp_path, features, used):
+    random = np.random.default_rng(0)
+
+    def lists(count):
+        # "good_score" tells the reference in four of five lists, "other_score" in half of them.
+        found = []
+        for _ in range(count):
+            texts = {
+                text: {
+                    "good_score": ((more["good_score"] == 1) != (random.random() < 0.2) and 1.0)
+                    or 0.0,
+                    "other_score": random.random(),
+                }
+                for text, more in GOOD.items()
+            }
+            found.append(hypotheses(texts))
+        return found
+
+    config = RerankConfig(
+        nbest_file=write(tmp_path / "test", lists(23)),
+        dev_nbest_file=write(tmp_path / "dev", lists(41)),
+        features=features,
+        decision="max",
+    )
+    report = rerank_files(config, [])
+    weights = report.test.row("no model").weights
+    assert weights.features.keys() <= used
+    if features is None or "good_score" in features:
+        assert weights.features["good_score"] > 0.2  # enough to change the pick: ln(.4 / .3)
+        assert report.test.row("no model").value < report.test.row("first pass").value
+        assert re.search(r"\|features:.*good_score=", report.signatures[-1])
+    if features and "good_score=3" in features:
+        assert weights.features["good_score"] == 3
+    assert "features not used" not in str(report)
+
+
+def test_a_harmful_feature_gets_a_negative_weight(tmp_path):
+    dev, test = (write(tmp_path / name, [hypotheses(BAD)] * 10) for name in ("dev", "test"))
+    config = RerankConfig(
+        nbest_file=test, dev_nbest_file=dev, features=["bad_score"], decision="max"
+    )
+    report = rerank_files(config, [])
+    assert report.test.row("no model").weights.features["bad_score"] < -0.2
+    assert report.test.row("no model").value == 0
+
+
+def partly(features, name, keep):
+    """The features without `name` in all texts but the first `keep`."""
+    return {
+        text: {k: v for k, v in more.items() if k != name or i < keep}
+        for i, (text, more) in enumerate(features.items())
+    }
+
+
+@pytest.mark.parametrize(
+    ("dev", "test"),
+    [(GOOD, partly(GOOD, "good_score", 0)), (partly(GOOD, "good_score", 2), GOOD), (GOOD, BAD)],
+    ids=["not in test", "not in every hypothesis", "another in test"],
+)
+def test_a_feature_must_be_in_every_hypothesis_of_dev_and_test(tmp_path, dev, test):
+    files = {
+        "nbest_file": write(tmp_path / "test", [hypotheses(test)] * 5),
+        "dev_nbest_file": write(tmp_path / "dev", [hypotheses(GOOD), hypotheses(dev)] * 5),
+    }
+    report = rerank_files(RerankConfig(**files, decision="max"), [])
+    assert report.test.row("no model").weights.features.keys() <= {"rank"}
+    for features in (["good_score"], ["good_score=1"]):
+        rule = "^not every hypothesis has a feature 'good_score'; all have: rank$"
+        with pytest.raises(InputError, match=rule):
+            rerank_files(RerankConfig(**files, features=features), [])
+
+
+def test_an_unknown_feature_is_an_error_before_a_model_is_loaded(tmp_path, loaded):
+    path = write(tmp_path / "lists", [hypotheses(GOOD)])
+    out = tmp_path / "out"
+    config = RerankConfig(nbest_file=path, features=["goood_score=1"], output_file=str(out))
+    rule = "^not every hypothesis has a feature 'goood_score'; all have: good_score, rank$"
+    with pytest.raises(InputError, match=rule):
+        rerank_files(config)
+    assert loaded == []
+    assert not out.exists()
+
+
+def test_features_that_are_not_used_are_reported(tmp_path):
+    path = write(tmp_path / "lists", [hypotheses(GOOD)])
+    note = "note: features not used, because nothing is tuned: good_score\n"
+    assert note in str(rerank_files(RerankConfig(nbest_file=path)))
+    useless = hypotheses({text: {"good_score": 0.0} for text in VOTES})
+    dev = write(tmp_path / "dev", [useless] * 5)
+    assert "not used" not in str(rerank_files(RerankConfig(nbest_file=path, dev_nbest_file=dev)))
+    for features in ([], ["good_score=1"]):
+        report = str(rerank_files(RerankConfig(nbest_file=path, features=features)))
+        assert "features not used" not in report
+
+
+def without_scores(lists):
+    for one in lists:
+        for hypothesis in one["hypotheses"]:
+            del hypothesis["score"]
+    return lists
+
+
+@pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
+@pytest.mark.parametrize("decision", [None, "max", "mbr"])
+def test_neither_scores_nor_model(tmp_path, dev, decision):
+    test = write(tmp_path / "test", without_scores([consensus() for _ in range(3)]))
+    config = RerankConfig(
+        nbest_file=test, dev_nbest_file=test if dev else None, rank_scores=False, decision=decision
+    )
+    report = rerank_files(config, [])
+    note = "note: no first-pass scores and no model: nothing says which hypotheses are probable\n"
+    assert note in str(report)
+    if decision == "max":
+        assert report.test.row("no model").value == report.test.row("first pass").value
+
+
+def test_without_scores_and_model_the_places_vote(tmp_path):
+    """The probabilities are softmax(scale * -ln(place)) = 1/2, 1/3, 1/4, ... if the scale is 1."""
+    path = write(tmp_path / "test", without_scores([consensus()]))
+    scores = tmp_path / "scores"
+    rerank_files(RerankConfig(nbest_file=path, **PLAIN, scores_file=str(scores)), [])
+    found = {row["text"]: row for row in rows_of(scores)}
+    assert [found[text]["posterior"] for text in VOTES] == pytest.approx([6 / 11, 3 / 11, 2 / 11])
+    assert [found[text]["first_pass_score"] for text in VOTES] == pytest.approx(
+        [0, -math.log(2), -math.log(3)]
+    )
+
+
+def test_the_output_of_fairseq_is_reranked_by_bleu(tmp_path):
+    lines = []
+    for i in (3, 0):
+        lines += [f"S-{i}\tx", f"T-{i}\tthe cat sat on the mat"]
+        for text, score in (("the kat sat on the mat", -0.5), ("the cat sat on the mat", -0.6)):
+            lines += [f"H-{i}\t{score}\t{text}", f"P-{i}\t" + " ".join([str(score)] * 7)]
+    path, out = tmp_path / "generate-test.txt", tmp_path / "out.txt"
+    path.write_text("\n".join(lines) + "\n")
+    files = {"nbest_file": str(path), "output_file": str(out), "bleu_tokenize": "none"}
+    values = {"lm_weight": [0.5], "length_bonus": 0.0, "reduction": "sum"}
+    report = rerank_files(RerankConfig(**files, **values, scale=1.0))
+    assert report.metric.name == "BLEU"
+    assert report.test.row("reranked").value == pytest.approx(100)
+    assert report.signatures[-1].endswith("|scale:1|loss:1 - chrF")
+    file = read_nbest(out)
+    assert file.format == "fairseq"
+    assert [one.utterance_id for one in file.lists] == ["3", "0"]
+    for one in file.lists:
+        best, other = one.hypotheses
+        assert best.text == one.reference == "the cat sat on the mat"
+        assert 0 > best.score > other.score > -1  # minus 1 - chrF
+    rerank_files(RerankConfig(**files, **values, decision="max", overwrite=True))
+    best = read_nbest(out).lists[0].hypotheses[0]
+    assert best.score == pytest.approx(0.5 * -0.6 * 7 * math.log(2) + 0.5 * -6)
+
+
+def test_a_folder_of_espnet_2_is_reranked_into_a_folder(tmp_path):
+    for number, (text, score) in enumerate((("the kat sat", -1.0), ("the cat sat", -1.5)), 1):
+        folder = tmp_path / "in" / f"{number}best_recog"
+        folder.mkdir(parents=True)
+        (folder / "text").write_text(f"u1 {text}\n")
+        (folder / "score").write_text(f"u1 tensor({score})\n")
+    (tmp_path / "ref").write_text("u1 the cat sat\n")
+    config = RerankConfig(
+        nbest_file=str(tmp_path / "in"), reference_file=str(tmp_path / "ref"), scale=1.0,
+        lm_weight=[0.5], length_bonus=0.0, reduction="sum", output_file=str(tmp_path / "out"),
+    )  # fmt: skip
+    report = rerank_files(config)
+    assert report.test.row("first pass").value == pytest.approx(100 / 3)
+    assert report.test.row("reranked").value == 0
+    text = [(tmp_path / f"out/{i}best_recog/text").read_text() for i in (1, 2)]
+    assert text == ["u1 the cat sat\n", "u1 the kat sat\n"]
+    scores = [(tmp_path / f"out/{i}best_recog/score").read_text().split()[1] for i in (1, 2)]
+    # The posterior of "the cat sat" is 1 / (1 + exp(-1.75)): .5 * .5 worse, .5 * 4 better.
+    p = 1 / (1 + math.exp(-1.75))
+    assert list(map(float, scores)) == pytest.approx([p - 1, -p], abs=1e-6)
