@@ -163,6 +163,12 @@ def center(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
 
 
 def spread(lists: ScoredLists, scores: np.ndarray) -> float:
-    """The standard deviation of [L, N] scores within a list, averaged over the lists."""
-    masked = np.ma.array(scores, mask=~lists.present)
+    """The standard deviation of [L, N] scores within a list.
+
+    It is averaged over the lists with several hypotheses; 0 if there are none.
+    """
+    several = lists.present.sum(axis=1) > 1
+    if not several.any():
+        return 0.0
+    masked = np.ma.array(scores[several], mask=~lists.present[several])
     return float(masked.std(axis=1).mean())

@@ -65,9 +65,13 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
     if weights.decision == "max":
         order = np.argsort(-combined, axis=1, kind="stable")
         best = np.arange(combined.shape[1]) == order[:, :1]
-        return Decision(lists, weights, lm_scores, combined, best * 1.0, None, order)
+        best = (best & lists.present).astype(np.float64)
+        return Decision(lists, weights, lm_scores, combined, best, None, order)
     assert lists.losses is not None
-    probabilities = posteriors(lists.present, weights.scale * combined[..., None])
+    highest = np.where(np.isfinite(combined[:, :1]), combined.max(axis=1, keepdims=True), 0.0)
+    shifted = np.where(lists.present, combined, highest) - highest  # only differences matter
+    with np.errstate(over="ignore"):
+        probabilities = posteriors(lists.present, weights.scale * shifted[..., None])
     # Rounding keeps the order of equal texts, whose sums may differ in their last digits.
     expected = lists.losses.expected(probabilities)[..., 0].round(6)
     order = np.lexsort((-combined, np.where(lists.present, expected, np.inf)), axis=1)

@@ -44,12 +44,12 @@ class PairwiseLosses:
             InputError: there are more than `MAX_PAIRS` pairs.
         """
         lengths = np.array([len(one.hypotheses) for one in nbest])
-        if (lengths**2).sum() > MAX_PAIRS:
+        if not cls.fit(nbest):
             longest = nbest[int(lengths.argmax())].utterance_id
             raise InputError(
                 f"the decision mbr compares all pairs of a list's hypotheses, and "
                 f"{(lengths**2).sum():,} pairs do not fit into memory (list {longest!r} has "
-                f"{lengths.max():,} hypotheses): choose the decision max"
+                f"{lengths.max():,} hypotheses): choose the decision max (--decision=max)"
             )
         blocks = []
         for rows in _blocks(lengths):
@@ -59,6 +59,11 @@ class PairwiseLosses:
                 block[: len(texts), : len(texts)] = metric.losses(texts)
             blocks.append((rows, losses))
         return cls(blocks)
+
+    @staticmethod
+    def fit(nbest: Sequence[NBestList]) -> bool:
+        """Whether the pairs of all lists fit into memory."""
+        return sum(len(one.hypotheses) ** 2 for one in nbest) <= MAX_PAIRS
 
     def expected(self, posteriors: np.ndarray) -> np.ndarray:
         """The expected loss of choosing each hypothesis: [L, N, P] -> [L, N, P] float64.

@@ -35,10 +35,10 @@ def tune(
     if given.scale == 0:
         return guess(lists, given)
     groups = np.arange(len(lists.nbest)) % min(FOLDS, len(lists.nbest))
-    found = []
+    found, has_models = [], bool(given.mixtures(len(lists.models)))
     for decision in given.decisions(lists.losses is not None):
-        for reduction in given.reductions if lists.models else given.reductions[:1]:
-            if not (lists.has_scores or given.mixtures(len(lists.models))):
+        for reduction in given.reductions if has_models else given.reductions[:1]:
+            if not (lists.has_scores or has_models):
                 continue  # there is neither a model nor a first-pass score
             columns = Columns.build(lists, given, reduction)
             scale = given.scale if decision == "mbr" else None
@@ -47,10 +47,10 @@ def tune(
             best = search(lines, points)
             found.append((best, lines))
     count = len(lists.models)
-    shares = (1 / count,) * count if given.shares is None else given.shares
+    shares = (1 / max(count, 1),) * count if given.shares is None else given.shares
     keep = replace(FIRST_PASS, reduction=given.reductions[0], shares=shares)
-    if not found:
-        return keep
+    if not found:  # there is nothing to search for
+        return keep if given.allows_first_pass else guess(lists, given)
     best, lines = min(found, key=lambda one: one[0].error)
     if given.allows_first_pass:
         first_pass = statistics.of(select(lists, FIRST_PASS))

@@ -69,7 +69,10 @@ class RerankConfig(Config):
         group="Weights",
     )
     scale: float | None = setting(
-        None, "The scale of the combined scores for the decision mbr. Default: as the weights.", 0
+        None,
+        "The scale of the combined scores; it implies --decision=mbr. Default: tuned or guessed, "
+        "as the weights.",
+        0,
     )
     lm_weight: list[float] | None = setting(
         None,
@@ -93,9 +96,9 @@ class RerankConfig(Config):
     )
     metric: str = setting(
         "auto",
-        "Measured on lists with references. wer: word error rate in percent, with the character "
-        "error rate beside it. bleu: corpus BLEU. auto: bleu for the formats moses and fairseq, "
-        "else wer.",
+        "Measured on lists with references; its loss decides mbr. wer: word error rate in percent, "
+        "with the character error rate beside it. bleu: corpus BLEU. auto: bleu for the formats "
+        "moses and fairseq, else wer.",
         choices=("auto", *METRICS, "none"),
         group="Metric",
     )

@@ -70,7 +70,7 @@ def rerank_files(
     for part in parts:
         part.measure(metric)
     given = config.given_weights(_common_features(parts))
-    loss = None if config.decision == "max" else metric or _metric(config, test)
+    loss = _loss(config, parts, metric or _metric(config, test))
 
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test.file.format)
@@ -181,12 +181,18 @@ def _choose_metric(config: RerankConfig, dev: _Part | None, test: _Part) -> Metr
                 dev.path,
             )
     elif not test.has_references:
-        if config.metric in METRICS:
-            raise InputError(
-                f"metric {config.metric} needs references, and the lists have none", test.path
-            )
         return None
     return None if config.metric == "none" else _metric(config, test)
+
+
+def _loss(config: RerankConfig, parts: Sequence[_Part], metric: Metric) -> Metric | None:
+    """The metric whose loss the decision mbr needs; None if only the decision is `max`.
+
+    It is `max` if the pairs of hypotheses do not fit into memory, unless mbr is asked for.
+    """
+    is_free = config.decision is None and config.scale is None
+    fits = all(PairwiseLosses.fit(part.file.lists) for part in parts)
+    return None if config.decision == "max" or (is_free and not fits) else metric
 
 
 def _metric(config: RerankConfig, test: _Part) -> Metric:
@@ -286,13 +292,17 @@ def _notes(
         yield f"{', '.join(free)} not tuned but guessed from the scores' scale (--dev_nbest_file)"
         if len(models) > 1 and "lm_weight" in free:
             yield "the models' scores got equal shares after scaling: each varies as widely"
-    elif dev is not None and weights == replace(
-        FIRST_PASS, reduction=weights.reduction, shares=weights.shares
+    elif (
+        dev is not None
+        and free
+        and weights == replace(FIRST_PASS, reduction=weights.reduction, shares=weights.shares)
     ):
         yield "no weights did reliably better than the first pass on the dev lists: it is kept"
     unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK})
     if dev is None and config.features is None and unused:
         yield f"features not used, because nothing is tuned: {', '.join(unused)}"
+    if config.decision is None and test.lists.losses is None:
+        yield "the decision mbr was not tried: the pairs of hypotheses do not fit into memory"
     if not test.has_references:
         yield "no references: nothing measured"
     unscored = test.lists.present & np.any([one.num_tokens == 0 for one in models], axis=0)

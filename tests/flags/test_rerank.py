@@ -604,11 +604,6 @@ def test_model_none_loads_no_model(nbest, dev, tmp_path):
         ('{"u1": {"hyp_1": {"score": NaN, "text": "a"}, "ref": "a"}}', {}, "finite number"),
         (
             without(LISTS, "ref"),
-            {"metric": "wer"},
-            "metric wer needs references, and the lists have none",
-        ),
-        (
-            without(LISTS, "ref"),
             {"dev_nbest_file": "lists.json"},
             "tuning needs references, and the lists have none",
         ),

@@ -317,3 +317,13 @@ def test_an_empty_list_stays_empty_and_counts_as_an_empty_hypothesis(scale):
         statistics = ListStatistics.build(lists, WER)
         assert statistics.value(decision.picks) == 100 * 3 / (3 * len(lists))  # 3 deletions
         assert statistics.oracle().tolist() == [0] * len(lists)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [0.0, 1e300])
+def test_extreme_scales_give_probabilities(scale):
+    lists = [nbest(("a b", 5.0), ("a c", 4.0)), nbest(("x", 1e9), name="u2"), nbest(name="u3")]
+    found = by_first_pass(*lists, scale=scale)
+    expected = [0.5, 0.5] if scale == 0 else [1.0, 0.0]
+    assert found.posteriors.tolist() == [expected, [1.0, 0.0], [0.0, 0.0]]
+    assert found.picks.tolist() == [0, 0, 0]

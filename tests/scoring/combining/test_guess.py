@@ -4,11 +4,12 @@ import math
 import numpy as np
 import pytest
 
-from tests.scoring.combining.random_lists import make
+from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.columns import spread
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import cost_of_a_word, guess
+from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 
@@ -140,3 +141,18 @@ def test_a_bonus_of_the_cost_of_a_word_centres_the_language_model():
     bonus = cost_of_a_word(lists, lists.models[0].reduced["sum"])
     paid = decide(lists, RerankWeights(1.0, bonus)).combined
     assert paid[lists.present].sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_lists_with_one_hypothesis_do_not_change_the_scale():
+    nbest = make(5).nbest
+    single = [
+        dataclasses.replace(one, utterance_id=f"s{i}", hypotheses=one.hypotheses[:1])
+        for i, one in enumerate(nbest)
+    ]
+    scores = {h.text: (-1.0, 1) for one in nbest for h in one.hypotheses}
+    scales = []
+    for lists in (nbest, [*nbest, *single]):
+        losses = PairwiseLosses.build(lists, WER)
+        arrays = ScoredLists.build(lists, scores, losses=losses)
+        scales.append(guess(arrays, GivenWeights(shares=(1.0,))).scale)
+    assert scales[0] == pytest.approx(scales[1])

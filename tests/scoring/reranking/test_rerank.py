@@ -455,3 +455,25 @@ def test_a_folder_of_espnet_2_is_reranked_into_a_folder(tmp_path):
     # The posterior of "the cat sat" is 1 / (1 + exp(-1.75)): .5 * .5 worse, .5 * 4 better.
     p = 1 / (1 + math.exp(-1.75))
     assert list(map(float, scores)) == pytest.approx([p - 1, -p], abs=1e-6)
+
+
+def test_lists_whose_pairs_do_not_fit_into_memory_are_decided_by_max(votes, monkeypatch):
+    monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 8)
+    report = rerank_files(RerankConfig(nbest_file=votes, length_bonus=0.0), [])
+    assert report.test.row("no model").weights.decision == "max"
+    assert any("mbr was not tried" in note for note in report.notes)
+    with pytest.raises(InputError, match=r"9 pairs do not fit .*\(--decision=max\)"):
+        rerank_files(RerankConfig(nbest_file=votes, **PLAIN), [])
+
+
+def test_the_metric_chooses_the_loss_even_without_references(tmp_path):
+    one = hypotheses({text: {} for text in VOTES})
+    del one["reference"]
+    path, losses = write(tmp_path / "lists.jsonl", [one]), {}
+    for metric in ("wer", "bleu"):
+        out = tmp_path / f"{metric}.jsonl"
+        config = RerankConfig(nbest_file=path, metric=metric, scores_file=str(out), **PLAIN)
+        report = rerank_files(config, [])
+        assert report.metric is None
+        losses[metric] = max(row["expected_loss"] for row in rows_of(out))
+    assert losses["wer"] > 1 > losses["bleu"]
