@@ -35,7 +35,7 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
     - features: not used.
 
     A constant that is added to the first-pass scores of a list changes nothing. The factors are
-    round numbers on a plateau (docs/reranking.md). Tuned weights are better.
+    a compromise between several sets (docs/reranking.md). Tuned weights are better.
     """
     lm_weight = given.lm_weight
     has_model = given.shares != () and len(lists.models) > 0
