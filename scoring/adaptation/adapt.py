@@ -1,40 +1,27 @@
-"""Adapts a model to a domain: continues its training on the user's own text.
+"""Adapts a model to a domain: trains it on the user's own text, on N-best lists, or on both.
 
-A part of the text is held out. Training stops when the held-out sentences become no more likely,
-and the weights of the best pass are kept.
+A part of the text and of the lists is held out. Training stops when the held-out part does not
+improve, and the weights of the best pass are kept.
 """
 
-import dataclasses
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tta
 from tta.atomic import LOCK_FILE
-from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.output import WORK_FOLDER, work_folder
-from tta.data.corpus.prepare import create_tfrecords
 from tta.errors import InputError
-from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.training.config import PretrainingConfig
-from tta.modeling.training.evaluation import Evaluator
-from tta.modeling.training.pretrain import make_trainer, write_model
 from tta.names import CONFIG, README, VOCABULARY, WEIGHTS
 from tta.scoring.adaptation.config import AdaptationConfig
-
-MIN_HELDOUT = 30  # sentences; fewer would choose the best pass by chance
-PATIENCE = 2  # passes without improvement, after which training stops
-RATES = 4  # learning rates that are tried, each a third of the one before
-LONGEST = 128  # tokens; longer sentences are cut
-
-# Chosen on the text of ATIS and of LibriSpeech dev-clean (docs/adaptation.md).
-BATCH_TOKENS = 1024
-ADAM_BETA_2 = 0.98
-WARMUP = 0.05  # fraction of the steps
-LOG_NORMALIZER_WEIGHT = 0.05  # of models with a learned normalizer
-SAMPLED_PIECES = 3072  # in the softmax of a step, if the vocabulary is at least twice as large
+from tta.scoring.adaptation.lists import (
+    HELDOUT_LISTS,
+    ListReport,
+    check_takes_one_pass,
+    fine_tune,
+    read_split,
+)
+from tta.scoring.adaptation.text import TextReport, adapt_to_text
 
 
 @dataclass(frozen=True)
@@ -42,75 +29,64 @@ class AdaptationReport:
     """How a model was adapted; `str` gives the closing lines of tta-adapt.
 
     Attributes:
-        directory: the adapted model's.
-        learning_rate: the highest one of the training.
-        passes: number of passes over the text; the weights after the best one were kept.
-        best_pass: its number, from 1 on.
-        before, after: held-out `Evaluation` of the model and of the adapted model.
-        num_truncated: number of sentences that were cut to `max_length` tokens.
-        max_length: of a sentence, begin and end included.
+        text: the report about the text; None without text.
+        lists: the report about the N-best lists; None without lists.
     """
 
-    directory: Path
-    learning_rate: float
-    passes: int
-    best_pass: int
-    before: Any
-    after: Any
-    num_truncated: int
-    max_length: int
+    text: TextReport | None
+    lists: ListReport | None
 
     def __str__(self) -> str:
-        lines = [
-            f"held-out before: {self.before}",
-            f"held-out after:  {self.after}",
-            f"{self.directory}: the weights after pass {self.best_pass} of {self.passes}, with "
-            f"learning rate {self.learning_rate:.2g}",
-        ]
-        if self.num_truncated:
-            lines.append(
-                f"note: {self.num_truncated:,} sentences were cut to {self.max_length} tokens"
-            )
-        return "\n".join(lines)
+        return "\n".join(str(one) for one in (self.text, self.lists) if one is not None)
 
 
 def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationReport | None:
-    """Continues the training of a model on text, and writes the result as a model directory.
+    """Continues the training of a model, and writes the result as a model directory.
 
-    The objective is that of the model's type: lae for a T-TA, mlm for a biLM and BERT, clm for a
-    uniLM. A learned normalizer is kept. `pooling.npz`, which belongs to the weights, is not copied.
-    TensorFlow's and Keras's random seeds are set to `config.seed`.
+    On text, the objective is that of the model's type: lae for a T-TA, mlm for a biLM and BERT, clm
+    for a uniLM. On N-best lists, it is the expected number of word errors (`fine_tune`). With both,
+    the text comes first. `pooling.npz`, which belongs to the weights, is not copied. Training on
+    text sets TensorFlow's and Keras's random seeds to `config.seed`.
 
     Args:
-        config: the text, the folder to write, and how to train.
+        config: the text or the lists, the folder to write, and how to train.
         model: a model directory or the name of a model, as in `tta.load`.
 
     Returns:
-        The report; None if SIGTERM stopped the training. Nothing is written then.
+        The report; None if SIGTERM stopped the training on text. Nothing is written then.
 
     Raises:
         KeyboardInterrupt: Ctrl-C stopped the training.
-        InputError: the text is missing, malformed or too short, the folder is not empty, the model
-            cannot be trained, or no pass made the held-out sentences more likely.
+        InputError: the text or the lists are missing, malformed or too short, the folder is not
+            empty, the model cannot be trained, or no pass improved the held-out part.
         OSError: the disk is full.
     """
     output_dir = Path(config.output_dir)
     check_output_dir(output_dir)
-    lm = tta.load(model)
-    objective = _objective_of(lm)
+    split = None if config.nbest_file is None else read_split(config)
+    lm = tta.load(model, normalizer="auto")
+    _check_trainable(lm)
+    if split is not None:
+        check_takes_one_pass(lm)
     with work_folder(output_dir) as work:
-        info = _prepare(config, lm, work)
-        result = _train(config, lm, objective, info, work)
-        if result is None:
-            return None
-        trainer, report = result
         made = work / "model"
         made.mkdir()
         lm.tokenizer.vocabulary.save(made / VOCABULARY)
-        write_model(trainer, made, _card(config, lm, report, info))
-        for name in (VOCABULARY, CONFIG, README, WEIGHTS):  # the weights complete a model
+        text = lists = None
+        if config.input_file is not None:
+            text = adapt_to_text(config, lm, work, made)
+            if text is None:
+                return None
+        if split is not None:
+            start = lm if text is None else tta.load(made, normalizer="auto")
+            lists = fine_tune(config, start, split, made)
+        card = "\n".join(one.card for one in (text, lists) if one is not None)
+        intro = f"The model `{lm.name}`, adapted with tta-adapt of tta-lm."
+        (made / README).write_text(f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8")
+        files = [HELDOUT_LISTS] if lists is not None else []
+        for name in (*files, VOCABULARY, CONFIG, README, WEIGHTS):  # the weights complete a model
             os.replace(made / name, output_dir / name)
-    return report
+    return AdaptationReport(text, lists)
 
 
 def check_output_dir(output_dir: Path) -> None:
@@ -122,8 +98,8 @@ def check_output_dir(output_dir: Path) -> None:
         raise InputError("expected a folder, got a file", output_dir)
 
 
-def _objective_of(lm):
-    """The name of the objective that trains a model; InputError if it cannot be trained."""
+def _check_trainable(lm):
+    """Raises InputError if a model cannot be trained."""
     directory = getattr(lm, "directory", None)
     if directory is None:
         raise InputError("only a model directory can be adapted", lm.name)
@@ -131,134 +107,3 @@ def _objective_of(lm):
         raise InputError(f"no {VOCABULARY}, which adapting needs", directory)
     if not lm.gives_scores:
         raise InputError("models of this type give no scores, so they cannot be adapted", directory)
-    return MODEL_TYPES.load(lm.model.config.model_type).objectives[0]
-
-
-def _prepare(config, lm, work):
-    """Writes the text as a data set; returns its description."""
-    lm.tokenizer.vocabulary.save(work / VOCABULARY)
-    info = create_tfrecords(
-        LocalCorpusConfig(
-            input_file=config.input_file,
-            vocab_file=str(work / VOCABULARY),
-            output_dir=str(work / "data"),
-            num_shards=1,
-            max_seq_length=min(LONGEST, lm.window_size + 2),
-            heldout_fraction=config.heldout_fraction,
-            spoken_fraction=config.spoken_fraction,
-            lower_case=lm.model.config.do_lower_case,
-            seed=config.seed,
-        )
-    )
-    train, heldout = (info["splits"][name]["sentences"] for name in ("train", "heldout"))
-    if heldout < MIN_HELDOUT or not train:
-        raise InputError(
-            f"at least {MIN_HELDOUT} sentences must be held out and one left to train on, not "
-            f"{heldout} and {train}; give more text, or another --heldout_fraction",
-            ", ".join(info["sources"]),
-        )
-    return info
-
-
-def _train(config, lm, objective, info, work):
-    """Trains with lower and lower learning rates, until the first pass is an improvement.
-
-    Returns (the `Trainer`, whose model has the weights of the best pass, an `AdaptationReport`), or
-    None if SIGTERM stopped the training.
-    """
-    rate = config.learning_rate
-    for number in range(RATES):
-        trainer = _make_trainer(config, rate, lm, objective, info, work, f"run-{number}")
-        heldout = trainer.heldout_batches()
-        evaluate = Evaluator(trainer.model, trainer.objective, heldout.element_spec)
-        before = evaluate(heldout)
-        result = _train_passes(trainer, config.max_passes, before)
-        if result is None:
-            return None
-        passes, best_pass, after = result
-        if best_pass:
-            return trainer, AdaptationReport(
-                directory=Path(config.output_dir),
-                learning_rate=rate,
-                passes=passes,
-                best_pass=best_pass,
-                before=before,
-                after=after,
-                num_truncated=info["counts"]["truncated"],
-                max_length=info["max_seq_length"],
-            )
-        rate /= 3
-    raise InputError(
-        "no pass over the text lowered the nll of the held-out sentences, which is "
-        f"{before.values['nll']:.4f} per token; give more text, or a lower --learning_rate"
-    )
-
-
-def _make_trainer(config, rate, lm, objective, info, work, name):
-    """A `Trainer` that starts from the weights of a model."""
-    model_config = lm.model.config
-    steps_per_pass = math.ceil(info["splits"]["train"]["tokens"] / BATCH_TOKENS)
-    num_train_steps = config.max_passes * steps_per_pass
-    is_large = model_config.vocab_size >= 2 * SAMPLED_PIECES
-    training = PretrainingConfig(
-        input_dir=str(work / "data"),
-        config_file="",
-        output_dir=str(work / name),
-        init_checkpoint=str(lm.directory),
-        objective=objective,
-        num_train_steps=num_train_steps,
-        num_warmup_steps=int(WARMUP * num_train_steps),
-        train_batch_tokens=BATCH_TOKENS,
-        learning_rate=rate,
-        adam_beta_2=ADAM_BETA_2,
-        num_sampled_pieces=SAMPLED_PIECES if is_large else 0,
-        log_normalizer_weight=LOG_NORMALIZER_WEIGHT * model_config.learned_normalizer,
-        save_checkpoints_steps=num_train_steps,  # besides those at the end of a pass
-        eval_steps=num_train_steps,
-        seed=config.seed,
-    )
-    return make_trainer(training, model_config, info, lm.tokenizer.vocabulary)
-
-
-def _train_passes(trainer, max_passes, before):
-    """Trains pass by pass; the model gets the weights of the best pass.
-
-    Returns (number of passes, number of the best one, its held-out `Evaluation`), or None if
-    SIGTERM stopped the training. If the first pass is no improvement, the best number is 0.
-    """
-    # The schedule of the learning rate is already made: it is that of all passes.
-    config = dataclasses.replace(trainer.config, num_warmup_steps=0)
-    steps_per_pass = config.num_train_steps // max_passes
-    weights = trainer.model.named_weights()
-    best, best_pass, best_weights = before, 0, {}
-    for number in range(1, max_passes + 1):
-        trainer.config = dataclasses.replace(config, num_train_steps=number * steps_per_pass)
-        if not trainer.train():
-            return None
-        if trainer.last_evaluation.values["nll"] < best.values["nll"]:
-            best, best_pass = trainer.last_evaluation, number
-            best_weights = {name: weight.numpy() for name, weight in weights.items()}
-        elif not best_pass or number - best_pass == PATIENCE:
-            break
-    for name, value in best_weights.items():
-        weights[name].assign(value)
-    return number, best_pass, best
-
-
-def _card(config, lm, report, info):
-    """README.md of the adapted model."""
-    text = "\n".join(f"- {Path(source).name}" for source in info["sources"])
-    return f"""# {report.directory.name}
-
-The model `{lm.name}`, adapted with tta-adapt of tta-lm.
-
-Trained for {report.best_pass} passes over {info["splits"]["train"]["sentences"]:,} sentences with
-learning rate {report.learning_rate:.2g}, seed {config.seed}.
-
-The text:
-
-{text}
-
-Held-out before: {report.before}
-Held-out after: {report.after}
-"""

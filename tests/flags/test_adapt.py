@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import tta
+from tests.scoring.adaptation.test_lists import some_lists, write_lists
 from tests.tiny import WORDS, write_model_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,3 +57,28 @@ def test_wrong_flags_and_an_empty_text_are_one_line(tmp_path):
     assert empty.returncode == 1
     assert empty.stderr.splitlines()[-1] == f"error: {text}: no sentence is left to write"
     assert not (tmp_path / "new").exists()
+
+
+def test_it_fine_tunes_on_lists(tmp_path):
+    model = write_model_directory(tmp_path / "tiny")
+    nbest = write_lists(tmp_path / "lists.jsonl", some_lists())
+    flags = [f"--model={model}", f"--nbest_file={nbest}", f"--output_dir={tmp_path / 'new'}"]
+    done = command(*flags, "--max_passes=1", "--learning_rate=0.01")
+    assert done.returncode == 0, done.stderr
+    before, after, passes, advice = done.stdout.splitlines()
+    assert before.startswith("held-out lists before: ")
+    assert after.startswith("held-out lists after:  ")
+    assert passes == (
+        f"{tmp_path / 'new'}: the weights after pass 1 of 1 over the lists, with learning rate 0.01"
+    )
+    assert advice.startswith("Tune the weights only on lists that the model has not seen: ")
+    assert (tmp_path / "new/heldout.jsonl").exists()
+
+
+def test_text_or_lists_are_required():
+    neither = command("--output_dir=new")
+    assert neither.returncode == 2
+    assert neither.stderr.startswith("error: input_file or nbest_file is required")
+    alone = command("--output_dir=new", "--input_file=a.txt", "--reference_file=b.txt")
+    assert alone.returncode == 2
+    assert alone.stderr.startswith("error: reference_file needs nbest_file")

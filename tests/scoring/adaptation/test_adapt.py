@@ -41,6 +41,15 @@ def config(text, folder, **changes):
     return AdaptationConfig(**values)
 
 
+def adapted(config, model):
+    """The report about the text."""
+    report = adapt(config, model)
+    assert report is not None
+    assert report.text is not None
+    assert report.lists is None
+    return report.text
+
+
 def heldout_nll(directory, text, work):
     """The nll per inner token of the held-out sentences under a T-TA, in NumPy."""
     lm = tta.load(directory)
@@ -85,8 +94,7 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
         return done
 
     monkeypatch.setattr(Trainer, "train", spoiled)
-    report = adapt(config(text, tmp_path / "new", max_passes=9), str(model))
-    assert report is not None
+    report = adapted(config(text, tmp_path / "new", max_passes=9), str(model))
     assert len(measured) == report.passes == 4  # stopped after two worse passes
     assert report.best_pass == 2
     assert min(measured) == measured[1] < measured[0]
@@ -131,8 +139,7 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
         return done
 
     monkeypatch.setattr(Trainer, "train", worse_at_first)
-    report = adapt(config(text, tmp_path / "new", max_passes=1, learning_rate=0.03), str(model))
-    assert report is not None
+    report = adapted(config(text, tmp_path / "new", max_passes=1, learning_rate=0.03), str(model))
     assert rates == pytest.approx([0.03, 0.01])
     assert report.learning_rate == pytest.approx(0.01)
     assert report.after.values["nll"] < report.before.values["nll"]
@@ -142,8 +149,7 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
 def test_other_types_learn_by_their_own_objective(model_type, text, tmp_path):
     family = dataclasses.replace(CONFIG, model_type=model_type)
     model = write_model_directory(tmp_path / "tiny", family)
-    report = adapt(config(text, tmp_path / "new"), str(model))
-    assert report is not None
+    report = adapted(config(text, tmp_path / "new"), str(model))
     assert tta.load(tmp_path / "new").model.config.model_type == model_type
     assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
     texts = ["the cat sat on the mat", "the dog ran home"]

@@ -1,0 +1,317 @@
+"""Fine-tuning on N-best lists: what is held out, what it learns, and which input it refuses."""
+
+import dataclasses
+import itertools
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tta
+from tests.tiny import CONFIG, write_model_directory
+from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
+from tta.scoring.adaptation import lists
+from tta.scoring.adaptation.adapt import adapt
+from tta.scoring.adaptation.config import AdaptationConfig
+from tta.scoring.combining.decision import decide
+from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics.metric import load_metric
+
+NAMES = ("cat", "dog", "mat", "a", "b", "c", "d", "e")
+WER = load_metric("wer")
+
+
+def some_lists():
+    """120 lists of 60 references: after "sat" comes "on", after "ran" comes "home"."""
+    rng = np.random.default_rng(0)
+    triples = list(itertools.product(NAMES, ("sat", "ran"), NAMES))
+    found = []
+    for number in rng.permutation(len(triples))[:60].repeat(2):
+        name, verb, other = triples[number]
+        reference = f"the {name} {verb} {'on' if verb == 'sat' else 'home'} {other}"
+        wrong = f"the {name} {verb} {'home' if verb == 'sat' else 'on'} {other}"
+        texts = np.array([reference, wrong, f"{wrong} mat", f"{reference} mat"])
+        scores = rng.normal([1.0, 0.5, 0.0, 0.5])
+        order = np.argsort(-scores)
+        found.append((texts[order].tolist(), scores[order].round(3).tolist(), reference))
+    return found
+
+
+def write_lists(path, found):
+    """Writes (texts, scores, reference) as jsonl; None leaves scores or references out."""
+    with path.open("w") as file:
+        for number, (texts, scores, reference) in enumerate(found):
+            hypotheses = [
+                {"text": text} | ({} if scores is None else {"score": scores[i]})
+                for i, text in enumerate(texts)
+            ]
+            item = {"id": f"u{number}", "hypotheses": hypotheses}
+            file.write(json.dumps(item | ({} if reference is None else {"reference": reference})))
+            file.write("\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def nbest(tmp_path_factory):
+    return write_lists(tmp_path_factory.mktemp("lists") / "lists.jsonl", some_lists())
+
+
+def config(nbest, folder, **changes):
+    values: dict[str, Any] = {"learning_rate": 0.01, "max_passes": 3}
+    values |= {"nbest_file": str(nbest), "output_dir": str(folder)} | changes
+    return AdaptationConfig(**values)
+
+
+def fine_tuned(config, model):
+    """The report about the lists."""
+    report = adapt(config, str(model))
+    assert report is not None
+    assert report.text is None
+    assert report.lists is not None
+    return report.lists
+
+
+def scored(model, nbest):
+    """`ScoredLists` and statistics of some lists under a model, as they are reranked."""
+    lm = tta.load(model, normalizer="auto")
+    texts = list({h.text for one in nbest for h in one.hypotheses})
+    sums, counts = lm.score_with_counts(texts)
+    scores: Any = dict(zip(texts, zip(sums, counts, strict=True), strict=True))
+    losses = PairwiseLosses.build(nbest, WER)
+    return ScoredLists.build(nbest, scores, losses=losses), ListStatistics.build(nbest, WER)
+
+
+def expected_errors(model, nbest):
+    """The mean expected number of errors under the scores of a model alone."""
+    arrays, statistics = scored(model, nbest)
+    probabilities = decide(arrays, RerankWeights(1.0, scale=1.0)).posteriors
+    return -(probabilities * WER.goodness(statistics.counts)).sum(axis=1).mean()
+
+
+def test_no_reference_is_in_both_parts(nbest, tmp_path):
+    found = [
+        (texts, scores, reference.upper() + "." if number % 2 else reference)
+        for number, (texts, scores, reference) in enumerate(some_lists())
+    ]  # every reference is there twice, once written
+    path = write_lists(tmp_path / "lists.jsonl", found)
+    split = lists.read_split(config(path, tmp_path / "new"))
+    train, heldout = (
+        [str(one.reference).lower().strip(".") for one in part]
+        for part in (split.train, split.heldout)
+    )
+    assert not set(train) & set(heldout)
+    assert len(set(train)) == 40
+    assert len(set(heldout)) == 20  # a third
+    assert len(train) + len(heldout) == len(found)
+    again = lists.read_split(config(path, tmp_path / "new"))
+    assert again.heldout == split.heldout
+    other = lists.read_split(config(path, tmp_path / "new", seed=1))
+    assert other.heldout != split.heldout
+    half = lists.read_split(config(path, tmp_path / "new", heldout_fraction=0.5))
+    assert len(half.heldout) == 60
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_an_example_is_the_combined_score_in_parts(nbest, tmp_path, reduction, monkeypatch):
+    monkeypatch.setattr(lists, "NUM_PROBABLE", 2)
+    model = write_model_directory(tmp_path / "tiny")
+    some = read_nbest(nbest).lists[:22:2]  # of different references
+    empty = dataclasses.replace(some[0].hypotheses[0], text="", score=50.0)
+    some[0] = dataclasses.replace(some[0], hypotheses=(empty, *some[0].hypotheses[1:]))
+    some[1] = dataclasses.replace(some[1], hypotheses=())
+    some[2] = dataclasses.replace(some[2], hypotheses=some[2].hypotheses[:1] * 3)
+    arrays, statistics = scored(model, some)
+    weights = RerankWeights(0.4, 0.7, reduction, scale=1.7, features={"rank": 0.3})
+    decision = decide(arrays, weights)
+    examples = lists.make_examples(arrays, statistics, weights)
+    usable = [i for i in range(len(some)) if i not in (1, 2)]
+    assert len(examples) <= len(usable)
+    assert any("" in example.texts for example in examples)
+    scores = tta.load(model, normalizer="auto")
+    with_best = 0
+    for example in examples:
+        i = next(i for i in usable if set(example.texts) <= {h.text for h in some[i].hypotheses})
+        texts = [h.text for h in some[i].hypotheses]
+        places = [texts.index(text) for text in example.texts]
+        np.testing.assert_array_equal(places[:2], np.argsort(-decision.combined[i])[:2])
+        # The empty hypothesis has no token, and its score counts with the others.
+        parts = example.token_weights * scores.score(example.texts)
+        expected = weights.scale * decision.combined[i, places]
+        np.testing.assert_allclose(example.other_scores + parts, expected, rtol=1e-4, atol=1e-5)
+        errors = -WER.goodness(statistics.counts[i])
+        np.testing.assert_array_equal(example.errors, errors[places])
+        assert min(example.errors) == errors[: len(texts)].min()
+        with_best += len(places) == 3
+    assert with_best
+
+
+def test_the_model_learns_which_hypotheses_have_few_errors(nbest, tmp_path):
+    model = write_model_directory(tmp_path / "tiny")
+    report = fine_tuned(config(nbest, tmp_path / "new"), model)
+    assert report.after.expected_errors < 0.8 * report.before.expected_errors
+    assert report.after.wer < report.before.wer
+    split = lists.read_split(config(nbest, tmp_path / "other"))
+    for part in (split.train, split.heldout):
+        assert expected_errors(tmp_path / "new", part) < 0.8 * expected_errors(model, part)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "README.md",
+        "config.json",
+        "heldout.jsonl",
+        "model.weights.h5",
+        "vocab.txt",
+    ]
+    assert read_nbest(tmp_path / "new/heldout.jsonl").lists == split.heldout
+    readme = (tmp_path / "new/README.md").read_text()
+    assert "`tiny`" in readme
+    assert str(report.after) in readme
+    assert f"--dev_nbest_file={tmp_path / 'new' / 'heldout.jsonl'}" in str(report)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"model_type": "unilm"}, {"learned_normalizer": True}, {"hidden_dropout_prob": 0.5}]
+)
+def test_other_models_learn_too(changes, nbest, tmp_path):
+    model = write_model_directory(tmp_path / "tiny", dataclasses.replace(CONFIG, **changes))
+    report = fine_tuned(config(nbest, tmp_path / "new"), model)
+    assert report.after.expected_errors < 0.9 * report.before.expected_errors
+
+
+def test_lists_without_scores_and_long_hypotheses_are_used(tmp_path):
+    long = " a b c d e f g h" * 2  # more pieces than the model takes
+    found = [([f"{t}{long}" for t in texts], None, r + long) for texts, _, r in some_lists()]
+    path = write_lists(tmp_path / "lists.jsonl", found)
+    report = fine_tuned(config(path, tmp_path / "new"), write_model_directory(tmp_path / "tiny"))
+    assert report.after.expected_errors < 0.9 * report.before.expected_errors
+    heldout = read_nbest(tmp_path / "new/heldout.jsonl").lists
+    assert heldout[0].hypotheses[0].score is None
+
+
+def test_references_may_be_in_their_own_file(nbest, tmp_path):
+    found = some_lists()
+    path = write_lists(tmp_path / "lists.jsonl", [(t, s, None) for t, s, _ in found])
+    references = tmp_path / "references.txt"
+    references.write_text("".join(f"{reference}\n" for *_, reference in found))
+    split = lists.read_split(config(path, tmp_path / "new", reference_file=str(references)))
+    assert split.heldout == lists.read_split(config(nbest, tmp_path / "new")).heldout
+
+
+def test_the_weights_of_the_best_pass_are_kept(nbest, tmp_path, monkeypatch):
+    """The third evaluation, after the second pass, is the best one."""
+    model = write_model_directory(tmp_path / "tiny")
+    tables, values = [], iter([5.0, 4.0, 3.0, 3.5, 3.0, 9.0])
+
+    def evaluate(self, lm, weights):
+        tables.append(np.asarray(lm.model.token_table))
+        return lists.ListEvaluation(next(values), 10.0)
+
+    monkeypatch.setattr(lists._Part, "evaluate", evaluate)
+    report = fine_tuned(config(nbest, tmp_path / "new", max_passes=9), model)
+    assert (report.passes, report.best_pass) == (4, 2)
+    assert report.after.expected_errors == 3.0
+    kept = np.asarray(tta.load(tmp_path / "new").model.token_table)
+    np.testing.assert_array_equal(kept, tables[2])
+    assert not np.array_equal(kept, tables[-1])
+
+
+def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
+    nbest, tmp_path, monkeypatch
+):
+    model = write_model_directory(tmp_path / "tiny")
+    tables, values = [], iter([5.0, 6.0, 4.0])
+
+    def evaluate(self, lm, weights):
+        tables.append(np.asarray(lm.model.token_table))
+        return lists.ListEvaluation(next(values), 10.0)
+
+    monkeypatch.setattr(lists._Part, "evaluate", evaluate)
+    report = fine_tuned(config(nbest, tmp_path / "new", max_passes=1, learning_rate=0.03), model)
+    assert report.learning_rate == pytest.approx(0.01)
+    moved = [np.abs(table - tables[0]).max() for table in tables]
+    assert moved[2] == pytest.approx(moved[1] / 3, rel=0.5)  # from the start again
+
+
+def test_the_same_seed_gives_the_same_weights(nbest, tmp_path):
+    model = write_model_directory(tmp_path / "tiny")
+    tables = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        adapt(config(nbest, tmp_path / name, max_passes=1, seed=seed), str(model))
+        tables.append(np.asarray(tta.load(tmp_path / name).model.token_table))
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert not np.array_equal(tables[0], tables[2])
+
+
+def test_with_text_and_lists_the_text_comes_first(nbest, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny")
+    text = tmp_path / "text.txt"
+    rng = np.random.default_rng(0)
+    text.write_text("".join(f"the {' '.join(rng.choice(NAMES, 4))}\n" for _ in range(800)))
+    original, starts = lists.fine_tune, []
+
+    def watched(config, lm, *arguments):
+        starts.append(lm.score(["the cat a dog", "the cat sat on a"]))
+        return original(config, lm, *arguments)
+
+    monkeypatch.setattr("tta.scoring.adaptation.adapt.fine_tune", watched)
+    both = config(nbest, tmp_path / "new", input_file=[str(text)], max_passes=1)
+    report = adapt(both, str(model))
+    assert report is not None
+    assert report.text is not None
+    assert report.lists is not None
+    before, after = (
+        tta.load(one).score(["the cat a dog", "the cat sat on a"])
+        for one in (model, tmp_path / "new")
+    )
+    assert starts[0][0] > before[0]  # it has learned the text
+    assert abs(after - starts[0]).max() > 1e-3
+    readme = (tmp_path / "new/README.md").read_text()
+    assert readme.index("`tiny`") < readme.index("text.txt") < readme.index("N-best lists")
+
+
+def without_errors(texts, scores, reference):
+    return [texts[0]] * len(texts), scores, reference
+
+
+@pytest.mark.parametrize(
+    ("change", "changes", "family", "rule"),
+    [
+        (lambda t, s, r: (t, s, None), {}, {}, "lists.jsonl: fine-tuning needs references"),
+        (lambda t, s, r: (t, s, "the cat"), {}, {}, "not 0 and 120; give more lists"),
+        (None, {"heldout_fraction": 1.0}, {}, "not 120 and 0; give more lists"),
+        (None, {"heldout_fraction": 0.1}, {}, "not 12 and 108; give more lists"),
+        (without_errors, {}, {}, "lists.jsonl: in no list .* different numbers of word errors"),
+        (lambda t, s, r: (t, s, ""), {"heldout_fraction": 0.0}, {}, "not 0 and 120"),
+        (None, {"nbest_file": "none.jsonl"}, {}, "none.jsonl: "),
+        (None, {}, {"model_type": "bilm"}, "tiny: fine-tuning on lists needs .*; this is a bilm"),
+    ],
+)
+def test_bad_input_is_refused_and_leaves_nothing(change, changes, family, rule, tmp_path):
+    found = some_lists() if change is None else [change(*one) for one in some_lists()]
+    path = write_lists(tmp_path / "lists.jsonl", found)
+    model = write_model_directory(tmp_path / "tiny", dataclasses.replace(CONFIG, **family))
+    with pytest.raises(InputError, match=rule) as caught:
+        adapt(config(path, tmp_path / "new", **changes), str(model))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_model_that_tuning_gives_no_weight_is_refused(nbest, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny")
+    monkeypatch.setattr(lists, "tune", lambda *_: RerankWeights(0.0, scale=1.0))
+    with pytest.raises(InputError, match="gives the model the weight 0"):
+        adapt(config(nbest, tmp_path / "new"), str(model))
+    assert not (tmp_path / "new").exists()
+
+
+def test_no_improvement_is_refused(nbest, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny")
+    rates = []
+    monkeypatch.setattr(lists, "_make_pass", lambda *of: rates.append(of[2]) or (lambda _: None))
+    with pytest.raises(InputError, match="no pass over the lists lowered the expected word errors"):
+        adapt(config(nbest, tmp_path / "new"), str(model))
+    assert rates == pytest.approx([0.01 / 3**number for number in range(4)])
+    assert not (tmp_path / "new").exists()
