@@ -58,7 +58,9 @@ def run(clone, *command):
 def test_the_quick_start_prints_the_rates_of_the_readme_s_table(clone):
     (command,) = re.findall("^python run_.*$", block("Quick start", "bash"), re.MULTILINE)
     test = run(clone, "bash", "-c", command).stdout.split("examples/asr.test.json:")[1]
-    printed = dict(re.findall(r"^(first pass|no model|reranked|oracle) +([\d.]+)", test, re.MULTILINE))
+    printed = dict(
+        re.findall(r"^(first pass|no model|reranked|oracle) +([\d.]+)", test, re.MULTILINE)
+    )
     (row,) = re.findall(r"^\| `examples/`.*WER % \|(.*)\|$", README, re.MULTILINE)
     first, no_model, _, _, learned, oracle, _ = (cell.strip() for cell in row.split("|"))
     expected = {"first pass": first, "no model": no_model, "reranked": learned, "oracle": oracle}
