@@ -1,16 +1,15 @@
 """Adapts a model to your own text or N-best lists, for example to rerank the lists of one domain.
 
-Examples:
+Example:
 
     tta-adapt --input_file=my_text.txt --output_dir=my-model
-    tta-adapt --nbest_file=my_lists.json --output_dir=my-model
 
 A few thousand sentences take some minutes on two cores. `tta-rerank --model=my-model` then uses the
 result. The text should look like the sentences to score: without punctuation if these have none.
 
-Lists need references. A third of the references is held out: their lists are written to
-my-model/heldout.jsonl. Tune the weights on them, with --dev_nbest_file, and never on lists that the
-model was trained on.
+Give --nbest_file=my_lists.json instead of --input_file to adapt to N-best lists with references. A
+third of the references is held out: their lists are written to my-model/heldout.jsonl. Tune the
+weights on them, with --dev_nbest_file, and never on lists that the model was trained on.
 """
 
 import sys
