@@ -81,6 +81,10 @@ class Lines:
         else:
             totals = self.totals(self.rescaled(point + STEPS[:, None] * direction))
             weights = kernel(STEPS, WIDTH)
+        return self.smooth_errors(totals, weights)
+
+    def smooth_errors(self, totals: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Weighted means of the `errors` of M totals: [M, G, S], [T, M] -> [T, G + 1] float64."""
         return (weights @ self.errors(totals)).round(9)  # rounding errors must not break ties
 
     def errors(self, totals: np.ndarray) -> np.ndarray:

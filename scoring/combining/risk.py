@@ -44,7 +44,7 @@ class PairwiseLosses:
             InputError: there are more than `MAX_PAIRS` pairs.
         """
         lengths = np.array([len(one.hypotheses) for one in nbest])
-        if not cls.fit(nbest):
+        if not cls.fits_into_memory(nbest):
             longest = nbest[int(lengths.argmax())].utterance_id
             raise InputError(
                 f"the decision mbr compares all pairs of a list's hypotheses, and "
@@ -61,8 +61,8 @@ class PairwiseLosses:
         return cls(blocks)
 
     @staticmethod
-    def fit(nbest: Sequence[NBestList]) -> bool:
-        """Whether the pairs of all lists fit into memory."""
+    def fits_into_memory(nbest: Sequence[NBestList]) -> bool:
+        """Whether the losses of all lists fit into memory."""
         return sum(len(one.hypotheses) ** 2 for one in nbest) <= MAX_PAIRS
 
     def expected(self, posteriors: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ higher is better.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tta.data.nbest.lists import NBestList
 from tta.errors import InputError
 from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.scorers.scorer import Scorer
 
 # The largest L * N, unless the lists are about equally long.
 MAX_PADDED = 50_000_000
@@ -136,6 +137,14 @@ class ScoredLists:
         models = zip(self.models, shares, strict=True)
         parts = (share * one.reduced[reduction] for one, share in models if share)
         return sum(parts, start=np.zeros(self.present.shape))
+
+
+def score_texts(lm: Scorer, texts: Iterable[str], progress: bool = False) -> TokenScores:
+    """Scores every distinct text once."""
+    distinct = list(dict.fromkeys(texts))
+    sums, counts = lm.score_with_counts(distinct, progress=progress)
+    pairs = zip(sums.tolist(), counts.tolist(), strict=True)
+    return dict(zip(distinct, pairs, strict=True))
 
 
 def common_features(nbest: Sequence[NBestList]) -> set[str]:

@@ -104,7 +104,7 @@ def _descend(lines, point, visits):
         if lines.decision == "mbr" and lines.scale is None:
             steps = point * _FACTORS[:, None]
             weights = kernel(np.log(_FACTORS), WIDTH)
-            errors = (weights @ lines.errors(lines.totals(steps))).round(9)
+            errors = lines.smooth_errors(lines.totals(steps), weights)
             point = _lowest(columns, steps, errors, point, visits)
         if np.array_equal(point, before):
             break

@@ -35,21 +35,22 @@ def tune(
     if given.scale == 0:
         return guess(lists, given)
     groups = np.arange(len(lists.nbest)) % min(FOLDS, len(lists.nbest))
-    found, has_models = [], bool(given.mixtures(len(lists.models)))
+    has_models = bool(given.mixtures(len(lists.models)))
+    reductions = given.reductions if has_models else given.reductions[:1]
+    if not (lists.has_scores or has_models):
+        reductions = ()  # there is nothing to search for
+    tables = [Columns.build(lists, given, reduction) for reduction in reductions]
+    found = []
     for decision in given.decisions(lists.losses is not None):
-        for reduction in given.reductions if has_models else given.reductions[:1]:
-            if not (lists.has_scores or has_models):
-                continue  # there is neither a model nor a first-pass score
-            columns = Columns.build(lists, given, reduction)
+        for columns in tables:
             scale = given.scale if decision == "mbr" else None
             lines = Lines(lists, statistics, columns, groups, decision, scale)
-            points = [columns.point(one, 1.0) for one in starts if one.reduction == reduction]
-            best = search(lines, points)
-            found.append((best, lines))
+            points = [columns.point(w, 1.0) for w in starts if w.reduction == columns.reduction]
+            found.append((search(lines, points), lines))
     count = len(lists.models)
     shares = (1 / max(count, 1),) * count if given.shares is None else given.shares
     keep = replace(FIRST_PASS, reduction=given.reductions[0], shares=shares)
-    if not found:  # there is nothing to search for
+    if not found:
         return keep if given.allows_first_pass else guess(lists, given)
     best, lines = min(found, key=lambda one: one[0].error)
     if given.allows_first_pass:

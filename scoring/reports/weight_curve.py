@@ -18,7 +18,8 @@ _DASHES = ("-", "--", "-.", ":")
 
 # The scales of the scores may differ by orders of magnitude, so on a linear axis the whole curve
 # may lie in the last hundredth. The axis and the weights are therefore even in log(w / (1 - w)).
-LM_WEIGHTS = np.geomspace(1e-3, 1e3, 61) / (1 + np.geomspace(1e-3, 1e3, 61))
+_ODDS = np.geomspace(1e-3, 1e3, 61)
+LM_WEIGHTS = _ODDS / (1 + _ODDS)
 _TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0)
 _END = 3.5
 

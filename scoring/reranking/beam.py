@@ -32,7 +32,7 @@ from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists, score_by_rank
+from tta.scoring.combining.scored_lists import ScoredLists, score_by_rank, score_texts
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import BeamScoreConfig
 from tta.scoring.reranking.outputs import score_rows
@@ -76,10 +76,8 @@ class ScorerHandler(ModelHandler):
 
     def run_inference(self, batch, model, inference_args=None):
         """Scores every distinct text of a batch once: a list of `PredictionResult`."""
-        texts = list(dict.fromkeys(h.text for _, one in batch for h in one.hypotheses))
-        sums, counts = model.scorer.score_with_counts(texts)
-        pairs = zip(sums.tolist(), counts.tolist(), strict=True)
-        scores = dict(zip(texts, pairs, strict=True))
+        texts = [h.text for _, one in batch for h in one.hypotheses]
+        scores = score_texts(model.scorer, texts)
         return [
             PredictionResult(
                 item, {h.text: scores[h.text] for h in item[1].hypotheses}, model.signature

@@ -17,7 +17,7 @@ from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_sco
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists, check_widths, score_by_rank
+from tta.scoring.combining.scored_lists import ScoredLists, check_widths, score_by_rank, score_texts
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import choose_systems
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
@@ -248,14 +248,12 @@ def _score(
     """
     check_widths(nbest)
     losses = None if loss is None else PairwiseLosses.build(nbest, loss)
-    texts = list(dict.fromkeys(h.text for one in nbest for h in one.hypotheses))
+    texts = [h.text for one in nbest for h in one.hypotheses]
     token_scores = []
     for model in models:
         if not isinstance(model, Scorer):
             model = tta.load(model, **RerankOptions().for_load())
-        sums, counts = model.score_with_counts(texts, progress)
-        pairs = zip(sums.tolist(), counts.tolist(), strict=True)
-        token_scores.append(dict(zip(texts, pairs, strict=True)))
+        token_scores.append(score_texts(model, texts, progress))
     return ScoredLists.build(nbest, *token_scores, losses=losses)
 
 

@@ -26,6 +26,7 @@ from tta.scoring.combining.scored_lists import (
     check_widths,
     common_features,
     score_by_rank,
+    score_texts,
 )
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import choose_systems
@@ -191,7 +192,7 @@ def _loss(config: RerankConfig, parts: Sequence[_Part], metric: Metric) -> Metri
     It is `max` if the pairs of hypotheses do not fit into memory, unless mbr is asked for.
     """
     is_free = config.decision is None and config.scale is None
-    fits = all(PairwiseLosses.fit(part.file.lists) for part in parts)
+    fits = all(PairwiseLosses.fits_into_memory(part.file.lists) for part in parts)
     return None if config.decision == "max" or (is_free and not fits) else metric
 
 
@@ -205,9 +206,7 @@ def _metric(config: RerankConfig, test: _Part) -> Metric:
 
 def _common_features(parts: Sequence[_Part]) -> set[str]:
     """The names of the features that every hypothesis of all parts has."""
-    return set.intersection(
-        *(common_features(part.file.lists) for part in parts if part.file.lists)
-    )
+    return set.intersection(*(common_features(part.file.lists) for part in parts))
 
 
 def _score_by_each(
@@ -217,10 +216,9 @@ def _score_by_each(
 
     A model is released before the next one is loaded. The first model is loaded last, because the
     page needs it for the colours. Returns this model, or None without models, and the names and
-    signatures of all models.
-    The scores are put into `lists` of each part.
+    signatures of all models. The scores are put into `lists` of each part.
     """
-    texts = list(dict.fromkeys(text for part in parts for text in part.texts))
+    texts = [text for part in parts for text in part.texts]
     model_scores: list[list[ModelScores]] = [[] for _ in parts]
     lm: Any = None
     names, signatures = [], []
@@ -228,9 +226,7 @@ def _score_by_each(
         lm = None
         gc.collect()  # a compiled function and its model refer to each other
         lm = tta.load(model, **RerankOptions().for_load() | load_options)
-        sums, counts = lm.score_with_counts(texts, progress=sys.stderr.isatty())
-        pairs = zip(sums.tolist(), counts.tolist(), strict=True)
-        token_scores = dict(zip(texts, pairs, strict=True))
+        token_scores = score_texts(lm, texts, progress=sys.stderr.isatty())
         for part, scores in zip(parts, model_scores, strict=True):
             scores.insert(0, ModelScores.build(part.file.lists, token_scores))
         names.insert(0, lm.name)
