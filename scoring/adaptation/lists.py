@@ -5,21 +5,22 @@ The weights of the combined scores are tuned for the start model and stay fixed,
 best pass, and the user tunes the weights of the fine-tuned model on them.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.adaptation.config import AdaptationConfig
-from tta.scoring.adaptation.text import ADAM_BETA_2, MIN_HELDOUT, PATIENCE, RATES
+from tta.scoring.adaptation.list_examples import differ, make_examples, word_errors
+from tta.scoring.adaptation.list_steps import make_pass
+from tta.scoring.adaptation.passes import Outcome, Training, train_passes
+from tta.scoring.adaptation.text import MIN_HELDOUT
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import (
@@ -27,20 +28,15 @@ from tta.scoring.combining.scored_lists import (
     check_widths,
     common_features,
     score_by_rank,
+    score_texts,
 )
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
-from tta.scoring.scorers.inference.batches import make_batches
 
 HELDOUT_LISTS = "heldout.jsonl"
-
-# As in the experiment of docs/adaptation.md.
-NUM_PROBABLE = 6  # hypotheses of each list, and the one with the fewest errors
-BATCH_LISTS = 16
-WARMUP = 0.25  # of the first pass
 
 
 @dataclass(frozen=True)
@@ -74,24 +70,15 @@ class ListEvaluation:
 
 
 @dataclass(frozen=True)
-class ListReport:
+class ListReport(Outcome[ListEvaluation]):
     """How a model was fine-tuned on lists; `str` gives the lines that tta-adapt prints.
 
     Attributes:
         directory: the fine-tuned model's.
-        learning_rate: the highest one of the training.
-        passes: number of passes over the lists; the weights after the best one were kept.
-        best_pass: its number, from 1 on.
-        before, after: of the start model and the fine-tuned model, on the held-out lists.
         card: the part of the model's README.md about the lists.
     """
 
     directory: Path
-    learning_rate: float
-    passes: int
-    best_pass: int
-    before: ListEvaluation
-    after: ListEvaluation
     card: str
 
     def __str__(self) -> str:
@@ -170,7 +157,7 @@ def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -
 
     with located(path=split.path):
         train, heldout = (_Part.build(one, config) for one in (split.train, split.heldout))
-        if not any(_differ(errors) for errors in train.errors_of_lists()):
+        if not any(differ(errors) for errors in train.errors_of_lists()):
             raise InputError(
                 "in no list that is left to train on do the hypotheses have different numbers of "
                 "word errors"
@@ -187,59 +174,15 @@ def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -
                 "give more lists, or another --model"
             )
         examples = make_examples(scored, train.statistics, weights)
-        report = _train(config, lm, examples, heldout, weights)
+        outcome = _train(config, lm, examples, heldout, weights)
+    report = ListReport(
+        **vars(outcome),
+        directory=Path(config.output_dir),
+        card=_card(config, outcome, len(examples)),
+    )
     save_model(lm.model, made, report.card)
     write_nbest(made / HELDOUT_LISTS, split.heldout, "jsonl")
     return report
-
-
-@dataclass(frozen=True)
-class Example:
-    """A list to train on, with H hypotheses.
-
-    Attributes:
-        texts: H hypotheses.
-        other_scores, errors: [H] float32, as in `ListBatch`.
-        token_weights: [H] float32, the weight of each token's score in the combined score.
-    """
-
-    texts: Sequence[str]
-    other_scores: np.ndarray
-    errors: np.ndarray
-    token_weights: np.ndarray
-
-
-def make_examples(
-    scored: ScoredLists, statistics: ListStatistics, weights: RerankWeights
-) -> list[Example]:
-    """The lists to train on: those whose hypotheses have different numbers of word errors.
-
-    Each has its `NUM_PROBABLE` most probable hypotheses. The one with the fewest errors is added if
-    it is better than these.
-    """
-    decision = decide(scored, weights)
-    counts = scored.models[0].num_tokens
-    # Hypotheses without tokens have the lowest score of their list, which no weight can change.
-    part = np.where(counts > 0, weights.lm_weight * decision.lm_scores, 0.0)
-    others = weights.scale * (decision.combined - part)
-    token_weights = np.full(counts.shape, weights.scale * weights.lm_weight)
-    if weights.reduction == "mean":
-        token_weights /= np.maximum(counts, 1)
-    errors = _errors(statistics)
-    examples = []
-    for i, one in enumerate(scored.nbest):
-        size = len(one.hypotheses)
-        if not size:
-            continue
-        keep = list(np.argsort(-decision.combined[i, :size], kind="stable")[:NUM_PROBABLE])
-        best = errors[i, :size].argmin()
-        if errors[i, best] < errors[i, keep].min():
-            keep.append(best)
-        if _differ(errors[i, keep]):
-            texts = [one.hypotheses[j].text for j in keep]
-            rows = (array[i, keep].astype(np.float32) for array in (others, errors, token_weights))
-            examples.append(Example(texts, *rows))
-    return examples
 
 
 @dataclass(frozen=True)
@@ -262,128 +205,52 @@ class _Part:
 
     def errors_of_lists(self):
         """Yields the numbers of errors of the hypotheses of each list: [H] float64."""
-        for errors, one in zip(_errors(self.statistics), self.nbest, strict=True):
+        for errors, one in zip(word_errors(self.statistics), self.nbest, strict=True):
             yield errors[: len(one.hypotheses)]
 
     def score(self, lm) -> ScoredLists:
-        texts = list(dict.fromkeys(h.text for one in self.nbest for h in one.hypotheses))
-        sums, counts = lm.score_with_counts(texts)
-        pairs = zip(sums.tolist(), counts.tolist(), strict=True)
-        token_scores: Any = dict(zip(texts, pairs, strict=True))
+        token_scores = score_texts(lm, [h.text for one in self.nbest for h in one.hypotheses])
         return ScoredLists.build(self.nbest, token_scores, losses=self.losses)
 
     def evaluate(self, lm, weights) -> ListEvaluation:
         decision = decide(self.score(lm), weights)
-        expected = (decision.posteriors * _errors(self.statistics)).sum(axis=1).mean()
+        expected = (decision.posteriors * word_errors(self.statistics)).sum(axis=1).mean()
         return ListEvaluation(float(expected), self.statistics.value(decision.picks))
 
 
-def _errors(statistics):
-    """The number of word errors of every hypothesis: [L, N] float64; 0 at padding."""
-    return -statistics.metric.goodness(statistics.counts)
-
-
-def _differ(errors):
-    return len(errors) > 0 and np.ptp(errors) > 0
-
-
 def _train(config, lm, examples, heldout, weights):
-    """Trains with lower and lower learning rates, until the first pass is an improvement.
-
-    The model gets the weights of the best pass.
-    """
+    """The `Outcome` of the training, with the weights of the combined score."""
     schedule = config.list_schedule
     variables = lm.model.named_weights()
-    start = {name: variable.numpy() for name, variable in variables.items()}
-    before, rate = heldout.evaluate(lm, weights), schedule.learning_rate
-    for _ in range(RATES):
-        best, best_pass, best_weights = before, 0, start
-        take_pass = _make_pass(lm, examples, rate, config.seed)
-        for number in range(1, schedule.max_passes + 1):
-            take_pass(number)
-            now = heldout.evaluate(lm, weights)
-            if now.expected_errors < best.expected_errors:
-                best, best_pass = now, number
-                best_weights = {name: variable.numpy() for name, variable in variables.items()}
-            elif not best_pass or number - best_pass == PATIENCE:
-                break
-        for name, value in best_weights.items():
-            variables[name].assign(value)
-        if best_pass:
-            card = (
-                f"Fine-tuned on {len(examples):,} N-best lists by their expected word errors, for "
-                f"{best_pass} passes with learning rate {rate:.2g}, seed {config.seed}.\nThe lists "
-                f"in {HELDOUT_LISTS} were held out. Tune the weights on them.\n\n"
-                f"Held-out lists before: {before}\nHeld-out lists after: {best}\n"
-            )
-            directory = Path(config.output_dir)
-            return ListReport(directory, rate, number, best_pass, before, best, card)
-        rate /= 3
-    raise InputError(
-        "no pass over the lists lowered the expected word errors of the held-out lists, which are "
-        f"{before.expected_errors:.4f} per list; give more lists, or a lower --learning_rate"
+    before = heldout.evaluate(lm, weights)
+
+    def begin(rate):
+        train = make_pass(lm, examples, rate, config.seed)
+
+        def take_pass(number):
+            train(number)
+            return heldout.evaluate(lm, weights)
+
+        return Training(variables, before, take_pass)
+
+    outcome = train_passes(
+        begin, lambda one: one.expected_errors, schedule.learning_rate, schedule.max_passes
     )
-
-
-def _make_pass(lm, examples, learning_rate, seed):
-    """A function that trains the model for one pass; it takes the number of the pass."""
-    import keras
-    import tensorflow as tf
-
-    from tta.modeling.objectives.expected_errors import ListBatch, expected_errors_loss
-
-    model, likelihood = lm.model, lm.likelihood
-    optimizer: Any = keras.optimizers.Adam(learning_rate, beta_2=ADAM_BETA_2, global_clipnorm=1.0)
-    optimizer.build(model.trainable_variables)
-    rng = np.random.default_rng(seed)
-    lengths = np.array([max(len(text) for text in one.texts) for one in examples])
-    num_batches = -(-len(examples) // BATCH_LISTS)
-    num_warmup = max(1, int(WARMUP * num_batches))
-
-    def make_batch(chosen):
-        shape = len(chosen), NUM_PROBABLE + 1
-        others, errors, token_weights = np.zeros((3, *shape), np.float32)
-        present = np.zeros(shape, bool)
-        for row, one in enumerate(chosen):
-            size = len(one.texts)
-            others[row, :size], errors[row, :size] = one.other_scores, one.errors
-            token_weights[row, :size], present[row, :size] = one.token_weights, True
-        texts = [text for one in chosen for text in one.texts]
-        (batch,) = make_batches(
-            lm.tokenizer, texts, 0, {"text"}, lm.window_size, sys.maxsize, refuse_long=False
+    assert outcome is not None  # nothing stops these passes from outside
+    if not outcome.best_pass:
+        raise InputError(
+            "no pass over the lists lowered the expected word errors of the held-out lists, which "
+            f"are {before.expected_errors:.4f} per list; give more lists, or a lower "
+            "--learning_rate"
         )
-        places = np.flatnonzero(present)[batch.text_index].astype(np.int32)
-        weights = batch.keep * token_weights.ravel()[places][:, None]
-        return ListBatch(
-            batch.input_ids, batch.padding_mask, weights, places, others, errors, present
-        )
+    return outcome
 
-    grid, number = tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None], tf.int32)
-    ids, flags = (tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.bool))
 
-    @tf.function(
-        input_signature=[ListBatch(ids, flags, grid, number, grid, grid, flags)], autograph=False
+def _card(config, outcome, number):
+    """The part of the model's README.md about the lists."""
+    return (
+        f"Fine-tuned on {number:,} N-best lists by their expected word errors, for "
+        f"{outcome.best_pass} passes with learning rate {outcome.learning_rate:.2g}, seed "
+        f"{config.seed}.\nThe lists in {HELDOUT_LISTS} were held out. Tune the weights on them."
+        f"\n\nHeld-out lists before: {outcome.before}\nHeld-out lists after: {outcome.after}\n"
     )
-    def step(batch):
-        with tf.GradientTape() as tape:
-            loss = expected_errors_loss(model, likelihood, batch)
-        variables = model.trainable_variables
-        gradients = tape.gradient(
-            loss.total,
-            [variable.value for variable in variables],
-            unconnected_gradients=tf.UnconnectedGradients.ZERO,
-        )
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
-
-    def take_pass(number):
-        # Lists of similar lengths are in one batch. Another one in each pass.
-        order = np.argsort(lengths * rng.uniform(1.0, 1.2, len(lengths)))
-        batches = [order[i : i + BATCH_LISTS] for i in range(0, len(order), BATCH_LISTS)]
-        rng.shuffle(batches)
-        progress = tqdm(batches, f"pass {number}", unit=" batches", disable=not sys.stderr.isatty())
-        for chosen in progress:
-            done = int(optimizer.iterations.numpy()) + 1
-            optimizer.learning_rate.assign(learning_rate * min(1.0, done / num_warmup))
-            step(make_batch([examples[i] for i in chosen]))
-
-    return take_pass

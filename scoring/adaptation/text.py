@@ -11,14 +11,13 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.training.config import PretrainingConfig
-from tta.modeling.training.evaluation import Evaluator
+from tta.modeling.training.evaluation import Evaluation, Evaluator
 from tta.modeling.training.pretrain import make_trainer, write_model
 from tta.names import VOCABULARY
 from tta.scoring.adaptation.config import AdaptationConfig
+from tta.scoring.adaptation.passes import Outcome, Training, train_passes
 
 MIN_HELDOUT = 30  # sentences; fewer would choose the best pass by chance
-PATIENCE = 2  # passes without improvement, after which training stops
-RATES = 4  # learning rates that are tried, each a third of the one before
 LONGEST = 128  # tokens; longer sentences are cut
 
 # Chosen on the text of ATIS and of LibriSpeech dev-clean (docs/adaptation.md).
@@ -30,29 +29,20 @@ SAMPLED_PIECES = 3072  # in the softmax of a step, if the vocabulary is at least
 
 
 @dataclass(frozen=True)
-class TextReport:
+class TextReport(Outcome[Evaluation]):
     """How a model was adapted to text; `str` gives the lines that tta-adapt prints.
 
     Attributes:
         directory: the adapted model's.
-        learning_rate: the highest one of the training.
-        passes: number of passes over the text; the weights after the best one were kept.
-        best_pass: its number, from 1 on.
-        before, after: held-out `Evaluation` of the model and of the adapted model.
         num_truncated: number of sentences that were cut to `max_length` tokens.
         max_length: of a sentence, begin and end included.
         card: the part of the adapted model's README.md about the text.
     """
 
     directory: Path
-    learning_rate: float
-    passes: int
-    best_pass: int
-    before: Any
-    after: Any
     num_truncated: int
     max_length: int
-    card: str = ""
+    card: str
 
     def __str__(self) -> str:
         lines = [
@@ -86,13 +76,35 @@ def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> 
     """
     info = _prepare(config, lm, work)
     objective = MODEL_TYPES.load(lm.model.config.model_type).objectives[0]
-    result = _train(config, lm, objective, info, work)
-    if result is None:
+    schedule = config.text_schedule
+    trainer: Any = None
+
+    def begin(rate):
+        nonlocal trainer
+        trainer = _make_trainer(config, rate, lm, objective, info, work / f"rate-{rate:g}")
+        return _begin(trainer, schedule.max_passes)
+
+    outcome = train_passes(begin, _nll, schedule.learning_rate, schedule.max_passes)
+    if outcome is None:
         return None
-    trainer, report = result
-    report = dataclasses.replace(report, card=_card(config, report, info))
+    if not outcome.best_pass:
+        raise InputError(
+            "no pass over the text lowered the nll of the held-out sentences, which is "
+            f"{_nll(outcome.before):.4f} per token; give more text, or a lower --learning_rate"
+        )
+    report = TextReport(
+        **vars(outcome),
+        directory=Path(config.output_dir),
+        num_truncated=info["counts"]["truncated"],
+        max_length=info["max_seq_length"],
+        card=_card(config, outcome, info),
+    )
     write_model(trainer, made, report.card)
     return report
+
+
+def _nll(evaluation):
+    return evaluation.values["nll"]
 
 
 def _prepare(config, lm, work):
@@ -121,51 +133,16 @@ def _prepare(config, lm, work):
     return info
 
 
-def _train(config, lm, objective, info, work):
-    """Trains with lower and lower learning rates, until the first pass is an improvement.
-
-    Returns (the `Trainer`, whose model has the weights of the best pass, a `TextReport`), or
-    None if SIGTERM stopped the training.
-    """
-    schedule = config.text_schedule
-    rate = schedule.learning_rate
-    for number in range(RATES):
-        trainer = _make_trainer(config, rate, lm, objective, info, work, f"run-{number}")
-        heldout = trainer.heldout_batches()
-        evaluate = Evaluator(trainer.model, trainer.objective, heldout.element_spec)
-        before = evaluate(heldout)
-        result = _train_passes(trainer, schedule.max_passes, before)
-        if result is None:
-            return None
-        passes, best_pass, after = result
-        if best_pass:
-            return trainer, TextReport(
-                directory=Path(config.output_dir),
-                learning_rate=rate,
-                passes=passes,
-                best_pass=best_pass,
-                before=before,
-                after=after,
-                num_truncated=info["counts"]["truncated"],
-                max_length=info["max_seq_length"],
-            )
-        rate /= 3
-    raise InputError(
-        "no pass over the text lowered the nll of the held-out sentences, which is "
-        f"{before.values['nll']:.4f} per token; give more text, or a lower --learning_rate"
-    )
-
-
-def _make_trainer(config, rate, lm, objective, info, work, name):
+def _make_trainer(config, rate, lm, objective, info, output_dir):
     """A `Trainer` that starts from the weights of a model."""
     model_config = lm.model.config
     steps_per_pass = math.ceil(info["splits"]["train"]["tokens"] / BATCH_TOKENS)
     num_train_steps = config.text_schedule.max_passes * steps_per_pass
     is_large = model_config.vocab_size >= 2 * SAMPLED_PIECES
     training = PretrainingConfig(
-        input_dir=str(work / "data"),
+        input_dir=str(output_dir.parent / "data"),
         config_file="",
-        output_dir=str(work / name),
+        output_dir=str(output_dir),
         init_checkpoint=str(lm.directory),
         objective=objective,
         num_train_steps=num_train_steps,
@@ -182,42 +159,32 @@ def _make_trainer(config, rate, lm, objective, info, work, name):
     return make_trainer(training, model_config, info, lm.tokenizer.vocabulary)
 
 
-def _train_passes(trainer, max_passes, before):
-    """Trains pass by pass; the model gets the weights of the best pass.
-
-    Returns (number of passes, number of the best one, its held-out `Evaluation`), or None if
-    SIGTERM stopped the training. If the first pass is no improvement, the best number is 0.
-    """
+def _begin(trainer, max_passes):
+    """The `Training` of a trainer."""
+    heldout = trainer.heldout_batches()
+    before = Evaluator(trainer.model, trainer.objective, heldout.element_spec)(heldout)
     # The schedule of the learning rate is already made: it is that of all passes.
     config = dataclasses.replace(trainer.config, num_warmup_steps=0)
     steps_per_pass = config.num_train_steps // max_passes
-    weights = trainer.model.named_weights()
-    best, best_pass, best_weights = before, 0, {}
-    for number in range(1, max_passes + 1):
+
+    def take_pass(number):
         trainer.config = dataclasses.replace(config, num_train_steps=number * steps_per_pass)
-        if not trainer.train():
-            return None
-        if trainer.last_evaluation.values["nll"] < best.values["nll"]:
-            best, best_pass = trainer.last_evaluation, number
-            best_weights = {name: weight.numpy() for name, weight in weights.items()}
-        elif not best_pass or number - best_pass == PATIENCE:
-            break
-    for name, value in best_weights.items():
-        weights[name].assign(value)
-    return number, best_pass, best
+        return trainer.last_evaluation if trainer.train() else None
+
+    return Training(trainer.model.named_weights(), before, take_pass)
 
 
-def _card(config, report, info):
+def _card(config, outcome, info):
     """The part of the adapted model's README.md about the text."""
     text = "\n".join(f"- {Path(source).name}" for source in info["sources"])
     count = info["splits"]["train"]["sentences"]
-    return f"""Trained for {report.best_pass} passes over {count:,} sentences with
-learning rate {report.learning_rate:.2g}, seed {config.seed}.
+    return f"""Trained for {outcome.best_pass} passes over {count:,} sentences with
+learning rate {outcome.learning_rate:.2g}, seed {config.seed}.
 
 The text:
 
 {text}
 
-Held-out before: {report.before}
-Held-out after: {report.after}
+Held-out before: {outcome.before}
+Held-out after: {outcome.after}
 """

@@ -12,7 +12,7 @@ import tta
 from tests.tiny import CONFIG, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
-from tta.scoring.adaptation import lists
+from tta.scoring.adaptation import list_examples, lists
 from tta.scoring.adaptation.adapt import adapt
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.combining.decision import decide
@@ -118,7 +118,7 @@ def test_no_reference_is_in_both_parts(nbest, tmp_path):
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_an_example_is_the_combined_score_in_parts(nbest, tmp_path, reduction, monkeypatch):
-    monkeypatch.setattr(lists, "NUM_PROBABLE", 2)
+    monkeypatch.setattr(list_examples, "NUM_PROBABLE", 2)
     model = write_model_directory(tmp_path / "tiny")
     some = read_nbest(nbest).lists[:22:2]  # of different references
     empty = dataclasses.replace(some[0].hypotheses[0], text="", score=50.0)
@@ -128,7 +128,7 @@ def test_an_example_is_the_combined_score_in_parts(nbest, tmp_path, reduction, m
     arrays, statistics = scored(model, some)
     weights = RerankWeights(0.4, 0.7, reduction, scale=1.7, features={"rank": 0.3})
     decision = decide(arrays, weights)
-    examples = lists.make_examples(arrays, statistics, weights)
+    examples = list_examples.make_examples(arrays, statistics, weights)
     usable = [i for i in range(len(some)) if i not in (1, 2)]
     assert len(examples) <= len(usable)
     assert any("" in example.texts for example in examples)
