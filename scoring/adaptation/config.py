@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 from tta.settings import FILES, RAW_TEXT, SEED, Config, setting
@@ -30,9 +31,10 @@ class AdaptationConfig(Config):
         "hypotheses with few word errors probable. Files may be .gz or .xz; - is standard input. "
         "Or an ESPnet 2 folder. With --input_file, the model is adapted to the text first.",
     )
-    reference_file: str | None = setting(
-        None, "References for --nbest_file: lines of `id words`, or one line per list."
-    )
+    format: str | None = setting(None, FORMAT)
+    reference_file: str | None = setting(None, REFERENCES)
+    score_file: str | None = setting(None, COSTS)
+    beam_size: int | None = setting(None, BEAM_SIZE)
     output_dir: str = setting(
         ..., "Folder for the adapted model, new or empty. --model=FOLDER then loads it."
     )
@@ -80,8 +82,9 @@ class AdaptationConfig(Config):
         super().__post_init__()
         if self.input_file is None and self.nbest_file is None:
             raise InputError("input_file or nbest_file is required")
-        if self.reference_file is not None and self.nbest_file is None:
-            raise InputError("reference_file needs nbest_file")
+        for name in ("format", "reference_file", "score_file", "beam_size"):
+            if getattr(self, name) is not None and self.nbest_file is None:
+                raise InputError(f"{name} needs nbest_file")
 
     @property
     def text_schedule(self) -> Schedule:

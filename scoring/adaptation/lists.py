@@ -114,7 +114,13 @@ def read_split(config: AdaptationConfig) -> ListSplit:
     """
     assert config.nbest_file is not None
     path = str(shown_path(config.nbest_file))
-    nbest = read_nbest(config.nbest_file, reference_file=config.reference_file).lists
+    nbest = read_nbest(
+        config.nbest_file,
+        config.format,
+        config.reference_file,
+        config.score_file,
+        config.beam_size,
+    ).lists
     references = [one.reference for one in nbest if one.reference is not None]
     if len(references) < len(nbest):
         raise InputError("fine-tuning needs references, and the lists have none", path)

@@ -49,7 +49,8 @@ class PairwiseLosses:
             raise InputError(
                 f"the decision mbr compares all pairs of a list's hypotheses, and "
                 f"{(lengths**2).sum():,} pairs do not fit into memory (list {longest!r} has "
-                f"{lengths.max():,} hypotheses): choose the decision max (--decision=max)"
+                f"{lengths.max():,} hypotheses): shorten the lists, or choose the decision max "
+                "(run_rerank.py --decision=max)"
             )
         blocks = []
         for rows in _blocks(lengths):

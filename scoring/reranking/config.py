@@ -5,23 +5,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tta.choices import DECISIONS, REDUCTIONS
-from tta.data.nbest.formats import FORMATS
 from tta.data.nbest.lists import parse_score
+from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES
 from tta.errors import InputError
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
 from tta.scoring.metrics.normalization import NORMALIZATIONS
-from tta.settings import FILES, OVERWRITE, Config, Setting, setting
+from tta.settings import FILES, OVERWRITE, Config, setting
 
 # Suffix of a curve file -> the packages that write it.
 CURVE_FORMATS = {".png": ("matplotlib",), ".svg": ("matplotlib",), ".tsv": ()}
 
-_FORMAT = Setting(
-    "Format of the N-best files. Default: detected from the content.", choices=FORMATS
-)
-_BEAM_SIZE = Setting(
-    "Hypotheses per list in a tsv file of text<TAB>score, which does not mark where a list ends.", 1
-)
 _REDUCTION = "The language model's score is the sum or the mean of its token scores."
 
 
@@ -40,18 +34,12 @@ class RerankConfig(Config):
         "N-best lists with references. The decision and the weights are tuned on them unless "
         "given.",
     )
-    format: str | None = setting(None, _FORMAT)
-    reference_file: str | None = setting(
-        None, "References for --nbest_file: lines of `id words`, or one line per list."
-    )
+    format: str | None = setting(None, FORMAT)
+    reference_file: str | None = setting(None, REFERENCES)
     dev_reference_file: str | None = setting(None, "As --reference_file, for --dev_nbest_file.")
-    score_file: str | None = setting(
-        None,
-        "First-pass costs for --nbest_file in the kaldi format: `utt-N cost`, natural log, lower "
-        "is better.",
-    )
+    score_file: str | None = setting(None, COSTS)
     dev_score_file: str | None = setting(None, "As --score_file, for --dev_nbest_file.")
-    beam_size: int | None = setting(None, _BEAM_SIZE)
+    beam_size: int | None = setting(None, BEAM_SIZE)
     rank_scores: bool = setting(
         True,
         "For lists without first-pass scores: -ln(place in the list) is the score, because lists "
@@ -226,8 +214,8 @@ class BeamScoreConfig(Config):
         "signature and counts. The rows are those of run_rerank.py --scores_file, natural log, "
         "each with the name of its file. The engine decides the order of the lists.",
     )
-    format: str | None = setting(None, _FORMAT)
-    beam_size: int | None = setting(None, _BEAM_SIZE)
+    format: str | None = setting(None, FORMAT)
+    beam_size: int | None = setting(None, BEAM_SIZE)
     num_shards: int = setting(0, "Number of files to write. 0: the engine decides.", 0, 99_999)
     lm_weight: float = setting(
         1.0,

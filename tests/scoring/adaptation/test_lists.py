@@ -200,6 +200,32 @@ def test_references_may_be_in_their_own_file(nbest, tmp_path):
     assert split.heldout == lists.read_split(config(nbest, tmp_path / "new")).heldout
 
 
+def test_lists_are_read_as_the_flags_say(nbest, tmp_path):
+    """A table without list borders, and a Kaldi file with costs: the same lists as in JSON."""
+    found = some_lists()
+    references = tmp_path / "references.txt"
+    references.write_text("".join(f"{reference}\n" for *_, reference in found))
+    table, kaldi, costs = (tmp_path / name for name in ("lists.tsv", "lists", "costs"))
+    rows = [pair for texts, scores, _ in found for pair in zip(texts, scores, strict=True)]
+    table.write_text("".join(f"{text}\t{score}\n" for text, score in rows))
+    keys = [f"u{number // 4:03}-{number % 4 + 1}" for number in range(len(rows))]
+    lines = zip(keys, rows, strict=True)
+    kaldi.write_text("".join(f"{key} {text}\n" for key, (text, _) in lines))
+    lines = zip(keys, rows, strict=True)
+    costs.write_text("".join(f"{key} {-score}\n" for key, (_, score) in lines))
+    expected = [
+        (one.reference, one.hypotheses)
+        for one in lists.read_split(config(nbest, tmp_path / "new")).heldout
+    ]
+    for path, flags in (
+        (table, {"format": "tsv", "beam_size": 4}),
+        (kaldi, {"format": "kaldi", "score_file": str(costs)}),
+    ):
+        flags |= {"reference_file": str(references)}
+        split = lists.read_split(config(path, tmp_path / "new", **flags))
+        assert [(one.reference, one.hypotheses) for one in split.heldout] == expected
+
+
 def test_the_weights_of_the_best_pass_are_kept(nbest, tmp_path, monkeypatch):
     """The third evaluation, after the second pass, is the best one."""
     model = write_model_directory(tmp_path / "tiny")
@@ -310,7 +336,7 @@ def test_a_model_that_tuning_gives_no_weight_is_refused(nbest, tmp_path, monkeyp
 def test_no_improvement_is_refused(nbest, tmp_path, monkeypatch):
     model = write_model_directory(tmp_path / "tiny")
     rates = []
-    monkeypatch.setattr(lists, "_make_pass", lambda *of: rates.append(of[2]) or (lambda _: None))
+    monkeypatch.setattr(lists, "make_pass", lambda *of: rates.append(of[2]) or (lambda _: None))
     with pytest.raises(InputError, match="no pass over the lists lowered the expected word errors"):
         adapt(config(nbest, tmp_path / "new"), str(model))
     assert rates == pytest.approx([0.01 / 3**number for number in range(4)])
