@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 import tta
+from tta.choices import DECISIONS
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
@@ -150,6 +151,7 @@ def tune(
     model: Model | Sequence[Model] = None,
     *,
     metric: str | Metric = "wer",
+    decision: str | None = None,
     rank_scores: bool = False,
     progress: bool = False,
 ) -> RerankWeights:
@@ -163,12 +165,16 @@ def tune(
         lists, scores, model, rank_scores, progress: as in `rerank`.
         references: L str, the correct text of each list.
         metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`.
+        decision: "max", "mbr", or None for the better one. If the lists are too long to compare all
+            pairs of texts, None is "max".
 
     Raises:
         InputError: as `rerank`, or the lists are all empty, the references are fewer or more than
-            the lists, or the metric is unknown or not defined on them.
+            the lists, or the metric or the decision is unknown, or not possible on the lists.
         TypeError: as `rerank`.
     """
+    if decision not in (None, *DECISIONS):
+        raise InputError(f"decision must be max, mbr or None, not {decision!r}")
     models = _as_models(model)
     lists = as_list(lists, "lists", "lists of str")
     nbest = _nbest(lists, scores, references, rank_scores)
@@ -177,7 +183,9 @@ def tune(
     metric = _as_metric(metric)
     statistics = ListStatistics.build(nbest, metric)
     statistics.value(np.zeros(len(nbest), int))  # fails now, not after the scoring
-    return _choose(_score(nbest, models, metric, progress), statistics)
+    fits = decision == "mbr" or PairwiseLosses.fits_into_memory(nbest)
+    loss = metric if decision != "max" and fits else None
+    return _choose(_score(nbest, models, loss, progress), statistics, decision)
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
@@ -257,8 +265,11 @@ def _score(
     return ScoredLists.build(nbest, *token_scores, losses=losses)
 
 
-def _choose(lists: ScoredLists, statistics: ListStatistics | None) -> RerankWeights:
+def _choose(
+    lists: ScoredLists, statistics: ListStatistics | None, decision: str | None = None
+) -> RerankWeights:
     """Tunes the weights, or guesses them without statistics."""
     names = list(map(str, range(len(lists.models))))
-    given = GivenWeights(features={} if statistics is None else dict.fromkeys(lists.features))
+    features = {} if statistics is None else dict.fromkeys(lists.features)
+    given = GivenWeights(decision=decision, features=features)
     return choose_systems(names, lists, statistics, given).final

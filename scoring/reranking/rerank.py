@@ -285,7 +285,10 @@ def _notes(
     if weights.decision == "max":
         free = [name for name in free if name != "scale"]
     if dev is None and free:
-        yield f"{', '.join(free)} not tuned but guessed from the scores' scale (--dev_nbest_file)"
+        if config.decision is None and config.scale is None:
+            free.append("decision")
+        names = ", ".join(free)
+        yield f"guessed from the scale of the scores, as there is no --dev_nbest_file: {names}"
         if len(models) > 1 and "lm_weight" in free:
             yield "the models' scores got equal shares after scaling: each varies as widely"
     elif (
@@ -337,4 +340,4 @@ def _worse(test: PartReport, metric: Metric | None, name: str) -> Iterator[str]:
     if change < 0 if metric.higher_is_better else change > 0:
         values = f"{metric.name} {after.value:.2f}, first pass {before.value:.2f}"
         chance = "" if after.interval[1] < 0 else "; the difference may be chance"
-        yield f"{name} is WORSE than the first pass: {values}{chance}"
+        yield f"{name} is worse than the first pass: {values}{chance}"

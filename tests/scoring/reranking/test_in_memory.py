@@ -233,6 +233,17 @@ def test_a_model_that_is_loaded_scores_every_distinct_text_once():
     assert lm.scored == ["the kat", "the cat"]
 
 
+def test_tuning_takes_a_decision(monkeypatch):
+    lists, scores, references = make_lists(7)
+    for decision in ("max", "mbr"):
+        weights = tta.tune(lists, references, scores, FakeModel(), decision=decision)
+        assert weights.decision == decision
+    monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 1)
+    assert tta.tune(lists, references, scores, FakeModel()).decision == "max"
+    with pytest.raises(InputError, match="pairs do not fit into memory"):
+        tta.tune(lists, references, scores, FakeModel(), decision="mbr")
+
+
 def test_tuning_takes_a_metric():
     lists, scores, references = make_lists(5)
     upper = [reference.upper() for reference in references]
@@ -287,6 +298,10 @@ def test_tuning_takes_a_metric():
         (
             lambda lm: tta.tune([["a"]], [""], None, lm),
             "the references have no words: the word error rate is not defined",
+        ),
+        (
+            lambda lm: tta.tune([["a"]], ["a"], None, lm, decision="x"),
+            "decision must be max, mbr or None, not 'x'",
         ),
         (
             lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
