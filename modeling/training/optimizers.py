@@ -10,6 +10,18 @@ from keras import ops
 
 from tta.modeling.layers.fused import fused
 
+# Coefficients (a, b, c) of a x + b x^3 + c x^5, one polynomial after the other. Each is the one
+# nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
+# (Amsel et al., 2025, "The Polar Express", arXiv:2505.16932). The first three take x / 1.01, as
+# there: rounding to bfloat16 must not leave the interval. Together they map [0.01, 1] into
+# [0.98, 1.02]. Keras's five equal polynomials map it into [0.68, 1.14].
+_ORTHOGONALIZING = (
+    (8.013256, -22.925896, 16.599532),
+    (3.600578, -2.641875, 0.510505),
+    (2.634949, -1.919008, 0.430650),
+    (1.956171, -1.337507, 0.383853),
+)
+
 # Weights without weight decay, by the end of their path (TensorFlow adds ":0").
 NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 
@@ -166,16 +178,17 @@ class Muon(_OnePass, keras.optimizers.Muon):
 
     Muon (Jordan et al., 2024; scaled to Adam's rates as in Liu et al., 2025, arXiv:2502.16982)
     updates a matrix by its momentum, whose singular values are all brought to about 1. So rare
-    directions learn as fast as common ones. This is the Muon of Keras with a choice of the type of
-    its products. Muon's authors use bfloat16: it is faster than float32 on a CPU that supports it,
-    and several times slower on other CPUs (docs/training.md). Gradients as in `BertAdamW`.
+    directions learn as fast as common ones. This is the Muon of Keras with better polynomials, of
+    which four are enough, and a choice of the type of its products. Muon's authors use bfloat16: it
+    is faster than float32 on a CPU that supports it, and several times slower on other CPUs
+    (docs/training.md). Gradients as in `BertAdamW`.
 
     Args:
         learning_rate: a float or a schedule, used by Muon and Adam.
         beta_1, beta_2: Adam's.
         weight_decay, global_clipnorm: as in `BertAdamW`.
         product_dtype: "float32" or "bfloat16", the type of Muon's matrix products.
-        **kwargs: as in `keras.optimizers.Muon`.
+        **kwargs: as in `keras.optimizers.Muon`; `ns_steps` and the coefficients have no effect.
     """
 
     def __init__(
@@ -217,21 +230,20 @@ class Muon(_OnePass, keras.optimizers.Muon):
     def _muon_update_step(self, gradient, variable, lr, m):
         momentum, nesterov = _momentum(*map(tf.convert_to_tensor, (m, gradient)), self.momentum)
         direction = nesterov if self.nesterov else momentum
-        update = self.zeropower_via_newtonschulz5(direction, self.ns_steps)
+        update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
         self.assign(m, momentum)
         arguments = variable, update, rate, self._decay(variable, lr, self.weight_decay)
         self.assign(variable, _moved(*map(tf.convert_to_tensor, arguments)))
 
-    def zeropower_via_newtonschulz5(self, x, steps):
-        """[R, C] float32 -> [R, C] float32 with all singular values near 1."""
+    def _orthogonalize(self, x):
+        """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""
         wide = x.shape[0] <= x.shape[1]
         x = x / (ops.norm(x) + 1e-7)
         x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
-        for _ in range(steps):
+        for coefficients in _ORTHOGONALIZING:
             gram = ops.matmul(x, ops.transpose(x))
-            factor = _quadratic(gram, ops.matmul(gram, gram), self.muon_a, self.muon_b, self.muon_c)
-            x = ops.matmul(factor, x)
+            x = ops.matmul(_quadratic(gram, ops.matmul(gram, gram), *coefficients), x)
         return ops.cast(x if wide else ops.transpose(x), "float32")
 
     def get_config(self):
