@@ -1,82 +1,128 @@
-"""Times a training step with the loss in 1, 4, 8 and 16 parts; interleaved, medians of 9.
+"""Speed of a training step, compared with the peak speed of the machine and with PyTorch.
 
-    python benchmarks/training_step.py --config_file=configs/small.json
+    python benchmarks/training_step.py --quick
+    python benchmarks/training_step.py --json=training.json
 
-Prints seconds and tokens per second of the whole step in bfloat16, including the optimizer.
+A step takes 4,096 tokens, 128 sentences of 32. T-TA small (configs/small.json, 16,000 pieces) and
+base (configs/base.json, 30,000 pieces) have random weights; the sampled softmax has 3,072 pieces.
+
+Everything is timed in one process, interleaved round after round, and the fastest time of each case
+counts, so that other load on the machine matters little: trust the ratios, not the seconds.
+
+The ceiling is the speed of a large matrix product in the machine's faster precision. The operations
+of a step are those of the products that the architecture has, forward once and backward twice:
+3 * (layers * (2 M (4 D^2 + 2 D F) + 4 M T D) + 2 M D (D + pieces in the softmax)), for M tokens in
+sentences of T, hidden size D and intermediate size F. The optimizer's products do not count, but
+its time does.
+
+PyTorch is timed if it is installed: the same T-TA, written plainly, in the same precision.
 """
 
-import statistics
+import importlib.util
+import json
 import sys
-import time
 from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("config_file", "configs/small.json", "The model's config.json.")
-flags.DEFINE_integer("vocab_size", 16000, "Pieces, if the config does not say.", lower_bound=6)
-flags.DEFINE_integer("sentences", 128, "Sentences per batch.", lower_bound=1)
-flags.DEFINE_integer("length", 32, "Tokens per sentence.", lower_bound=1)
+flags.DEFINE_bool("quick", False, "Only T-TA small in the faster precision, and few rounds.")
+flags.DEFINE_integer("rounds", 9, "Number of rounds.", lower_bound=1)
+flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
+flags.DEFINE_string(
+    "input_dir", None, "Data set whose padding is measured. Default: lengths like those of prose."
+)
 
-PARTS, RUNS = (1, 4, 8, 16), 9
-
-
-def make_step(config, num_parts, batch):
-    """A compiled training step whose loss is computed in `num_parts` parts."""
-    import tensorflow as tf
-
-    from tta.modeling.heads import cross_entropy
-    from tta.modeling.models.language_model import LanguageModel
-    from tta.modeling.training.optimizers import BertAdamW
-
-    model = LanguageModel(config, dtype="mixed_bfloat16")
-    optimizer = BertAdamW(1e-4)
-    optimizer.build(model.trainable_variables)
-    weights = tf.fill(batch["input_ids"].shape, 1.0 / batch["input_ids"].size)
-    shapes = {name: tf.TensorSpec([None, None], array.dtype) for name, array in batch.items()}
-
-    @tf.function(autograph=False, input_signature=[shapes])
-    def step(batch):
-        cross_entropy.NUM_PARTS = num_parts  # read while the graph is traced
-        with tf.GradientTape() as tape:
-            hidden_states = model.encode(batch, training=True)["hidden_states"]
-            loss = model.loss_of(hidden_states, batch["input_ids"], weights)
-        variables = model.trainable_variables
-        gradients = tape.gradient(loss, [v.value for v in variables])
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
-        return loss
-
-    return step
+VOCAB_SIZES = {"small": 16_000, "base": 30_000}
+PRECISIONS = ("float32", "bfloat16")
+HEADS, OPTIMIZERS = ("sampled", "exact"), ("adamw", "muon")
+QUICK_ROUNDS = 4
+PIPELINE = "pipeline"
 
 
 def main(_):
-    import numpy as np
+    import tta  # noqa: F401  (first, because it silences TensorFlow)
+    from benchmarks import training_cases
+    from benchmarks.speed_cases import ceilings
+    from benchmarks.timing import interleave
 
-    import tta  # noqa: F401  (silences TensorFlow)
-    from tta.modeling.config.base import read_config
+    rounds = min(QUICK_ROUNDS, FLAGS.rounds) if FLAGS.quick else FLAGS.rounds
+    fastest = faster_precision(interleave(ceilings(), QUICK_ROUNDS))
+    sizes = ("small",) if FLAGS.quick else tuple(VOCAB_SIZES)
+    cases = ceilings()
+    for size in sizes:
+        for precision in (fastest,) if FLAGS.quick else PRECISIONS:
+            for head in HEADS:
+                parts = (size, precision, head) == ("small", fastest, "sampled")
+                given = size, VOCAB_SIZES[size], precision, head, OPTIMIZERS, parts
+                cases += training_cases.steps(*given)
+    if importlib.util.find_spec("torch"):
+        from benchmarks.training_peer import steps
 
-    config = read_config(FLAGS.config_file, vocab_size=FLAGS.vocab_size)
-    ids = np.random.default_rng(0).integers(
-        5, config.vocab_size, (FLAGS.sentences, FLAGS.length), dtype=np.int32
+        cases += steps("small", VOCAB_SIZES["small"], fastest, HEADS)
+    with training_cases.shards(FLAGS.input_dir) as found:
+        pipeline, padding_share = training_cases.pipeline(PIPELINE, *found)
+        times = interleave([*cases, pipeline], rounds)
+    results = ratios(times, fastest) | {"padding_share": padding_share}
+    print(format_times(times), format_ratios(results), sep="\n\n")
+    if FLAGS.json:
+        results["seconds"] = {name: min(one.seconds) for name, one in times.items()}
+        Path(FLAGS.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+def faster_precision(times):
+    """The precision with the faster large product."""
+    return min(PRECISIONS, key=lambda precision: min(times[f"ceiling {precision}"].seconds))
+
+
+def ratios(times, precision):
+    """{key: number, or None if a case that it needs was not timed}, for the faster precision.
+
+    `..._ceiling_fraction` is the speed of a step with AdamW over the ceiling. `optimizer_share` is
+    Muon's share of a step, the shares of the parts are those of a step with AdamW. `torch_ratio`
+    is PyTorch's time over ours.
+    """
+    seconds = {name: min(one.seconds) for name, one in times.items()}
+    rates = {name: one.flops / seconds[name] for name, one in times.items()}
+    step, whole = "small {} adamw " + precision, seconds[f"small sampled adamw {precision}"]
+    results = {}
+    for size in VOCAB_SIZES:
+        for head in HEADS:
+            rate = rates.get(f"{size} {head} adamw {precision}")
+            fraction = rate and rate / rates[f"ceiling {precision}"]
+            results[f"{size}_{head}_ceiling_fraction"] = fraction
+    gradients = seconds["small gradients"]
+    for optimizer, key in (("muon", "optimizer_share"), ("adamw", "adamw_share")):
+        results[key] = 1 - gradients / seconds[f"small sampled {optimizer} {precision}"]
+    for part in ("encoder forward", "encoder", "head"):
+        results[f"{part.replace(' ', '_')}_share"] = seconds[f"small {part}"] / whole
+    # The pipeline runs beside the steps; above 1 it would hold them up.
+    results["pipeline_share"] = seconds[PIPELINE] / whole
+    for head, key in (("sampled", "torch_ratio"), ("exact", "torch_exact_ratio")):
+        peer = seconds.get(f"torch {head}")
+        results[key] = peer and peer / seconds[step.format(head)]
+    return results
+
+
+def format_times(times):
+    """One line per case: fastest time, quartiles, and the rate if operations were counted."""
+    lines = [f"{'':32}{'fastest, ms':>12}{'quartiles':>20}{'GFLOP/s':>10}"]
+    for name, one in times.items():
+        low, high = one.quartiles
+        spread, fastest = f"{1e3 * low:.1f} - {1e3 * high:.1f}", min(one.seconds)
+        rate = f"{one.flops / fastest / 1e9:.0f}" if one.flops else ""
+        lines.append(f"{name:32}{1e3 * fastest:12.1f}{spread:>20}{rate:>10}")
+    return "\n".join(lines)
+
+
+def format_ratios(results):
+    """One line per ratio; "-" if it was not measured."""
+    return "\n".join(
+        f"{key:34}{'-' if value is None else f'{value:.3f}':>8}" for key, value in results.items()
     )
-    batch = {"input_ids": ids, "padding_mask": np.ones_like(ids, bool)}
-    steps = {parts: make_step(config, parts, batch) for parts in PARTS}
-    for step in steps.values():
-        step(batch).numpy()
-    seconds = {parts: [] for parts in PARTS}
-    for _ in range(RUNS):
-        for parts, step in steps.items():
-            start = time.perf_counter()
-            step(batch).numpy()
-            seconds[parts].append(time.perf_counter() - start)
-    for parts, values in seconds.items():
-        median = statistics.median(values)
-        print(
-            f"{parts:2} parts: {median:.3f} s ({min(values):.3f} to {max(values):.3f}), "
-            f"{ids.size / median:,.0f} tokens/s"
-        )
 
 
 if __name__ == "__main__":

@@ -19,12 +19,13 @@ SHUFFLE_SENTENCES = 16_384
 def bucket_lengths(max_length: int) -> list[int]:
     """The padded lengths of batches, increasing up to `max_length`.
 
-    Each is an eighth longer than the one before it, and at least 2.
+    Each is a tenth longer than the one before it, and at least 1. Then two percent of the tokens
+    are padding (docs/performance.md).
     """
     lengths, length = [], 8
     while length < max_length:
         lengths.append(length)
-        length += max(2, length // 8)
+        length += max(1, length // 10)
     return [*lengths, max_length]
 
 

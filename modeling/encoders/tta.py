@@ -39,7 +39,8 @@ class TTAEncoder(BlockEncoder):
             positions = ops.nonzero(asked)[0]
             query = ops.take(query, positions, axis=1)
         # All layers read the same stream, so one product gives their keys and values.
-        projections = project_together(key_value, [block.attention for block in self.blocks])
+        attentions = [block.attention for block in self.blocks]
+        projections = project_together(key_value, attentions, training)
         for block, projected in zip(self.blocks, projections, strict=True):
             query = block(query, key_value, mask, projected, positions=positions, training=training)
         if asked is not None:

@@ -9,9 +9,11 @@ from typing import Any
 
 from keras import ops
 
+from tta.modeling.layers.fused import fused
+
 # The logits are computed in this many parts, so that one part is in memory at a time: all logits
 # of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
-# (benchmarks/training_step.py, docs/performance.md).
+# (docs/performance.md).
 NUM_PARTS = 8
 
 
@@ -97,25 +99,22 @@ def tied_cross_entropy(
         compute_table = ops.cast(table, features.dtype)
         total, of_features, of_table, of_bias = 0.0, [], 0.0, 0.0
         for part in parts(features):
-            x, weight = features[part], weights[part]
-            logits = ops.cast(ops.matmul(x, ops.transpose(compute_table)), "float32") + bias
-            # Keras rejects `max` over zero rows without `initial`.
-            highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
-            exponentials = ops.exp(logits - highest)
-            normalizer = ops.sum(exponentials, axis=-1, keepdims=True)
-            log_normalizer = (highest + ops.log(normalizer))[:, 0]
-            target_logit = _pick(logits, targets[part])
-            value, slope = penalized(log_normalizer, target_logit, weight, penalty)
+            x, target, weight = features[part], targets[part], weights[part]
+            logits = ops.matmul(x, ops.transpose(compute_table))
+            target_logit = ops.cast(_pick(logits, target), "float32") + ops.take(bias, target)
+            highest = upper_bound(logits, bias)
+            exponentials, normalizer = exponentials_and_sums(logits, bias, highest)
+            value, slope = penalized(highest + ops.log(normalizer), target_logit, weight, penalty)
             total += value
             # d loss / d logits = weight * softmax, minus weight * onehot(target) below.
-            softmax = ops.cast(exponentials * (slope[:, None] / normalizer), x.dtype)
-            of_features.append(ops.matmul(softmax, compute_table))
-            of_table += ops.cast(ops.matmul(ops.transpose(softmax), x), "float32")
-            of_bias += ops.sum(ops.cast(softmax, "float32"), axis=0)
+            by_row, of_rows, of_logits = products_of_softmax(
+                exponentials, slope / normalizer, x, compute_table
+            )
+            of_features.append(by_row)
+            of_table += of_rows
+            of_bias += of_logits
         weight = weights[:, None]
-        of_features = ops.cast(ops.concatenate(of_features), "float32") - weight * ops.take(
-            table, targets, axis=0
-        )
+        of_features = ops.concatenate(of_features) - weight * ops.take(table, targets, axis=0)
         of_table = of_table - ops.segment_sum(
             weight * ops.cast(features, "float32"), targets, table.shape[0]
         )
@@ -123,6 +122,37 @@ def tied_cross_entropy(
         return total, of_features, of_table, of_bias
 
     return with_gradients(loss, features, table, bias)
+
+
+def upper_bound(logits, offset):
+    """[m] float32, at least the largest of logits [m, n] + offset [n] in each row."""
+    # Keras rejects `max` over zero rows without `initial`.
+    highest = ops.max(logits, axis=-1, initial=float("-inf"))
+    return ops.cast(highest, "float32") + ops.max(offset)
+
+
+@fused
+def exponentials_and_sums(logits, offset, highest):
+    """exp(logits + offset - highest): [m, n] of the logits' type, and their float32 sums [m]."""
+    values = ops.exp(ops.cast(logits, "float32") + offset - highest[:, None])
+    return ops.cast(values, logits.dtype), ops.sum(values, axis=-1)
+
+
+def products_of_softmax(exponentials, scale, x, rows):
+    """The gradients of softmax = scale[:, None] * exponentials [m, n] by what logits come from.
+
+    Not the softmax but the smaller factor of each product is scaled. Returns softmax rows, [m, D];
+    softmax^T x, [n, D]; and the sums of softmax over m, [n]; all float32.
+    """
+    of_x = ops.cast(ops.matmul(exponentials, rows), "float32") * scale[:, None]
+    scaled = ops.cast(ops.cast(x, "float32") * scale[:, None], x.dtype)
+    of_rows = ops.cast(ops.matmul(ops.transpose(exponentials), scaled), "float32")
+    return of_x, of_rows, _scaled_sums(exponentials, scale)
+
+
+@fused
+def _scaled_sums(exponentials, scale):
+    return ops.sum(ops.cast(exponentials, "float32") * scale[:, None], axis=0)
 
 
 def penalized(log_normalizer, target_logit, weight, penalty):

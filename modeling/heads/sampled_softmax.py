@@ -14,7 +14,14 @@ import numpy as np
 from keras import ops
 
 from tta.errors import InputError
-from tta.modeling.heads.cross_entropy import parts, penalized, with_gradients
+from tta.modeling.heads.cross_entropy import (
+    exponentials_and_sums,
+    parts,
+    penalized,
+    products_of_softmax,
+    upper_bound,
+    with_gradients,
+)
 
 
 class PieceSampler(keras.layers.Layer):
@@ -48,10 +55,16 @@ class PieceSampler(keras.layers.Layer):
         self.generator = keras.random.SeedGenerator(seed)
         self.built = True
 
-    def draw(self) -> Any:
-        """Draws distinct pieces: [n] int32. `log_weights` has the logs of their weights in sums."""
-        drawn = keras.random.shuffle(self.others, seed=self.generator)[: self.num_drawn]
-        return ops.concatenate([self.frequent, drawn])
+    def draw(self, count: int) -> list[Any]:
+        """Draws distinct pieces, `count` times: a list of [n] int32, the frequent pieces first.
+
+        The draws repeat a piece only after all others were drawn. `log_weights` has the logarithms
+        of the pieces' weights in a sum.
+        """
+        shuffled = keras.random.shuffle(self.others, seed=self.generator)
+        places = np.arange(count * self.num_drawn) % len(self.others)
+        drawn = ops.split(ops.take(shuffled, places), count)
+        return [ops.concatenate([self.frequent, pieces]) for pieces in drawn]
 
 
 def sampled_cross_entropy(
@@ -65,53 +78,55 @@ def sampled_cross_entropy(
 ) -> Any:
     """Estimates `tied_cross_entropy` and its gradients from n pieces that a sampler draws.
 
-    New pieces are drawn for each part of the rows. The other arguments and the result are as in
-    `tied_cross_entropy`.
+    New pieces are drawn for each part of the rows: with one draw for all, a step would learn from
+    fewer pieces. The other arguments and the result are as in `tied_cross_entropy`.
     """
     slices = parts(features)
-    draws = [sampler.draw() for _ in slices]
+    draws = sampler.draw(len(slices))
+    frequent, num_frequent = sampler.frequent, len(sampler.frequent)
 
     def loss(features, table, bias):
-        total, of_features, of_rows, of_biases = 0.0, [], [], []
+        def rows_of(pieces):
+            return ops.cast(ops.take(table, pieces, axis=0), features.dtype)
+
+        frequent_rows = rows_of(frequent)
+        target_rows = ops.take(table, targets, axis=0)  # [M, D]
+        target_logits = ops.sum(ops.cast(features, "float32") * target_rows, axis=-1)
+        target_logits += ops.take(bias, targets)
+        total, of_features, at_targets = 0.0, [], []
+        of_frequent, of_drawn = [0.0, 0.0], []  # gradients of rows and biases
         for part, pieces in zip(slices, draws, strict=True):
-            x, target, weight = features[part], targets[part], weights[part]
-            rows = ops.cast(ops.take(table, pieces, axis=0), x.dtype)  # [n, D]
-            logits = ops.cast(ops.matmul(x, ops.transpose(rows)), "float32")  # [m, n]
-            logits += ops.take(bias, pieces) + sampler.log_weights
-            target_rows = ops.take(table, target, axis=0)  # [m, D]
-            target_logit = ops.sum(ops.cast(x, "float32") * target_rows, axis=-1)
-            target_logit += ops.take(bias, target)
+            x, target_logit, weight = features[part], target_logits[part], weights[part]
+            rows = ops.concatenate([frequent_rows, rows_of(pieces[num_frequent:])])  # [n, D]
+            offset = ops.take(bias, pieces) + sampler.log_weights
+            logits = ops.matmul(x, ops.transpose(rows))  # [m, n]
+            highest = ops.maximum(upper_bound(logits, offset), target_logit)
+            exponentials, normalizer = exponentials_and_sums(logits, offset, highest)
 
             # A target that was also drawn must count only once, with weight 1.
-            is_drawn, place = _places(pieces, target, sampler.vocab_size)
+            is_drawn, place = _places(pieces, targets[part], sampler.vocab_size)
             twin = ops.take_along_axis(logits, place[:, None], axis=-1)[:, 0]
-            # Keras rejects `max` over zero rows without `initial`.
-            highest = ops.max(logits, axis=-1, initial=float("-inf"))
-            highest = ops.maximum(highest, target_logit)
-            exponentials = ops.exp(logits - highest[:, None])
+            twin = ops.cast(twin, "float32") + ops.take(offset, place)
             correction = ops.exp(target_logit - highest) - is_drawn * ops.exp(twin - highest)
-            normalizer = ops.sum(exponentials, axis=-1) + correction
+            normalizer += correction
 
-            log_normalizer = highest + ops.log(normalizer)
-            value, slope = penalized(log_normalizer, target_logit, weight, penalty)
+            value, slope = penalized(highest + ops.log(normalizer), target_logit, weight, penalty)
             total += value
-
             # d loss / d logits at the drawn pieces, and at the target.
-            softmax = ops.cast(exponentials * (slope / normalizer)[:, None], x.dtype)
-            at_target = slope * correction / normalizer - weight
-            of_features.append(
-                ops.cast(ops.matmul(softmax, rows), "float32") + at_target[:, None] * target_rows
-            )
-            of_rows += [
-                ops.cast(ops.matmul(ops.transpose(softmax), x), "float32"),
-                at_target[:, None] * ops.cast(x, "float32"),
-            ]
-            of_biases += [ops.sum(ops.cast(softmax, "float32"), axis=0), at_target]
-        pairs = zip(draws, slices, strict=True)
-        owners = ops.concatenate([x for pieces, part in pairs for x in (pieces, targets[part])])
-        of_features = ops.concatenate(of_features)
-        of_table = ops.segment_sum(ops.concatenate(of_rows), owners, table.shape[0])
-        of_bias = ops.segment_sum(ops.concatenate(of_biases), owners, table.shape[0])
+            of_x, *of_pieces = products_of_softmax(exponentials, slope / normalizer, x, rows)
+            of_features.append(of_x)
+            pairs = zip(of_frequent, of_pieces, strict=True)
+            of_frequent = [so_far + new[:num_frequent] for so_far, new in pairs]
+            of_drawn.append([new[num_frequent:] for new in of_pieces])
+            at_targets.append(slope * correction / normalizer - weight)
+        at_target = ops.concatenate(at_targets)
+        of_features = ops.concatenate(of_features) + at_target[:, None] * target_rows
+        of_targets = at_target[:, None] * ops.cast(features, "float32"), at_target
+        owners = ops.concatenate([frequent, *(p[num_frequent:] for p in draws), targets])
+        of_table, of_bias = (
+            ops.segment_sum(ops.concatenate(gradients), owners, table.shape[0])
+            for gradients in zip(of_frequent, *of_drawn, of_targets, strict=True)
+        )
         return total, of_features, of_table, of_bias
 
     return with_gradients(loss, features, table, bias)

@@ -11,10 +11,13 @@ from tta.modeling.heads.base import Head
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
 from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
 from tta.modeling.layers.dense import activation, dense, layer_norm
+from tta.modeling.layers.one_pass import trained_layer_norm
 
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
 ROWS_STEP = 16
+# Training does so too, because XLA compiles functions for each number of rows.
+TRAINING_ROWS_STEP = 128
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -67,7 +70,10 @@ class TiedSoftmaxHead(Head):
     def transform(self, hidden_states, training=False):
         """[..., D] -> [..., D] float32, for the product with the table."""
         features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
-        return self.transform_norm(activation(self.config.hidden_act, training)(features))
+        features = activation(self.config.hidden_act, training)(features)
+        if training:
+            return trained_layer_norm(self.transform_norm, features)
+        return self.transform_norm(features)
 
     def call(self, hidden_states, table):
         features = ops.cast(self.transform(hidden_states), self.compute_dtype)
@@ -101,10 +107,13 @@ class TiedSoftmaxHead(Head):
         With a `sampler`, the result is an estimate.
         """
         # Positions of weight 0 cost nothing: padding, and all unmasked tokens of a masked LM.
-        places = ops.nonzero(ops.reshape(weights, (-1,)))[0]
-        targets, weights = (
-            ops.take(ops.reshape(x, (-1,)), places, axis=0) for x in (targets, weights)
-        )
+        targets, weights = (ops.reshape(x, (-1,)) for x in (targets, weights))
+        places = ops.nonzero(weights)[0]
+        # Copies of the first row, with weight 0, fill up the last part.
+        missing = -ops.shape(places)[0] % TRAINING_ROWS_STEP
+        weights = ops.pad(ops.take(weights, places), [[0, missing]])
+        places = ops.concatenate([places, ops.repeat(places[:1], missing)])
+        targets = ops.take(targets, places)
         rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
         features = ops.cast(self.transform(rows, training=True), self.compute_dtype)
         arguments = features, table, self.bias, targets, weights

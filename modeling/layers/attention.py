@@ -8,6 +8,7 @@ from keras import ops
 
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.masks import diagonal_mask
+from tta.modeling.layers.one_pass import trained_bias
 
 # The logit of every forbidden key. If the row has an allowed key, the exponential of this logit is
 # exactly 0. Rows without an allowed key are set to 0 separately (see `masked_softmax`).
@@ -47,7 +48,9 @@ def merge_heads(x: Any) -> Any:
     return ops.reshape(x, (-1, length, num_heads * head_size))
 
 
-def project_together(key_value: Any, attentions: Sequence["MaskedAttention"]) -> list[tuple]:
+def project_together(
+    key_value: Any, attentions: Sequence["MaskedAttention"], training: bool | None = False
+) -> list[tuple]:
     """Computes keys and values of several attentions over the same stream in one product.
 
     Takes `key_value` [B, S, D] and L layers of N heads; returns L pairs (key, value) [B, N, S, H].
@@ -57,7 +60,8 @@ def project_together(key_value: Any, attentions: Sequence["MaskedAttention"]) ->
     bias = ops.concatenate([layer.bias for layer in layers])
     length, size = ops.shape(key_value)[1], key_value.shape[-1]
     num_heads = attentions[0].num_heads
-    x = ops.matmul(ops.cast(ops.reshape(key_value, (-1, size)), kernel.dtype), kernel) + bias
+    x = ops.matmul(ops.cast(ops.reshape(key_value, (-1, size)), kernel.dtype), kernel)
+    x = trained_bias(x, bias) if training else x + bias
     x = ops.reshape(x, (-1, length, len(layers), num_heads, size // num_heads))
     x = ops.unstack(ops.transpose(x, (2, 0, 3, 1, 4)), len(layers))  # 2L times [B, N, S, H]
     return list(zip(x[::2], x[1::2], strict=True))

@@ -1,6 +1,5 @@
 """The parts of every block: BERT's dense and normalisation layers, feed-forward, activations."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,11 +7,24 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.layers.one_pass import trained_bias, trained_gelu, trained_layer_norm
+
+
+class _Dense(keras.layers.Dense):
+    """A dense layer whose training takes one product per gradient, that of the bias included."""
+
+    def call(self, inputs, training=None):
+        if not training:
+            return super().call(inputs)
+        rows = ops.matmul(ops.reshape(inputs, (-1, inputs.shape[-1])), self.kernel)
+        rows = trained_bias(rows, self.bias)
+        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+
 
 def dense(inputs: int, outputs: int, initializer_range: float, **kwargs: Any) -> Any:
     """A built dense layer, initialized as in BERT: truncated normal kernel, zero bias."""
     kwargs["kernel_initializer"] = keras.initializers.TruncatedNormal(stddev=initializer_range)
-    layer = keras.layers.Dense(outputs, **kwargs)
+    layer = _Dense(outputs, **kwargs)
     layer.build((None, None, inputs))
     return layer
 
@@ -32,25 +44,6 @@ def exact_gelu(x: Any) -> Any:
     computed in the type of x.
     """
     return (0.5 * x) * (1.0 + ops.erf(x * 0.5**0.5))
-
-
-@ops.custom_gradient
-def trained_gelu(x: Any) -> Any:
-    """`exact_gelu` for training: the value and its gradient are computed in float32.
-
-    In bfloat16, the gelu of Keras and its gradient take twice the time (docs/performance.md).
-    """
-    value = ops.cast(x, "float32")
-    probability = 0.5 * (1.0 + ops.erf(value * 0.5**0.5))
-    density = ops.exp(-0.5 * value * value) * (2 * math.pi) ** -0.5
-    slope = ops.cast(probability + value * density, x.dtype)
-
-    def gradient(*args, upstream=None):
-        if upstream is None:
-            (upstream,) = args
-        return upstream * slope
-
-    return ops.cast(value * probability, x.dtype), gradient
 
 
 def activation(name: str, training: bool | None = False) -> Callable[[Any], Any]:
@@ -130,8 +123,7 @@ class AddNorm(keras.layers.Layer):
     """
 
     def __init__(self, dropout: float = 0.0, epsilon: float = 1e-12, **kwargs: Any):
-        kwargs["dtype"] = "float32"
-        super().__init__(**kwargs)
+        super().__init__(**kwargs | {"dtype": "float32", "autocast": False})
         self.dropout_rate = dropout
         self.epsilon = epsilon
 
@@ -140,7 +132,12 @@ class AddNorm(keras.layers.Layer):
         self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm")
 
     def call(self, x, residual, training=None):
-        return self.norm(residual + self.dropout(x, training=training))
+        if self.dropout_rate:
+            x = self.dropout(x, training=training)
+        if not training:
+            return self.norm(residual + ops.cast(x, "float32"))
+        residual = ops.broadcast_to(residual, ops.shape(x))
+        return trained_layer_norm(self.norm, x, residual)
 
     def get_config(self):
         return super().get_config() | {"dropout": self.dropout_rate, "epsilon": self.epsilon}

@@ -16,11 +16,13 @@ class Task(NamedTuple):
         inputs: the model's inputs, a dict of tensors.
         targets: token ids, vectors or labels, in the layout that the model's head takes.
         weights: float32, one per target; 0 leaves it out. The loss is a mean by these weights.
+        auxiliary: factor of the losses besides the head's: a number or [] float32.
     """
 
     inputs: dict[str, Any]
     targets: Any
     weights: Any
+    auxiliary: Any = 1.0
 
 
 class Loss(NamedTuple):

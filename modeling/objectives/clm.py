@@ -10,6 +10,6 @@ from tta.modeling.objectives.language_model import LanguageModelObjective
 class CausalLanguageModeling(LanguageModelObjective):
     """Predicts every token from the tokens before it. The begin token is never a target."""
 
-    def task(self, batch, step):
+    def language_task(self, batch):
         inputs, targets, is_target = next_tokens(batch)
         return Task(inputs, targets, ops.cast(is_target, "float32"))

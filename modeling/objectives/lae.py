@@ -12,6 +12,6 @@ class LanguageAutoencoding(LanguageModelObjective):
     Nothing is masked in the input: T-TA's encoder cannot see the token that it predicts.
     """
 
-    def task(self, batch, step):
+    def language_task(self, batch):
         inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
         return Task(inputs, batch["input_ids"], ops.cast(batch["padding_mask"], "float32"))

@@ -1,26 +1,41 @@
 """The part that all language-model objectives share: their loss and their evaluation."""
 
+from typing import Any
+
 import numpy as np
 from keras import ops
 
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.objectives.auxiliary import contrast, decorrelation
-from tta.modeling.objectives.base import Loss, Objective
+from tta.modeling.objectives.base import Loss, Objective, Task
 
 
 class LanguageModelObjective(Objective):
     """Cross-entropy of tokens, and terms that shape the vectors; held-out log-likelihood.
 
-    Config fields: `decorrelation_weight`, `contrast_weight`, `score_boundary_tokens`.
+    Config fields: `decorrelation_weight`, `contrast_weight`, `auxiliary_start`,
+    `score_boundary_tokens`. Subclasses define `language_task`.
     """
+
+    def task(self, batch, step):
+        task = self.language_task(batch)
+        if start := self.setting("auxiliary_start"):
+            has_begun = step >= round(start * self.config.num_train_steps)
+            task = task._replace(auxiliary=ops.cast(has_begun, "float32"))
+        return task
+
+    def language_task(self, batch: dict[str, Any]) -> Task:
+        """Which tokens of a training batch are predicted from what; see `Objective.task`."""
+        raise NotImplementedError
 
     def loss(self, model, task):
         """The head's loss plus weighted auxiliary terms.
 
         `decorrelation_weight` keeps the dimensions of the outputs uncorrelated, `contrast_weight`
         makes outputs of a sentence alike and unlike those of other sentences. Both use the
-        outputs at the targets of one replica's batch, without boundary tokens.
+        outputs at the targets of one replica's batch, without boundary tokens. They count from
+        the part `auxiliary_start` of the steps on.
         """
         hidden_states = model.encode(task.inputs, training=True)["hidden_states"]
         total = model.loss_of(hidden_states, task.targets, task.weights)
@@ -29,7 +44,7 @@ class LanguageModelObjective(Objective):
         inner = task.weights * inner_weights(task.inputs["padding_mask"])
         for name, term in (("decorrelation", decorrelation), ("contrast", contrast)):
             if weight := self.setting(f"{name}_weight"):
-                value = term(hidden_states, inner)
+                value = task.auxiliary * term(hidden_states, inner)
                 total += weight * count * value
                 parts[name] = count * value
         return Loss(total, parts)

@@ -22,7 +22,7 @@ class MaskedLanguageModeling(LanguageModelObjective):
         self.generator = keras.random.SeedGenerator(seed)
         self.seeds = [self.generator.state]
 
-    def task(self, batch, step):
+    def language_task(self, batch):
         ids, mask = batch["input_ids"], batch["padding_mask"]
         shape = ops.shape(ids)
         chosen = keras.random.uniform(shape, seed=self.generator) < self.RATE

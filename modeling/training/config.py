@@ -83,6 +83,12 @@ class PretrainingConfig(Config):
         "training; with clm both get worse. Default: the config file's, else 0.",
         0,
     )
+    auxiliary_start: float = setting(
+        0.0,
+        "Part of the steps, 0 to 1, after which decorrelation_weight and contrast_weight count.",
+        0,
+        1,
+    )
     num_sampled_pieces: int = setting(
         0,
         "Number of word pieces in the softmax of a training step. Two thirds are the most "

@@ -5,7 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras import ops
+
+from tta.modeling.layers.fused import fused
+
+# Coefficients (a, b, c) of a x + b x^3 + c x^5, one polynomial after the other. Each is the one
+# nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
+# (Amsel et al., 2025, "The Polar Express", arXiv:2505.16932). The first three take x / 1.01, as
+# there: rounding to bfloat16 must not leave the interval. Together they map [0.01, 1] into
+# [0.98, 1.02]. Keras's five equal polynomials map it into [0.68, 1.14].
+_ORTHOGONALIZING = (
+    (8.013256, -22.925896, 16.599532),
+    (3.600578, -2.641875, 0.510505),
+    (2.634949, -1.919008, 0.430650),
+    (1.956171, -1.337507, 0.383853),
+)
 
 # Weights without weight decay, by the end of their path (TensorFlow adds ":0").
 NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
@@ -43,17 +58,58 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         return dataclasses.asdict(self)
 
 
-class _TakesSums:
-    """Under a strategy, expects gradients that are already summed over the replicas.
+@fused
+def _adam(weight, mean, square, gradient, rate, decay, beta_1, beta_2, epsilon):
+    """Adam's new weight, mean and mean square; `decay` is the part of the weight that is lost."""
+    mean = mean + (1.0 - beta_1) * (gradient - mean)
+    square = square + (1.0 - beta_2) * (ops.square(gradient) - square)
+    return weight - decay * weight - rate * mean / (ops.sqrt(square) + epsilon), mean, square
 
-    Keras would sum them after clipping, and so clip the gradients of each replica separately.
+
+@fused
+def _momentum(momentum, gradient, rate):
+    """The new momentum, and Nesterov's: the one after the next step with the same gradient."""
+    momentum = rate * momentum + gradient
+    return momentum, gradient + rate * momentum
+
+
+@fused
+def _quadratic(x, square, a, b, c):
+    """a I + b X + c X^2 for a matrix X."""
+    value = b * ops.cast(x, "float32") + c * ops.cast(square, "float32")
+    return ops.cast(value + a * ops.eye(x.shape[0]), x.dtype)
+
+
+@fused
+def _moved(weight, update, rate, decay):
+    return weight - decay * weight - rate * update
+
+
+class _OnePass(keras.optimizers.Optimizer):
+    """Updates a weight in one pass, decay included; subclasses define `update_step`.
+
+    Under a strategy, gradients must already be summed over the replicas. Keras would sum them after
+    clipping, and so clip the gradients of each replica separately.
     """
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         return list(grads_and_vars)
 
+    def _apply_weight_decay(self, variables):
+        """Nothing, as `_decay` is part of the update."""
 
-class BertAdamW(_TakesSums, keras.optimizers.Optimizer):
+    def _decay(self, variable, rate, weight_decay):
+        """The part of a weight that an update removes."""
+        return rate * (weight_decay or 0.0) if self._use_weight_decay(variable) else 0.0 * rate
+
+    def _update_by_adam(self, weight, moments, gradient, rate, decay, *betas_and_epsilon):
+        tensors = map(tf.convert_to_tensor, (weight, *moments, gradient, rate, decay))
+        news = _adam(*tensors, *betas_and_epsilon)
+        for variable, new in zip((weight, *moments), news, strict=True):
+            self.assign(variable, new)
+
+
+class BertAdamW(_OnePass):
     """Adam with decoupled weight decay as in BERT: no bias correction, epsilon outside the root.
 
     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= rate (m / (sqrt(v) + eps) + decay w)
@@ -103,13 +159,11 @@ class BertAdamW(_TakesSums, keras.optimizers.Optimizer):
         )
 
     def update_step(self, gradient, variable, learning_rate):
-        rate = ops.cast(learning_rate, variable.dtype)
-        gradient = ops.cast(gradient, variable.dtype)
         index = self._get_variable_index(variable)
-        m, v = self.first_moments[index], self.second_moments[index]
-        self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
-        self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
-        self.assign_sub(variable, rate * m / (ops.sqrt(v) + self.epsilon))
+        moments = self.first_moments[index], self.second_moments[index]
+        decay = self._decay(variable, learning_rate, self.weight_decay)
+        constants = self.beta_1, self.beta_2, self.epsilon
+        self._update_by_adam(variable, moments, gradient, learning_rate, decay, *constants)
 
     def get_config(self):
         return super().get_config() | {
@@ -119,21 +173,22 @@ class BertAdamW(_TakesSums, keras.optimizers.Optimizer):
         }
 
 
-class Muon(_TakesSums, keras.optimizers.Muon):
+class Muon(_OnePass, keras.optimizers.Muon):
     """Muon for the kernels, Adam for the tables, biases and LayerNorms.
 
     Muon (Jordan et al., 2024; scaled to Adam's rates as in Liu et al., 2025, arXiv:2502.16982)
     updates a matrix by its momentum, whose singular values are all brought to about 1. So rare
-    directions learn as fast as common ones. This is the Muon of Keras with a choice of the type of
-    its products. Muon's authors use bfloat16: it is faster than float32 on a CPU that supports it,
-    and several times slower on other CPUs (docs/training.md). Gradients as in `BertAdamW`.
+    directions learn as fast as common ones. This is the Muon of Keras with better polynomials, of
+    which four are enough, and a choice of the type of its products. Muon's authors use bfloat16: it
+    is faster than float32 on a CPU that supports it, and several times slower on other CPUs
+    (docs/training.md). Gradients as in `BertAdamW`.
 
     Args:
         learning_rate: a float or a schedule, used by Muon and Adam.
         beta_1, beta_2: Adam's.
         weight_decay, global_clipnorm: as in `BertAdamW`.
         product_dtype: "float32" or "bfloat16", the type of Muon's matrix products.
-        **kwargs: as in `keras.optimizers.Muon`.
+        **kwargs: as in `keras.optimizers.Muon`; `ns_steps` and the coefficients have no effect.
     """
 
     def __init__(
@@ -164,15 +219,31 @@ class Muon(_TakesSums, keras.optimizers.Muon):
         self.product_dtype = product_dtype
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
 
-    def zeropower_via_newtonschulz5(self, x, steps):
-        """[R, C] float32 -> [R, C] float32 with all singular values near 1."""
+    def _adamw_update_step(self, gradient, variable, learning_rate, m, v):
+        step = ops.cast(self.iterations, "float32") + 1.0
+        rate = learning_rate * ops.sqrt(1.0 - self.adam_beta_2**step)
+        rate = rate / (1.0 - self.adam_beta_1**step)
+        decay = self._decay(variable, learning_rate, self.adam_weight_decay)
+        constants = self.adam_beta_1, self.adam_beta_2, self.epsilon
+        self._update_by_adam(variable, (m, v), gradient, rate, decay, *constants)
+
+    def _muon_update_step(self, gradient, variable, lr, m):
+        momentum, nesterov = _momentum(*map(tf.convert_to_tensor, (m, gradient)), self.momentum)
+        direction = nesterov if self.nesterov else momentum
+        update = self._orthogonalize(direction)
+        rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
+        self.assign(m, momentum)
+        arguments = variable, update, rate, self._decay(variable, lr, self.weight_decay)
+        self.assign(variable, _moved(*map(tf.convert_to_tensor, arguments)))
+
+    def _orthogonalize(self, x):
+        """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""
         wide = x.shape[0] <= x.shape[1]
         x = x / (ops.norm(x) + 1e-7)
         x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
-        for _ in range(steps):
+        for coefficients in _ORTHOGONALIZING:
             gram = ops.matmul(x, ops.transpose(x))
-            gram = self.muon_b * gram + self.muon_c * ops.matmul(gram, gram)
-            x = self.muon_a * x + ops.matmul(gram, x)
+            x = ops.matmul(_quadratic(gram, ops.matmul(gram, gram), *coefficients), x)
         return ops.cast(x if wide else ops.transpose(x), "float32")
 
     def get_config(self):

@@ -42,7 +42,7 @@ def test_bucket_lengths_rise_to_the_longest(max_length):
     found = bucket_lengths(max_length)
     assert found[-1] == max_length
     assert found == sorted(set(found))
-    assert all(b - a <= max(2, a // 8) for a, b in itertools.pairwise(found))
+    assert all(b - a <= max(1, a // 10) for a, b in itertools.pairwise(found))
 
 
 @pytest.mark.parametrize("batch_tokens", [1, MAX_LENGTH, 100, 100_000])

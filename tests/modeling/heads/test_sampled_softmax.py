@@ -17,10 +17,11 @@ class OneDraw:
 
     def __init__(self, sampler):
         self.vocab_size, self.log_weights = sampler.vocab_size, sampler.log_weights
-        self.pieces = sampler.draw()
+        self.frequent = sampler.frequent
+        (self.pieces,) = sampler.draw(1)
 
-    def draw(self):
-        return self.pieces
+    def draw(self, count):
+        return [self.pieces] * count
 
 
 def case(rows=21):
@@ -50,7 +51,7 @@ def numpy_loss(arguments, sampler, penalty):
 
 def test_frequent_pieces_are_always_drawn_and_no_piece_is_drawn_twice():
     sampler = PieceSampler(COUNTS, NUM_PIECES)
-    draws = np.array([sampler.draw() for _ in range(200)])
+    draws = np.array([draw for _ in range(25) for draw in sampler.draw(8)])
     assert draws.shape == (200, NUM_PIECES)
     assert all(len(set(draw)) == NUM_PIECES for draw in draws)
     assert set(draws[:, :10].ravel()) == set(np.argsort(-COUNTS)[:10])
@@ -58,6 +59,13 @@ def test_frequent_pieces_are_always_drawn_and_no_piece_is_drawn_twice():
     times = np.bincount(draws[:, 10:].ravel(), minlength=V)[COUNTS < V - 10]
     assert times.min() > 20
     assert times.max() < 90
+
+
+def test_draws_of_a_step_repeat_a_piece_only_after_all_others():
+    sampler = PieceSampler(COUNTS, NUM_PIECES)
+    drawn = np.array(sampler.draw(6))[:, 10:]  # 6 times 5 of the 20 others
+    assert len(set(drawn[:4].ravel())) == 20
+    np.testing.assert_array_equal(drawn[4:], drawn[:2])
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.1])

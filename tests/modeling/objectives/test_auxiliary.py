@@ -7,6 +7,7 @@ import tensorflow as tf
 from tests.modeling.tiny import batch, tiny_model, training_config
 from tta.modeling.objectives.auxiliary import CONTRAST_TEMPERATURE, contrast, decorrelation
 from tta.modeling.objectives.base import Task
+from tta.modeling.objectives.clm import CausalLanguageModeling
 from tta.modeling.objectives.lae import LanguageAutoencoding
 
 D = 5
@@ -100,3 +101,25 @@ def test_the_weight_of_a_term_counts_only_targets_inside_the_sentence(term, weig
     found = LanguageAutoencoding(config=config).loss(model, task).total
     expected = plain + weight * weights.sum() * term(outputs, inner)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("objective", [LanguageAutoencoding, CausalLanguageModeling])
+def test_the_terms_count_from_a_part_of_the_steps_on(objective):
+    inputs = batch([7, 5, 3])
+    model = tiny_model()
+    config = training_config(
+        contrast_weight=0.2, decorrelation_weight=0.1, auxiliary_start=0.75, num_train_steps=10
+    )
+    late = objective(config=config)
+    always = objective(config=training_config(contrast_weight=0.2, decorrelation_weight=0.1))
+
+    def total(objective, step):
+        task = objective.task(inputs, tf.constant(step, tf.int64))
+        return float(objective.loss(model, task).total)
+
+    plain = total(objective(), 9)
+    assert total(always, 0) != pytest.approx(plain, rel=1e-3)
+    for step in (0, 7):
+        np.testing.assert_allclose(total(late, step), plain, rtol=1e-6)
+    for step in (8, 9):
+        np.testing.assert_allclose(total(late, step), total(always, 0), rtol=1e-6)

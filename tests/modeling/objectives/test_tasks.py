@@ -21,7 +21,7 @@ def test_inner_weights_leave_out_both_ends():
 
 def test_lae_targets_every_real_token_and_hides_nothing():
     task = batch(LENGTHS)
-    inputs, targets, weights = LanguageAutoencoding().task(task, 0)
+    inputs, targets, weights, _ = LanguageAutoencoding().task(task, 0)
     ids, mask = as_arrays(task)
     np.testing.assert_array_equal(inputs["input_ids"], ids)
     np.testing.assert_array_equal(targets, ids)
@@ -30,7 +30,7 @@ def test_lae_targets_every_real_token_and_hides_nothing():
 
 def test_clm_targets_are_the_next_tokens():
     task = batch(LENGTHS)
-    inputs, targets, weights = CausalLanguageModeling().task(task, 0)
+    inputs, targets, weights, _ = CausalLanguageModeling().task(task, 0)
     ids, mask = as_arrays(task)
     np.testing.assert_array_equal(inputs["input_ids"], ids[:, :-1])
     np.testing.assert_array_equal(targets, ids[:, 1:])
@@ -42,7 +42,7 @@ def test_mlm_hides_a_seventh_of_the_inner_tokens_as_bert_does():
     ids = rng.integers(MASK_ID + 1, VOCAB_SIZE, (200, 40)).astype(np.int32)
     mask = np.arange(40) < rng.integers(5, 41, (200, 1))
     task = {"input_ids": tf.constant(ids), "padding_mask": tf.constant(mask)}
-    inputs, targets, weights = MaskedLanguageModeling(Vocabulary()).task(task, 0)
+    inputs, targets, weights, _ = MaskedLanguageModeling(Vocabulary()).task(task, 0)
     seen, chosen = np.array(inputs["input_ids"]), np.array(weights) > 0
     np.testing.assert_array_equal(targets, ids)
     np.testing.assert_array_equal(seen[~chosen], ids[~chosen])

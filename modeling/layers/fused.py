@@ -1,0 +1,19 @@
+"""Compiles elementwise functions, so that each reads and writes its data once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+def fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles a function of tensors with XLA; elementwise operations become one loop.
+
+    TensorFlow runs each elementwise operation on its own, and each one reads and writes whole
+    tensors. In a training step they take longer than the matrix products (docs/performance.md).
+    XLA's own matrix products are slow, so keep these out of the function. TensorFlow Serving
+    accepts no XLA, so use the function in training only.
+
+    XLA compiles once per shape. The result has no gradient: call it within `ops.custom_gradient`.
+    """
+    return tf.function(function, jit_compile=True, autograph=False)
