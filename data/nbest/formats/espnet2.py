@@ -22,20 +22,23 @@ class Espnet2Format(Format):
     all folders have a file `score` or none. The files `token` and `token_int` are kept; other files
     are not read. Scores are natural logs, higher is better. Lists are in the order of
     `1best_recog/text`.
+
+    A folder with `output.1`, `output.2` and so on, one for each parallel job, is read as one.
     """
 
     is_folder = True
     layout = "a folder with 1best_recog/text, 1best_recog/score, 2best_recog/text ..."
 
     def matches(self, source):
-        folder = source.folder
-        return folder is not None and (folder / "1best_recog" / "text").is_file()
+        return source.folder is not None and any(
+            (folder / "1best_recog" / "text").is_file() for folder in _jobs(source.folder)
+        )
 
     def missing(self, source):
         if source.folder is not None:
-            jobs = [*source.folder.glob("output.*/"), *source.folder.glob("logdir/output.*/")]
-            jobs = [job for job in sorted(jobs) if (job / "1best_recog").is_dir()]
-            hint = f"; {jobs[0].relative_to(source.folder)} has it" if jobs else ""
+            jobs = [*_jobs(source.folder / "logdir"), *source.folder.glob("*/")]
+            found = [job for job in jobs if (job / "1best_recog").is_dir()]
+            hint = f"; {found[0].relative_to(source.folder)} has it" if found else ""
             return f"1best_recog/text{hint}"
         ids = ["".join(line.split(maxsplit=1)[:1]) for line in source.head]
         has_ids = all(re.fullmatch(r"[\w.-]*[0-9][\w.-]*", name) for name in ids)
@@ -44,10 +47,16 @@ class Espnet2Format(Format):
 
     def read(self, source, collector):
         assert source.folder is not None
+        seen: set[str] = set()
+        for folder in _jobs(source.folder):
+            self._read_job(folder, seen, collector)
+
+    def _read_job(self, job, seen, collector):
+        """Gives the lists of a job to the collector, and adds their ids to `seen`."""
         lists: dict[str, list[Hypothesis]] = {}
         has_scores = None
         for number in itertools.count(1):
-            folder = source.folder / f"{number}best_recog"
+            folder = job / f"{number}best_recog"
             if not folder.is_dir():
                 break
             has_score = (folder / "score").exists()
@@ -57,12 +66,16 @@ class Espnet2Format(Format):
                 raise InputError(rule, folder)
             has_scores = has_score
             self._read_folder(folder, number, lists)
-        for folder in source.folder.glob("*best_recog"):
+        for folder in job.glob("*best_recog"):
             if (match := re.match("[0-9]+", folder.name)) and int(match[0]) > number:
-                raise InputError(f"{number}best_recog is missing, but {folder.name} is there")
+                rule = f"{number}best_recog is missing, but {folder.name} is there"
+                raise InputError(rule, job)
         for utterance_id, hypotheses in lists.items():
-            with located(f"list {shown(utterance_id)}"):
+            with located(f"list {shown(utterance_id)}", path=job):
+                if utterance_id in seen:
+                    raise InputError("another output folder has a list of this id")
                 collector.add(utterance_id, hypotheses)
+        seen.update(lists)
 
     def _read_folder(self, folder, number, lists):
         """Adds the `number`-th hypotheses to `lists`, {id: hypotheses}."""
@@ -117,6 +130,24 @@ class Espnet2Format(Format):
         if name == "score":
             return None if hypothesis.score is None else repr(float(hypothesis.score))
         return self.extra_of(hypothesis).get(name)
+
+
+def _jobs(folder: Path) -> list[Path]:
+    """The folders of the parallel jobs, in the order of their numbers; else the folder itself.
+
+    Raises:
+        InputError: the folder of a job is missing.
+    """
+    found = {}
+    for path in folder.glob("output.*/"):
+        if match := re.fullmatch(r"output\.([1-9][0-9]*)", path.name):
+            found[int(match[1])] = path
+    if not found or (folder / "1best_recog").exists():
+        return [folder]
+    for number in range(1, max(found)):
+        if number not in found:
+            raise InputError(f"output.{number} is missing, but output.{max(found)} is there")
+    return [found[number] for number in sorted(found)]
 
 
 def _read_table(path: Path) -> dict[str, tuple[int, str]]:

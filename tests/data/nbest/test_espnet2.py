@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import os
+import re
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_a_written_folder_has_the_same_layout(write, tmp_path):
         ({"2best_recog/text": None}, "2best_recog/text: no such file", "tokens only"),
         (
             {"4best_recog/text": "u2 x\n"},
-            "in: 3best_recog is missing, but 4best_recog is there (read as espnet2)",
+            "in: 3best_recog is missing, but 4best_recog is there",
             "a gap",
         ),
         ({"1best_recog/text": b"u1 \xff\n"}, "1best_recog/text:1: expected UTF-8", "bytes"),
@@ -128,6 +129,54 @@ def test_bad_folders(write, change, message, why):
     with pytest.raises(InputError) as error:
         read_nbest(folder)
     assert message in str(error.value), why
+
+
+def jobs(*numbers):
+    """{file: text} of parallel jobs, whose ids have the number of the job."""
+    return {
+        f"output.{job}/{name}": re.sub(r"\bu\d", rf"\g<0>-{job}", text)
+        for job in numbers
+        for name, text in FOLDER.items()
+    }
+
+
+def test_the_folders_of_parallel_jobs_are_read_as_one(write, tmp_path):
+    file = read_nbest(write(jobs(*range(1, 12))))
+    names = [f"{name}-{job}" for job in range(1, 12) for name in ("u2", "u1")]
+    assert [one.utterance_id for one in file.lists] == names, "output.10 comes after output.9"
+    assert file.lists[:2] == read_nbest(write(jobs(1), "one")).lists
+    write_nbest(tmp_path / "out", file.lists, "espnet2")
+    assert read_nbest(tmp_path / "out") == file
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "1best_recog",
+        "2best_recog",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (jobs(1, 3), "in: output.2 is missing, but output.3 is there"),
+        (
+            {f"output.{job}/1best_recog/text": "u1 a\n" for job in (1, 2)},
+            "output.2: list 'u1': another output folder has a list of this id",
+        ),
+        (
+            jobs(1, 2) | {"output.2/3best_recog/text": "u9 a\n"},
+            "output.2/3best_recog: has no file score",
+        ),
+        (
+            {f"output.{job}/1best_recog/text": f"u{job} a\n" for job in (1, 2)}
+            | {"output.1/1best_recog/score": "u1 -1\n"},
+            "score",
+        ),
+    ],
+    ids=["gap", "duplicate", "error in a job", "scores of some jobs"],
+)
+def test_bad_folders_of_jobs(write, files, message):
+    with pytest.raises(InputError) as error:
+        read_nbest(write(files))
+    assert message in str(error.value)
 
 
 def test_an_empty_folder_of_lists(write):
