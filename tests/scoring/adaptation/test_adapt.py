@@ -145,12 +145,19 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     assert report.after.values["nll"] < report.before.values["nll"]
 
 
-@pytest.mark.parametrize("model_type", ["bilm", "unilm"])
-def test_other_types_learn_by_their_own_objective(model_type, text, tmp_path):
+@pytest.mark.parametrize(("model_type", "objective"), [("bilm", "mlm"), ("unilm", "clm")])
+def test_other_types_learn_by_their_own_objective(
+    model_type, objective, text, tmp_path, monkeypatch
+):
+    seen, train = [], Trainer.train
+    monkeypatch.setattr(
+        Trainer, "train", lambda self: seen.append(self.config.objective) or train(self)
+    )
     family = dataclasses.replace(CONFIG, model_type=model_type)
     model = write_model_directory(tmp_path / "tiny", family)
     report = adapted(config(text, tmp_path / "new"), str(model))
     assert tta.load(tmp_path / "new").model.config.model_type == model_type
+    assert set(seen) == {objective}
     assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
     texts = ["the cat sat on the mat", "the dog ran home"]
     assert (tta.load(tmp_path / "new").score(texts) > tta.load(model).score(texts)).all()
