@@ -224,6 +224,8 @@ def test_lists_are_read_as_the_flags_say(nbest, tmp_path):
         flags |= {"reference_file": str(references)}
         split = lists.read_split(config(path, tmp_path / "new", **flags))
         assert [(one.reference, one.hypotheses) for one in split.heldout] == expected
+    with pytest.raises(InputError, match="lists.jsonl"):
+        lists.read_split(config(nbest, tmp_path / "new", format="csv"))
 
 
 def test_the_weights_of_the_best_pass_are_kept(nbest, tmp_path, monkeypatch):
