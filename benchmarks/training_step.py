@@ -29,13 +29,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 FLAGS = flags.FLAGS
-flags.DEFINE_bool("quick", False, "Only T-TA small in the faster precision, and few rounds.")
-flags.DEFINE_integer("rounds", 9, "Number of rounds.", lower_bound=1)
-flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
-flags.DEFINE_string(
-    "input_dir", None, "Data set whose padding is measured. Default: lengths like those of prose."
-)
-
 VOCAB_SIZES = {"small": 16_000, "base": 30_000}
 PRECISIONS = ("float32", "bfloat16")
 HEADS, OPTIMIZERS = ("sampled", "exact"), ("adamw", "muon")
@@ -125,5 +118,18 @@ def format_ratios(results):
     )
 
 
+def define_flags():
+    """Defines the flags. Tests import this file beside benchmarks with flags of the same names."""
+    flags.DEFINE_bool("quick", False, "Only T-TA small in the faster precision, and few rounds.")
+    flags.DEFINE_integer("rounds", 9, "Number of rounds.", lower_bound=1)
+    flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
+    flags.DEFINE_string(
+        "input_dir",
+        None,
+        "Data set whose padding is measured. Default: lengths like those of prose.",
+    )
+
+
 if __name__ == "__main__":
+    define_flags()
     app.run(main)

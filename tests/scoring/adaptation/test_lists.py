@@ -224,7 +224,7 @@ def test_lists_are_read_as_the_flags_say(nbest, tmp_path):
         flags |= {"reference_file": str(references)}
         split = lists.read_split(config(path, tmp_path / "new", **flags))
         assert [(one.reference, one.hypotheses) for one in split.heldout] == expected
-    with pytest.raises(InputError, match="lists.jsonl"):
+    with pytest.raises(InputError, match=r"lists\.jsonl"):
         lists.read_split(config(nbest, tmp_path / "new", format="csv"))
 
 

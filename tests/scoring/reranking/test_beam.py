@@ -223,10 +223,10 @@ def test_workers_with_different_models_are_refused(tmp_path):
 
 def test_a_text_is_scored_once_per_batch(nbest, model):
     class Counting:
-        def score_with_counts(self, texts):
+        def score_with_counts(self, texts, progress=False):
             assert len(set(texts)) == len(texts)
             self.texts = len(texts)
-            return self.scorer.score_with_counts(texts)
+            return self.scorer.score_with_counts(texts, progress)
 
     handler = beam.ScorerHandler(model)
     batch = list(beam._read(nbest[1], None, None))
