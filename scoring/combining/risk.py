@@ -79,6 +79,17 @@ class PairwiseLosses:
         return expected
 
 
+def metric_of_losses(
+    metric: Metric, decision: str | None, *parts: Sequence[NBestList]
+) -> Metric | None:
+    """The metric whose losses a decision needs: None for `max`.
+
+    If the decision is free (None), it is None if the pairs of some part do not fit into memory.
+    """
+    fits = all(map(PairwiseLosses.fits_into_memory, parts))
+    return None if decision == "max" or (decision is None and not fits) else metric
+
+
 def posteriors(present: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """softmax of each list's scores: [L, N] bool, [L, N, P] float -> [L, N, P]; 0 at padding."""
     scores = np.where(present[..., None], scores, -np.inf)

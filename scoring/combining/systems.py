@@ -43,30 +43,47 @@ def choose_systems(
     on them, or None to guess the weights. Weights that are given are kept: those in `given`, and
     `lm_weights`, one per model.
     """
-    count = len(names)
+    if not names:
+        return Systems({}, choose_reranked(names, lists, statistics, given))
+    choose = _chooser(lists, statistics)
+    # Scores without the model, or of a model alone, have another scale, so a given bonus or scale
+    # is not for them.
+    freed = replace(given, length_bonus=None, scale=None)
+    alone = {NO_MODEL: choose(replace(freed, shares=(), lm_weight=None))}
+    for k, name in enumerate(names):
+        title = "LM alone" if len(names) == 1 else f"{name} alone"
+        alone[title] = choose(replace(freed, shares=only(k, len(names)), lm_weight=1.0))
+    return Systems(alone, choose_reranked(names, lists, statistics, given, lm_weights))
+
+
+def choose_reranked(
+    names: Sequence[str],
+    lists: ScoredLists,
+    statistics: ListStatistics | None,
+    given: GivenWeights,
+    lm_weights: Sequence[float] | None = None,
+) -> dict[str, RerankWeights]:
+    """`Systems.reranked` of `choose_systems`, whose last weights are those to rerank with."""
+    choose, count = _chooser(lists, statistics), len(names)
+    if not names:
+        return {NO_MODEL: choose(replace(given, shares=(), lm_weight=None))}
+    reranked = {}
+    for k, (name, weight) in enumerate(zip(names, lm_weights or [None] * count, strict=True)):
+        title = "reranked" if count == 1 else f"{name} reranked"
+        reranked[title] = choose(replace(given, shares=only(k, count), lm_weight=weight))
+    if count > 1:
+        lm_weight, shares = split_lm_weights(lm_weights, count)
+        together = replace(given, lm_weight=lm_weight, shares=shares)
+        reranked["together"] = choose(together, list(reranked.values()))
+    return reranked
+
+
+def _chooser(lists, statistics):
+    """A function that tunes the weights that are not given, or guesses them without statistics."""
 
     def choose(given: GivenWeights, starts: Sequence[RerankWeights] = ()) -> RerankWeights:
         if statistics is None:
             return guess(lists, given).rounded(given)
         return tune(lists, statistics, given, starts).rounded(given)
 
-    if not names:
-        return Systems({}, {NO_MODEL: choose(replace(given, shares=(), lm_weight=None))})
-
-    # Scores without the model, or of a model alone, have another scale, so a given bonus or scale
-    # is not for them.
-    freed = replace(given, length_bonus=None, scale=None)
-    alone, reranked = {NO_MODEL: choose(replace(freed, shares=(), lm_weight=None))}, {}
-    for k, (name, weight) in enumerate(zip(names, lm_weights or [None] * count, strict=True)):
-        shares = only(k, count)
-        title = "LM alone" if count == 1 else f"{name} alone"
-        alone[title] = choose(replace(freed, shares=shares, lm_weight=1.0))
-        title = "reranked" if count == 1 else f"{name} reranked"
-        reranked[title] = choose(replace(given, shares=shares, lm_weight=weight))
-    if count == 1:
-        return Systems(alone, reranked)
-
-    lm_weight, shares = split_lm_weights(lm_weights, count)
-    together = replace(given, lm_weight=lm_weight, shares=shares)
-    weights = choose(together, list(reranked.values()))
-    return Systems(alone, reranked | {"together": weights})
+    return choose

@@ -17,10 +17,10 @@ from tta.choices import DECISIONS
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.risk import PairwiseLosses, metric_of_losses
 from tta.scoring.combining.scored_lists import ScoredLists, check_widths, score_by_rank, score_texts
 from tta.scoring.combining.statistics import ListStatistics
-from tta.scoring.combining.systems import choose_systems
+from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
@@ -183,8 +183,7 @@ def tune(
     metric = _as_metric(metric)
     statistics = ListStatistics.build(nbest, metric)
     statistics.value(np.zeros(len(nbest), int))  # fails now, not after the scoring
-    fits = decision == "mbr" or PairwiseLosses.fits_into_memory(nbest)
-    loss = metric if decision != "max" and fits else None
+    loss = metric_of_losses(metric, decision, nbest)
     return _choose(_score(nbest, models, loss, progress), statistics, decision)
 
 
@@ -272,4 +271,4 @@ def _choose(
     names = list(map(str, range(len(lists.models))))
     features = {} if statistics is None else dict.fromkeys(lists.features)
     given = GivenWeights(decision=decision, features=features)
-    return choose_systems(names, lists, statistics, given).final
+    return list(choose_reranked(names, lists, statistics, given).values())[-1]

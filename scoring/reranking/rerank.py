@@ -18,7 +18,7 @@ from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import decide, select
-from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.risk import PairwiseLosses, metric_of_losses
 from tta.scoring.combining.scored_lists import (
     RANK,
     ModelScores,
@@ -187,13 +187,9 @@ def _choose_metric(config: RerankConfig, dev: _Part | None, test: _Part) -> Metr
 
 
 def _loss(config: RerankConfig, parts: Sequence[_Part], metric: Metric) -> Metric | None:
-    """The metric whose loss the decision mbr needs; None if only the decision is `max`.
-
-    It is `max` if the pairs of hypotheses do not fit into memory, unless mbr is asked for.
-    """
-    is_free = config.decision is None and config.scale is None
-    fits = all(PairwiseLosses.fits_into_memory(part.file.lists) for part in parts)
-    return None if config.decision == "max" or (is_free and not fits) else metric
+    """The metric whose loss the decision mbr needs; None if only the decision is `max`."""
+    decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
+    return metric_of_losses(metric, decision, *(part.file.lists for part in parts))
 
 
 def _metric(config: RerankConfig, test: _Part) -> Metric:
