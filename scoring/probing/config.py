@@ -94,4 +94,6 @@ class ProbeConfig(Config):
         names = ["sklearn", *["seqeval"] * self.ner]
         missing = [_PACKAGES[name] for name in names if importlib.util.find_spec(name) is None]
         if missing:
-            raise InputError(f"{' and '.join(missing)} missing: pip install 'tta-lm[probe]'")
+            verb = "is" if len(missing) == 1 else "are"
+            names = f"{' and '.join(missing)} {verb} missing"
+            raise InputError(f"{names}: pip install 'tta-lm[probe]'")

@@ -120,7 +120,7 @@ def _load(config, task, models, load_options):
 def _check_finite(features, row):
     finite = np.isfinite(features).all(axis=1)
     if not finite.all():
-        raise InputError(f"{row}: the vector of example {np.argmin(finite) + 1} is not finite")
+        raise InputError(f"{row}: the vector of row {np.argmin(finite) + 1} is not finite")
 
 
 def _probe(task: ProbeTask, features: np.ndarray, splits: Sequence[Split]) -> list[Prediction]:
