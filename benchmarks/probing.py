@@ -32,6 +32,7 @@ QUICK_CROSS_VALIDATED = 1000
 FLAGS = flags.FLAGS
 flags.DEFINE_bool("quick", False, "Take a sample of each set, 5 folds and one seed.")
 flags.DEFINE_list("models", MODELS, "The models, each as for --model; the first is compared.")
+flags.DEFINE_list("sets", None, "The sets, such as MR,TREC. Default: all.")
 flags.DEFINE_string("glove", "glove:runs/glove.6B.50d.txt", "Word vectors; if missing, no row.")
 
 
@@ -72,6 +73,8 @@ def main():
     columns = {}
     with tempfile.TemporaryDirectory() as work:
         for one in SETS:
+            if FLAGS.sets and one.name.partition(",")[0] not in FLAGS.sets:
+                continue
             config = ProbeConfig(
                 **{flag: path_of(one, flag, Path(work)) for flag in one.files},
                 **one.options,

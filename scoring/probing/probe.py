@@ -34,10 +34,9 @@ def probe_files(
     `tta.load` (None is the built-in model). `load_options` are its other arguments.
 
     Raises:
-        InputError: a package or a file is missing, a file is malformed or has too few examples of a
-            label, or a model does not have a representation.
+        InputError: a file is missing, malformed or has too few examples of a label, a model cannot
+            be loaded or does not have a representation, or a vector is not finite.
     """
-    config.check_packages()
     task, sizes, notes = _read(config)
     runs = [
         [_rows(task, split) for split in make_splits(sizes, task.labels, config.num_folds, seed)]
