@@ -4,7 +4,7 @@
     python benchmarks/probing.py
 
 The data is in $TTA_DATA, folder `labelled`. --quick takes some sentences of each set, 5 folds and
-one seed, and a few minutes on two cores. Without it, a biLM takes most of the time, because its
+one seed, and some ten minutes of processor time. Without it, a biLM takes most of it, because its
 `context` needs one pass per token. The report of each set is printed on standard error.
 """
 
