@@ -16,8 +16,9 @@ BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlo
 # kenlm is built from source, which needs a compiler and fails on Python 3.13. camel-kenlm has
 # wheels of the same code, which read no .xz files.
 KENLM = ['kenlm>=0.2; python_version < "3.13"', 'camel-kenlm>=2026.2; python_version >= "3.13"']
+PROBE = ["scikit-learn>=1.6", "seqeval>=1.2"]
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
-TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM]
+TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE]
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
@@ -55,6 +56,7 @@ setup(
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
+        "probe": PROBE,  # tta-probe
         "kenlm": KENLM,  # --model=kenlm:path
     },
     entry_points={

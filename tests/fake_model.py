@@ -56,8 +56,12 @@ class FakeModel(Scorer):
         self.encoded.append((representation, list(texts)))
         shift = {"context": 0.0, "embed": 3.0}[representation]
         letters = "abcdefghijklmnopqrstuvwxyz"
-        vectors = np.array([[text.count(c) for c in letters] for text in texts], np.float32)
+        counts = [[text.count(c) for c in letters] for text in texts]
+        vectors = np.array(counts, np.float32).reshape(-1, len(letters))
         return vectors + shift * (vectors.sum(axis=1, keepdims=True) > 0)
+
+    def encode_words(self, sentences, representation=None, progress=False):
+        return [self.encode(words, representation) for words in sentences]
 
 
 def load(model=None, **options):

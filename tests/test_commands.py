@@ -123,7 +123,7 @@ def test_required_flags_come_first(module, monkeypatch):
 def test_a_model_may_be_repeated_where_help_says_so(name, module):
     shown = python(LIGHT, module, "--help").stdout
     is_promised = "Repeat the flag" in shown
-    assert is_promised == (name in ("tta-rerank", "tta-sts"))
+    assert is_promised == (name in ("tta-rerank", "tta-sts", "tta-probe"))
     if "  --model=" in shown:
         others = [flag for flag in example_of(module)[1:] if not flag.startswith("--model=")]
         twice = python(LIGHT, module, "--only_check_args", "--model=a", "--model=b", *others)

@@ -21,7 +21,7 @@ ORDER = {
     "data": [
         {"text"},
         {"vocabulary", "nbest", "vectors"},
-        {"records", "pairs"},
+        {"records", "pairs", "labelled"},
         {"corpus"},
     ],
     "modeling": [
@@ -41,7 +41,7 @@ ORDER = {
         {"scorers"},
         {"combining"},
         {"reports"},
-        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation"},
+        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing"},
     ],
     "flags": [],
 }

@@ -13,6 +13,7 @@ COMMANDS = {
     "tta-export": "tta.flags.export",
     "tta-fit-pooling": "tta.flags.fit_pooling",
     "tta-pretrain": "tta.flags.pretraining",
+    "tta-probe": "tta.flags.probe",
     "tta-rerank": "tta.flags.rerank",
     "tta-score": "tta.flags.score",
     "tta-sts": "tta.flags.sts",

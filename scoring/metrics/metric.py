@@ -27,8 +27,16 @@ METRICS = Registry(
 BLEU_TOKENIZERS = ("13a", "none", "intl", "char", "zh")
 
 
-class Metric(Protocol):
-    """A corpus metric: the value of any picks follows from the sum of their S statistics.
+class CorpusMetric(Protocol):
+    """A metric whose value over a corpus follows from the sum of S statistics of its items."""
+
+    def corpus(self, totals: np.ndarray) -> np.ndarray:
+        """The metric over a corpus: [..., S] summed statistics -> [...] float64."""
+        ...
+
+
+class Metric(CorpusMetric, Protocol):
+    """A metric of N-best lists: a `CorpusMetric` of any picks.
 
     Attributes:
         name: the heading of its column in tables.
@@ -46,10 +54,6 @@ class Metric(Protocol):
 
     def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
         """Compares n hypotheses with their reference: [n, S] int64."""
-        ...
-
-    def corpus(self, totals: np.ndarray) -> np.ndarray:
-        """The metric over a corpus: [..., S] summed statistics -> [...] float64."""
         ...
 
     def goodness(self, statistics: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tta.errors import InputError
-from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.metric import CorpusMetric, Metric
 
 LEVEL = 0.95
 RESAMPLES = 10_000
@@ -28,7 +28,7 @@ _BATCH = 500  # resamples at a time; limits memory to 500 numbers per list
 
 def paired_bootstrap(
     picked: np.ndarray,
-    metric: Metric,
+    metric: CorpusMetric,
     quantities: Callable[[np.ndarray], np.ndarray],
     resamples: int = RESAMPLES,
     seed: int = SEED,

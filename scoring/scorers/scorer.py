@@ -4,7 +4,7 @@ N texts, T tokens, D vector size. A new kind of scorer is a subclass of `Scorer`
 `tta.scoring.scorers.load.KINDS`; docs/scorers.md shows one.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,8 @@ class Scorer:
     one-dimensional NumPy array, a pandas Series. Anything else raises a TypeError, see `as_texts`.
 
     A subclass that scores overrides `score_tokens`, and `score_with_counts` if that is faster. A
-    subclass that encodes overrides `encode` and lists its `representations`.
+    subclass that encodes overrides `encode` and lists its `representations`; `encode_words` gives
+    the vectors of single words.
 
     Attributes:
         name: name of the model in signatures and errors.
@@ -183,6 +184,29 @@ class Scorer:
         """
         raise InputError(self.no_vectors, self.name)
 
+    def encode_words(
+        self,
+        sentences: Iterable[Sequence[str]],
+        representation: str | None = None,
+        progress: bool = False,
+    ) -> list[np.ndarray]:
+        """Turns the words of sentences into vectors. A model with context reads whole sentences.
+
+        Args:
+            sentences: N lists of W_n str each, the words of a sentence in order.
+            representation: one of `representations` that pools the vectors of several tokens; None
+                is the first. The vector of a word is the mean over its own tokens.
+            progress: whether to show a progress bar on standard error.
+
+        Returns:
+            N arrays [W_n, D] float32; zeros for a word without tokens.
+
+        Raises:
+            InputError: the model has no vectors of words, or not this representation.
+            TypeError: `sentences` is not an ordered iterable of ordered iterables of str.
+        """
+        raise InputError(self.no_vectors, self.name)
+
     def similarity(
         self,
         first: Iterable[str],
@@ -250,6 +274,17 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
         except UnicodeEncodeError:
             raise InputError(f"{name}[{index}] is not valid Unicode: {text!r}") from None
     return listed
+
+
+def as_sentences(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
+    """Checks sentences that are split into words, each as `as_texts` checks texts."""
+    listed = as_list(sentences, "sentences", "lists of str")
+    return [as_texts(words, f"sentences[{index}]") for index, words in enumerate(listed)]
+
+
+def split_rows(rows: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
+    """Splits rows [sum of lengths, ...] into one array [length, ...] for each of the lengths."""
+    return np.split(rows, np.cumsum(lengths)[:-1]) if len(lengths) else []
 
 
 def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:

@@ -1,7 +1,7 @@
 """Encodes a text as the mean of its word vectors."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,13 @@ import numpy as np
 import tta
 from tta.data.text.files import file_digest
 from tta.data.vectors.word_vectors import WordVectorFile
-from tta.scoring.scorers.scorer import Scorer, as_texts, check_choice
+from tta.scoring.scorers.scorer import (
+    Scorer,
+    as_sentences,
+    as_texts,
+    check_choice,
+    split_rows,
+)
 
 # Unicode's categories of punctuation and symbols.
 PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")
@@ -69,6 +75,18 @@ class StaticVectors(Scorer):
             if vectors:
                 mean[:] = np.mean(vectors, axis=0, dtype=np.float64)
         return means
+
+    def encode_words(
+        self,
+        sentences: Iterable[Sequence[str]],
+        representation: str | None = None,
+        progress: bool = False,
+    ) -> list[np.ndarray]:
+        """As `Scorer.encode_words`; zeros for an unknown word and for punctuation."""
+        listed = as_sentences(sentences)
+        words = [word for sentence in listed for word in sentence]
+        vectors = self.encode(words, representation, progress=progress)
+        return split_rows(vectors, [len(sentence) for sentence in listed])
 
     def _look_up(self, forms, progress):
         new = forms - self._vectors.keys()

@@ -4,7 +4,7 @@ N sentences, B batch, T tokens, D hidden size, V vocabulary.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,15 @@ from tta.scoring.scorers.inference.graph import REPRESENTATIONS, BatchGraph
 from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.pooling import PoolingStatistics
-from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores, as_texts, check_choice
+from tta.scoring.scorers.scorer import (
+    Scorer,
+    SumsAndCounts,
+    TokenScores,
+    as_sentences,
+    as_texts,
+    check_choice,
+    split_rows,
+)
 
 # Number of texts that are tokenized and sorted together; bounds memory.
 BLOCK_TEXTS = 20_000
@@ -315,6 +323,35 @@ class TextModel(Scorer):
                 totals[index] += weight
         return (sums / np.where(totals > 0, totals, 1.0)[:, None]).astype(np.float32)
 
+    def encode_words(
+        self,
+        sentences: Iterable[Sequence[str]],
+        representation: str | None = None,
+        progress: bool = False,
+    ) -> list[np.ndarray]:
+        """As `Scorer.encode_words`: the mean over the pieces of each word.
+
+        The model reads the words of a sentence with blanks between them. Representations are those
+        of `encode`, without "cls" and "eos". In a T-TA, the "context" of a piece has not seen that
+        piece, so the vector of a word has seen a word of several pieces in part, and a word of one
+        piece not at all.
+
+        Raises:
+            InputError: as `encode`.
+        """
+        representation = self.choose_representation(representation)
+        check_choice("representation", representation, self.pooled_representations, self.name)
+        listed = as_sentences(sentences)
+        texts = [" ".join(words) for words in listed]
+        pieces: list[list[np.ndarray]] = [[] for _ in listed]
+        work = self.graph.vectors, representation
+        for batch, vectors in self._run(work, texts, {"text"}, progress):
+            for row, index in enumerate(batch.text_index):
+                pieces[index].append(vectors[row, batch.keep[row]])  # windows come in order
+        _, lengths = self.tokenizer.tokenize_flat([word for words in listed for word in words])
+        counts = split_rows(lengths, [len(words) for words in listed])
+        return [_means(np.concatenate(p), c) for p, c in zip(pieces, counts, strict=True)]
+
     def piece_moments(
         self,
         texts: Iterable[str],
@@ -404,6 +441,12 @@ class TextModel(Scorer):
             )
             for pieces, values in zip(ids, scores, strict=True)
         ]
+
+
+def _means(vectors, counts):
+    """The means of the first counts[0] rows of [T, D], of the next counts[1], ...: [W, D]."""
+    belongs = np.repeat(np.arange(len(counts)), counts) == np.arange(len(counts))[:, None]
+    return belongs.astype(np.float32) @ vectors / np.maximum(counts, 1)[:, None].astype(np.float32)
 
 
 def _sum_scores(results, size):

@@ -54,7 +54,7 @@ class BatchGraph:
         """
         import tensorflow as tf
 
-        vectors = self._vectors(batch, weights, representation)
+        vectors = self.vectors(batch, weights, _, representation)
         if whitening is not None:
             vectors = whitening(vectors)
         return tf.reduce_sum(vectors * weights[..., None], axis=1)
@@ -66,12 +66,12 @@ class BatchGraph:
         """
         import tensorflow as tf
 
-        vectors = self._vectors(batch, weights, representation)
+        vectors = self.vectors(batch, weights, _, representation)
         vectors = tf.concat([vectors, tf.ones_like(vectors[..., :1])], axis=-1)
         rows = tf.reshape(vectors, [-1, vectors.shape[-1]])
         return tf.matmul(rows, rows * tf.reshape(weights, [-1, 1]), transpose_a=True)
 
-    def _vectors(self, batch, weights, representation):
+    def vectors(self, batch, weights, _, representation):
         """The vectors of a representation at every token: [B, T, D] float32."""
         import tensorflow as tf
 

@@ -1,0 +1,97 @@
+"""Labelled sentences and sentence pairs: tables with named columns, separated by tabs."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tta.data.nbest.lists import shown
+from tta.data.text.files import shown_path
+from tta.data.text.lines import iter_lines
+from tta.errors import InputError
+
+# The columns of the texts, if none are named: the first of these that the header has.
+TEXT_COLUMNS = (("sentence1", "sentence2"), ("sentence",))
+LABEL_COLUMN = "label"
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """A row of a table: its texts (one, or two of a pair) and their label.
+
+    `line` is the line in the file, counted from 1.
+    """
+
+    texts: tuple[str, ...]
+    label: str
+    line: int
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """The rows of a file, in its order, and the names of the columns that the texts came from."""
+
+    path: str
+    text_columns: tuple[str, ...]
+    rows: list[LabelledTexts]
+
+    @property
+    def labels(self) -> list[str]:
+        """The different labels, sorted."""
+        return sorted({row.label for row in self.rows})
+
+
+def read_table(
+    path: Path | str,
+    text_columns: Sequence[str] | None = None,
+    label_column: str = LABEL_COLUMN,
+    labels: Collection[str] | None = None,
+) -> LabelledTable:
+    """Reads labelled texts. The first line is a header, which names the columns.
+
+    Quotes have no meaning (`csv.QUOTE_NONE`): they are part of the text. White space around cells
+    is removed, and blank lines are skipped. Other columns are ignored.
+
+    Args:
+        path: a UTF-8 file, plain or compressed, or `-` for standard input.
+        text_columns: the columns of the texts; None is the first of `TEXT_COLUMNS` that the header
+            has.
+        label_column: the column of the label.
+        labels: the labels that may occur; None allows any.
+
+    Raises:
+        InputError: the file is missing or empty, a column is missing or named twice, a row has too
+            few or too many columns, a text or a label is empty, or a label is not allowed.
+    """
+    lines = ((n, line) for n, line in enumerate(iter_lines(path), 1) if line.strip())
+    name = str(shown_path(path))
+    first, heading = next(lines, (1, ""))
+    header = [cell.strip() for cell in heading.split("\t")]
+    if text_columns is None:
+        found = (names for names in TEXT_COLUMNS if set(names) <= set(header))
+        text_columns = next(found, TEXT_COLUMNS[-1])
+    places = [_place(column, header, name, first) for column in (*text_columns, label_column)]
+    rows = []
+    for number, line in lines:
+        cells = line.split("\t")
+        if len(cells) != len(header):
+            raise InputError(f"expected {len(header)} columns, got {len(cells)}", name, number)
+        *texts, label = (cells[place].strip() for place in places)
+        for column, cell in zip((*text_columns, label_column), (*texts, label), strict=True):
+            if not cell:
+                raise InputError(f"the column {shown(column)} is empty", name, number)
+        if labels is not None and label not in labels:
+            known = ", ".join(map(shown, sorted(labels)))
+            raise InputError(f"unknown label {shown(label)}; the labels are {known}", name, number)
+        rows.append(LabelledTexts(tuple(texts), label, number))
+    if not rows:
+        raise InputError("the file has a header and no rows", name)
+    return LabelledTable(name, tuple(text_columns), rows)
+
+
+def _place(column, header, path, line):
+    """The index of a column."""
+    if header.count(column) != 1:
+        how = "is named twice" if column in header else "is missing"
+        names = ", ".join(map(shown, header))
+        raise InputError(f"the column {shown(column)} {how}; the header has {names}", path, line)
+    return header.index(column)

@@ -1,0 +1,111 @@
+"""Logistic regression on frozen features, with its regularization chosen on held-out folds.
+
+R rows, D features. The classifier minimizes the sum of the log losses plus |w|^2 / (2 C). As in
+SentEval, C is one of 2^-2 to 2^3. SentEval takes features as they are, so that C means something
+else for every model; here they are standardized.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from tta.scoring.probing.splits import Split
+from tta.scoring.scorers.inference.prefetch import prefetch
+
+CS = tuple(2.0**power for power in range(-2, 4))
+MAX_ITERATIONS = 1000
+# Of the gradient of the mean loss. With scikit-learn's 1e-4, rare classes are never learned.
+TOLERANCE = 1e-5
+
+# The parts of the signature that describe this file.
+SIGNATURE = "classifier:logistic regression|C:0.25..8|features:mean 0, variance 1/D in training"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a classifier predicts for the test rows of a split.
+
+    Attributes:
+        targets: [test rows] the predicted targets.
+        c: the chosen C.
+        converged: whether the optimizer converged in every fit.
+    """
+
+    targets: np.ndarray
+    c: float
+    converged: bool
+
+
+def probe(
+    features: np.ndarray,
+    targets: np.ndarray,
+    split: Split,
+    value: Callable[[np.ndarray, np.ndarray], float],
+) -> Prediction:
+    """Chooses C on the folds of a split, trains on its training rows, predicts its test rows.
+
+    The C with the highest mean value over the folds is chosen; of equal ones, the smallest. The
+    targets of the test rows are not read, and their features only to predict them.
+
+    Args:
+        features: [R, D] float32.
+        targets: [R] the class of each row.
+        split: indices of rows.
+        value: how good predictions are, higher is better: (rows, predicted targets) -> float.
+    """
+
+    def of_fold(fold):
+        train, validation = fold
+        fits = list(predict(features, targets, train, validation, CS))
+        return [value(validation, one) for one, _ in fits], all(good for _, good in fits)
+
+    threads = min(len(split.folds), os.cpu_count() or 1)
+    # The folds run in threads, so a product has one: threads of both kinds would block each other.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says so
+        values, good = zip(*prefetch(of_fold, split.folds, threads), strict=True)
+        c = CS[int(np.argmax(np.mean(values, axis=0)))]
+        [(predicted, last)] = predict(features, targets, split.train, split.test, [c])
+    return Prediction(predicted, c, all(good) and last)
+
+
+def predict(
+    features: np.ndarray,
+    targets: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    cs: Sequence[float],
+) -> Iterator[tuple[np.ndarray, bool]]:
+    """Yields, for each C, what a classifier predicts for rows, and whether its fit converged.
+
+    It is trained on other rows. There, each feature gets mean 0 and variance 1/D, so that the mean
+    squared length of a row is 1, and C means the same for vectors of any scale and size. (It is
+    computed as variance 1 with C/D, which is the same and converges faster.) A feature that is
+    constant in training is only centred. Each fit begins where the one before ended.
+
+    Args:
+        features: [R, D] float32.
+        targets: [R].
+        train, test: indices of rows.
+        cs: in increasing order.
+    """
+    scaler: Any = StandardScaler().fit(features[train])
+    inputs, tested = (scaler.transform(features[rows]) for rows in (train, test))
+    model: Any = LogisticRegression(max_iter=MAX_ITERATIONS, tol=TOLERANCE, warm_start=True)
+    for c in cs:
+        model.set_params(C=c / features.shape[1]).fit(inputs, targets[train])
+        yield model.predict(tested), bool(np.max(model.n_iter_) < MAX_ITERATIONS)
+
+
+def most_frequent(targets: np.ndarray, split: Split) -> Prediction:
+    """Predicts the most frequent target of the training rows for all test rows, as a control."""
+    names, counts = np.unique(targets[split.train], return_counts=True)
+    return Prediction(np.full(len(split.test), names[np.argmax(counts)]), np.nan, True)

@@ -1,0 +1,99 @@
+"""Settings of tta-probe."""
+
+import importlib.util
+from dataclasses import dataclass
+
+from tta.choices import POOLINGS
+from tta.errors import InputError
+from tta.settings import FILES, SEED, Config, setting
+
+# Packages of the extra `probe`, as they are imported and as they are installed.
+_PACKAGES = {"sklearn": "scikit-learn", "seqeval": "seqeval"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeConfig(Config):
+    """Which labelled examples are probed, with which vectors, and how."""
+
+    data_file: str = setting(
+        ...,
+        "Labelled sentences or sentence pairs in UTF-8, columns separated by tabs, with a header. "
+        "Without --test_file, they are cross-validated; with it, this is the training part. The "
+        "file may be plain, .gz or .xz.",
+    )
+    test_file: str | None = setting(
+        None,
+        "The part that is measured, in the layout of --data_file.",
+        group=FILES,
+    )
+    dev_file: str | None = setting(
+        None,
+        "The part on which C is chosen. Default: it is chosen by cross-validation of --data_file.",
+    )
+    text_columns: list[str] | None = setting(
+        None,
+        "Names of the columns of the texts: one for sentences, two for pairs. Default: "
+        "sentence1,sentence2 if the header has both, else sentence.",
+    )
+    label_column: str = setting("label", "Name of the column of the label.")
+    ner: bool = setting(
+        False,
+        "Probe named entities: the files have a token and its IOB2 tag per line and a blank line "
+        "between sentences (CoNLL). Measures the F1 of entities. Needs --test_file.",
+    )
+    representation: list[str] | None = setting(
+        None,
+        "Vectors to probe, comma-separated, as for tta-sts: context, embed, token, cls, eos. With "
+        "a plus sign, as in embed+context, vectors are joined. Default: the model's first.",
+        group="Vectors",
+    )
+    pooling: list[str] = setting(
+        ["mean"],
+        "How the vectors of pieces become the vector of a sentence, comma-separated, as for "
+        "tta-sts. With --ner, the vector of a word is the mean over its pieces.",
+        choices=POOLINGS,
+    )
+    num_folds: int = setting(
+        10,
+        "Folds of each cross-validation, of the data and of the choice of C.",
+        2,
+        1000,
+        group="Protocol",
+    )
+    num_seeds: int = setting(3, "Number of seeds, --seed and those after it: other folds.", 1, 1000)
+    seed: int = setting(0, SEED)
+
+    def __post_init__(self):
+        for name in ("representation", "pooling", "text_columns"):
+            values = getattr(self, name)
+            if values is not None and not (all(values) and len(set(values)) == len(values) > 0):
+                raise InputError(
+                    f"{name} must name at least one, and none twice, not {','.join(values)!r}"
+                )
+        super().__post_init__()
+        if self.dev_file is not None and self.test_file is None:
+            raise InputError("dev_file needs test_file")
+        if self.text_columns is not None and len(self.text_columns) > 2:
+            raise InputError(f"text_columns must be one or two, not {len(self.text_columns)}")
+        if self.ner:
+            self._check_ner()
+
+    def _check_ner(self):
+        if self.test_file is None:
+            raise InputError("ner needs test_file")
+        for name, default in (
+            ("text_columns", None),
+            ("label_column", "label"),
+            ("pooling", ["mean"]),
+        ):
+            if getattr(self, name) != default:
+                raise InputError(f"{name} has no meaning with ner")
+
+    def check_packages(self) -> None:
+        """Raises InputError if a package of the extra `probe` is missing."""
+        names = ["sklearn", *["seqeval"] * self.ner]
+        missing = [_PACKAGES[name] for name in names if importlib.util.find_spec(name) is None]
+        if missing:
+            verb = "is" if len(missing) == 1 else "are"
+            names = f"{' and '.join(missing)} {verb} missing"
+            raise InputError(f"{names}: pip install 'tta-lm[probe]'")

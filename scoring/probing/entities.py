@@ -1,0 +1,115 @@
+"""The tags of the words of sentences: named entities, measured by their F1 (seqeval)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from seqeval.scheme import IOB2, Entities
+
+from tta.data.labelled.conll import (
+    OUTSIDE,
+    TaggedSentence,
+    entity_type,
+    read_conll,
+    stray_tags,
+)
+from tta.data.nbest.lists import shown
+from tta.errors import InputError
+from tta.scoring.probing.tasks import joined
+from tta.scoring.scorers.scorer import Scorer
+
+
+class TaggingTask:
+    """Tags of words, predicted one by one; the members are those of `ProbeTask`. One row per word.
+
+    The features of a word are the mean over its pieces. The measure is the micro-averaged F1 of
+    entities: an entity is right if its first and last word and its type are. Predicted tags are
+    read strictly as IOB2: an I- tag that continues no entity is no entity.
+    """
+
+    name = "entity F1"
+    labels: np.ndarray | None = None
+
+    def __init__(self, sentences: Sequence[TaggedSentence]):
+        self._words = [sentence.tokens for sentence in sentences]
+        lengths = [len(words) for words in self._words]
+        self.targets = np.array([tag for sentence in sentences for tag in sentence.tags])
+        self.example = np.repeat(np.arange(len(lengths)), lengths)
+
+    def features(self, lm: Scorer, representation: str, pooling: str, progress: bool) -> np.ndarray:
+        """As `ProbeTask.features`; `pooling` is not used."""
+        return joined(
+            representation,
+            lambda part: np.concatenate(lm.encode_words(self._words, part, progress=progress)),
+        )
+
+    def check(self, lm: Scorer, representation: str, pooling: str) -> None:
+        """As `ProbeTask.check`."""
+        joined(representation, lambda part: np.concatenate(lm.encode_words([["a"]], part)))
+
+    def statistics(self, rows: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Entities of each sentence that are right, predicted, and in the file: [sentences, 3]."""
+        starts = np.flatnonzero(np.diff(self.example[rows])) + 1
+        gold, guess = (
+            Entities([part.tolist() for part in np.split(tags, starts)], IOB2).entities
+            for tags in (self.targets[rows], predicted)
+        )
+        counts = [
+            (len(_spans(a) & _spans(b)), len(b), len(a)) for a, b in zip(gold, guess, strict=True)
+        ]
+        return np.array(counts, np.int64)
+
+    def corpus(self, totals: np.ndarray) -> np.ndarray:
+        """F1 in percent; 0 if there is no entity at all."""
+        return 200 * totals[..., 0] / np.maximum(totals[..., 1] + totals[..., 2], 1)
+
+
+def _spans(entities):
+    return {(entity.tag, entity.start, entity.end) for entity in entities}
+
+
+def read_parts(
+    paths: Sequence[str | None], num_folds: int
+) -> tuple[list[list[TaggedSentence]], list[str]]:
+    """Reads the training, dev and test sentences, and checks that they can be probed.
+
+    Args:
+        paths: of the three files; None for a part that is not there, which is then empty.
+        num_folds: folds of the choice of C; 0 if C is chosen on a dev file.
+
+    Returns:
+        The three parts, and notes on their tags.
+
+    Raises:
+        InputError: a file is malformed or has no entity, there are fewer training sentences than
+            folds, or an entity is of a type that the training part does not have.
+    """
+    parts, notes = [read_conll(path) if path else [] for path in paths], []
+    if len(parts[0]) < num_folds:
+        rule = f"{num_folds} folds need {num_folds} sentences, got {len(parts[0])}"
+        raise InputError(f"{rule}; --num_folds lowers the number of folds", paths[0])
+    known = {entity_type(tag) for sentence in parts[0] for tag in sentence.tags} - {""}
+    for path, part in zip(paths, parts, strict=True):
+        if path:
+            _check_types(part, known, path)
+        if lines := stray_tags(part):
+            notes.append(
+                f"{path}: I- tags that continue an entity of another type, and so belong to none: "
+                f"{len(lines):,} (first: line {lines[0]})"
+            )
+    return parts, notes
+
+
+def _check_types(sentences, known, path):
+    """Raises an InputError unless there is an entity, and each is of a known type."""
+    tags = [
+        (entity_type(tag), sentence.line + place)
+        for sentence in sentences
+        for place, tag in enumerate(sentence.tags)
+        if tag != OUTSIDE
+    ]
+    for kind, line in tags:
+        if kind not in known:
+            rule = f"unknown type of entity {shown(kind)}; the training part has "
+            raise InputError(rule + ", ".join(map(shown, sorted(known))), path, line)
+    if not tags:
+        raise InputError("the file has no entities: all tags are O", path)

@@ -1,0 +1,104 @@
+"""The report of a probe as text: a row per model and kind of vectors, differences, signatures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sklearn
+
+import tta
+from tta.scoring.metrics.significance import LEVEL, RESAMPLES
+from tta.scoring.metrics.significance import SEED as BOOTSTRAP_SEED
+from tta.scoring.probing.config import ProbeConfig
+from tta.scoring.reports.evaluation import Difference, Interval
+from tta.scoring.reports.table import align, format_count, format_interval, format_number
+
+
+@dataclass(frozen=True)
+class ProbeRow:
+    """What a classifier reads off one kind of vectors.
+
+    Attributes:
+        name: the model and the vectors.
+        size: numbers in the features of a row; 0 for the control without features.
+        values: of the measure, in percent, one per seed.
+        interval: of their mean, from a bootstrap over the test examples.
+        cs: the chosen C of every split of every seed; NaN without a choice.
+        not_converged: number of splits in which the optimizer did not converge in every fit.
+    """
+
+    name: str
+    size: int
+    values: list[float]
+    interval: Interval
+    cs: list[float]
+    not_converged: int
+
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds."""
+        return float(np.mean(self.values))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over the seeds; NaN for a single one."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else float("nan")
+
+    def cells(self) -> list[str]:
+        """The cells of the table."""
+        low, high = (format_number(bound, ".2f") for bound in self.interval)
+        interval = "" if np.isnan(self.interval[0]) else f"[{low}, {high}]"
+        deviation = "" if np.isnan(self.deviation) else format_number(self.deviation, ".2f")
+        c = "" if np.isnan(self.cs[0]) else f"{np.median(self.cs):g}"
+        size = f"{self.size:,}" if self.size else ""
+        return [self.name, size, format_number(self.mean, ".2f"), deviation, interval, c]
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """Rows, the control first; `str` gives the text that tta-probe prints.
+
+    Attributes:
+        measure: what is measured, in percent.
+        sizes: numbers of training, dev and test examples; 0 test examples: cross-validation.
+        rows: the control, then one per model and kind of vectors.
+        differences: of the other rows and the first model's first row, paired by test example.
+        notes: remarks on the files, one line each.
+        signatures: everything that the numbers depend on, one line each.
+    """
+
+    measure: str
+    sizes: tuple[int, int, int]
+    rows: list[ProbeRow]
+    differences: list[Difference]
+    notes: list[str]
+    signatures: list[str]
+
+    def __str__(self):
+        names = ("train", "dev", "test") if self.sizes[2] else ("cross-validated", "", "")
+        parts = [f"{n:,} {name}" for n, name in zip(self.sizes, names, strict=True) if n]
+        heads = ["", "features", f"{self.measure} %", "sd", f"{LEVEL:.0%} interval", "median C"]
+        cells = [heads, *(row.cells() for row in self.rows)]
+        lines = [f"examples: {', '.join(parts)}", align(cells, ["left", *["right"] * 5])]
+        for one in self.differences:
+            value, interval = format_number(one.value, "+.2f"), format_interval(one.interval, ".2f")
+            lines.append(f"{one.first} - {one.second}: {value} {interval}".rstrip())
+        for row in self.rows:
+            if row.not_converged:
+                splits = format_count(row.not_converged, "split", "splits")
+                lines.append(f"note: {row.name}: the optimizer did not converge in {splits}")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, *self.signatures])
+
+
+def signature(config: ProbeConfig, seeds: Sequence[int], classifier: str) -> str:
+    """What the numbers depend on besides the models, in one line."""
+    folds = f"{config.num_folds}-fold"
+    protocol = f"{folds} cross-validation" if config.test_file is None else "given split"
+    choice = "dev file" if config.dev_file else f"{folds} cross-validation in training"
+    return (
+        f"probe|{classifier}|protocol:{protocol}|choice of C:{choice}"
+        f"|seeds:{','.join(map(str, seeds))}"
+        f"|interval:{LEVEL:.0%} bootstrap over test examples, resamples:{RESAMPLES},"
+        f" seed:{BOOTSTRAP_SEED}|scikit-learn:{sklearn.__version__}|version:{tta.__version__}"
+    )
