@@ -20,8 +20,8 @@ HEAVY = ("tensorflow", "tensorflow_text", "keras")
 ORDER = {
     "data": [
         {"text"},
-        {"vocabulary", "nbest", "vectors"},
-        {"records", "pairs"},
+        {"vocabulary", "nbest"},
+        {"records", "pairs", "vectors"},
         {"corpus"},
     ],
     "modeling": [
@@ -41,7 +41,7 @@ ORDER = {
         {"scorers"},
         {"combining"},
         {"reports"},
-        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation"},
+        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "vectors"},
     ],
     "flags": [],
 }
