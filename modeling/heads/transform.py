@@ -1,4 +1,4 @@
-"""What BERT's head and SemFit share: dense, activation, LayerNorm on the rows that have a target."""
+"""What BERT's head and SemFit share: dense, activation and LayerNorm of rows with a target."""
 
 from typing import Any
 

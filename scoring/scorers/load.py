@@ -13,11 +13,12 @@ from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
-# A new kind of scorer is one class and one line here. The class is called with the path and with
+# A new kind of scorer is one class and one line here. The class (or a function) is called with the path and with
 # the options that it has as parameters.
 KINDS = Registry(
     "kind of model",
     {
+        "cosine": "tta.scoring.scorers.cosine_model:load_cosine_model",
         "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
         "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
@@ -55,7 +56,7 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
 
     from tta.scoring.scorers.text_model import TextModel
 
-    return TextModel.from_directory(_find_directory(model), ScoreOptions(**options))
+    return TextModel.from_directory(find_directory(model), ScoreOptions(**options))
 
 
 def _load_kind(kind, path, model, options):
@@ -74,8 +75,12 @@ def _load_kind(kind, path, model, options):
     return scorer(path, **{n: v for n, v in options.items() if n in takes or n not in shared})
 
 
-def _find_directory(model):
-    """The path of a model directory, from what the user gave."""
+def find_directory(model: str | None) -> Path | str:
+    """The path of a model directory, from what the user gave; None is the built-in model.
+
+    Raises:
+        InputError: there is no such directory, nor a model of that name.
+    """
     if model is not None and os.path.isdir(model):
         return model
     if model in (None, BUILT_IN_NAME):
