@@ -13,8 +13,8 @@ from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
-# A new kind of scorer is one class and one line here. The class (or a function) is called with the path and with
-# the options that it has as parameters.
+# A new kind of scorer is one class and one line here. The class, or a function that makes one, is
+# called with the path and with the options that it has as parameters.
 KINDS = Registry(
     "kind of model",
     {
