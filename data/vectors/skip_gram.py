@@ -1,6 +1,7 @@
 """Trains vectors of tokens by skip-gram with negative sampling (Mikolov et al. 2013), by gensim."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -52,5 +53,6 @@ def train_skip_gram(
         raise InputError("the training set holds no sentence")
     model.train(sentences, total_examples=model.corpus_count, epochs=num_epochs)
     vectors = np.zeros((vocab_size, size), np.float32)
-    vectors[list(model.wv.key_to_index)] = model.wv.vectors  # the keys are ids, in row order
+    ids: Any = list(model.wv.key_to_index)  # in the order of the rows
+    vectors[ids] = model.wv.vectors
     return vectors

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from tqdm import tqdm
@@ -34,6 +34,8 @@ BATCH_TOKENS = 4096  # if the options give none
 BATCHES_IN_FLIGHT = 2
 
 UNLIMITED = 1 << 31  # the longest input of a model without position embeddings
+
+_TextModel = TypeVar("_TextModel", bound="TextModel")
 
 
 class TextModel(Scorer):
@@ -118,7 +120,9 @@ class TextModel(Scorer):
         return type(self).from_directory, (self.directory.absolute(), self.options)
 
     @classmethod
-    def from_directory(cls, directory: Path | str, options: ScoreOptions) -> "TextModel":
+    def from_directory(
+        cls: type[_TextModel], directory: Path | str, options: ScoreOptions
+    ) -> _TextModel:
         """Loads a model directory.
 
         Raises:

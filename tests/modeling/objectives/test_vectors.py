@@ -8,7 +8,7 @@ from tests.modeling.tiny import VOCAB_SIZE, Vocabulary, batch, tiny_model, train
 from tta.modeling.objectives.clm import CausalLanguageModeling
 from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.objectives.mlm import MaskedLanguageModeling
-from tta.modeling.objectives.vectors import describe_vectors, summarize_vectors
+from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
 M = 17
 TABLE = np.random.default_rng(0).normal(size=(VOCAB_SIZE, M)).astype(np.float16)
@@ -109,6 +109,36 @@ def test_measures_equal_plain_numpy(model_type):
     expected["constant_cosine"] = np.linalg.norm(np.mean(rows["targets"], axis=0))
     assert found == pytest.approx(expected, rel=1e-4)
     assert columns["distance"][1].sum() == len(rows["distance"])
+
+
+class Known:
+    """A model, its head and its likelihood at once, whose predictions are given."""
+
+    def __init__(self, predictions):
+        self.head, self.predictions = self, tf.constant(predictions, tf.float32)
+
+    def __call__(self, states):
+        return self.predictions
+
+    def predicting_states(self, model, batch):
+        return None
+
+    def distance(self, vectors, targets):
+        return tf.zeros(targets.shape[:-1])
+
+
+def test_only_tokens_that_count_are_neighbours():
+    # Token 1 is predicted to be token 2, which is nearest only if it is a candidate. The other
+    # place of token 3 is not its own, but has its vector.
+    vectors = np.eye(4, M, dtype=np.float32)
+    ids = np.array([[1, 2, 3, 3]], np.int32)
+    predictions = vectors[ids].copy()
+    predictions[0, 0] = vectors[2] + 0.5 * vectors[1]
+    for weights, right in (([1, 0, 1, 1], 3), ([1, 1, 1, 1], 3), ([1, 0, 0, 1], 2)):
+        given = tf.constant([weights], tf.float32)
+        known = Known(predictions)
+        measured = measure_vectors(known, known, {"input_ids": ids}, vectors[ids], given)
+        assert float(measured["nearest"][0][0]) == right, weights
 
 
 def test_a_constant_prediction_has_the_constant_cosine():
