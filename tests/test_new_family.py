@@ -57,7 +57,7 @@ class ToyObjective(Objective):
         return Task(batch, batch["pitch"], factor * ops.cast(batch["padding_mask"], "float32"))
 
     def loss(self, model, task):
-        return Loss(model.loss_of(model.encode(task.inputs)["hidden_states"], *task[1:]), {})
+        return Loss(model.loss_of(model.encode(task.inputs)["hidden_states"], *task[1:3]), {})
 
     def evaluate(self, model, batch):
         errors = ops.square(model(batch)["outputs"] - batch["pitch"])
