@@ -157,7 +157,7 @@ def _utterances(
     ]
     texts = list(dict.fromkeys(picked))
     token_scores = dict.fromkeys(texts, TokenScores([], np.zeros(0)))
-    if colours is not None and colours.gives_log_probabilities and texts:
+    if colours is not None and texts:
         token_scores = dict(zip(texts, colours.score_tokens(texts), strict=True))
 
     first_pass = decide(decision.lists, FIRST_PASS).combined

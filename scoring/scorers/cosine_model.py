@@ -1,8 +1,9 @@
 """Ranks texts with a SemFit model, by the cosines of its predicted vectors and the targets."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,20 +28,48 @@ class CosineModel(TextModel):
     more pieces do not make a text better by their number alone. A piece without a target vector
     has the score -1.
 
+    Args:
+        path: the directory of a SemFit model, or its name, as in `tta.load`.
+        long_sentences, batch_tokens, precision, pll_variant, score_boundary_tokens: as in
+            `tta.load`.
+
     Raises:
-        InputError: the model does not predict vectors, or its vectors are missing or damaged.
+        InputError: as `TextModel.from_directory`; or the model does not predict vectors, or its
+            vectors are missing or damaged.
     """
 
     gives_log_probabilities = False
     _targets: TargetVectors
 
-    def __init__(self, model: Any, tokenizer: Any, *arguments: Any, **options: Any):
-        super().__init__(model, tokenizer, *arguments, **options)
-        if not self.predicts_vectors or self.directory is None or tokenizer is None:
+    def __init__(
+        self,
+        path: Path | str,
+        long_sentences: str = "window",
+        batch_tokens: int | None = None,
+        precision: str = "float32",
+        pll_variant: str = "original",
+        score_boundary_tokens: bool = False,
+    ):
+        options = ScoreOptions(
+            long_sentences=long_sentences,
+            batch_tokens=batch_tokens,
+            precision=precision,
+            pll_variant=pll_variant,
+            score_boundary_tokens=score_boundary_tokens,
+        )
+        directory = Path(find_directory(str(path)))
+        lm = TextModel.from_directory(directory, options)
+        super().__init__(lm._model, lm.tokenizer, lm.name, options, directory, is_shared=False)
+        if not self.predicts_vectors or lm.tokenizer is None:
             raise InputError(
                 "it predicts no vectors: cosine: needs the directory of a SemFit model", self.name
             )
-        self.__dict__["_targets"] = TargetVectors(self.directory, tokenizer.vocabulary)
+        self.__dict__["_targets"] = TargetVectors(directory, lm.tokenizer.vocabulary)
+
+    def __reduce__(self):
+        _, (directory, options) = super().__reduce__()
+        taken = {n: v for n, v in asdict(options).items() if n != "normalizer"}
+        return partial(type(self), **taken), (directory,)
 
     @property
     def signature(self):
@@ -70,26 +99,3 @@ class CosineModel(TextModel):
     def perplexity(self, texts, progress=False):
         """Raises InputError: there is no perplexity."""
         raise InputError(_ONLY_COMPARE, self.name)
-
-
-def load_cosine_model(
-    path: Path | str,
-    long_sentences: str = "window",
-    batch_tokens: int | None = None,
-    precision: str = "float32",
-    pll_variant: str = "original",
-    score_boundary_tokens: bool = False,
-) -> CosineModel:
-    """Loads the directory of a SemFit model; the options are those of `tta.load`.
-
-    Raises:
-        InputError: as `TextModel.from_directory` and `CosineModel`.
-    """
-    options = ScoreOptions(
-        long_sentences=long_sentences,
-        batch_tokens=batch_tokens,
-        precision=precision,
-        pll_variant=pll_variant,
-        score_boundary_tokens=score_boundary_tokens,
-    )
-    return CosineModel.from_directory(find_directory(str(path)), options)

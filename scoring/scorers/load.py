@@ -13,12 +13,12 @@ from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
-# A new kind of scorer is one class and one line here. The class, or a function that makes one, is
-# called with the path and with the options that it has as parameters.
+# A new kind of scorer is one class and one line here. The class is called with the path and with
+# the options that it has as parameters.
 KINDS = Registry(
     "kind of model",
     {
-        "cosine": "tta.scoring.scorers.cosine_model:load_cosine_model",
+        "cosine": "tta.scoring.scorers.cosine_model:CosineModel",
         "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
         "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
