@@ -92,7 +92,7 @@ def _pretrain(config, model_config, info, vocabulary, vectors, chief):
     trainer = make_trainer(config, model_config, info, vocabulary, vectors)
     output_dir = trainer.output_dir
     if chief:
-        run_record.check_model_kept(model_config, vocabulary, vectors, config)
+        run_record.check_model_kept(model_config, vocabulary, config, vectors)
         # Written after all checks, so that a refused setting can be corrected in the same folder.
         # Together with a checkpoint, these files are a model.
         run_record.record(config, trainer.strategy.num_replicas_in_sync)

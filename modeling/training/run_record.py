@@ -71,7 +71,10 @@ def check_settings_kept(config: PretrainingConfig) -> None:
 
 
 def check_model_kept(
-    model_config: ModelConfig, vocabulary: Vocabulary, vectors: Any, config: PretrainingConfig
+    model_config: ModelConfig,
+    vocabulary: Vocabulary,
+    config: PretrainingConfig,
+    vectors: Any = None,
 ) -> None:
     """Raises InputError if the run in the output folder began with another model or vocabulary.
 
