@@ -20,8 +20,8 @@ HEAVY = ("tensorflow", "tensorflow_text", "keras")
 ORDER = {
     "data": [
         {"text"},
-        {"vocabulary", "nbest", "vectors"},
-        {"records", "pairs", "labelled"},
+        {"vocabulary", "nbest"},
+        {"records", "pairs", "labelled", "vectors"},
         {"corpus"},
     ],
     "modeling": [
@@ -41,7 +41,7 @@ ORDER = {
         {"scorers"},
         {"combining"},
         {"reports"},
-        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing"},
+        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},
     ],
     "flags": [],
 }

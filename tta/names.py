@@ -6,6 +6,7 @@ VOCABULARY = "vocab.txt"  # a data set has one, too
 WEIGHTS = "model.weights.h5"
 README = "README.md"
 POOLING = "pooling.npz"
+VECTORS = "vectors.npy"  # the target vectors of a SemFit model; a folder of vectors has one, too
 
 # A data set of shards; written last, so that a folder without it is not complete.
 DATASET = "dataset.json"

@@ -13,6 +13,7 @@ Features = dict[str, dict[str, Any]]
 
 INPUT_IDS = "input_ids"
 PADDING_MASK = "padding_mask"  # made by the pipeline, not stored
+TARGET_VECTORS = "target_vectors"  # added by `tta.data.records.pipeline.with_vectors`, not stored
 PER_TOKEN = [None]
 DTYPES = ("int32", "int64", "float32")
 
@@ -24,7 +25,7 @@ def check_features(features: Any) -> None:
     """Checks the value of the key `features` of a dataset.json.
 
     Raises:
-        InputError: it is malformed, lacks `input_ids`, or declares `padding_mask`.
+        InputError: it is malformed, lacks `input_ids`, or declares what the pipeline makes.
     """
     if not isinstance(features, dict):
         raise InputError(f"features must be of type dict, got {features!r}")
@@ -39,6 +40,7 @@ def check_features(features: Any) -> None:
             case [int(size)] if size > 0 and size is not True:
                 continue
         raise InputError(f"feature {name!r} needs a shape [null], [] or [k], got {feature}")
-    if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or PADDING_MASK in features:
-        rule = f"features must have {DEFAULT_FEATURES} and no {PADDING_MASK!r}, got {features}"
-        raise InputError(rule)
+    made = [name for name in (PADDING_MASK, TARGET_VECTORS) if name in features]
+    if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or made:
+        no = made[0] if made else PADDING_MASK
+        raise InputError(f"features must have {DEFAULT_FEATURES} and no {no!r}, got {features}")

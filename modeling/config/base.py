@@ -18,6 +18,15 @@ IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality", "v
 # Configs of earlier versions also held these weights of the training loss.
 TRAINING_WEIGHTS = ("log_normalizer_weight", "decorrelation_weight", "contrast_weight")
 
+# The distances of the output layer "semfit", see `tta.modeling.heads.distances`.
+SEMFIT_DISTANCES = ("cosine", "l2", "vmf")
+LEAST_VMF_SIZE = 16  # From this size on, the expansion of the normalizer is precise.
+
+# Fields that only one output layer reads: `config.json` has them only with this layer.
+FIELDS_OF_OUTPUT_LAYER = {
+    "semfit": ("semfit_distance", "target_size", "vmf_lambda_1", "vmf_lambda_2"),
+}
+
 # A larger model is taken for a typing error and refused before anything is allocated.
 MAX_PARAMETERS = 10_000_000_000
 
@@ -36,6 +45,10 @@ class ModelConfig:
         learned_normalizer: whether training kept the log-normalizer of the softmax near 0. Scores
             then need no sum over the vocabulary.
         do_lower_case: whether the tokenizer lower-cases text and strips accents.
+        semfit_distance: with output_layer "semfit", the distance between prediction and target
+            vector: "cosine", "l2" or "vmf".
+        target_size: m, numbers in a target vector of "semfit". Training takes it from the vectors.
+        vmf_lambda_1, vmf_lambda_2: the weights of "vmf", see `tta.modeling.heads.distances.vmf`.
 
     Raises:
         InputError: a value has the wrong type or is out of bounds.
@@ -47,11 +60,16 @@ class ModelConfig:
     output_layer: str = "tied_softmax"
     learned_normalizer: bool = False
     do_lower_case: bool = True
+    semfit_distance: str = "cosine"
+    target_size: int | None = None
+    vmf_lambda_1: float = 0.02
+    vmf_lambda_2: float = 0.1
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
             _check_type(field.name, getattr(self, field.name), field.type)
         require_counts(self, "vocab_size", "hidden_size")
+        self._check_semfit()
         self.check()
         require(
             self.num_parameters <= MAX_PARAMETERS,
@@ -61,6 +79,18 @@ class ModelConfig:
 
     def check(self) -> None:
         """Checks the rules of the family; types and counts above are checked before."""
+
+    def _check_semfit(self):
+        distance, size = self.semfit_distance, self.target_size
+        choices = " or ".join(SEMFIT_DISTANCES)
+        require(distance in SEMFIT_DISTANCES, f"semfit_distance must be {choices}", repr(distance))
+        for name in ("vmf_lambda_1", "vmf_lambda_2"):
+            value = getattr(self, name)
+            require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
+        if size is not None:
+            least = LEAST_VMF_SIZE if distance == "vmf" else 1
+            rule = f"target_size must be at least {least} with semfit_distance {distance}"
+            require(size >= least, rule, size)
 
     @property
     def num_parameters(self) -> int:
@@ -87,7 +117,10 @@ class ModelConfig:
 
     def to_json(self, path: Path | str) -> None:
         """Writes the config, one key per line, in the order of the attributes."""
-        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        others = {n: f for n, f in FIELDS_OF_OUTPUT_LAYER.items() if n != self.output_layer}
+        left_out = {name for names in others.values() for name in names}
+        values = {n: v for n, v in dataclasses.asdict(self).items() if n not in left_out}
+        text = json.dumps(values, indent=2) + "\n"
         with whole_file(path) as file:
             file.write(text.encode())
 

@@ -1,7 +1,6 @@
 """The config of T-TA, biLM and uniLM: BERT's keys, and the ones T-TA adds."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig, require, require_counts
 
@@ -37,8 +36,6 @@ class TransformerConfig(ModelConfig):
         first_query_token_id: id of a token whose embedding is added to the position embedding in
             the first query ([MASK] = 4 in the original code). None adds nothing (the paper).
     """
-
-    can_grow: ClassVar[bool] = True  # see `tta.modeling.formats.growth`
 
     num_hidden_layers: int = 3
     num_attention_heads: int = 8
@@ -84,10 +81,17 @@ class TransformerConfig(ModelConfig):
             )
 
     @property
+    def can_grow(self) -> bool:
+        """Whether a smaller model can grow into one of this config, see `formats.growth`."""
+        return self.output_layer == "tied_softmax"
+
+    @property
     def num_parameters(self) -> int:
-        """Number of weights of the encoder and the tied output head."""
+        """Number of weights of the encoder and the output head."""
         d, f = self.hidden_size, self.intermediate_size
         embeddings = (self.vocab_size + self.max_position_embeddings) * d + 2 * d
         layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
-        head = d * d + d + 2 * d + self.vocab_size
+        to_vectors = (d + 1) * (self.target_size or 0)
+        last = to_vectors if self.output_layer == "semfit" else self.vocab_size
+        head = d * d + d + 2 * d + last
         return embeddings + self.num_hidden_layers * layer + head

@@ -53,8 +53,8 @@ def _check_can_grow(config, trained, is_alike, source):
         if is_alike:
             return
         raise InputError(
-            f"a model of type {config.model_type} starts only from one of the same size and "
-            "vocabulary",
+            f"a model of type {config.model_type} with output_layer {config.output_layer} starts "
+            "only from one of the same type, size and vocabulary",
             source,
         )
     sizes = [one.hidden_size // one.num_attention_heads for one in (trained, config)]

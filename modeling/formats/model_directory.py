@@ -1,4 +1,7 @@
-"""A model directory: `config.json`, `vocab.txt`, `model.weights.h5`, `README.md`."""
+"""A model directory: `config.json`, `vocab.txt`, `model.weights.h5`, `README.md`.
+
+A SemFit model also has `vectors.npy`, the vectors it predicts.
+"""
 
 import hashlib
 from pathlib import Path
@@ -10,7 +13,7 @@ from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import SAFETENSORS, load_huggingface
 from tta.modeling.formats.weights import check_size, load_weights, save_weights
 from tta.modeling.models.language_model import build_model
-from tta.names import CONFIG, README, VOCABULARY, WEIGHTS
+from tta.names import CONFIG, README, VECTORS, VOCABULARY, WEIGHTS
 
 
 def load_model(directory: Path | str, dtype: str = "float32") -> Any:
@@ -86,7 +89,8 @@ def save_model(
 
     Args:
         model: has a `config` and `named_weights()`.
-        directory: made if needed. Write its `vocab.txt` before this call.
+        directory: made if needed. Write its `vocab.txt`, and a SemFit model's `vectors.npy`,
+            before this call.
         readme: text of README.md: training text, duration and results.
         weights_dtype: "float32" or "float16".
     """
@@ -100,5 +104,13 @@ def save_model(
 
 def _fingerprints(directory):
     """{name: SHA-256} of those files in the directory that the weights depend on."""
-    paths = [directory / name for name in (CONFIG, VOCABULARY)]
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.exists()}
+    paths = [directory / name for name in (CONFIG, VOCABULARY, VECTORS)]
+    return {p.name: _sha256(p) for p in paths if p.exists()}
+
+
+def _sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:  # vectors may be larger than memory
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -4,5 +4,9 @@ from tta.registry import Registry
 
 # output_layer in config.json -> the head.
 HEADS = Registry(
-    "output_layer", {"tied_softmax": "tta.modeling.heads.tied_softmax:TiedSoftmaxHead"}
+    "output_layer",
+    {
+        "tied_softmax": "tta.modeling.heads.tied_softmax:TiedSoftmaxHead",
+        "semfit": "tta.modeling.heads.semfit:SemFitHead",
+    },
 )

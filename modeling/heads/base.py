@@ -25,6 +25,8 @@ class Head(ConfiguredLayer):
 
     # The key of the call's result among the outputs of a model.
     output_name = "outputs"
+    # Whether `log_probabilities` has a result, so that models with this head score sentences.
+    gives_probabilities = False
 
     @classmethod
     def training_options(cls, config: Any, counts: Any) -> dict[str, Any]:

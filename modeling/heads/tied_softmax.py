@@ -3,25 +3,20 @@
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.heads.base import Head
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
 from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
-from tta.modeling.layers.dense import activation, dense, layer_norm
-from tta.modeling.layers.one_pass import trained_layer_norm
+from tta.modeling.heads.transform import TransformHead, rows_with_targets
 
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
 ROWS_STEP = 16
-# Training does so too, because XLA compiles functions for each number of rows.
-TRAINING_ROWS_STEP = 128
 
 
 @keras.saving.register_keras_serializable("tta")
-class TiedSoftmaxHead(Head):
+class TiedSoftmaxHead(TransformHead):
     """Dense, gelu, LayerNorm, then the product with the token table and a bias.
 
     Args:
@@ -40,6 +35,7 @@ class TiedSoftmaxHead(Head):
     """
 
     output_name = "logits"
+    gives_probabilities = True
 
     def __init__(
         self,
@@ -60,20 +56,9 @@ class TiedSoftmaxHead(Head):
         return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
 
     def build(self, hidden_states_shape, table_shape=None):
-        size, config, policy = hidden_states_shape[-1], self.config, self.dtype_policy
-        self.transform_dense = dense(
-            size, size, config.initializer_range, name="transform", dtype=policy
-        )
-        self.transform_norm = layer_norm(size, config.layer_norm_eps, name="transform_norm")
-        self.bias = self.add_weight((config.vocab_size,), "zeros", name="bias", autocast=False)
-
-    def transform(self, hidden_states, training=False):
-        """[..., D] -> [..., D] float32, for the product with the table."""
-        features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
-        features = activation(self.config.hidden_act, training)(features)
-        if training:
-            return trained_layer_norm(self.transform_norm, features)
-        return self.transform_norm(features)
+        super().build(hidden_states_shape)
+        size = self.config.vocab_size
+        self.bias = self.add_weight((size,), "zeros", name="bias", autocast=False)
 
     def call(self, hidden_states, table):
         features = ops.cast(self.transform(hidden_states), self.compute_dtype)
@@ -106,15 +91,7 @@ class TiedSoftmaxHead(Head):
 
         With a `sampler`, the result is an estimate.
         """
-        # Positions of weight 0 cost nothing: padding, and all unmasked tokens of a masked LM.
-        targets, weights = (ops.reshape(x, (-1,)) for x in (targets, weights))
-        places = ops.nonzero(weights)[0]
-        # Copies of the first row, with weight 0, fill up the last part.
-        missing = -ops.shape(places)[0] % TRAINING_ROWS_STEP
-        weights = ops.pad(ops.take(weights, places), [[0, missing]])
-        places = ops.concatenate([places, ops.repeat(places[:1], missing)])
-        targets = ops.take(targets, places)
-        rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
+        rows, targets, weights = rows_with_targets(hidden_states, targets, weights)
         features = ops.cast(self.transform(rows, training=True), self.compute_dtype)
         arguments = features, table, self.bias, targets, weights
         if self.sampler is None:
@@ -124,13 +101,6 @@ class TiedSoftmaxHead(Head):
     def shift_log_normalizer(self, by: float) -> None:
         """Adds `by` to the log-normalizer of every position; log-probabilities do not change."""
         self.bias.assign_add(ops.full_like(self.bias, by))
-
-    def undo_standardization(self, mean: np.ndarray, deviation: np.ndarray) -> None:
-        """Changes the first product so that inputs (x - mean) / deviation give the same outputs."""
-        dense: Any = self.transform_dense
-        kernel = np.asarray(dense.kernel, np.float64)  # [D, D]
-        dense.bias.assign(np.asarray(dense.bias) + mean @ kernel)
-        dense.kernel.assign(deviation[:, None] * kernel)
 
     def compute_output_shape(self, hidden_states_shape, table_shape=None):
         return (*hidden_states_shape[:-1], self.config.vocab_size)

@@ -70,9 +70,16 @@ class Likelihood:
         """The last layer's output at each token, float32, as computed for the scores: [B, T, D].
 
         It has not seen its token, except that of a causal model, whose output at a token gives the
-        score of the next one.
+        score of the next one (see `predicting_states`).
         """
         return model.encode(self.visible(inputs, wanted), training=False)["hidden_states"]
+
+    def predicting_states(self, model: Any, inputs: dict[str, Any], wanted: Any = None) -> Any:
+        """The last layer's output that predicts each token, at the token's place: [B, T, D].
+
+        It has not seen its token. Zeros where nothing predicts the token.
+        """
+        return self.token_states(model, inputs, wanted)
 
     def visible(self, inputs: dict[str, Any], wanted: Any = None) -> dict[str, Any]:
         """Selects the arguments of `token_scores` that the encoder takes."""

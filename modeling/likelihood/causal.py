@@ -30,3 +30,9 @@ class CausalLikelihood(Likelihood):
         states = model.encode(before, training=False)["hidden_states"]
         scores = model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
         return ops.pad(scores, [[0, 0], [1, 0]])
+
+    def predicting_states(self, model, inputs, wanted=None):
+        """As `Likelihood.predicting_states`; zeros at the begin token."""
+        before, _, _ = next_tokens(inputs)
+        states = model.encode(before, training=False)["hidden_states"]
+        return ops.pad(states, [[0, 0], [1, 0], [0, 0]])

@@ -78,7 +78,8 @@ class Objective:
     def evaluate(self, model: Any, batch: dict[str, Any]) -> dict[str, Any]:
         """Measures a held-out batch without dropout: {name: (sums [B], counts [B])} float32.
 
-        There is one entry per sentence. The counts of the first name are numbers of tokens.
+        There is one entry per sentence. The counts of the first name are numbers of tokens. A
+        value that is a vector has (sums [1, m], counts [1]) for the whole batch.
         """
         raise NotImplementedError
 

@@ -13,3 +13,6 @@ class CausalLanguageModeling(LanguageModelObjective):
     def language_task(self, batch):
         inputs, targets, is_target = next_tokens(batch)
         return Task(inputs, targets, ops.cast(is_target, "float32"))
+
+    def at_predictions(self, values):
+        return values[:, 1:]

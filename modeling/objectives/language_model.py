@@ -1,4 +1,8 @@
-"""The part that all language-model objectives share: their loss and their evaluation."""
+"""The part that all language-model objectives share: their loss and their evaluation.
+
+A batch with "target_vectors" [B, T, m] is for a head that predicts vectors (SemFit): these are the
+targets, in place of the ids of the tokens.
+"""
 
 from typing import Any
 
@@ -9,10 +13,13 @@ from tta.modeling.layers.masks import inner_weights
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.objectives.auxiliary import contrast, decorrelation
 from tta.modeling.objectives.base import Loss, Objective, Task
+from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
+
+TARGET_VECTORS = "target_vectors"
 
 
 class LanguageModelObjective(Objective):
-    """Cross-entropy of tokens, and terms that shape the vectors; held-out log-likelihood.
+    """The head's loss of tokens, and terms that shape the outputs; held-out log-likelihood.
 
     Config fields: `decorrelation_weight`, `contrast_weight`, `auxiliary_start`,
     `score_boundary_tokens`. Subclasses define `language_task`.
@@ -20,6 +27,10 @@ class LanguageModelObjective(Objective):
 
     def task(self, batch, step):
         task = self.language_task(batch)
+        if TARGET_VECTORS in batch:
+            vectors = self.at_predictions(batch[TARGET_VECTORS])
+            has_vector = ops.cast(ops.any(vectors != 0, axis=-1), "float32")
+            task = task._replace(targets=vectors, weights=task.weights * has_vector)
         if start := self.setting("auxiliary_start"):
             has_begun = step >= round(start * self.config.num_train_steps)
             task = task._replace(auxiliary=ops.cast(has_begun, "float32"))
@@ -28,6 +39,10 @@ class LanguageModelObjective(Objective):
     def language_task(self, batch: dict[str, Any]) -> Task:
         """Which tokens of a training batch are predicted from what; see `Objective.task`."""
         raise NotImplementedError
+
+    def at_predictions(self, values: Any) -> Any:
+        """Moves the value of each token [B, T, ...] to the position that predicts the token."""
+        return values
 
     def loss(self, model, task):
         """The head's loss plus weighted auxiliary terms.
@@ -50,10 +65,15 @@ class LanguageModelObjective(Objective):
         return Loss(total, parts)
 
     def evaluate(self, model, batch):
-        """As `Objective.evaluate`: "nll", the true negative log-likelihood (natural log)."""
+        """As `Objective.evaluate`: "nll", the true negative log-likelihood (natural log).
+
+        A model that predicts vectors is measured by `measure_vectors`.
+        """
         likelihood = likelihood_of(model.config.model_type, self.vocabulary)
         boundary_tokens = bool(self.setting("score_boundary_tokens"))
         weights = likelihood.counted(batch["padding_mask"], boundary_tokens)
+        if TARGET_VECTORS in batch:
+            return measure_vectors(model, likelihood, batch, batch[TARGET_VECTORS], weights)
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 
@@ -63,6 +83,8 @@ class LanguageModelObjective(Objective):
         A sentence's pseudo-perplexity is exp(nll per token); its mean and median over sentences are
         what the paper's Table 7 reports.
         """
+        if "nll" not in measured:
+            return summarize_vectors(measured)
         sums, counts = measured["nll"]
         perplexities = np.exp(sums / counts)
         return super().summarize(measured) | {
@@ -71,6 +93,8 @@ class LanguageModelObjective(Objective):
         }
 
     def describe(self, values):
+        if "nll" not in values:
+            return describe_vectors(values)
         mean, median = (values[f"pseudo_perplexity_{name}"] for name in ("mean", "median"))
         return (
             f"nll {values['nll']:.4f} per token (ln), pseudo-perplexity mean {mean:.2f} "

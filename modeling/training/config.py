@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from tta.choices import PRECISIONS
 from tta.errors import InputError
+from tta.modeling.config.base import SEMFIT_DISTANCES
+from tta.modeling.heads import HEADS
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.choices import OPTIMIZERS, STRATEGIES
 from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, SEED, Config, setting
@@ -38,6 +40,25 @@ class PretrainingConfig(Config):
         "from those before it. The config's model_type must match: tta, bilm or unilm.",
         choices=OBJECTIVES,
         group="Objective",
+    )
+    output_layer: str | None = setting(
+        None,
+        "tied_softmax: predict a distribution over the vocabulary. semfit: predict the token's "
+        "vector in --target_vectors, at a cost that does not grow with the vocabulary; such a "
+        "model has sentence vectors, but no probabilities (docs/semfit.md). Default: the config "
+        "file's, else tied_softmax.",
+        choices=HEADS,
+    )
+    target_vectors: str | None = setting(
+        None,
+        "For semfit: folder of the vectors to predict, which tta-create-vectors wrote.",
+    )
+    semfit_distance: str | None = setting(
+        None,
+        "For semfit: the distance between prediction and target that training minimizes. cosine: "
+        "minus the cosine. l2: the squared Euclidean distance. vmf: von Mises-Fisher, the "
+        "negative log-likelihood of the direction. Default: the config file's, else cosine.",
+        choices=SEMFIT_DISTANCES,
     )
     num_train_steps: int = setting(
         100_000, "Total number of steps.", 1, group="Steps and optimizer"

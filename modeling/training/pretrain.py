@@ -13,6 +13,7 @@ from tta.atomic import locked_folder
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
+from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import DamagedDataError, InputError
 from tta.json_files import read_json_object
@@ -23,7 +24,7 @@ from tta.modeling.training import run_record
 from tta.modeling.training.choices import OPTIMIZERS
 from tta.modeling.training.cluster import is_chief
 from tta.modeling.training.config import PretrainingConfig
-from tta.names import CONFIG, POOLING, VOCABULARY
+from tta.names import CONFIG, POOLING, VECTORS, VOCABULARY
 
 # Batches over which the finished model's outputs are standardized, pieces are counted, and the
 # log-normalizer of the initial model is averaged.
@@ -66,7 +67,11 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
     """
     info = load_dataset_info(config.input_dir)
     vocabulary = _matching_vocabulary(config, info)
-    model_config, config = _resolve(config, info, vocabulary)
+    vectors = None
+    if config.target_vectors is not None:
+        vectors = TargetVectors(config.target_vectors, vocabulary)
+        vectors.check_values()
+    model_config, config = _resolve(config, info, vocabulary, vectors)
     output_dir = Path(config.output_dir)
     chief = is_chief(config.distribution_strategy)
     if chief:
@@ -76,23 +81,25 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
         if chief:
             run_record.check_settings_kept(config)
         try:
-            return _pretrain(config, model_config, info, vocabulary, chief)
+            return _pretrain(config, model_config, info, vocabulary, vectors, chief)
         except DamagedDataError:
             for split in info["splits"]:  # names the shard
                 check_records(shard_paths(config.input_dir, info, split), info["features"])
             raise
 
 
-def _pretrain(config, model_config, info, vocabulary, chief):
-    trainer = make_trainer(config, model_config, info, vocabulary)
+def _pretrain(config, model_config, info, vocabulary, vectors, chief):
+    trainer = make_trainer(config, model_config, info, vocabulary, vectors)
     output_dir = trainer.output_dir
     if chief:
-        run_record.check_model_kept(model_config, vocabulary, config)
+        run_record.check_model_kept(model_config, vocabulary, config, vectors)
         # Written after all checks, so that a refused setting can be corrected in the same folder.
         # Together with a checkpoint, these files are a model.
         run_record.record(config, trainer.strategy.num_replicas_in_sync)
         model_config.to_json(output_dir / CONFIG)
         vocabulary.save(output_dir / VOCABULARY, overwrite=True)
+        if vectors is not None and not (output_dir / VECTORS).exists():
+            vectors.copy_to(output_dir)
     finished = trainer.train()
     if finished and chief:
         directory = trainer.output_dir
@@ -136,7 +143,7 @@ def _matching_vocabulary(config, info):
     return vocabulary
 
 
-def _resolve(config, info, vocabulary) -> tuple[ModelConfig, PretrainingConfig]:
+def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, PretrainingConfig]:
     """Completes the model's config and the run's config, each with values from the other.
 
     Raises:
@@ -171,16 +178,47 @@ def _resolve(config, info, vocabulary) -> tuple[ModelConfig, PretrainingConfig]:
         "do_lower_case": info["lower_case"],
         "learned_normalizer": weights["log_normalizer_weight"] > 0,
     }
+    changes |= _output_layer(config, model_config, vectors)
     if config.dropout is not None:
         names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
         changes |= dict.fromkeys(names, config.dropout)
     return model_config.replace(**changes), dataclasses.replace(config, **weights)
 
 
+def _output_layer(config, model_config, vectors) -> dict[str, Any]:
+    """The values of the model's config that flags and target vectors change.
+
+    Raises:
+        InputError: output layer, distance and vectors do not fit each other.
+    """
+    name = config.output_layer or model_config.output_layer
+    if name != "semfit":
+        for flag in ("target_vectors", "semfit_distance"):
+            if getattr(config, flag) is not None:
+                raise InputError(f"{flag} needs output_layer semfit, not {name}")
+        return {"output_layer": name}
+    if vectors is None:
+        raise InputError("output_layer semfit needs target_vectors; tta-create-vectors makes them")
+    if model_config.target_size not in (None, vectors.size):
+        raise InputError(
+            f"its vectors have {vectors.size} numbers, but target_size in {config.config_file} is "
+            f"{model_config.target_size}",
+            vectors.path,
+        )
+    distance = config.semfit_distance or model_config.semfit_distance
+    return {"output_layer": name, "target_size": vectors.size, "semfit_distance": distance}
+
+
 def make_trainer(
-    config: PretrainingConfig, model_config: ModelConfig, info: dict[str, Any], vocabulary: Any
+    config: PretrainingConfig,
+    model_config: ModelConfig,
+    info: dict[str, Any],
+    vocabulary: Any,
+    vectors: Any = None,
 ) -> Any:
     """Builds model, objective and optimizer under the strategy, and a `Trainer` over the data.
+
+    `vectors` are the `TargetVectors` of a model that predicts vectors, else None.
 
     Raises:
         InputError: the workers were not started alike, or settings do not fit the model.
@@ -211,8 +249,15 @@ def make_trainer(
         "pad_id": vocabulary.pad_id,
     }
 
+    def with_targets(batches):
+        return batches if vectors is None else pipeline.with_vectors(batches, vectors)
+
     def epoch_batches(epoch):
-        return pipeline.train_batches(train, **shape, seed=config.seed, epoch=epoch)
+        batches = pipeline.train_batches(train, **shape, seed=config.seed, epoch=epoch)
+        return with_targets(batches)
+
+    def heldout_batches():
+        return with_targets(pipeline.eval_batches(heldout, **shape))
 
     def counts():
         return piece_counts(epoch_batches(0).take(COUNTING_BATCHES), len(vocabulary))
@@ -223,6 +268,7 @@ def make_trainer(
     check_same(strategy, "flags", run_record.shared_settings(config))
     check_same(strategy, "--input_dir's dataset.json", json.dumps(info, sort_keys=True))
     check_same(strategy, "--config_file", repr(model_config))
+    check_same(strategy, "--target_vectors", "" if vectors is None else vectors.digest)
     keras.utils.set_random_seed(config.seed)
     with strategy.scope():
         objective = OBJECTIVES.load(config.objective)(vocabulary, config)
@@ -253,7 +299,7 @@ def make_trainer(
         optimizer,
         objective,
         epoch_batches,
-        heldout_batches=(lambda: pipeline.eval_batches(heldout, **shape)) if heldout else None,
+        heldout_batches=heldout_batches if heldout else None,
         output_dir=Path(config.output_dir),
         config=config,
         strategy=strategy,

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tta.data.text.files import open_output
+from tta.data.text.files import file_digest, open_output
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig
-from tta.names import CONFIG, VOCABULARY
+from tta.names import CONFIG, VECTORS, VOCABULARY
 from tta.settings import fields
 
 RUN_FILE = "run.json"
@@ -24,6 +24,7 @@ FREE_TO_CHANGE = {
     "output_dir",
     "config_file",
     "vocab_file",
+    "target_vectors",
     "save_checkpoints_steps",
     "eval_steps",
     "max_eval_batches",
@@ -34,7 +35,14 @@ FREE_TO_CHANGE = {
 }
 
 # Settings that may differ between the workers of a run: paths of files whose contents are compared.
-FREE_TO_DIFFER = {"input_dir", "output_dir", "config_file", "vocab_file", "init_checkpoint"}
+FREE_TO_DIFFER = {
+    "input_dir",
+    "output_dir",
+    "config_file",
+    "vocab_file",
+    "init_checkpoint",
+    "target_vectors",
+}
 
 
 def shared_settings(config: PretrainingConfig) -> str:
@@ -63,9 +71,15 @@ def check_settings_kept(config: PretrainingConfig) -> None:
 
 
 def check_model_kept(
-    model_config: ModelConfig, vocabulary: Vocabulary, config: PretrainingConfig
+    model_config: ModelConfig,
+    vocabulary: Vocabulary,
+    config: PretrainingConfig,
+    vectors: Any = None,
 ) -> None:
-    """Raises InputError if the run in the output folder began with another model or vocabulary."""
+    """Raises InputError if the run in the output folder began with another model or vocabulary.
+
+    The same holds for other target vectors; `vectors` are `TargetVectors` or None.
+    """
     path = Path(config.output_dir) / VOCABULARY
     if path.exists() and Vocabulary.from_file(path) != vocabulary:
         raise InputError(
@@ -78,6 +92,12 @@ def check_model_kept(
         raise InputError(
             f"this run began with another config than {config.config_file}'s; choose another "
             "--output_dir",
+            path,
+        )
+    path = Path(config.output_dir) / VECTORS
+    if vectors is not None and path.exists() and file_digest(path) != vectors.digest:
+        raise InputError(
+            f"this run began with other vectors than {vectors.path}; choose another --output_dir",
             path,
         )
 
@@ -120,9 +140,12 @@ Held-out: {trainer.last_evaluation or "not measured"}
 """
 
 
+_FOLDERS = {"output_dir", "input_dir", "vocab_file", "target_vectors"}
+
+
 def _changed_flags(config):
     """The flags that differ from their defaults."""
     for field in fields(config):
         value = getattr(config, field.name)
-        if value != field.default and field.name not in ("output_dir", "input_dir", "vocab_file"):
+        if value != field.default and field.name not in _FOLDERS:
             yield f"--{field.name}={value}"

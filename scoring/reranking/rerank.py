@@ -111,7 +111,8 @@ def rerank_files(
             if curve is not None:
                 write_curve(svg, ".svg", curve)
             stream, picture = outputs["report"], svg.getvalue()
-            write_page(stream, report, decision, test.statistics, picture, colours=first)
+            colours = first if first and first.gives_log_probabilities else None
+            write_page(stream, report, decision, test.statistics, picture, colours)
     return report
 
 

@@ -11,8 +11,9 @@ _MODEL = (
     "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
     "TensorFlow 1 code, or a BERT in Google's format (bert_model.ckpt.*) or Hugging Face's "
     "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
-    "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, or "
-    "random:MODEL, an untrained model like MODEL. "
+    "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
+    "random:MODEL, an untrained model like MODEL, or cosine:DIRECTORY, a SemFit model that reranks "
+    "by cosines (docs/semfit.md). "
     "Default: the built-in model."
 )
 

@@ -15,7 +15,7 @@ V vocabulary, D vector size.
 """
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -87,8 +87,16 @@ class PoolingStatistics:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
-    def load(cls, path: Path | str, vocab_size: int, hidden_size: int) -> "PoolingStatistics":
+    def load(
+        cls,
+        path: Path | str,
+        vocab_size: int,
+        hidden_size: int,
+        sizes: Mapping[str, int] | None = None,
+    ) -> "PoolingStatistics":
         """Reads `pooling.npz`. It is a zip file, whose checksums detect damage.
+
+        `sizes` are the sizes D of representations where they are not `hidden_size`.
 
         Raises:
             InputError: the file is missing or damaged, or does not fit a model of these sizes.
@@ -97,7 +105,7 @@ class PoolingStatistics:
             with open(path, "rb") as stream:
                 with zipfile.ZipFile(stream) as archive:
                     headers = {name: _read_header(archive, name) for name in archive.namelist()}
-                names = _check_headers(headers, vocab_size, hidden_size, path)
+                names = _check_headers(headers, vocab_size, hidden_size, sizes or {}, path)
                 stream.seek(0)
                 arrays = dict(np.load(stream, allow_pickle=False))
         except InputError:
@@ -125,12 +133,13 @@ def _read_header(archive, name):
     return shape, dtype
 
 
-def _check_headers(headers, vocab_size, hidden_size, path):
+def _check_headers(headers, vocab_size, hidden_size, sizes, path):
     """The representations that have a whitening; raises InputError if the arrays do not fit."""
     names = {name.partition(".")[0] for name in headers} - {"piece_probabilities"}
     expected = {"piece_probabilities.npy": (vocab_size,)}
-    expected |= {f"{name}.mean.npy": (hidden_size,) for name in names}
-    expected |= {f"{name}.matrix.npy": (hidden_size, hidden_size) for name in names}
+    for name in names:
+        size = sizes.get(name, hidden_size)
+        expected |= {f"{name}.mean.npy": (size,), f"{name}.matrix.npy": (size, size)}
     if any(dtype.hasobject for _, dtype in headers.values()):
         raise InputError("not readable pooling statistics: a pickle, which can run code", path)
     if {name: shape for name, (shape, _) in headers.items()} != expected:
@@ -163,10 +172,11 @@ def fit_pooling(
     ids = lm.tokenizer.encode(texts)
     different = {one.tobytes(): len(one) for one in ids[:num_whitening]}
     num_pieces = sum(different.values())
-    if num_pieces <= config.hidden_size:
+    size = max(map(lm.vector_size, lm.pooled_representations))
+    if num_pieces <= size:
         raise InputError(
-            f"whitening vectors of size {config.hidden_size} needs more than {config.hidden_size} "
-            f"pieces in different sentences, got {num_pieces}"
+            f"whitening vectors of size {size} needs more than {size} pieces in different "
+            f"sentences, got {num_pieces}"
         )
     probabilities = piece_probabilities(ids, config.vocab_size)
     weights = PoolingStatistics(probabilities, {}).piece_weights()

@@ -49,6 +49,8 @@ class Scorer:
         signature: what the results depend on, in one line: name, kind, contents, version.
         normalizer: "exact" if token scores are log-probabilities, "learned" if they approximate
             them.
+        gives_log_probabilities: whether scores are sums of token scores of that kind. If not, they
+            only compare texts: there are no token scores and no perplexity.
         representations: what `encode` can compute, the default first; () if it computes nothing.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
         no_scores, no_vectors: the error's text if it does not score or encode.
@@ -57,6 +59,7 @@ class Scorer:
     name: str = "model"
     signature: str = ""
     normalizer: str = "exact"
+    gives_log_probabilities: bool = True
     representations: tuple[str, ...] = ()
     tokenizer: Any = None
     no_scores: str = "this kind of model gives no sentence scores"

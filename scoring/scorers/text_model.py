@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from tqdm import tqdm
@@ -43,6 +43,8 @@ BATCHES_IN_FLIGHT = 2
 
 UNLIMITED = 1 << 31  # the longest input of a model without position embeddings
 
+_TextModel = TypeVar("_TextModel", bound="TextModel")
+
 
 class TextModel(Scorer):
     """Scores and encodes text; `tta.load` makes one.
@@ -71,6 +73,10 @@ class TextModel(Scorer):
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
     """
 
+    no_scores = (
+        "the model predicts vectors, not probabilities, so it gives no sentence scores; "
+        "cosine:DIRECTORY reranks by the cosine of predicted and target vectors"
+    )
     tokenizer: Any
     options: ScoreOptions
     directory: Path | None
@@ -97,7 +103,7 @@ class TextModel(Scorer):
                 "the model has no learned normalizer: it was trained without "
                 "--log_normalizer_weight"
             )
-        if self.gives_scores:
+        if self._has_likelihood:
             self.likelihood  # noqa: B018 (checks the variant)
 
     def __setattr__(self, name, value):
@@ -107,7 +113,7 @@ class TextModel(Scorer):
         config = self._model.config
         normalizer = f"normalizer={self.normalizer}, " if self.gives_scores else ""
         return (
-            f"TextModel({self.name!r}, type={config.model_type}, "
+            f"{type(self).__name__}({self.name!r}, type={config.model_type}, "
             f"parameters={config.num_parameters:,}, {normalizer}precision={self._precision})"
         )
 
@@ -122,7 +128,9 @@ class TextModel(Scorer):
         return type(self).from_directory, (self.directory.absolute(), self.options)
 
     @classmethod
-    def from_directory(cls, directory: Path | str, options: ScoreOptions) -> "TextModel":
+    def from_directory(
+        cls: type[_TextModel], directory: Path | str, options: ScoreOptions
+    ) -> _TextModel:
         """Loads a model directory.
 
         Raises:
@@ -167,7 +175,16 @@ class TextModel(Scorer):
 
     @property
     def gives_scores(self) -> bool:
-        """Whether models of this type score sentences."""
+        """Whether the model scores sentences: its family can, and its head gives probabilities."""
+        return self._has_likelihood and self._model.head.gives_probabilities
+
+    @property
+    def predicts_vectors(self) -> bool:
+        """Whether the model predicts the vectors of tokens (SemFit) instead of probabilities."""
+        return self._has_likelihood and self._model.head.output_name == "fit"
+
+    @property
+    def _has_likelihood(self):
         from tta.modeling.config.model_types import MODEL_TYPES
 
         return MODEL_TYPES.load(self._model.config.model_type).likelihood is not None
@@ -188,7 +205,7 @@ class TextModel(Scorer):
     @cached_property
     def graph(self) -> BatchGraph:
         """What the model computes for a batch of ids."""
-        likelihood = self.likelihood if self.gives_scores else None
+        likelihood = self.likelihood if self._has_likelihood else None
         return BatchGraph(self._model, likelihood, self.tokenizer and self.tokenizer.vocabulary)
 
     @property
@@ -205,8 +222,10 @@ class TextModel(Scorer):
     def representations(self):
         """The representations of the model, see `encode`."""
         missing = set()
-        if self.gives_scores and not self.likelihood.scores_first_token:
+        if self._has_likelihood and not self.likelihood.scores_first_token:
             missing.add("cls")  # the begin token sees no other token
+        if not self.predicts_vectors:
+            missing.add("fit")
         if getattr(self._model, "token_table", None) is None:
             missing.add("token")
         return tuple(name for name in REPRESENTATIONS if name not in missing)
@@ -226,9 +245,15 @@ class TextModel(Scorer):
         if self.directory is None:
             raise InputError(f"{self.name} is not a directory with {POOLING}")
         config = self._model.config
+        sizes = {name: self.vector_size(name) for name in self.pooled_representations}
         return PoolingStatistics.load(
-            self.directory / POOLING, config.vocab_size, config.hidden_size
+            self.directory / POOLING, config.vocab_size, config.hidden_size, sizes
         )
+
+    def vector_size(self, representation: str) -> int:
+        """Numbers in the vectors of a representation."""
+        config = self._model.config
+        return config.target_size if representation == "fit" else config.hidden_size
 
     @property
     def signature(self):
@@ -250,7 +275,7 @@ class TextModel(Scorer):
 
         Raises:
             InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
-                vocabulary, or models of its type give no scores.
+                vocabulary, or it gives no scores.
         """
         texts = as_texts(texts)
         return _sum_scores(self._scores(texts, progress), len(texts))
@@ -268,12 +293,12 @@ class TextModel(Scorer):
     ) -> Iterator[Any]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         collect = self._collect_tokens if tokens else _sum_scores
-        places = self._scored_places()
+        work, places = self._scoring(), self._scored_places()
         prepared = prefetch(
             lambda texts: (len(texts), self._batches(texts, 0, places)), map(as_texts, blocks)
         )
         for size, batches in prepared:
-            function = self._frozen.get(self.graph.scores)
+            function = self._frozen.get(*work)
             yield collect(run_batches(function, batches, self._in_flight, advance=advance), size)
 
     def encode(
@@ -291,6 +316,8 @@ class TextModel(Scorer):
                 In a T-TA, and in a biLM, where the piece is masked (unless maskless), the output at
                 a piece gives its score and has not seen it. In a uniLM, the output at a piece has
                 seen it and the pieces before it; its score comes from the output before.
+                "fit" (SemFit only): the vectors that the model predicts for the pieces, none of
+                which has seen its piece.
                 "embed": the embedding layer's outputs. "token": rows of the token table, without
                 positions. "cls", "eos": the last layer's output at the begin or end token. A
                 sentence in windows has the begin token of its first window and the end token of
@@ -315,7 +342,8 @@ class TextModel(Scorer):
         if pooling == "whitened":
             whitening = self.pooling_statistics.whitenings[representation]
         work = self.graph.sums, representation, whitening
-        sums, totals = np.zeros((len(texts), config.hidden_size)), np.zeros(len(texts))
+        sums = np.zeros((len(texts), self.vector_size(representation)))
+        totals = np.zeros(len(texts))
         for batch, vectors in self._run(work, texts, places, progress, piece_weights):
             weights = batch.weights(piece_weights).sum(axis=1)
             for index, vector, weight in zip(batch.text_index, vectors, weights, strict=True):
@@ -364,7 +392,7 @@ class TextModel(Scorer):
         `piece_weights`, [V] float32 of 0 or more, weigh the pieces. The texts have at least one.
         """
         work = self.graph.moments, representation
-        moments = np.zeros((self._model.config.hidden_size + 1,) * 2)
+        moments = np.zeros((self.vector_size(representation) + 1,) * 2)
         for _, added in self._run(work, as_texts(texts), {"text"}, progress, piece_weights):
             moments += added
         moments /= moments[-1, -1]  # the sum of the weights
@@ -382,8 +410,19 @@ class TextModel(Scorer):
         first = {"begin"} if self.likelihood.scores_first_token else set()
         return {"text", "end"} | first if self.options.score_boundary_tokens else {"text"}
 
+    def _scoring(self):
+        """What scores the tokens of a batch: arguments of `FrozenFunctions.get`."""
+        self.check_scores()
+        return (self.graph.scores,)
+
+    def check_scores(self) -> None:
+        """Raises InputError if the model gives no sentence scores."""
+        self.likelihood  # noqa: B018 (an InputError if models of its type give none)
+        if not self.gives_scores:
+            raise InputError(self.no_scores, self.name)
+
     def _scores(self, texts, progress):
-        return self._run((self.graph.scores,), texts, self._scored_places(), progress)
+        return self._run(self._scoring(), texts, self._scored_places(), progress)
 
     def _run(self, work, texts, places, progress, piece_weights=None):
         """Runs `work`, arguments of `FrozenFunctions.get`, on texts; yields as `run_batches`."""
@@ -395,7 +434,7 @@ class TextModel(Scorer):
         )
         with tqdm(
             total=len(texts),
-            desc="scoring" if work[0] == self.graph.scores else "encoding",
+            desc="scoring" if work[0] in (self.graph.scores, self.graph.cosines) else "encoding",
             unit=" sentences",
             unit_scale=True,
             dynamic_ncols=True,
@@ -414,7 +453,7 @@ class TextModel(Scorer):
 
     @property
     def _in_flight(self):
-        one_pass = not self.gives_scores or self.likelihood.takes_one_pass
+        one_pass = not self._has_likelihood or self.likelihood.takes_one_pass
         return BATCHES_IN_FLIGHT if one_pass else 1
 
     def _batches(self, texts, first_index, places):

@@ -61,7 +61,7 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
         raise InputError(f"only a T-TA, biLM or uniLM can be exported, not a {type(lm).__name__}")
     if lm.tokenizer is None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
-    lm.likelihood  # noqa: B018 (an InputError if the model gives no scores)
+    lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving ignores folders whose name is not a number.
     temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")

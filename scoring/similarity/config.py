@@ -22,9 +22,9 @@ class StsConfig(Config):
         None,
         "Sentence vectors to compare, comma-separated. context: mean of the last layer's outputs. "
         "embed: mean of the embedding layer's outputs, or of word vectors. token: mean of the "
-        "pieces' rows in the token table. cls and eos: the last layer's output at the begin or "
-        "end token. Default: the model's first, which is context for language models and embed "
-        "for word vectors.",
+        "pieces' rows in the token table. fit: mean of the vectors that a SemFit model predicts "
+        "for the pieces. cls and eos: the last layer's output at the begin or end token. Default: "
+        "the model's first, which is context for language models and embed for word vectors.",
         group="Vectors",
     )
     pooling: list[str] = setting(

@@ -49,6 +49,10 @@ LAYERS = {
         }.items()
     },
     "TiedSoftmaxHead": ({"config": CONFIG}, {"hidden_states": STREAM, "table": "table"}),
+    "SemFitHead": (
+        {"config": CONFIG.replace(output_layer="semfit", target_size=11)},
+        {"hidden_states": STREAM},
+    ),
     "LanguageModel": (
         {"config": CONFIG},
         {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
@@ -57,7 +61,7 @@ LAYERS = {
 
 
 # Faces that subclasses fill in.
-BASES = {"Encoder", "BlockEncoder", "Head"}
+BASES = {"Encoder", "BlockEncoder", "Head", "TransformHead"}
 
 
 def public_layers():

@@ -10,6 +10,7 @@ from tta.errors import InputError
 # Representation -> its output, and the places of a sentence whose vectors it takes.
 REPRESENTATIONS = {
     "context": ("token_states", {"text"}),
+    "fit": ("predictions", {"text"}),
     "embed": ("embedding_output", {"text"}),
     "token": ("token_embeddings", {"text"}),
     "cls": ("hidden_states", {"begin"}),
@@ -46,6 +47,24 @@ class BatchGraph:
         wanted = None if weights is None else weights > 0
         return self._likelihood.token_states(self._model, self._with_words(batch), wanted)
 
+    def predictions(self, batch: dict[str, Any], weights: Any = None) -> Any:
+        """The vector that the head predicts for each token, unseen: [B, T, m] float32."""
+        wanted = None if weights is None else weights > 0
+        inputs = self._with_words(batch)
+        return self._model.head(self._likelihood.predicting_states(self._model, inputs, wanted))
+
+    def cosines(self, batch, weights, _, vectors):
+        """The cosine of each token's predicted and target vector, minus 1: [B, T] float32.
+
+        It is -2 to 0. `vectors` are the `TargetVectors`; without a vector, the cosine is 0.
+        """
+        import tensorflow as tf
+
+        from tta.modeling.heads.distances import cosine
+
+        targets = tf.cast(vectors.look_up(batch["input_ids"]), tf.float32)
+        return -cosine(self.predictions(batch, weights), targets) - 1.0
+
     def sums(self, batch, weights, _, representation, whitening):
         """The weighted sum of the vectors of each sentence: [B, D] float32.
 
@@ -78,6 +97,8 @@ class BatchGraph:
         output = REPRESENTATIONS[representation][0]
         if output == "token_states":
             vectors = self.states(batch, weights)
+        elif output == "predictions":
+            vectors = self.predictions(batch, weights)
         elif output == "token_embeddings":
             vectors = tf.gather(self._model.token_table.value, batch["input_ids"])
         else:

@@ -37,6 +37,11 @@ BAD_VALUES = [
     ("learned_normalizer", 1, "learned_normalizer must be of type bool, not 1"),
     ("output_layer", 3, "output_layer must be of type str, not 3"),
     ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
+    ("semfit_distance", "dot", "semfit_distance must be cosine or l2 or vmf, not 'dot'"),
+    ("target_size", 0, "target_size must be at least 1 with semfit_distance cosine, not 0"),
+    ("target_size", 3.0, "target_size must be of type int | None, not 3.0"),
+    ("vmf_lambda_1", -0.1, "vmf_lambda_1 must be 0 or more, not -0.1"),
+    ("vmf_lambda_2", float("inf"), "vmf_lambda_2 must be 0 or more, not inf"),
     # Refused by arithmetic, before anything is allocated.
     ("vocab_size", 10**12, "a model has at most 10,000,000,000 parameters, not 16,"),
     ("max_position_embeddings", 10**12, "a model has at most 10,000,000,000 parameters"),
@@ -98,6 +103,25 @@ def test_what_is_written_is_read_back(tmp_path):
     values = json.loads((tmp_path / "config.json").read_text())
     assert values["model_type"] == "tta"
     assert values["layer_norm_eps"] == 1e-12
+
+
+def test_settings_of_semfit_are_written_with_this_output_layer_only(tmp_path):
+    path = tmp_path / "config.json"
+    config = tiny_config(output_layer="semfit", semfit_distance="vmf", target_size=17)
+    config.to_json(path)
+    assert read_config(path) == config
+    assert json.loads(path.read_text())["vmf_lambda_1"] == 0.02
+    config.replace(output_layer="tied_softmax").to_json(path)
+    assert (
+        not {"target_size", "semfit_distance", "vmf_lambda_1"} & json.loads(path.read_text()).keys()
+    )
+
+
+def test_vmf_needs_a_size_for_which_its_expansion_is_precise():
+    with pytest.raises(
+        InputError, match="target_size must be at least 16 with semfit_distance vmf"
+    ):
+        tiny_config(semfit_distance="vmf", target_size=15)
 
 
 def test_bert_s_own_keys_are_ignored_and_the_paper_s_size_is_the_default(tmp_path):

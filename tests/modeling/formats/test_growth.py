@@ -121,5 +121,5 @@ def test_a_family_without_growth_starts_only_from_its_own_size(monkeypatch):
     for one, other in zip(same.weights, small.weights, strict=True):
         np.testing.assert_array_equal(one, other)
     for origins, model in ((None, large), ([(0,)] * VOCAB_SIZE, same)):
-        with pytest.raises(InputError, match="small: a model of type tta starts only from one"):
+        with pytest.raises(InputError, match="with output_layer tied_softmax starts only"):
             grow(model, small, "small", origins)

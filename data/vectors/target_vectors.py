@@ -1,0 +1,125 @@
+"""The vectors that a SemFit model learns to predict: a folder with `vectors.npy` and `vocab.txt`.
+
+`vectors.npy` has one row per line of `vocab.txt`. It stays on disk and is mapped into memory, so
+that only the rows of a batch are read. A row of zeros stands for a token without a vector.
+
+V vocabulary, m numbers in a vector.
+"""
+
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.atomic import whole_file
+from tta.data.text.files import file_digest
+from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.errors import InputError
+from tta.names import VECTORS, VOCABULARY
+
+DTYPES = ("float16", "float32")
+MAX_SIZE = 100_000  # numbers in a vector
+_BLOCK_BYTES = 1 << 24
+
+
+class TargetVectors:
+    """The target vectors of a vocabulary, mapped into memory.
+
+    Args:
+        directory: the folder; a model directory of a SemFit model is one, too.
+        vocabulary: the vocabulary of the model.
+
+    Attributes:
+        path: the file.
+        array: [V, m] float16 or float32, read-only.
+        size: m.
+
+    Raises:
+        InputError: a file is missing or damaged, the vectors belong to another vocabulary, or they
+            are not a matrix of float16 or float32 numbers.
+    """
+
+    def __init__(self, directory: Path | str, vocabulary: Vocabulary):
+        self.path = Path(directory) / VECTORS
+        self.array = _mapped(self.path)
+        self._vocabulary = vocabulary
+        theirs = Vocabulary.from_file(Path(directory) / VOCABULARY)
+        if theirs.tokens != vocabulary.tokens:
+            of = f" {vocabulary.path}" if vocabulary.path else ""
+            raise InputError(f"another vocabulary than the model's{of}", theirs.path)
+        if len(self.array) != len(vocabulary):
+            raise InputError(
+                f"it has {len(self.array):,} vectors, and {VOCABULARY} has {len(vocabulary):,} "
+                "pieces",
+                self.path,
+            )
+        self.size = self.array.shape[1]
+
+    def check_values(self) -> None:
+        """Reads all vectors.
+
+        Raises:
+            InputError: a number is not finite, or all are 0.
+        """
+        has_value = False
+        rows = max(1, _BLOCK_BYTES // self.array[0].nbytes)
+        for start in range(0, len(self.array), rows):
+            block = self.array[start : start + rows]
+            good = np.isfinite(block).all(axis=1)
+            if not good.all():
+                piece = self._vocabulary.tokens[start + int(np.argmin(good))]
+                raise InputError(f"the vector of {piece!r} is not finite", self.path)
+            has_value = has_value or bool(block.any())
+        if not has_value:
+            raise InputError("all vectors are zero", self.path)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the file, as `tta.data.text.files.file_digest`."""
+        return file_digest(self.path)
+
+    def look_up(self, ids: Any) -> Any:
+        """The vectors of ids, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, m]."""
+        import tensorflow as tf
+
+        found = tf.numpy_function(lambda i: self.array[i], [ids], self.array.dtype, stateful=False)
+        found.set_shape([*ids.shape, self.size])
+        return found
+
+    def copy_to(self, directory: Path) -> None:
+        """Copies the file into a model directory, whose vocabulary is the same."""
+        with open(self.path, "rb") as source, whole_file(directory / VECTORS) as file:
+            shutil.copyfileobj(source, file, _BLOCK_BYTES)
+
+
+def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:
+    """Writes vectors [V, m] in float16 to an open binary file; `path` is for errors.
+
+    Raises:
+        InputError: a number is not finite, or too large for float16.
+    """
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float16)
+    if not np.isfinite(array).all():
+        raise InputError("a vector has a number that float16 cannot hold", path)
+    np.save(file, array, allow_pickle=False)
+
+
+def _mapped(path):
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError("no such file; tta-create-vectors writes it", path) from None
+    except (OSError, ValueError, EOFError) as error:  # NumPy raises these for damaged files
+        rule = str(error).partition("\n")[0]
+        raise InputError(f"not a readable NumPy file: {rule}", path) from None
+    if not isinstance(array, np.memmap):  # an archive of arrays
+        raise InputError("expected one NumPy array", path)
+    if array.dtype.name not in DTYPES or not array.dtype.isnative:
+        raise InputError(f"vectors must be {' or '.join(DTYPES)}, not {array.dtype}", path)
+    if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_SIZE or not len(array):
+        shape = list(array.shape)
+        raise InputError(f"expected vectors of 1 to {MAX_SIZE:,} numbers, got shape {shape}", path)
+    return array

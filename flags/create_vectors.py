@@ -1,0 +1,24 @@
+"""Makes a vector for each word piece, which a SemFit model then learns to predict.
+
+Example:
+
+    tta-create-vectors --input_dir=tfrecords --output_dir=vectors
+"""
+
+import sys
+
+from tta import cli
+from tta.scoring.vectors.config import VectorsConfig
+
+
+def main(config: VectorsConfig) -> None:
+    from tta.scoring.vectors.create import create_vectors
+
+    vectors = create_vectors(config)
+    count, size = vectors.shape
+    missing = int((~vectors.any(axis=1)).sum())
+    note = f", {missing:,} of them without a vector" if missing else ""
+    print(f"{config.output_dir}: {count:,} pieces, {size:,} numbers each{note}", file=sys.stderr)
+
+
+run = cli.command(main, VectorsConfig)

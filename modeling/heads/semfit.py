@@ -1,0 +1,74 @@
+"""SemFit: a head that predicts the vector of a token instead of a distribution over tokens.
+
+Li, Chen, Hsieh and Chang, 2019, "Efficient Contextual Representation Learning Without Softmax
+Layer". The target vectors are fixed before training and come with the batch, so time and memory of
+the head do not depend on the size of the vocabulary.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tta.errors import InputError
+from tta.modeling.heads import distances
+from tta.modeling.heads.transform import TransformHead, rows_with_targets
+from tta.modeling.layers.dense import dense
+
+
+@keras.saving.register_keras_serializable("tta")
+class SemFitHead(TransformHead):
+    """Dense, activation, LayerNorm, then a dense layer to the m dimensions of the target vectors.
+
+    Args:
+        config: a `TransformerConfig` with a `target_size`.
+
+    Call:
+        hidden_states: [B, T, D].
+        table: ignored.
+
+    Returns:
+        [B, T, m] float32, the predicted vectors. With the distance "cosine", their lengths mean
+        nothing.
+
+    Raises:
+        InputError: the config has no `target_size`.
+    """
+
+    output_name = "fit"
+
+    def __init__(self, config: Any, **kwargs: Any):
+        super().__init__(config, **kwargs)
+        if config.target_size is None:
+            raise InputError("output_layer semfit needs a target_size")
+
+    def build(self, hidden_states_shape, table_shape=None):
+        super().build(hidden_states_shape)
+        size, config = hidden_states_shape[-1], self.config
+        self.fit_dense = dense(
+            size, config.target_size, config.initializer_range, name="fit", dtype=self.dtype_policy
+        )
+
+    def call(self, hidden_states, table=None):
+        return self._predict(hidden_states, training=False)
+
+    def _predict(self, hidden_states, training):
+        features = ops.cast(self.transform(hidden_states, training), self.compute_dtype)
+        return ops.cast(self.fit_dense(features, training=training), "float32")
+
+    def distance(self, vectors: Any, targets: Any) -> Any:
+        """The distance of `semfit_distance`: vectors, targets [..., m] -> [...] float32."""
+        config = self.config
+        if config.semfit_distance == "vmf":
+            return distances.vmf(vectors, targets, config.vmf_lambda_1, config.vmf_lambda_2)
+        return {"cosine": distances.cosine, "l2": distances.l2}[config.semfit_distance](
+            vectors, targets
+        )
+
+    def loss(self, hidden_states, targets, weights, table=None):
+        """As `Head.loss`: sum(weights * distances to the target vectors [B, T, m])."""
+        rows, targets, weights = rows_with_targets(hidden_states, targets, weights)
+        return ops.sum(weights * self.distance(self._predict(rows, training=True), targets))
+
+    def compute_output_shape(self, hidden_states_shape, table_shape=None):
+        return (*hidden_states_shape[:-1], self.config.target_size)

@@ -1,0 +1,63 @@
+"""What BERT's head and SemFit share: dense, activation and LayerNorm of rows with a target."""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from tta.modeling.heads.base import Head
+from tta.modeling.layers.dense import activation, dense, layer_norm
+from tta.modeling.layers.one_pass import trained_layer_norm
+
+# Training pads rows to multiples of this number, because XLA compiles functions for each number.
+TRAINING_ROWS_STEP = 128
+
+
+class TransformHead(Head):
+    """A head that begins with dense, activation and LayerNorm, as BERT's does."""
+
+    def build(self, hidden_states_shape, table_shape=None):
+        size, config = hidden_states_shape[-1], self.config
+        self.transform_dense = dense(
+            size, size, config.initializer_range, name="transform", dtype=self.dtype_policy
+        )
+        self.transform_norm = layer_norm(size, config.layer_norm_eps, name="transform_norm")
+
+    def transform(self, hidden_states, training=False):
+        """[..., D] -> [..., D] float32, the features for the last product of the head."""
+        features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
+        features = activation(self.config.hidden_act, training)(features)
+        if training:
+            return trained_layer_norm(self.transform_norm, features)
+        return self.transform_norm(features)
+
+    def undo_standardization(self, mean: np.ndarray, deviation: np.ndarray) -> None:
+        """Changes the first product so that inputs (x - mean) / deviation give the same outputs."""
+        dense: Any = self.transform_dense
+        kernel = np.asarray(dense.kernel, np.float64)  # [D, D]
+        dense.bias.assign(np.asarray(dense.bias) + mean @ kernel)
+        dense.kernel.assign(deviation[:, None] * kernel)
+
+
+def rows_with_targets(hidden_states: Any, targets: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """The rows of weight above 0, so that the others cost nothing and change no bit of the loss.
+
+    These others are padding, and all unmasked tokens of a masked LM. The rows are padded to a
+    multiple of `TRAINING_ROWS_STEP` with copies of the first one, with weight 0.
+
+    Args:
+        hidden_states: [B, T, D].
+        targets: [B, T] or [B, T, m].
+        weights: [B, T] float32.
+
+    Returns:
+        (rows [M, D], targets [M] or [M, m], weights [M]).
+    """
+    weights = ops.reshape(weights, (-1,))
+    places = ops.nonzero(weights)[0]
+    missing = -ops.shape(places)[0] % TRAINING_ROWS_STEP
+    weights = ops.pad(ops.take(weights, places), [[0, missing]])
+    places = ops.concatenate([places, ops.repeat(places[:1], missing)])
+    targets = ops.take(ops.reshape(targets, (-1, *targets.shape[2:])), places, axis=0)
+    rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
+    return rows, targets, weights

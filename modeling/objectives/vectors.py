@@ -1,0 +1,84 @@
+"""How well a model predicts target vectors: held-out distance, cosine and nearest neighbours.
+
+A model of vectors gives no probabilities, so it has no log-likelihood. B sentences, T tokens, m
+numbers in a vector, N sentences of all batches.
+"""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from tta.modeling.heads.distances import unit
+
+Measured = dict[str, tuple[Any, Any]]
+
+
+def measure_vectors(
+    model: Any, likelihood: Any, batch: dict[str, Any], targets: Any, weights: Any
+) -> Measured:
+    """Measures the predictions of a held-out batch, as `Objective.evaluate`.
+
+    Args:
+        model: a `LanguageModel` whose head predicts vectors.
+        likelihood: the `Likelihood` of its family.
+        batch: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}.
+        targets: [B, T, m] float. Tokens whose vector is zero are left out.
+        weights: [B, T] float32, 1 at the tokens that count, else 0.
+
+    Returns:
+        {name: (sums [B], counts [B])} float32 of the tokens with a vector:
+
+        - "distance": the head's distance, which training minimizes.
+        - "cosine": of prediction and target.
+        - "nearest": 1 if, of the vectors of all tokens in the batch, that of the right token has
+          the highest cosine with the prediction.
+        - "target": the targets, scaled to length 1: ([1, m], [1]) for the whole batch.
+    """
+    head = model.head
+    states = likelihood.predicting_states(model, batch)
+    predictions, targets = head(states), ops.cast(targets, "float32")
+    weights = weights * ops.cast(ops.any(targets != 0, axis=-1), "float32")
+    counts = ops.sum(weights, axis=1)
+    units = unit(targets)
+    per_token = {
+        "distance": head.distance(predictions, targets),
+        "cosine": ops.sum(unit(predictions) * units, axis=-1),
+        "nearest": _finds_its_token(unit(predictions), units, batch["input_ids"], weights),
+    }
+    measured = {name: (ops.sum(v * weights, axis=1), counts) for name, v in per_token.items()}
+    target = ops.sum(units * weights[..., None], axis=(0, 1))
+    return measured | {"target": (target[None], ops.sum(weights)[None])}
+
+
+def _finds_its_token(predictions, targets, ids, weights):
+    """Whether the target nearest to each prediction is one of the right token: [B, T] float32."""
+    size = targets.shape[-1]
+    cosines = ops.matmul(  # [B T, B T]
+        ops.reshape(predictions, (-1, size)), ops.transpose(ops.reshape(targets, (-1, size)))
+    )
+    is_candidate = ops.reshape(weights, (1, -1)) > 0
+    nearest = ops.argmax(ops.where(is_candidate, cosines, -2.0), axis=-1)
+    found = ops.take(ops.reshape(ids, (-1,)), nearest)
+    return ops.cast(ops.reshape(found, ops.shape(ids)) == ids, "float32")
+
+
+def summarize_vectors(measured: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+    """Summarizes what `measure_vectors` measured of all batches, as `Objective.summarize`.
+
+    "constant_cosine" is the mean cosine of the best constant prediction, the direction of the mean
+    target. A model that has learned nothing but frequencies reaches it.
+    """
+    means = {name: s.sum(axis=0) / c.sum() for name, (s, c) in measured.items()}
+    constant = np.linalg.norm(means.pop("target"))
+    return {name: float(mean) for name, mean in means.items()} | {
+        "constant_cosine": float(constant)
+    }
+
+
+def describe_vectors(values: dict[str, float]) -> str:
+    """The values of `summarize_vectors` as text for a reader."""
+    return (
+        f"distance {values['distance']:.4f}, cosine {values['cosine']:.4f} (a constant prediction "
+        f"{values['constant_cosine']:.4f}), nearest neighbour {100 * values['nearest']:.2f} %"
+    )

@@ -1,0 +1,101 @@
+"""Ranks texts with a SemFit model, by the cosines of its predicted vectors and the targets."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from tta.data.vectors.target_vectors import TargetVectors
+from tta.errors import InputError
+from tta.scoring.scorers.load import find_directory
+from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.text_model import TextModel
+
+_ONLY_COMPARE = (
+    "cosines are not log-probabilities: they compare texts (tta-rerank, tta-score --pairs), and "
+    "give no token scores and no perplexity"
+)
+
+
+class CosineModel(TextModel):
+    """A SemFit model whose scores compare texts; `tta.load("cosine:DIRECTORY")` makes one.
+
+    The score of a piece is the cosine of the vector that the model predicts for it and its target
+    vector, minus 1: from -2 to 0, higher is better. It is no log-probability: it does not say how
+    probable the piece is, and exponentials of scores have no meaning. The 1 is subtracted so that
+    more pieces do not make a text better by their number alone. A piece without a target vector
+    has the score -1.
+
+    Args:
+        path: the directory of a SemFit model, or its name, as in `tta.load`.
+        long_sentences, batch_tokens, precision, pll_variant, score_boundary_tokens: as in
+            `tta.load`.
+
+    Raises:
+        InputError: as `TextModel.from_directory`; or the model does not predict vectors, or its
+            vectors are missing or damaged.
+    """
+
+    gives_log_probabilities = False
+    _targets: TargetVectors
+
+    def __init__(
+        self,
+        path: Path | str,
+        long_sentences: str = "window",
+        batch_tokens: int | None = None,
+        precision: str = "float32",
+        pll_variant: str = "original",
+        score_boundary_tokens: bool = False,
+    ):
+        options = ScoreOptions(
+            long_sentences=long_sentences,
+            batch_tokens=batch_tokens,
+            precision=precision,
+            pll_variant=pll_variant,
+            score_boundary_tokens=score_boundary_tokens,
+        )
+        directory = Path(find_directory(str(path)))
+        lm = TextModel.from_directory(directory, options)
+        super().__init__(lm._model, lm.tokenizer, lm.name, options, directory, is_shared=False)
+        if not self.predicts_vectors or lm.tokenizer is None:
+            raise InputError(
+                "it predicts no vectors: cosine: needs the directory of a SemFit model", self.name
+            )
+        self.__dict__["_targets"] = TargetVectors(directory, lm.tokenizer.vocabulary)
+
+    def __reduce__(self):
+        _, (directory, options) = super().__reduce__()
+        taken = {n: v for n, v in asdict(options).items() if n != "normalizer"}
+        return partial(type(self), **taken), (directory,)
+
+    @property
+    def signature(self):
+        """What a score depends on, in one line."""
+        line = super().signature.replace("|log:natural", "")
+        return line.replace(
+            f"|normalizer:{self.normalizer}", "|score:cosine of prediction and target minus 1"
+        )
+
+    def _scoring(self):
+        return self.graph.cosines, self._targets
+
+    def score(
+        self, texts: Iterable[str], reduction: str = "sum", progress: bool = False
+    ) -> np.ndarray:
+        """As `Scorer.score`, of cosines minus 1: [N] float64, 0 or less, higher is better."""
+        return super().score(texts, reduction, progress)
+
+    def score_tokens(self, texts, progress=False):
+        """Raises InputError: there are no log-probabilities of tokens."""
+        raise InputError(_ONLY_COMPARE, self.name)
+
+    def score_blocks(self, blocks, tokens=False, advance=None):
+        """Raises InputError: there are no log-probabilities of tokens."""
+        raise InputError(_ONLY_COMPARE, self.name)
+
+    def perplexity(self, texts, progress=False):
+        """Raises InputError: there is no perplexity."""
+        raise InputError(_ONLY_COMPARE, self.name)

@@ -1,0 +1,59 @@
+"""Skip-gram vectors by gensim: neighbours are alike, and a seed has one result."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tta.data.vectors.skip_gram import train_skip_gram
+from tta.errors import InputError
+
+pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def two_topics(count=400, seed=0):
+    """Sentences of the ids 2 to 9, or of the ids 11 to 18."""
+    rng = np.random.default_rng(seed)
+    return [(rng.integers(2, 10, 12) + 9 * rng.integers(0, 2)).tolist() for _ in range(count)]
+
+
+def test_ids_of_one_topic_are_alike_and_ids_that_do_not_occur_are_zero():
+    vectors = train_skip_gram(two_topics(), 20, 16, num_epochs=20)
+    assert (vectors.shape, vectors.dtype) == ((20, 16), np.float32)
+    assert not vectors[[0, 1, 10, 19]].any()
+    assert vectors[[*range(2, 10), *range(11, 19)]].any(axis=1).all()
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    cosines = units @ units.T
+    first, second = np.arange(2, 10), np.arange(11, 19)
+    assert cosines[np.ix_(first, first)].min() > cosines[np.ix_(first, second)].max()
+
+
+def test_a_seed_has_one_result():
+    def train(seed):
+        return train_skip_gram(two_topics(50), 20, 8, seed=seed, num_epochs=2)
+
+    np.testing.assert_array_equal(train(3), train(3))
+    assert not np.array_equal(train(3), train(4))
+    assert np.isfinite(train(2**63 - 1)).all()
+
+
+def test_no_sentence():
+    with pytest.raises(InputError, match=r"^the training set holds no sentence$"):
+        train_skip_gram([], 20, 8)
+
+
+def test_a_missing_gensim_says_what_to_install():
+    code = """
+import sys
+sys.modules["gensim"] = None
+from tta.data.vectors.skip_gram import train_skip_gram
+try:
+    train_skip_gram([[1]], 3, 2)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert ended.stdout == "InputError gensim is missing: pip install 'tta-lm[vectors]'\n"

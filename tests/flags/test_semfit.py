@@ -1,0 +1,265 @@
+"""SemFit from text to vectors, a trained model and its uses; stopped and resumed; refused."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tta
+from tests.modeling.tiny import tiny_config
+from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
+from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.prepare import create_tfrecords
+from tta.data.vocabulary.config import VocabularyConfig
+from tta.data.vocabulary.train import create_vocab
+from tta.errors import InputError
+from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.pretrain import pretrain
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.similarity.config import StsConfig
+from tta.scoring.similarity.sts import compare_files
+from tta.scoring.vectors.config import VectorsConfig
+from tta.scoring.vectors.create import create_vectors
+
+ROOT = Path(__file__).resolve().parents[2]
+M = 19
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A data set of letters, vectors for it, and configs of the three families."""
+    folder = tmp_path_factory.mktemp("semfit")
+    write_dataset(folder / "data", sentences(120), sentences(30, seed=1))
+    vectors = {"input_dir": str(folder / "data"), "source": "random", "size": M}
+    create_vectors(VectorsConfig(output_dir=str(folder / "vectors"), **vectors))
+    for model_type in ("tta", "bilm", "unilm"):
+        config = tiny_config(model_type=model_type, num_hidden_layers=1)
+        config.to_json(folder / f"{model_type}.json")
+    return folder
+
+
+def settings(folder, output, model_type="tta", **changes):
+    values = {
+        "input_dir": str(folder / "data"),
+        "config_file": str(folder / f"{model_type}.json"),
+        "output_dir": str(folder / output),
+        "output_layer": "semfit",
+        "target_vectors": str(folder / "vectors"),
+        "num_train_steps": 120,
+        "num_warmup_steps": 10,
+        "train_batch_tokens": 100,
+        "learning_rate": 1e-2,
+    }
+    return values | changes
+
+
+def test_every_step_from_text_to_a_report(tmp_path):
+    text, vocab, data = ROOT / "examples/train.txt", tmp_path / "vocab.txt", tmp_path / "data"
+    pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
+    create_vocab(VocabularyConfig(input_file=[str(text)], vocab_file=str(vocab), vocab_size=800))
+    create_tfrecords(
+        LocalCorpusConfig(
+            input_file=[str(text)],
+            vocab_file=str(vocab),
+            output_dir=str(data),
+            num_shards=2,
+            heldout_fraction=0.1,
+        )
+    )
+    vectors = tmp_path / "vectors"
+    create_vectors(VectorsConfig(input_dir=str(data), output_dir=str(vectors), size=32))
+    run = {
+        "input_dir": str(data),
+        "config_file": str(ROOT / "configs/tiny.json"),
+        "output_dir": str(tmp_path / "model"),
+        "output_layer": "semfit",
+        "target_vectors": str(vectors),
+        "num_train_steps": 30,
+        "num_warmup_steps": 3,
+        "train_batch_tokens": 512,
+    }
+    result = pretrain(PretrainingConfig(**run))
+    assert set(result.evaluation.values) == {"distance", "cosine", "nearest", "constant_cosine"}
+    card = (tmp_path / "model/README.md").read_text()
+    assert f"Held-out: {result.evaluation}\n" in card
+    assert "--output_layer=semfit" in card
+    assert (tmp_path / "model/vectors.npy").read_bytes() == (vectors / "vectors.npy").read_bytes()
+    model = str(tmp_path / "model")
+    pairs = StsConfig(sts_file=[str(ROOT / "examples/sts.csv")], representation=["context", "fit"])
+    assert [one.vectors for one in compare_files(pairs, [model]).results] == ["context", "fit"]
+    lists = RerankConfig(
+        nbest_file=str(ROOT / "examples/asr.test.json"), report=str(tmp_path / "report.html")
+    )
+    assert "score:cosine of prediction" in str(rerank_files(lists, [f"cosine:{model}"]))
+    assert (tmp_path / "report.html").exists()
+    for command in (["score", "--input_file=examples/sentences.txt"], ["export", "--output_dir=1"]):
+        ended = subprocess.run(
+            [sys.executable, "-m", f"tta.flags.{command[0]}", f"--model={model}", command[1]],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert ended.stderr.startswith(
+            "error: model: the model predicts vectors, not probabilities"
+        )
+        assert ended.stderr.count("\n") == 1
+    assert not (ROOT / "1").exists()
+
+
+@pytest.mark.parametrize(
+    ("model_type", "objective", "distance", "num_train_steps"),
+    [("tta", "lae", "vmf", 150), ("bilm", "mlm", "cosine", 450), ("unilm", "clm", "l2", 150)],
+)
+def test_every_family_learns_with_every_distance(
+    folder, model_type, objective, distance, num_train_steps
+):
+    # With vMF's default weights, predictions below a cosine of 0.2 shrink to 0.
+    values = json.loads((folder / f"{model_type}.json").read_text())
+    values |= {"output_layer": "semfit", "vmf_lambda_1": 0.0, "vmf_lambda_2": 1.0}
+    (folder / f"{objective}.json").write_text(json.dumps(values))
+    changes = {"objective": objective, "semfit_distance": distance, "optimizer": "muon"}
+    changes |= {"train_batch_tokens": 400, "learning_rate": 2e-2}
+    run = settings(folder, objective, objective, num_train_steps=num_train_steps, **changes)
+    result = pretrain(PretrainingConfig(**run))
+    values = result.evaluation.values
+    assert values["cosine"] > values["constant_cosine"] + 0.07
+    assert values["nearest"] > 0.15
+    saved = json.loads((folder / objective / "config.json").read_text())
+    assert (saved["semfit_distance"], saved["target_size"]) == (distance, M)
+    assert tta.load(folder / objective).encode(["a b c"], "fit").shape == (1, M)
+
+
+def test_the_vectors_are_not_in_the_checkpoint_nor_among_the_weights(folder):
+    if not (folder / "lae").exists():
+        pytest.skip("needs the run of the test above")
+    shapes = tf.train.load_checkpoint(str(folder / "lae/checkpoints")).get_variable_to_shape_map()
+    with h5py.File(folder / "lae/model.weights.h5") as file:
+        file.visititems(lambda name, item: shapes.update({name: getattr(item, "shape", ())}))
+    assert [name for name, shape in shapes.items() if list(shape) == [len(VOCABULARY), M]] == []
+
+
+def start(folder, output, *signalled):
+    """Runs the command in a process; with `signalled`, it gets a signal after a step."""
+    script = ["tests/flags/signalled_pretraining.py", *map(str, signalled)] if signalled else [
+        "run_pretraining.py"
+    ]  # fmt: skip
+    flags = settings(folder, output, save_checkpoints_steps=7, num_train_steps=40)
+    return subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / script[0]),
+            *script[1:],
+            *(f"--{name}={value}" for name, value in flags.items()),
+            "--deterministic",
+        ],
+        capture_output=True,
+        text=True,
+        env={k: v for k, v in os.environ.items() if not k.startswith("TF_")},
+        check=False,
+    )
+
+
+def test_a_killed_and_resumed_run_gives_the_same_bits(folder):
+    whole = start(folder, "whole")
+    assert whole.returncode == 0, whole.stderr
+    killed = start(folder, "killed", 25, int(signal.SIGKILL))
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (folder / "killed/model.weights.h5").exists()
+    lm = tta.load(f"cosine:{folder / 'killed'}")
+    assert (lm.score(["a b c"]) < 0).all(), "an unfinished run is a model"
+    resumed = start(folder, "killed")
+    assert resumed.returncode == 0, resumed.stderr
+    weights = []
+    for name in ("whole", "killed"):
+        found = {}
+        with h5py.File(folder / name / "model.weights.h5") as file:
+            file.visititems(
+                lambda key, item, found=found: (
+                    found.update({key: item[()]}) if isinstance(item, h5py.Dataset) else None
+                )
+            )
+        weights.append(found)
+    assert weights[0].keys() == weights[1].keys()
+    assert "head/fit/kernel" in weights[0]
+    for key, value in weights[0].items():
+        np.testing.assert_array_equal(value, weights[1][key], err_msg=key)
+
+
+def broken(folder, name, change):
+    """Vectors that `change`, a function of their array, has made worse."""
+    shutil.copytree(folder / "vectors", folder / name, dirs_exist_ok=True)
+    np.save(folder / name / "vectors.npy", change(np.load(folder / "vectors/vectors.npy")))
+    return str(folder / name)
+
+
+def with_nan(array):
+    array[7, 3] = np.nan
+    return array
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"target_vectors": None}, "output_layer semfit needs target_vectors; tta-create-vectors"),
+        ({"output_layer": "tied_softmax"}, "target_vectors needs output_layer semfit, not tied_so"),
+        ({"output_layer": None}, "target_vectors needs output_layer semfit, not tied_softmax"),
+        (
+            {"output_layer": None, "target_vectors": None, "semfit_distance": "l2"},
+            "semfit_distance needs output_layer semfit, not tied_softmax",
+        ),
+        ({"target_vectors": "none"}, "none/vectors.npy: no such file; tta-create-vectors writes"),
+        ({"target_vectors": with_nan}, "broken/vectors.npy: the vector of 'c' is not finite"),
+        ({"target_vectors": lambda a: a[1:]}, "broken/vectors.npy: it has 22 vectors, and vocab"),
+        ({"config_file": "other_size.json"}, "vectors.npy: its vectors have 19 numbers, but targe"),
+        ({"config_file": "small.json"}, "target_size must be at least 16 with semfit_distance vmf"),
+        ({"num_sampled_pieces": 5}, "num_sampled_pieces needs a softmax, which SemFitHead does no"),
+        ({"log_normalizer_weight": 0.1}, "log_normalizer_weight needs a softmax, which SemFitHead"),
+        ({"init_checkpoint": "other_layer"}, "other_layer: a model of type tta with output_layer "),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
+    from tests.modeling.tiny import tiny_model
+    from tta.modeling.formats.model_directory import save_model
+
+    write = {"other_size.json": {"target_size": 23}}
+    write["small.json"] = {"target_size": 15, "semfit_distance": "vmf"}
+    for name, more in write.items():
+        values = json.loads((folder / "tta.json").read_text()) | {"output_layer": "semfit"} | more
+        (folder / name).write_text(json.dumps(values))
+    if "init_checkpoint" in changes:
+        VOCABULARY.save(folder / "vocab.txt", overwrite=True)
+        (folder / "other_layer").mkdir()
+        VOCABULARY.save(folder / "other_layer/vocab.txt")
+        save_model(tiny_model(num_hidden_layers=1), folder / "other_layer", "")
+    changes = dict(changes)
+    if callable(change := changes.get("target_vectors")):
+        changes["target_vectors"] = broken(folder, "broken", change)
+    for name in ("config_file", "init_checkpoint", "target_vectors"):
+        if isinstance(changes.get(name), str):
+            changes[name] = str(folder / changes[name])
+    with pytest.raises(InputError) as error:
+        pretrain(PretrainingConfig(**settings(folder, "refused", **changes)))
+    assert rule in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_goes_on_with_its_own_vectors_only(folder):
+    run = settings(folder, "moved", num_train_steps=2, num_warmup_steps=0)
+    pretrain(PretrainingConfig(**run))
+    shutil.copytree(folder / "vectors", folder / "moved_vectors")
+    run |= {"target_vectors": str(folder / "moved_vectors"), "num_train_steps": 3}
+    assert pretrain(PretrainingConfig(**run)).step == 3, "the path may change"
+    run["target_vectors"] = broken(folder, "other_vectors", lambda array: -array)
+    with pytest.raises(InputError, match=r"moved/vectors\.npy: this run began with other vectors"):
+        pretrain(PretrainingConfig(**run | {"num_train_steps": 4}))
