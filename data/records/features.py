@@ -13,7 +13,7 @@ Features = dict[str, dict[str, Any]]
 
 INPUT_IDS = "input_ids"
 PADDING_MASK = "padding_mask"  # made by the pipeline, not stored
-TARGET_VECTORS = "target_vectors"  # added by `tta.data.records.pipeline.with_vectors`, not stored
+TARGET_VECTORS = "target_vectors"  # added by `tta.data.records.inputs.ModelInputs`, not stored
 PER_TOKEN = [None]
 DTYPES = ("int32", "int64", "float32")
 

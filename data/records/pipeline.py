@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tta.data.records.examples import parse_record
-from tta.data.records.features import INPUT_IDS, PADDING_MASK, TARGET_VECTORS, Features
+from tta.data.records.features import INPUT_IDS, PADDING_MASK, Features
+from tta.data.records.inputs import ModelInputs
 
 # Sentences in the shuffle buffer. The shards themselves are already shuffled; the buffer only has
 # to change the order from epoch to epoch.
@@ -74,18 +75,9 @@ def eval_batches(
     return _batch(sentences, features, batch_tokens, max_length, pad_id).prefetch(8)
 
 
-def with_vectors(batches: Any, vectors: Any) -> Any:
-    """Adds the target vector of each token to batches, as the entry "target_vectors" [B, T, m].
-
-    Args:
-        batches: `tf.data.Dataset` of `train_batches` or `eval_batches`.
-        vectors: a `tta.data.vectors.target_vectors.TargetVectors`.
-    """
-
-    def add(batch):
-        return batch | {TARGET_VECTORS: vectors.look_up(batch[INPUT_IDS])}
-
-    return batches.map(add).prefetch(2)
+def with_inputs(batches: Any, inputs: ModelInputs) -> Any:
+    """Adds what a model reads besides ids to batches of `train_batches` or `eval_batches`."""
+    return batches.map(inputs).prefetch(2) if inputs.changes_batches else batches
 
 
 def _sentences(shards, features):

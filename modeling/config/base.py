@@ -4,7 +4,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tta.atomic import whole_file
 from tta.errors import InputError, located
@@ -25,6 +25,7 @@ LEAST_VMF_SIZE = 16  # From this size on, the expansion of the normalizer is pre
 # Fields that only one output layer reads: `config.json` has them only with this layer.
 FIELDS_OF_OUTPUT_LAYER = {
     "semfit": ("semfit_distance", "target_size", "vmf_lambda_1", "vmf_lambda_2"),
+    "adaptive_softmax": ("adaptive_cutoffs", "adaptive_factor"),
 }
 
 # A larger model is taken for a typing error and refused before anything is allocated.
@@ -54,6 +55,9 @@ class ModelConfig:
         InputError: a value has the wrong type or is out of bounds.
     """
 
+    # Whether heads begin with BERT's dense layer, activation and LayerNorm.
+    head_transform: ClassVar[bool] = True
+
     vocab_size: int
     hidden_size: int = 512
     model_type: str = "tta"
@@ -67,6 +71,8 @@ class ModelConfig:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
+            if field.type == tuple[int, ...] and isinstance(getattr(self, field.name), list):
+                object.__setattr__(self, field.name, tuple(getattr(self, field.name)))  # from JSON
             _check_type(field.name, getattr(self, field.name), field.type)
         require_counts(self, "vocab_size", "hidden_size")
         self._check_semfit()
@@ -180,6 +186,9 @@ def _check_type(name, value, kind):
         good = isinstance(value, float) or (is_int and abs(value) <= 2**53)  # exact as a float
     elif kind in (str, bool):
         good = isinstance(value, kind)
+    elif kind == tuple[int, ...]:
+        good = isinstance(value, tuple) and all(type(item) is int for item in value)
     else:  # int or `int | None`
         good = is_int or (value is None and kind is not int)
-    require(good, f"{name} must be of type {getattr(kind, '__name__', kind)}", repr(value))
+    shown = "list of int" if kind == tuple[int, ...] else getattr(kind, "__name__", kind)
+    require(good, f"{name} must be of type {shown}", repr(value))

@@ -48,5 +48,11 @@ MODEL_TYPES = Registry(
             ("clm",),
             "tta.modeling.likelihood.causal:CausalLikelihood",
         ),
+        "elmo": ModelType(
+            "tta.modeling.encoders.elmo:ElmoEncoder",
+            ("bidirectional_clm",),
+            "tta.modeling.likelihood.bidirectional_causal:BidirectionalCausalLikelihood",
+            "tta.modeling.config.elmo:ElmoConfig",
+        ),
     },
 )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig, require, require_counts
+from tta.modeling.config.output_layers import head_parameters
 
 # The sizes in BERT's spelling.
 COUNTS = (
@@ -91,7 +92,4 @@ class TransformerConfig(ModelConfig):
         d, f = self.hidden_size, self.intermediate_size
         embeddings = (self.vocab_size + self.max_position_embeddings) * d + 2 * d
         layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
-        to_vectors = (d + 1) * (self.target_size or 0)
-        last = to_vectors if self.output_layer == "semfit" else self.vocab_size
-        head = d * d + d + 2 * d + last
-        return embeddings + self.num_hidden_layers * layer + head
+        return embeddings + self.num_hidden_layers * layer + head_parameters(self)

@@ -28,6 +28,8 @@ class Encoder(ConfiguredLayer):
         {"hidden_states": [B, T, D], ...}.
     """
 
+    # Outputs besides "hidden_states" and "embedding_output".
+    extra_outputs: tuple[str, ...] = ()
     # Inputs that change the result. An encoder refuses those that it does not use.
     optional_inputs: tuple[str, ...] = ()
 
@@ -41,6 +43,10 @@ class Encoder(ConfiguredLayer):
 
     def build(self, inputs_shape=None):
         self.embeddings.build()
+
+    def output_size(self, name: str) -> int:
+        """Numbers in a vector of an output, such as "hidden_states"."""
+        return self.config.hidden_size
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""

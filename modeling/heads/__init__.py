@@ -7,6 +7,8 @@ HEADS = Registry(
     "output_layer",
     {
         "tied_softmax": "tta.modeling.heads.tied_softmax:TiedSoftmaxHead",
+        "softmax": "tta.modeling.heads.softmax:SoftmaxHead",
+        "adaptive_softmax": "tta.modeling.heads.adaptive_softmax:AdaptiveSoftmaxHead",
         "semfit": "tta.modeling.heads.semfit:SemFitHead",
     },
 )

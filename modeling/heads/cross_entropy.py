@@ -189,7 +189,9 @@ def _pick(logits, targets):
 
 
 def parts(x: Any) -> list[slice]:
-    """`NUM_PARTS` slices that cover the rows of x."""
+    """`NUM_PARTS` slices that cover the rows of x; fewer if there are known to be fewer rows."""
     num_rows = ops.shape(x)[0]
+    if isinstance(num_rows, int) and 0 < num_rows < NUM_PARTS:
+        return [slice(i, i + 1) for i in range(num_rows)]
     bounds = [num_rows * i // NUM_PARTS for i in range(NUM_PARTS + 1)]
     return [slice(*pair) for pair in itertools.pairwise(bounds)]

@@ -1,7 +1,8 @@
 """Cross-entropy over a sample of the vocabulary: most of the gradient at a fraction of the cost.
 
 The sum over all V pieces in a softmax is estimated from n pieces: the most frequent ones, and a
-random draw from the others, weighted up to represent those that were not drawn. The target counts
+random draw from the others, weighted up to represent those that were not drawn; or from a random
+draw in which frequent pieces are more probable. The target counts
 once, with weight 1. The expectation of the estimate is the full sum (Horvitz and Thompson, 1952;
 for a softmax, Jean et al., 2015, "On using very large target vocabulary for neural machine
 translation"). Scores and evaluation use the full sum.
@@ -50,21 +51,82 @@ class PieceSampler(keras.layers.Layer):
         order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
         self.frequent, self.others = np.split(order, [num_pieces - self.num_drawn])
         self.vocab_size = len(order)
-        self.log_weights = np.zeros(num_pieces, np.float32)
-        self.log_weights[len(self.frequent) :] = np.log(len(self.others) / self.num_drawn)
+        self._log_weights = np.zeros(num_pieces, np.float32)
+        self._log_weights[len(self.frequent) :] = np.log(len(self.others) / self.num_drawn)
         self.generator = keras.random.SeedGenerator(seed)
         self.built = True
 
     def draw(self, count: int) -> list[Any]:
         """Draws distinct pieces, `count` times: a list of [n] int32, the frequent pieces first.
 
-        The draws repeat a piece only after all others were drawn. `log_weights` has the logarithms
-        of the pieces' weights in a sum.
+        The draws repeat a piece only after all others were drawn.
         """
         shuffled = keras.random.shuffle(self.others, seed=self.generator)
         places = np.arange(count * self.num_drawn) % len(self.others)
         drawn = ops.split(ops.take(shuffled, places), count)
         return [ops.concatenate([self.frequent, pieces]) for pieces in drawn]
+
+    def log_weights(self, pieces: Any) -> Any:
+        """The logarithms of the weights of drawn pieces in a sum: [n] -> [n] float32."""
+        return self._log_weights
+
+
+class LogUniformSampler(keras.layers.Layer):
+    """Draws the pieces of a sampled softmax from a log-uniform distribution, as ELMo does.
+
+    The piece of rank r, from 0, has the probability p = log((r + 2) / (r + 1)) / log(V + 1), as in
+    TensorFlow's sampled softmax. Pieces are drawn without replacement. The weight of a piece is 1
+    over the probability that it is among the n drawn ones, 1 - (1 - p)^t, where t is such that
+    these probabilities add up to n.
+
+    Arguments and errors are as in `PieceSampler`.
+    """
+
+    frequent = np.zeros(0, np.int32)  # no piece is always there
+
+    def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
+        super().__init__(name=name)
+        if not 3 <= num_pieces < len(counts):
+            raise InputError(
+                f"num_sampled_pieces must be 3 to {len(counts) - 1}, or 0 for all, not {num_pieces}"
+            )
+        self.num_pieces = num_pieces
+        self.vocab_size = len(counts)
+        ranks = np.empty(len(counts), np.int64)
+        ranks[np.argsort(-np.asarray(counts), kind="stable")] = np.arange(len(counts))
+        probabilities = np.log1p(1 / (ranks + 1)) / np.log(len(counts) + 1)
+        self._log_probabilities = np.log(probabilities).astype(np.float32)
+        self._all_log_weights = -np.log(_inclusion(probabilities, num_pieces)).astype(np.float32)
+        self.generator = keras.random.SeedGenerator(seed)
+        self.built = True
+
+    def draw(self, count: int) -> list[Any]:
+        """Draws n distinct pieces, one draw for all `count` parts: a list of [n] int32."""
+        # The n largest of log p plus Gumbel noise are a draw without replacement.
+        uniform = keras.random.uniform((self.vocab_size,), 1e-7, 1.0, seed=self.generator)
+        _, pieces = ops.top_k(self._log_probabilities - ops.log(-ops.log(uniform)), self.num_pieces)
+        return [ops.cast(pieces, "int32")] * count
+
+    def log_weights(self, pieces: Any) -> Any:
+        """As `PieceSampler.log_weights`."""
+        return ops.take(self._all_log_weights, pieces)
+
+
+# --sampling -> the sampler.
+SAMPLERS = {"frequent": PieceSampler, "log_uniform": LogUniformSampler}
+
+
+def _inclusion(probabilities, count):
+    """The probability that each piece is among `count` drawn ones, by bisection of t: [V]."""
+
+    def included(log_t):
+        return -np.expm1(np.exp(log_t) * np.log1p(-probabilities))
+
+    low, high = 0.0, 60.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if included(middle).sum() < count else (low, middle)
+    return included(high)
 
 
 def sampled_cross_entropy(
@@ -73,7 +135,7 @@ def sampled_cross_entropy(
     bias: Any,
     targets: Any,
     weights: Any,
-    sampler: PieceSampler,
+    sampler: Any,
     penalty: float = 0.0,
 ) -> Any:
     """Estimates `tied_cross_entropy` and its gradients from n pieces that a sampler draws.
@@ -98,7 +160,7 @@ def sampled_cross_entropy(
         for part, pieces in zip(slices, draws, strict=True):
             x, target_logit, weight = features[part], target_logits[part], weights[part]
             rows = ops.concatenate([frequent_rows, rows_of(pieces[num_frequent:])])  # [n, D]
-            offset = ops.take(bias, pieces) + sampler.log_weights
+            offset = ops.take(bias, pieces) + sampler.log_weights(pieces)
             logits = ops.matmul(x, ops.transpose(rows))  # [m, n]
             highest = ops.maximum(upper_bound(logits, offset), target_logit)
             exponentials, normalizer = exponentials_and_sums(logits, offset, highest)

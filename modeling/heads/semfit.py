@@ -20,8 +20,10 @@ from tta.modeling.layers.dense import dense
 class SemFitHead(TransformHead):
     """Dense, activation, LayerNorm, then a dense layer to the m dimensions of the target vectors.
 
+    A family whose config has `head_transform` False has only the last dense layer (the paper).
+
     Args:
-        config: a `TransformerConfig` with a `target_size`.
+        config: a config with a `target_size`.
 
     Call:
         hidden_states: [B, T, D].
@@ -55,6 +57,10 @@ class SemFitHead(TransformHead):
     def _predict(self, hidden_states, training):
         features = ops.cast(self.transform(hidden_states, training), self.compute_dtype)
         return ops.cast(self.fit_dense(features, training=training), "float32")
+
+    def comparable(self, vectors: Any) -> Any:
+        """Predictions [..., m] without lengths that mean nothing: unit vectors with "cosine"."""
+        return distances.unit(vectors) if self.config.semfit_distance == "cosine" else vectors
 
     def distance(self, vectors: Any, targets: Any) -> Any:
         """The distance of `semfit_distance`: vectors, targets [..., m] -> [...] float32."""

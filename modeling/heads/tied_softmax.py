@@ -7,7 +7,7 @@ from keras import ops
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
-from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
+from tta.modeling.heads.sampled_softmax import SAMPLERS, sampled_cross_entropy
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
 
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
@@ -20,9 +20,9 @@ class TiedSoftmaxHead(TransformHead):
     """Dense, gelu, LayerNorm, then the product with the token table and a bias.
 
     Args:
-        config: a `TransformerConfig`.
-        sampler: `PieceSampler`, which draws the pieces in the softmax of a training step. None
-            takes all pieces.
+        config: the model's config.
+        sampler: `PieceSampler` or `LogUniformSampler`, which draws the pieces in the softmax of a
+            training step. None takes all pieces.
         log_normalizer_weight: weight of the squared log-normalizer in the loss, see
             `tied_cross_entropy`.
 
@@ -40,7 +40,7 @@ class TiedSoftmaxHead(TransformHead):
     def __init__(
         self,
         config: ModelConfig,
-        sampler: PieceSampler | None = None,
+        sampler: Any = None,
         log_normalizer_weight: float = 0.0,
         **kwargs: Any,
     ):
@@ -52,7 +52,7 @@ class TiedSoftmaxHead(TransformHead):
     def training_options(cls, config, counts):
         """As `Head.training_options`: the sampler and the weight of the log-normalizer."""
         size = config.num_sampled_pieces
-        sampler = PieceSampler(counts(), size, config.seed) if size else None
+        sampler = SAMPLERS[config.sampling](counts(), size, config.seed) if size else None
         return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
 
     def build(self, hidden_states_shape, table_shape=None):

@@ -14,10 +14,15 @@ TRAINING_ROWS_STEP = 128
 
 
 class TransformHead(Head):
-    """A head that begins with dense, activation and LayerNorm, as BERT's does."""
+    """A head that begins with dense, activation and LayerNorm, as BERT's does.
+
+    A family whose config has `head_transform` False leaves them out.
+    """
 
     def build(self, hidden_states_shape, table_shape=None):
         size, config = hidden_states_shape[-1], self.config
+        if not config.head_transform:
+            return
         self.transform_dense = dense(
             size, size, config.initializer_range, name="transform", dtype=self.dtype_policy
         )
@@ -25,6 +30,8 @@ class TransformHead(Head):
 
     def transform(self, hidden_states, training=False):
         """[..., D] -> [..., D] float32, the features for the last product of the head."""
+        if not self.config.head_transform:
+            return ops.cast(hidden_states, "float32")
         features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
         features = activation(self.config.hidden_act, training)(features)
         if training:

@@ -81,6 +81,10 @@ class Likelihood:
         """
         return self.token_states(model, inputs, wanted)
 
+    def predictions(self, model: Any, inputs: dict[str, Any], wanted: Any = None) -> Any:
+        """The head's output that predicts each token, at the token's place: [B, T, ...] float32."""
+        return model.head(self.predicting_states(model, inputs, wanted))
+
     def visible(self, inputs: dict[str, Any], wanted: Any = None) -> dict[str, Any]:
         """Selects the arguments of `token_scores` that the encoder takes."""
         return {name: inputs[name] for name in ("input_ids", "padding_mask")}

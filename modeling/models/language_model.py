@@ -27,7 +27,8 @@ class LanguageModel(keras.Model):
             optional inputs of the encoder.
 
     Returns:
-        {"hidden_states": [B, T, D], and the head's output: "logits" [B, T, V] float32}.
+        {"hidden_states": [B, T, D], and the head's output: "logits" [B, T, V] float32}. If the
+        encoder has the output "predicting_states", the head's output is computed from these.
 
     Raises:
         InputError: `model_type` or `output_layer` is unknown.
@@ -52,8 +53,10 @@ class LanguageModel(keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
-        hidden_states = self.encode(inputs, training=training)["hidden_states"]
-        outputs = self.head(hidden_states, self.token_table)
+        encoded = self.encode(inputs, training=training)
+        hidden_states = encoded["hidden_states"]
+        states = encoded.get("predicting_states", hidden_states)
+        outputs = self.head(states, self.token_table)
         return {"hidden_states": hidden_states, self.head.output_name: outputs}
 
     @property

@@ -9,5 +9,6 @@ OBJECTIVES = Registry(
         "lae": "tta.modeling.objectives.lae:LanguageAutoencoding",
         "mlm": "tta.modeling.objectives.mlm:MaskedLanguageModeling",
         "clm": "tta.modeling.objectives.clm:CausalLanguageModeling",
+        "bidirectional_clm": "tta.modeling.objectives.bidirectional_clm:BidirectionalCausal",
     },
 )

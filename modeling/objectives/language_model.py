@@ -23,7 +23,12 @@ class LanguageModelObjective(Objective):
 
     Config fields: `decorrelation_weight`, `contrast_weight`, `auxiliary_start`,
     `score_boundary_tokens`. Subclasses define `language_task`.
+
+    Attributes:
+        predicting_output: the encoder's output that the head predicts the targets from.
     """
+
+    predicting_output = "hidden_states"
 
     def task(self, batch, step):
         task = self.language_task(batch)
@@ -52,13 +57,13 @@ class LanguageModelObjective(Objective):
         outputs at the targets of one replica's batch, without boundary tokens. They count from
         the part `auxiliary_start` of the steps on.
         """
-        hidden_states = model.encode(task.inputs, training=True)["hidden_states"]
+        hidden_states = model.encode(task.inputs, training=True)[self.predicting_output]
         total = model.loss_of(hidden_states, task.targets, task.weights)
         parts = {"head": total}
         count = ops.sum(task.weights)
-        inner = task.weights * inner_weights(task.inputs["padding_mask"])
         for name, term in (("decorrelation", decorrelation), ("contrast", contrast)):
             if weight := self.setting(f"{name}_weight"):
+                inner = task.weights * inner_weights(task.inputs["padding_mask"])
                 value = task.auxiliary * term(hidden_states, inner)
                 total += weight * count * value
                 parts[name] = count * value
@@ -73,7 +78,9 @@ class LanguageModelObjective(Objective):
         boundary_tokens = bool(self.setting("score_boundary_tokens"))
         weights = likelihood.counted(batch["padding_mask"], boundary_tokens)
         if TARGET_VECTORS in batch:
-            return measure_vectors(model, likelihood, batch, batch[TARGET_VECTORS], weights)
+            states = likelihood.predicting_states(model, batch)
+            given = batch["input_ids"], batch[TARGET_VECTORS], weights
+            return measure_vectors(model.head, states, *given)
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 

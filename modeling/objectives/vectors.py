@@ -14,15 +14,13 @@ from tta.modeling.heads.distances import unit
 Measured = dict[str, tuple[Any, Any]]
 
 
-def measure_vectors(
-    model: Any, likelihood: Any, batch: dict[str, Any], targets: Any, weights: Any
-) -> Measured:
+def measure_vectors(head: Any, states: Any, ids: Any, targets: Any, weights: Any) -> Measured:
     """Measures the predictions of a held-out batch, as `Objective.evaluate`.
 
     Args:
-        model: a `LanguageModel` whose head predicts vectors.
-        likelihood: the `Likelihood` of its family.
-        batch: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}.
+        head: a head that predicts vectors.
+        states: [B, T, D], the state that predicts each token.
+        ids: [B, T] int32, the tokens.
         targets: [B, T, m] float. Tokens whose vector is zero are left out.
         weights: [B, T] float32, 1 at the tokens that count, else 0.
 
@@ -35,8 +33,6 @@ def measure_vectors(
           the highest cosine with the prediction.
         - "target": the targets, scaled to length 1: ([1, m], [1]) for the whole batch.
     """
-    head = model.head
-    states = likelihood.predicting_states(model, batch)
     predictions, targets = head(states), ops.cast(targets, "float32")
     weights = weights * ops.cast(ops.any(targets != 0, axis=-1), "float32")
     counts = ops.sum(weights, axis=1)
@@ -44,7 +40,7 @@ def measure_vectors(
     per_token = {
         "distance": head.distance(predictions, targets),
         "cosine": ops.sum(unit(predictions) * units, axis=-1),
-        "nearest": _finds_its_token(unit(predictions), units, batch["input_ids"], weights),
+        "nearest": _finds_its_token(unit(predictions), units, ids, weights),
     }
     measured = {name: (ops.sum(v * weights, axis=1), counts) for name, v in per_token.items()}
     target = ops.sum(units * weights[..., None], axis=(0, 1))

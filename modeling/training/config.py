@@ -7,7 +7,7 @@ from tta.errors import InputError
 from tta.modeling.config.base import SEMFIT_DISTANCES
 from tta.modeling.heads import HEADS
 from tta.modeling.objectives import OBJECTIVES
-from tta.modeling.training.choices import OPTIMIZERS, STRATEGIES
+from tta.modeling.training.choices import OPTIMIZERS, SAMPLINGS, STRATEGIES
 from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, SEED, Config, setting
 
 
@@ -37,21 +37,24 @@ class PretrainingConfig(Config):
         "lae",
         "lae: language autoencoding (T-TA), predicts every token from all others. mlm: masked "
         "language modeling (biLM). clm: causal language modeling (uniLM), predicts every token "
-        "from those before it. The config's model_type must match: tta, bilm or unilm.",
+        "from those before it. bidirectional_clm: each token from those before it, and from those "
+        "after it. The config's model_type must match: tta, bilm, unilm or elmo.",
         choices=OBJECTIVES,
         group="Objective",
     )
     output_layer: str | None = setting(
         None,
-        "tied_softmax: predict a distribution over the vocabulary. semfit: predict the token's "
-        "vector in --target_vectors, at a cost that does not grow with the vocabulary; such a "
-        "model has sentence vectors, but no probabilities (docs/semfit.md). Default: the config "
-        "file's, else tied_softmax.",
+        "tied_softmax: predict a distribution over the vocabulary, with the table of the input. "
+        "softmax: the same with a table of its own. adaptive_softmax: rare words in clusters (elmo "
+        "only). semfit: predict the token's vector in --vectors, at a cost that does not grow with "
+        "the vocabulary; such a model has sentence vectors, but no probabilities (docs/semfit.md). "
+        "Default: the config file's, else tied_softmax.",
         choices=HEADS,
     )
-    target_vectors: str | None = setting(
+    vectors: str | None = setting(
         None,
-        "For semfit: folder of the vectors to predict, which tta-create-vectors wrote.",
+        "Folder that tta-create-vectors wrote: the vectors that semfit predicts, and those that an "
+        "elmo with input_layer vectors reads.",
     )
     semfit_distance: str | None = setting(
         None,
@@ -117,6 +120,12 @@ class PretrainingConfig(Config):
         "fifth of the vocabulary, a step takes half the time. 0: all pieces. Evaluation always "
         "uses all.",
         0,
+    )
+    sampling: str = setting(
+        "frequent",
+        "How num_sampled_pieces are drawn. frequent: as described there. log_uniform: all at "
+        "random, frequent ones with a higher probability, as ELMo does.",
+        choices=SAMPLINGS,
     )
     mixed_precision: str = setting(
         "float32",

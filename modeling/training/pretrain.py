@@ -13,6 +13,8 @@ from tta.atomic import locked_folder
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
+from tta.data.records.features import TARGET_VECTORS
+from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import DamagedDataError, InputError
@@ -68,8 +70,8 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
     info = load_dataset_info(config.input_dir)
     vocabulary = _matching_vocabulary(config, info)
     vectors = None
-    if config.target_vectors is not None:
-        vectors = TargetVectors(config.target_vectors, vocabulary)
+    if config.vectors is not None:
+        vectors = TargetVectors(config.vectors, vocabulary)
         vectors.check_values()
     model_config, config = _resolve(config, info, vocabulary, vectors)
     output_dir = Path(config.output_dir)
@@ -178,35 +180,53 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
         "do_lower_case": info["lower_case"],
         "learned_normalizer": weights["log_normalizer_weight"] > 0,
     }
-    changes |= _output_layer(config, model_config, vectors)
+    changes |= _layers(config, model_config, vectors)
     if config.dropout is not None:
         names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
         changes |= dict.fromkeys(names, config.dropout)
     return model_config.replace(**changes), dataclasses.replace(config, **weights)
 
 
-def _output_layer(config, model_config, vectors) -> dict[str, Any]:
-    """The values of the model's config that flags and target vectors change.
+def _layers(config, model_config, vectors) -> dict[str, Any]:
+    """The values of the model's config that flags and vectors change.
 
     Raises:
-        InputError: output layer, distance and vectors do not fit each other.
+        InputError: input layer, output layer, distance and vectors do not fit each other.
     """
     name = config.output_layer or model_config.output_layer
-    if name != "semfit":
-        for flag in ("target_vectors", "semfit_distance"):
-            if getattr(config, flag) is not None:
-                raise InputError(f"{flag} needs output_layer semfit, not {name}")
-        return {"output_layer": name}
-    if vectors is None:
-        raise InputError("output_layer semfit needs target_vectors; tta-create-vectors makes them")
-    if model_config.target_size not in (None, vectors.size):
-        raise InputError(
-            f"its vectors have {vectors.size} numbers, but target_size in {config.config_file} is "
-            f"{model_config.target_size}",
-            vectors.path,
-        )
-    distance = config.semfit_distance or model_config.semfit_distance
-    return {"output_layer": name, "target_size": vectors.size, "semfit_distance": distance}
+    needs = {"output_layer semfit": name == "semfit"}
+    needs["input_layer vectors"] = getattr(model_config, "input_layer", None) == "vectors"
+    if vectors is None and any(needs.values()):
+        needed = next(layer for layer, is_needed in needs.items() if is_needed)
+        raise InputError(f"{needed} needs vectors; tta-create-vectors makes them")
+    if vectors is not None and not any(needs.values()):
+        raise InputError(f"vectors needs {' or '.join(needs)}")
+    if config.semfit_distance is not None and name != "semfit":
+        raise InputError(f"semfit_distance needs output_layer semfit, not {name}")
+    changes: dict[str, Any] = {"output_layer": name}
+    if needs["input_layer vectors"]:
+        changes["input_size"] = vectors.size
+    if name == "semfit":
+        if model_config.target_size not in (None, vectors.size):
+            raise InputError(
+                f"its vectors have {vectors.size} numbers, but target_size in "
+                f"{config.config_file} is {model_config.target_size}",
+                vectors.path,
+            )
+        changes["target_size"] = vectors.size
+        changes["semfit_distance"] = config.semfit_distance or model_config.semfit_distance
+    return changes
+
+
+def _inputs(model_config, vocabulary, vectors) -> ModelInputs:
+    """What batches need besides ids: what the model reads, and the vectors it predicts."""
+    from tta.modeling.embeddings.look_ups import inputs_of
+
+    look_up = None if vectors is None else vectors.look_up
+    inputs = inputs_of(model_config, vocabulary, look_up)
+    if model_config.output_layer != "semfit":
+        return inputs
+    return dataclasses.replace(inputs, look_ups={**inputs.look_ups, TARGET_VECTORS: look_up})
 
 
 def make_trainer(
@@ -218,7 +238,7 @@ def make_trainer(
 ) -> Any:
     """Builds model, objective and optimizer under the strategy, and a `Trainer` over the data.
 
-    `vectors` are the `TargetVectors` of a model that predicts vectors, else None.
+    `vectors` are the `TargetVectors` of a model that predicts or reads vectors, else None.
 
     Raises:
         InputError: the workers were not started alike, or settings do not fit the model.
@@ -249,18 +269,17 @@ def make_trainer(
         "pad_id": vocabulary.pad_id,
     }
 
-    def with_targets(batches):
-        return batches if vectors is None else pipeline.with_vectors(batches, vectors)
+    inputs = _inputs(model_config, vocabulary, vectors)
 
     def epoch_batches(epoch):
         batches = pipeline.train_batches(train, **shape, seed=config.seed, epoch=epoch)
-        return with_targets(batches)
+        return pipeline.with_inputs(batches, inputs)
 
     def heldout_batches():
-        return with_targets(pipeline.eval_batches(heldout, **shape))
+        return pipeline.with_inputs(pipeline.eval_batches(heldout, **shape), inputs)
 
     def counts():
-        return piece_counts(epoch_batches(0).take(COUNTING_BATCHES), len(vocabulary))
+        return piece_counts(epoch_batches(0).take(COUNTING_BATCHES), model_config.vocab_size)
 
     # Called after all checks above, because other workers may wait for this one, and before any
     # tensor is created.
@@ -268,7 +287,7 @@ def make_trainer(
     check_same(strategy, "flags", run_record.shared_settings(config))
     check_same(strategy, "--input_dir's dataset.json", json.dumps(info, sort_keys=True))
     check_same(strategy, "--config_file", repr(model_config))
-    check_same(strategy, "--target_vectors", "" if vectors is None else vectors.digest)
+    check_same(strategy, "--vectors", "" if vectors is None else vectors.digest)
     keras.utils.set_random_seed(config.seed)
     with strategy.scope():
         objective = OBJECTIVES.load(config.objective)(vocabulary, config)

@@ -24,7 +24,7 @@ FREE_TO_CHANGE = {
     "output_dir",
     "config_file",
     "vocab_file",
-    "target_vectors",
+    "vectors",
     "save_checkpoints_steps",
     "eval_steps",
     "max_eval_batches",
@@ -41,7 +41,7 @@ FREE_TO_DIFFER = {
     "config_file",
     "vocab_file",
     "init_checkpoint",
-    "target_vectors",
+    "vectors",
 }
 
 
@@ -140,7 +140,7 @@ Held-out: {trainer.last_evaluation or "not measured"}
 """
 
 
-_FOLDERS = {"output_dir", "input_dir", "vocab_file", "target_vectors"}
+_FOLDERS = {"output_dir", "input_dir", "vocab_file", "vectors"}
 
 
 def _changed_flags(config):

@@ -228,6 +228,8 @@ class TextModel(Scorer):
             missing.add("fit")
         if getattr(self._model, "token_table", None) is None:
             missing.add("token")
+        if "layers" not in getattr(self._encoder, "extra_outputs", ()):
+            missing.add("layers")
         return tuple(name for name in REPRESENTATIONS if name not in missing)
 
     @property
@@ -252,8 +254,16 @@ class TextModel(Scorer):
 
     def vector_size(self, representation: str) -> int:
         """Numbers in the vectors of a representation."""
-        config = self._model.config
-        return config.target_size if representation == "fit" else config.hidden_size
+        config, output = self._model.config, REPRESENTATIONS[representation][0]
+        if representation == "fit":
+            return config.target_size
+        if self._encoder is None:
+            return config.hidden_size
+        return self._encoder.output_size("hidden_states" if output == "token_states" else output)
+
+    @property
+    def _encoder(self):
+        return getattr(self._model, "encoder", None)
 
     @property
     def signature(self):
@@ -318,6 +328,8 @@ class TextModel(Scorer):
                 seen it and the pieces before it; its score comes from the output before.
                 "fit" (SemFit only): the vectors that the model predicts for the pieces, none of
                 which has seen its piece.
+                "layers" (ELMo only): the outputs of all layers, side by side. In an ELMo, "context"
+                and "layers" at a word have seen the word.
                 "embed": the embedding layer's outputs. "token": rows of the token table, without
                 positions. "cls", "eos": the last layer's output at the begin or end token. A
                 sentence in windows has the begin token of its first window and the end token of

@@ -53,7 +53,7 @@ def settings(folder, output, model_type="tta", **changes):
         "config_file": str(folder / f"{model_type}.json"),
         "output_dir": str(folder / output),
         "output_layer": "semfit",
-        "target_vectors": str(folder / "vectors"),
+        "vectors": str(folder / "vectors"),
         "num_train_steps": 120,
         "num_warmup_steps": 10,
         "train_batch_tokens": 100,
@@ -82,7 +82,7 @@ def test_every_step_from_text_to_a_report(tmp_path):
         "config_file": str(ROOT / "configs/tiny.json"),
         "output_dir": str(tmp_path / "model"),
         "output_layer": "semfit",
-        "target_vectors": str(vectors),
+        "vectors": str(vectors),
         "num_train_steps": 30,
         "num_warmup_steps": 3,
         "train_batch_tokens": 512,
@@ -211,16 +211,16 @@ def with_nan(array):
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"target_vectors": None}, "output_layer semfit needs target_vectors; tta-create-vectors"),
-        ({"output_layer": "tied_softmax"}, "target_vectors needs output_layer semfit, not tied_so"),
-        ({"output_layer": None}, "target_vectors needs output_layer semfit, not tied_softmax"),
+        ({"vectors": None}, "output_layer semfit needs vectors; tta-create-vectors"),
+        ({"output_layer": "tied_softmax"}, "vectors needs output_layer semfit"),
+        ({"output_layer": None}, "vectors needs output_layer semfit"),
         (
-            {"output_layer": None, "target_vectors": None, "semfit_distance": "l2"},
+            {"output_layer": None, "vectors": None, "semfit_distance": "l2"},
             "semfit_distance needs output_layer semfit, not tied_softmax",
         ),
-        ({"target_vectors": "none"}, "none/vectors.npy: no such file; tta-create-vectors writes"),
-        ({"target_vectors": with_nan}, "broken/vectors.npy: the vector of 'c' is not finite"),
-        ({"target_vectors": lambda a: a[1:]}, "broken/vectors.npy: it has 22 vectors, and vocab"),
+        ({"vectors": "none"}, "none/vectors.npy: no such file; tta-create-vectors writes"),
+        ({"vectors": with_nan}, "broken/vectors.npy: the vector of 'c' is not finite"),
+        ({"vectors": lambda a: a[1:]}, "broken/vectors.npy: it has 22 vectors, and vocab"),
         ({"config_file": "other_size.json"}, "vectors.npy: its vectors have 19 numbers, but targe"),
         ({"config_file": "small.json"}, "target_size must be at least 16 with semfit_distance vmf"),
         ({"num_sampled_pieces": 5}, "num_sampled_pieces needs a softmax, which SemFitHead does no"),
@@ -243,9 +243,9 @@ def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
         VOCABULARY.save(folder / "other_layer/vocab.txt")
         save_model(tiny_model(num_hidden_layers=1), folder / "other_layer", "")
     changes = dict(changes)
-    if callable(change := changes.get("target_vectors")):
-        changes["target_vectors"] = broken(folder, "broken", change)
-    for name in ("config_file", "init_checkpoint", "target_vectors"):
+    if callable(change := changes.get("vectors")):
+        changes["vectors"] = broken(folder, "broken", change)
+    for name in ("config_file", "init_checkpoint", "vectors"):
         if isinstance(changes.get(name), str):
             changes[name] = str(folder / changes[name])
     with pytest.raises(InputError) as error:
@@ -258,8 +258,8 @@ def test_a_run_goes_on_with_its_own_vectors_only(folder):
     run = settings(folder, "moved", num_train_steps=2, num_warmup_steps=0)
     pretrain(PretrainingConfig(**run))
     shutil.copytree(folder / "vectors", folder / "moved_vectors")
-    run |= {"target_vectors": str(folder / "moved_vectors"), "num_train_steps": 3}
+    run |= {"vectors": str(folder / "moved_vectors"), "num_train_steps": 3}
     assert pretrain(PretrainingConfig(**run)).step == 3, "the path may change"
-    run["target_vectors"] = broken(folder, "other_vectors", lambda array: -array)
+    run["vectors"] = broken(folder, "other_vectors", lambda array: -array)
     with pytest.raises(InputError, match=r"moved/vectors\.npy: this run began with other vectors"):
         pretrain(PretrainingConfig(**run | {"num_train_steps": 4}))

@@ -11,10 +11,20 @@ import tensorflow as tf
 
 import tta
 from tests.modeling.tiny import randomize, tiny_config
+from tta.modeling.config.elmo import ElmoConfig
 
 CONFIG = tiny_config(hidden_dropout_prob=0.1)
 V, D, N, F = 23, 15, 3, 17
+ELMO = ElmoConfig(
+    vocab_size=V,
+    hidden_size=D,
+    lstm_size=F,
+    input_size=11,
+    output_layer="adaptive_softmax",
+    adaptive_cutoffs=(5, 13),
+)
 STREAM, IDS, MASK = ("float32", D), ("int32",), ("bool",)
+VECTORS, CHARACTERS = ("float32", 11), ("int32", 13)
 
 # Class -> (its arguments, what it is called with: name -> type and, for floats, the last size).
 LAYERS = {
@@ -48,6 +58,21 @@ LAYERS = {
             "CausalEncoder": "unilm",
         }.items()
     },
+    "ElmoEncoder": (
+        {"config": ELMO},
+        {"inputs": {"input_ids": IDS, "padding_mask": MASK, "input_vectors": VECTORS}},
+    ),
+    "ProjectedLSTM": (
+        {"units": F, "projection": D, "num_networks": 2, "use_layer_norm": True},
+        {"x": ("float32", 2, D)},
+    ),
+    "ScalarMix": ({"num_layers": N}, {"layers": STREAM}),
+    "Highway": ({"size": D}, {"x": STREAM}),
+    "VectorInput": ({"config": ELMO}, {"inputs": {"input_vectors": VECTORS}}),
+    "TableInput": ({"config": ELMO}, {"inputs": {"input_ids": IDS}}),
+    "CharacterInput": ({"config": ELMO}, {"inputs": {"characters": CHARACTERS}}),
+    "SoftmaxHead": ({"config": ELMO}, {"hidden_states": STREAM}),
+    "AdaptiveSoftmaxHead": ({"config": ELMO}, {"hidden_states": STREAM}),
     "TiedSoftmaxHead": ({"config": CONFIG}, {"hidden_states": STREAM, "table": "table"}),
     "SemFitHead": (
         {"config": CONFIG.replace(output_layer="semfit", target_size=11)},
@@ -95,13 +120,13 @@ def sample(kind, length, batch=2, seed=0):
         return {key: sample(value, length, batch) for key, value in kind.items()}
     if kind == "table":
         return rng.normal(0.0, 1.0, (V, D)).astype(np.float32)
-    if kind == IDS:
-        return rng.integers(0, V, (batch, length)).astype(np.int32)
+    if kind[0] == "int32":
+        return rng.integers(0, V, (batch, length, *kind[1:])).astype(np.int32)
     if kind == MASK:
         return np.arange(length) < np.array([length, 2] * (batch // 2))[:, None]
     if kind[0] == "bool":
         return rng.random((batch, length, length)) < 0.7
-    return rng.normal(0.0, 1.0, (batch, length, D)).astype(np.float32)
+    return rng.normal(0.0, 1.0, (batch, length, *kind[1:])).astype(np.float32)
 
 
 def spec(kind, name=None):
@@ -115,7 +140,7 @@ def spec(kind, name=None):
 
 
 # The layers that end in a product, and return its type. The others return float32.
-PRODUCTS = {"MaskedAttention", "DiagonalMaskedSelfAttention", "FeedForward"}
+PRODUCTS = {"MaskedAttention", "DiagonalMaskedSelfAttention", "FeedForward", "Highway"}
 
 
 def make(name, dtype="float32"):
@@ -134,11 +159,11 @@ def call(function, name, length, batch=2):
 
 
 def assert_same(found, expected, atol=1e-6):
+    """`atol` is for values of about 1; larger values may differ by more."""
     assert set(found) == set(expected)
     for key in expected:
-        np.testing.assert_allclose(
-            tf.cast(found[key], tf.float32), tf.cast(expected[key], tf.float32), atol=atol
-        )
+        one, other = (tf.cast(outputs[key], tf.float32).numpy() for outputs in (found, expected))
+        np.testing.assert_allclose(one, other, atol=atol * max(1.0, np.abs(other).max()))
 
 
 @each_layer
@@ -198,7 +223,7 @@ def test_symbolic_call_gives_the_shape_of_the_real_one(name):
     symbolic = layer(*map(symbolic_input, arguments.values()))
     symbolic = symbolic if isinstance(symbolic, dict) else {"output": symbolic}
     for key, value in call(layer, name, 5).items():
-        assert symbolic[key].shape == (None, None, value.shape[-1])
+        assert symbolic[key].shape == (None, None, *value.shape[2:])
 
 
 @each_layer

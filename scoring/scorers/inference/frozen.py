@@ -1,10 +1,13 @@
 """Functions of a model, compiled with its weights as constants: faster than with variables."""
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tta.scoring.scorers.inference.weight_snapshot import WeightSnapshot
+
+_LARGE = 1 << 26  # numbers in a weight
 
 
 def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -> Callable:
@@ -13,7 +16,8 @@ def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -
     TensorFlow then casts and lays out the weights once instead of in every call. This saves a sixth
     of the time of a list with products in bfloat16, and most of the time of a single sentence
     (docs/performance.md). The token table is a constant only in matrix products: lookups of its
-    rows would gain nothing, and a large constant takes long to compile.
+    rows would gain nothing, and a large constant takes long to compile. A graph holds at most 2 GB,
+    so very large weights are no constants.
 
     Args:
         function: called with tensors and `output_table`, a constant copy [V, D] of the token table
@@ -28,8 +32,9 @@ def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -
     import tensorflow as tf
 
     table = getattr(model, "token_table", None)
-    values: list[tuple[Any, Any]] = [(v, v.numpy()) for v in model.weights if v is not table]
-    rows = [] if table is None else [(table, tf.identity(table.value))]
+    weights = [(v, v is table or math.prod(v.shape) > _LARGE) for v in model.weights]
+    values: list[tuple[Any, Any]] = [(v, v.numpy()) for v, is_read in weights if not is_read]
+    rows = [(v, tf.identity(v.value)) for v, is_read in weights if is_read]
     columns = None if table is None else tf.cast(table.value, model.compute_dtype).numpy()
 
     def with_constants(*arguments):

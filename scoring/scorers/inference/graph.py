@@ -5,6 +5,7 @@ The functions run in a graph or outside of one. B batch, T tokens, D hidden size
 
 from typing import Any
 
+from tta.data.records.inputs import ModelInputs
 from tta.errors import InputError
 
 # Representation -> its output, and the places of a sentence whose vectors it takes.
@@ -12,6 +13,7 @@ REPRESENTATIONS = {
     "context": ("token_states", {"text"}),
     "fit": ("predictions", {"text"}),
     "embed": ("embedding_output", {"text"}),
+    "layers": ("layers", {"text"}),
     "token": ("token_embeddings", {"text"}),
     "cls": ("hidden_states", {"begin"}),
     "eos": ("hidden_states", {"end"}),
@@ -28,30 +30,33 @@ class BatchGraph:
         model: a Keras model.
         likelihood: `tta.modeling.likelihood.base.Likelihood`, or None if the model has none.
         vocabulary: `tta.data.vocabulary.word_pieces.Vocabulary`; needed for "within_word_l2r".
+        inputs: what the model reads besides ids; None is nothing.
     """
 
-    def __init__(self, model: Any, likelihood: Any, vocabulary: Any):
+    def __init__(
+        self, model: Any, likelihood: Any, vocabulary: Any, inputs: ModelInputs | None = None
+    ):
         self._model, self._likelihood, self._vocabulary = model, likelihood, vocabulary
+        self._inputs = inputs or ModelInputs({})
 
     def scores(self, batch: dict[str, Any], weights: Any = None, output_table: Any = None) -> Any:
         """Natural log-probability of every token, see `Likelihood.token_scores`: [B, T] float32."""
         wanted = None if weights is None else weights > 0
-        return self._likelihood.token_scores(
-            self._model, self._with_words(batch), wanted, output_table
-        )
+        batch = self._completed(batch)
+        return self._likelihood.token_scores(self._model, batch, wanted, output_table)
 
     def states(self, batch: dict[str, Any], weights: Any = None) -> Any:
         """See `Likelihood.token_states`; without a likelihood, the hidden states: [B, T, D]."""
+        batch = self._completed(batch)
         if self._likelihood is None:
             return self._model.encode(batch, training=False)["hidden_states"]
         wanted = None if weights is None else weights > 0
-        return self._likelihood.token_states(self._model, self._with_words(batch), wanted)
+        return self._likelihood.token_states(self._model, batch, wanted)
 
     def predictions(self, batch: dict[str, Any], weights: Any = None) -> Any:
         """The vector that the head predicts for each token, unseen: [B, T, m] float32."""
         wanted = None if weights is None else weights > 0
-        inputs = self._with_words(batch)
-        return self._model.head(self._likelihood.predicting_states(self._model, inputs, wanted))
+        return self._likelihood.predictions(self._model, self._completed(batch), wanted)
 
     def cosines(self, batch, weights, _, vectors):
         """The cosine of each token's predicted and target vector, minus 1: [B, T] float32.
@@ -100,21 +105,24 @@ class BatchGraph:
         elif output == "predictions":
             vectors = self.predictions(batch, weights)
         elif output == "token_embeddings":
-            vectors = tf.gather(self._model.token_table.value, batch["input_ids"])
+            ids = self._completed(batch)["input_ids"]
+            vectors = tf.gather(self._model.token_table.value, ids)
         else:
-            vectors = self._model.encode(batch, training=False).get(output)
+            vectors = self._model.encode(self._completed(batch), training=False).get(output)
         if vectors is None:
             kind = self._model.config.model_type
             raise InputError(f"a model of type {kind} has no representation {representation}")
         return tf.cast(vectors, tf.float32)
 
-    def _with_words(self, batch):
-        """Adds "word_ids" [B, T] int32, equal at all pieces of a word, if the variant needs them.
+    def _completed(self, batch):
+        """Adds what the model reads besides ids, and "word_ids" if the variant needs them.
 
-        A piece of "##" continues a word. In a window that begins inside a word, the rest of that
-        word counts as part of the begin token, whose score is not used there.
+        "word_ids" [B, T] int32 are equal at all pieces of a word. A piece of "##" continues a word.
+        In a window that begins inside a word, the rest of that word counts as part of the begin
+        token, whose score is not used there.
         """
-        if self._likelihood.pll_variant != "within_word_l2r":
+        batch = self._inputs(batch)
+        if self._likelihood is None or self._likelihood.pll_variant != "within_word_l2r":
             return batch
         import tensorflow as tf
 

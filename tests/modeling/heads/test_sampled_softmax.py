@@ -6,10 +6,16 @@ import tensorflow as tf
 
 from tta.errors import InputError
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
-from tta.modeling.heads.sampled_softmax import PieceSampler, sampled_cross_entropy
+from tta.modeling.heads.sampled_softmax import (
+    LogUniformSampler,
+    PieceSampler,
+    sampled_cross_entropy,
+)
 
 D, V, NUM_PIECES = 5, 30, 15  # 10 frequent, 5 of the other 20
 COUNTS = np.random.default_rng(0).permutation(V)
+
+each_sampler = pytest.mark.parametrize("sampler_class", [PieceSampler, LogUniformSampler])
 
 
 class OneDraw:
@@ -42,7 +48,8 @@ def numpy_loss(arguments, sampler, penalty):
     for x, target, weight in zip(features, targets.astype(int), weights, strict=True):
         logits = table @ x + bias
         others = pieces != target
-        mass = np.exp(logits[pieces] + sampler.log_weights)[others].sum() + np.exp(logits[target])
+        weighed = np.exp(logits[pieces] + np.asarray(sampler.log_weights(pieces)))
+        mass = weighed[others].sum() + np.exp(logits[target])
         log_normalizer = np.log(mass)
         total += weight * (log_normalizer - logits[target])
         total += weight * penalty * log_normalizer**2
@@ -68,18 +75,34 @@ def test_draws_of_a_step_repeat_a_piece_only_after_all_others():
     np.testing.assert_array_equal(drawn[4:], drawn[:2])
 
 
+def test_a_log_uniform_draw_has_distinct_pieces_that_are_more_often_frequent_ones():
+    sampler = LogUniformSampler(COUNTS, NUM_PIECES)
+    draws = np.array([sampler.draw(1)[0] for _ in range(2000)])
+    assert all(len(set(draw)) == NUM_PIECES for draw in draws)
+    shares = np.bincount(draws.ravel(), minlength=V) / len(draws)
+    # The weights are one over these shares.
+    np.testing.assert_allclose(np.exp(-sampler.log_weights(np.arange(V))), shares, atol=0.04)
+    ranked = shares[np.argsort(-COUNTS)]
+    assert ranked[0] > 0.9
+    assert ranked[-1] < 0.45
+    for one in sampler.draw(3):  # one draw for all parts
+        assert len(set(one.numpy())) == NUM_PIECES
+
+
+@each_sampler
 @pytest.mark.parametrize("penalty", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [1, 8, 21])
-def test_it_equals_numpy(rows, penalty):
-    arguments, sampler = case(rows), OneDraw(PieceSampler(COUNTS, NUM_PIECES))
+def test_it_equals_numpy(rows, penalty, sampler_class):
+    arguments, sampler = case(rows), OneDraw(sampler_class(COUNTS, NUM_PIECES))
     found = sampled_cross_entropy(*arguments, sampler, penalty)
     expected = numpy_loss(arguments, sampler, penalty)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@each_sampler
 @pytest.mark.parametrize("penalty", [0.0, 0.1])
-def test_its_gradients_equal_finite_differences(penalty):
-    arguments, sampler = case(), OneDraw(PieceSampler(COUNTS, NUM_PIECES))
+def test_its_gradients_equal_finite_differences(penalty, sampler_class):
+    arguments, sampler = case(), OneDraw(sampler_class(COUNTS, NUM_PIECES))
     with tf.GradientTape() as tape:
         tape.watch(arguments[:3])
         loss = 3.0 * sampled_cross_entropy(*arguments, sampler, penalty)
@@ -96,10 +119,11 @@ def test_its_gradients_equal_finite_differences(penalty):
             np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-3, atol=1e-3)
 
 
-def test_with_nearly_all_pieces_it_is_close_to_the_full_softmax():
+@each_sampler
+def test_with_nearly_all_pieces_it_is_close_to_the_full_softmax(sampler_class):
     arguments = case()
     whole = tied_cross_entropy(*arguments)
-    sampled = sampled_cross_entropy(*arguments, PieceSampler(COUNTS, V - 1))
+    sampled = sampled_cross_entropy(*arguments, sampler_class(COUNTS, V - 1))
     np.testing.assert_allclose(sampled, whole, rtol=0.02)
 
 
@@ -115,7 +139,8 @@ def test_the_expectation_of_the_sum_is_the_full_sum():
     assert abs(np.mean(sums) - np.exp(logits).sum()) < 4 * error
 
 
+@each_sampler
 @pytest.mark.parametrize("num_pieces", [2, V])
-def test_too_few_or_all_pieces_are_refused(num_pieces):
+def test_too_few_or_all_pieces_are_refused(num_pieces, sampler_class):
     with pytest.raises(InputError, match="num_sampled_pieces must be 3 to 29, or 0 for all, not "):
-        PieceSampler(COUNTS, num_pieces)
+        sampler_class(COUNTS, num_pieces)

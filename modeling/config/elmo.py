@@ -1,0 +1,114 @@
+"""The config of ELMo: LSTMs in both directions, over words, characters or pieces."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tta.modeling.config.base import ModelConfig, require, require_counts
+from tta.modeling.config.output_layers import head_parameters
+
+COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
+
+# The input layers, see `tta.modeling.embeddings.inputs`.
+INPUT_LAYERS = ("vectors", "characters", "tokens")
+
+# ELMo's filters over the characters of a word, {width: number}, and the size of a character.
+CHARACTER_FILTERS = {1: 32, 2: 32, 3: 64, 4: 128, 5: 256, 6: 512, 7: 1024}
+CHARACTER_SIZE = 16
+NUM_CHARACTERS = 262  # 256 bytes, four boundaries, padding of a word, and padding of a sentence
+NUM_HIGHWAYS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElmoConfig(ModelConfig):
+    """The shape of an ELMo; the defaults are those of ELMo-S (Li et al. 2019, section 4).
+
+    Attributes:
+        model_type: "elmo".
+        hidden_size: D, size of the projected output of each direction.
+        lstm_size: units of each LSTM.
+        num_hidden_layers: layers of each direction.
+        input_layer: "vectors": frozen vectors of words, which come with the batch; "characters": a
+            convolution over the characters of each word; "tokens": a trained table.
+        input_size: numbers in an input vector. Training with vectors takes it from them.
+        use_layer_norm: whether the output of each LSTM is normalized.
+        cell_clip, projection_clip: bounds of cells and projected outputs; 0 does not clip.
+        hidden_dropout_prob: dropout of the inputs of each layer and of the last outputs, in [0, 1).
+        adaptive_cutoffs: with output_layer "adaptive_softmax", the ids at which clusters begin.
+        adaptive_factor: by how much the size of each cluster is smaller than that before it.
+        initializer_range: standard deviation of the initial table, dense layers and heads.
+        layer_norm_eps: epsilon of every LayerNorm.
+    """
+
+    head_transform: ClassVar[bool] = False
+
+    model_type: str = "elmo"
+    hidden_size: int = 512
+    lstm_size: int = 4096
+    num_hidden_layers: int = 2
+    input_layer: str = "vectors"
+    input_size: int = 300
+    use_layer_norm: bool = True
+    cell_clip: float = 3.0
+    projection_clip: float = 3.0
+    hidden_dropout_prob: float = 0.1
+    adaptive_cutoffs: tuple[int, ...] = ()
+    adaptive_factor: int = 4
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+
+    def check(self) -> None:
+        """Checks sizes, bounds and choices."""
+        require_counts(self, *COUNTS)
+        choices = " or ".join(INPUT_LAYERS)
+        require(
+            self.input_layer in INPUT_LAYERS,
+            f"input_layer must be {choices}",
+            repr(self.input_layer),
+        )
+        dropout = self.hidden_dropout_prob
+        require(0.0 <= dropout < 1.0, "hidden_dropout_prob must lie in [0, 1)", dropout)
+        for name in ("cell_clip", "projection_clip"):
+            value = getattr(self, name)
+            require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
+        for name in ("initializer_range", "layer_norm_eps"):
+            value = getattr(self, name)
+            require(0.0 < value < float("inf"), f"{name} must be positive", value)
+        if self.output_layer == "tied_softmax":
+            require(
+                self.input_layer == "tokens",
+                "output_layer tied_softmax shares the table of input_layer tokens",
+                f"of {self.input_layer}",
+            )
+        if self.output_layer == "adaptive_softmax":
+            self._check_cutoffs()
+
+    def _check_cutoffs(self):
+        cutoffs = self.adaptive_cutoffs
+        ascending = list(cutoffs) == sorted(set(cutoffs))
+        in_range = all(0 < cutoff < self.vocab_size for cutoff in cutoffs)
+        require(
+            ascending and in_range,
+            f"adaptive_cutoffs must rise and lie between 0 and vocab_size, {self.vocab_size}",
+            list(cutoffs),
+        )
+        require_counts(self, "adaptive_factor")
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of weights of the encoder and the output head."""
+        d, u = self.hidden_size, self.lstm_size
+        layer = 2 * ((d + d + 1) * 4 * u + u * d + (2 * d if self.use_layer_norm else 0))
+        return self._input_parameters() + self.num_hidden_layers * layer + head_parameters(self)
+
+    def _input_parameters(self):
+        d = self.hidden_size
+        if self.input_layer == "tokens":
+            return self.vocab_size * d
+        if self.input_layer == "vectors":
+            return (self.input_size + 1) * d
+        filters = sum(CHARACTER_FILTERS.values())
+        convolutions = sum(
+            (width * CHARACTER_SIZE + 1) * number for width, number in CHARACTER_FILTERS.items()
+        )
+        highways = NUM_HIGHWAYS * 2 * (filters + 1) * filters
+        return NUM_CHARACTERS * CHARACTER_SIZE + convolutions + highways + (filters + 1) * d

@@ -1,0 +1,165 @@
+"""The input layers of ELMo: frozen vectors, a trained table, or a network over characters.
+
+B batch, T tokens, D hidden size. Each makes [B, T, D] float32 from the inputs of a model.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tta.modeling.config.elmo import (
+    CHARACTER_FILTERS,
+    CHARACTER_SIZE,
+    NUM_CHARACTERS,
+    NUM_HIGHWAYS,
+)
+from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.dense import dense
+
+VECTORS, CHARACTERS = "input_vectors", "characters"
+
+
+@keras.saving.register_keras_serializable("tta")
+class VectorInput(ConfiguredLayer):
+    """A dense layer over frozen vectors of words, which the batch brings.
+
+    Call:
+        inputs: dict with "input_vectors" [B, T, `input_size`], of any float type.
+
+    Returns:
+        [B, T, D] float32.
+    """
+
+    feature = VECTORS
+
+    def build(self, input_shape=None):
+        config = self.config
+        self.projection = dense(
+            config.input_size,
+            config.hidden_size,
+            config.initializer_range,
+            name="projection",
+            dtype=self.dtype_policy,
+        )
+
+    def call(self, inputs):
+        vectors = ops.cast(inputs[VECTORS], self.compute_dtype)
+        return ops.cast(self.projection(vectors), "float32")
+
+
+@keras.saving.register_keras_serializable("tta")
+class TableInput(ConfiguredLayer):
+    """A trained table, which a tied head shares.
+
+    Call:
+        inputs: dict with "input_ids" [B, T] int32.
+
+    Returns:
+        [B, T, D] float32.
+    """
+
+    feature = None
+
+    def build(self, input_shape=None):
+        config = self.config
+        self.token_table = self.add_weight(
+            (config.vocab_size, config.hidden_size),
+            keras.initializers.TruncatedNormal(stddev=config.initializer_range),
+            name="token_table",
+            autocast=False,
+        )
+
+    def call(self, inputs):
+        return ops.take(self.token_table, inputs["input_ids"], axis=0)
+
+
+@keras.saving.register_keras_serializable("tta")
+class CharacterInput(ConfiguredLayer):
+    """ELMo's network over the characters of each word (Peters et al. 2018, section 3.2).
+
+    A table of characters, convolutions of widths 1 to 7 with relu and the maximum over the word,
+    two highway layers, and a dense layer.
+
+    Call:
+        inputs: dict with "characters" [B, T, C] int32; 0 is the padding of a sentence.
+
+    Returns:
+        [B, T, D] float32.
+    """
+
+    feature = CHARACTERS
+
+    def build(self, input_shape=None):
+        config, policy = self.config, self.dtype_policy
+        self.table = self.add_weight(
+            (NUM_CHARACTERS, CHARACTER_SIZE), "random_normal", name="characters", autocast=False
+        )
+        self.filters = []
+        for width, number in CHARACTER_FILTERS.items():
+            layer = keras.layers.Conv1D(number, width, activation="relu", dtype=policy)
+            layer.name = f"filters_{width}"
+            layer.build((None, None, CHARACTER_SIZE))
+            self.filters.append(layer)
+        size = sum(CHARACTER_FILTERS.values())
+        self.highways = [
+            Highway(size, name=f"highway_{i}", dtype=policy) for i in range(NUM_HIGHWAYS)
+        ]
+        for highway in self.highways:
+            highway.build((None, size))
+        self.projection = dense(
+            size, config.hidden_size, config.initializer_range, name="projection", dtype=policy
+        )
+
+    def call(self, inputs):
+        characters = inputs[CHARACTERS]
+        shape = ops.shape(characters)
+        x = ops.take(self.table, ops.reshape(characters, (-1, shape[2])), axis=0)  # [B T, C, size]
+        # A width-k filter needs k characters, which the padding of words of 50 gives.
+        x = ops.concatenate([ops.max(layer(x), axis=1) for layer in self.filters], axis=-1)
+        for highway in self.highways:
+            x = highway(x)
+        x = ops.cast(self.projection(x), "float32")
+        return ops.reshape(x, (shape[0], shape[1], self.config.hidden_size))
+
+
+@keras.saving.register_keras_serializable("tta")
+class Highway(keras.layers.Layer):
+    """g x + (1 - g) relu(x W + b) with g = sigmoid(x V + c) (Srivastava et al. 2015).
+
+    c begins at 1, so that a new layer passes most of its input on.
+
+    Args:
+        size: numbers in a vector.
+
+    Call:
+        x: [..., size].
+
+    Returns:
+        [..., size].
+    """
+
+    def __init__(self, size: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.size = size
+
+    def build(self, input_shape=None):
+        def make(name, bias):
+            layer = keras.layers.Dense(
+                self.size, bias_initializer=bias, name=name, dtype=self.dtype_policy
+            )
+            layer.build((None, self.size))
+            return layer
+
+        self.transform, self.gate = make("transform", "zeros"), make("gate", "ones")
+
+    def call(self, x):
+        gate = ops.sigmoid(self.gate(x))
+        return gate * x + (1 - gate) * ops.relu(self.transform(x))
+
+    def get_config(self):
+        return super().get_config() | {"size": self.size}
+
+
+# input_layer in config.json -> the layer.
+INPUT_LAYERS = {"vectors": VectorInput, "characters": CharacterInput, "tokens": TableInput}

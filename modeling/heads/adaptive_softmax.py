@@ -1,0 +1,134 @@
+"""Adaptive softmax: frequent words in a small softmax, rare ones in clusters of small vectors.
+
+Grave, Joulin, Cissé, Grangier and Jégou, 2017, "Efficient softmax approximation for GPUs". Ids must
+fall with frequency.
+
+M rows, D hidden size, c the number of frequent words, J clusters.
+"""
+
+import keras
+from keras import ops
+
+from tta.modeling.config.output_layers import adaptive_clusters, cluster_size
+from tta.modeling.heads.base import Head
+from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities
+from tta.modeling.heads.transform import rows_with_targets
+
+
+@keras.saving.register_keras_serializable("tta")
+class AdaptiveSoftmaxHead(Head):
+    """A softmax over c words and J clusters, and in each cluster a softmax over its words.
+
+    log p(word of cluster j) = log p(cluster j) + log softmax(E_j P_j h + b_j)[word], where P_j
+    projects to D / factor^j dimensions. Without clusters, it is the full softmax. Probabilities of
+    all words add up to 1, and training and scores are exact.
+
+    Args:
+        config: an `ElmoConfig` with `adaptive_cutoffs`.
+
+    Call:
+        hidden_states: [B, T, D].
+        table: ignored.
+
+    Returns:
+        [B, T, V] float32: log-probabilities of all words.
+    """
+
+    output_name = "logits"
+    gives_probabilities = True
+
+    def build(self, hidden_states_shape, table_shape=None):
+        size, config = hidden_states_shape[-1], self.config
+        start = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+        first, *self.clusters = adaptive_clusters(config)
+        self.num_frequent = first.stop
+
+        def add(name, *shape, initializer=start):
+            return self.add_weight(shape, initializer, name=name, autocast=False)
+
+        rows = self.num_frequent + len(self.clusters)
+        self.tables = [add("table_0", rows, size)]
+        self.biases = [add("bias_0", rows, initializer="zeros")]
+        self.projections = []
+        for j, words in enumerate(self.clusters, start=1):
+            small = cluster_size(config, j)
+            self.projections.append(add(f"projection_{j}", size, small, initializer=start.clone()))
+            self.tables.append(add(f"table_{j}", len(words), small, initializer=start.clone()))
+            self.biases.append(add(f"bias_{j}", len(words), initializer="zeros"))
+
+    def call(self, hidden_states, table=None):
+        rows = ops.cast(hidden_states, "float32")
+        first = ops.log_softmax(ops.matmul(rows, ops.transpose(self.tables[0])) + self.biases[0])
+        parts = [first[..., : self.num_frequent]]
+        for j, projection in enumerate(self.projections):
+            logits = ops.matmul(ops.matmul(rows, projection), ops.transpose(self.tables[j + 1]))
+            inside = ops.log_softmax(logits + self.biases[j + 1])
+            place = self.num_frequent + j
+            parts.append(first[..., place : place + 1] + inside)
+        return ops.concatenate(parts, axis=-1)
+
+    def loss(self, hidden_states, targets, weights, table=None):
+        """As `Head.loss`: -sum(weights * log-probabilities of the targets [B, T] int32), in nats.
+
+        Only the softmaxes of the targets' own clusters are computed.
+        """
+        rows, targets, weights = rows_with_targets(hidden_states, targets, weights)
+        rows = ops.cast(rows, self.compute_dtype)
+        total = tied_cross_entropy(
+            rows, self.tables[0], self.biases[0], self._in_first(targets), weights
+        )
+        for j, words in enumerate(self.clusters):
+            is_inside = ops.cast(_is_in(words, targets), "float32")
+            ours, places, shares = rows_with_targets(
+                rows, targets - words.start, weights * is_inside
+            )
+            total += tied_cross_entropy(
+                self._projected(ours, j), self.tables[j + 1], self.biases[j + 1], places, shares
+            )
+        return total
+
+    def log_probabilities(
+        self, hidden_states, table, targets, normalizer="exact", wanted=None, output_table=None
+    ):
+        """As `LanguageModel.log_probabilities`; `normalizer` must be exact."""
+        shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
+        rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
+        places = ops.arange(ops.shape(targets)[0])
+        if wanted is not None:
+            places = ops.nonzero(ops.reshape(wanted, (-1,)))[0]
+            rows, targets = ops.take(rows, places, axis=0), ops.take(targets, places)
+        result = self._log_probabilities(rows, targets)
+        result = ops.scatter(places[:, None], result, (shape[0] * shape[1],))
+        return ops.reshape(result, shape)
+
+    def _log_probabilities(self, rows, targets):
+        """[M, D], [M] -> [M] float32."""
+
+        def inside(j, rows, targets):
+            table, bias = ops.convert_to_tensor(self.tables[j]), ops.copy(self.biases[j])
+            return tied_log_probabilities(rows, table, bias, targets, self.compute_dtype)
+
+        result = inside(0, rows, self._in_first(targets))
+        for j, words in enumerate(self.clusters):
+            places = ops.nonzero(_is_in(words, targets))[0]
+            ours = self._projected(ops.take(rows, places, axis=0), j)
+            added = inside(j + 1, ours, ops.take(targets, places) - words.start)
+            result += ops.scatter(places[:, None], added, ops.shape(result))
+        return result
+
+    def _in_first(self, targets):
+        """The targets of the first softmax: a frequent word, or the cluster of another one."""
+        for j, words in enumerate(self.clusters):
+            targets = ops.where(_is_in(words, targets), self.num_frequent + j, targets)
+        return targets
+
+    def _projected(self, rows, j):
+        projection = ops.cast(self.projections[j], self.compute_dtype)
+        return ops.matmul(ops.cast(rows, self.compute_dtype), projection)
+
+    def compute_output_shape(self, hidden_states_shape, table_shape=None):
+        return (*hidden_states_shape[:-1], self.config.vocab_size)
+
+
+def _is_in(words, targets):
+    return ops.logical_and(targets >= words.start, targets < words.stop)

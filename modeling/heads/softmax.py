@@ -1,0 +1,36 @@
+"""A softmax with its own table, which is not shared with the input."""
+
+from typing import Any
+
+import keras
+
+from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
+
+
+@keras.saving.register_keras_serializable("tta")
+class SoftmaxHead(TiedSoftmaxHead):
+    """As `TiedSoftmaxHead`, with a table of its own: [V, D]. The given table is ignored."""
+
+    def build(self, hidden_states_shape, table_shape=None):
+        super().build(hidden_states_shape)
+        config = self.config
+        self.table = self.add_weight(
+            (config.vocab_size, hidden_states_shape[-1]),
+            keras.initializers.TruncatedNormal(stddev=config.initializer_range),
+            name="table",
+            autocast=False,
+        )
+
+    def call(self, hidden_states, table=None):
+        return super().call(hidden_states, self.table)
+
+    def log_probabilities(
+        self, hidden_states, table, targets, normalizer="exact", wanted=None, output_table=None
+    ):
+        """As `LanguageModel.log_probabilities`."""
+        given = hidden_states, self.table, targets, normalizer, wanted
+        return super().log_probabilities(*given)
+
+    def loss(self, hidden_states: Any, targets: Any, weights: Any, table: Any = None) -> Any:
+        """As `TiedSoftmaxHead.loss`."""
+        return super().loss(hidden_states, targets, weights, self.table)

@@ -1,0 +1,22 @@
+"""Reads sentences from their end: what a backward LSTM sees."""
+
+from typing import Any
+
+from keras import ops
+
+
+def reverse_sentences(x: Any, padding_mask: Any) -> Any:
+    """Reverses the real tokens of each sentence and leaves the padding where it is.
+
+    Args:
+        x: [B, T, ...].
+        padding_mask: [B, T] bool, True at real tokens, which come first.
+
+    Returns:
+        [B, T, ...]. Applied twice, it gives x.
+    """
+    places = ops.arange(ops.shape(x)[1])[None]  # [1, T]
+    lengths = ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
+    places = ops.where(places < lengths, lengths - 1 - places, places)  # [B, T]
+    places = ops.reshape(places, (*ops.shape(places), *[1] * (len(x.shape) - 2)))
+    return ops.take_along_axis(x, places, axis=1)

@@ -1,0 +1,45 @@
+"""ELMo's learned mix of layers, for a model that uses the layers as features."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("tta")
+class ScalarMix(keras.layers.Layer):
+    """gamma * sum_j s_j x_j with s = softmax(w): one vector per token from those of all layers.
+
+    Peters et al., 2018, "Deep contextualized word representations", equation 1. It begins as the
+    plain mean of the layers.
+
+    Args:
+        num_layers: L.
+
+    Call:
+        layers: [B, T, L * size], the outputs of all layers side by side, as the output "layers"
+            of an ELMo encoder.
+
+    Returns:
+        [B, T, size] float32.
+    """
+
+    def __init__(self, num_layers: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.num_layers = num_layers
+
+    def build(self, input_shape=None):
+        self.weights_of_layers = self.add_weight((self.num_layers,), "zeros", name="layers")
+        self.gamma = self.add_weight((), "ones", name="gamma")
+
+    def call(self, layers):
+        shares = ops.softmax(ops.cast(self.weights_of_layers, "float32"))
+        split = ops.split(ops.cast(layers, "float32"), self.num_layers, axis=-1)
+        mixed = sum(share * x for share, x in zip(ops.unstack(shares), split, strict=True))
+        return ops.cast(self.gamma, "float32") * mixed
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], input_shape[-1] // self.num_layers)
+
+    def get_config(self):
+        return super().get_config() | {"num_layers": self.num_layers}
