@@ -1,4 +1,4 @@
-"""Trains a WordPiece vocabulary on raw text.
+"""Makes a vocabulary from raw text: WordPiece, or all words.
 
 Example:
 
@@ -15,7 +15,8 @@ def main(config: VocabularyConfig) -> None:
     from tta.data.vocabulary.train import create_vocab
 
     vocabulary = create_vocab(config)
-    print(f"{config.vocab_file}: {len(vocabulary)} pieces", file=sys.stderr)
+    unit = "words" if config.tokenizer == "words" else "pieces"
+    print(f"{config.vocab_file}: {len(vocabulary)} {unit}", file=sys.stderr)
 
 
 run = cli.command(main, VocabularyConfig)

@@ -1,5 +1,8 @@
 """Choices that several packages share, readable without TensorFlow."""
 
+# What a text is split into (docs/semfit.md).
+TOKENIZERS = ("word_pieces", "words")
+
 # What a token's score is computed from (docs/scoring.md).
 PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
 

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tta.choices import TOKENIZERS
 from tta.errors import InputError
 
 
@@ -63,7 +64,14 @@ SEED = Setting(
     "Seed of everything random. The same seed gives the same result.", 0, 2**63 - 1, group=COMMON
 )
 OVERWRITE = Setting("Replace output files that exist.", group=COMMON)
-LOWER_CASE = Setting("Lower-case the text and strip its accents.")
+TOKENIZER = Setting(
+    "word_pieces: WordPiece, as in BERT. words: whole words, split at white space and punctuation "
+    "(docs/semfit.md).",
+    choices=TOKENIZERS,
+)
+LOWER_CASE = Setting(
+    "Lower-case the text and strip its accents. Default: yes for word_pieces, no for words."
+)
 RAW_TEXT = Setting(
     "Raw text in UTF-8, one sentence per line: comma-separated paths or globs. Files may be plain, "
     ".gz or .xz; - is standard input.",

@@ -37,8 +37,7 @@ from tta.data.corpus.output import check_replaceable, describe, shard_names, wri
 from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import is_shard_name
 from tta.data.text.lines import iter_lines
-from tta.data.vocabulary.tokenizer import Tokenizer
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
 CHUNKS_PER_FILE = 1 << 32
@@ -58,7 +57,7 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
         InputError: as `tta.data.corpus.prepare.create_tfrecords`; or the runner is unknown.
     """
     paths = find_files(config.input_file)
-    vocabulary = Vocabulary.from_file(config.vocab_file)
+    vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
     output_dir = config.output_dir
     with output_work_folder(output_dir) as work:
         if not config.overwrite:
@@ -108,7 +107,7 @@ class _Prepare(beam.DoFn):
         self._vocabulary, self._config = vocabulary, config
 
     def setup(self):
-        self._tokenizer = Tokenizer(self._vocabulary, self._config.lower_case)
+        self._tokenizer = make_tokenizer(self._vocabulary, self._config.is_lower_cased)
 
     def process(self, chunk):
         number, lines = chunk

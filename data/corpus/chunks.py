@@ -9,7 +9,7 @@ import numpy as np
 from tta.data.corpus.config import CorpusConfig
 from tta.data.corpus.spill import take_runs
 from tta.data.text.spoken import spoken_form
-from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.load import AnyTokenizer
 
 CHUNK_LINES, CHUNK_CHARACTERS = 8192, 1 << 20
 NO_COUNTS: dict[str, int] = dict.fromkeys(
@@ -35,7 +35,7 @@ def iter_chunks(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def prepare_chunk(
-    number: int, lines: Sequence[str], tokenizer: Tokenizer, config: CorpusConfig
+    number: int, lines: Sequence[str], tokenizer: AnyTokenizer, config: CorpusConfig
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], dict[str, int]]:
     """Tokenizes the lines of a chunk and assigns them to shards.
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, Config, setting
+from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, TOKENIZER, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,13 +10,13 @@ class CorpusConfig(Config):
     """Which text becomes a data set, and how sentences become records."""
 
     input_file: list[str] = setting(..., RAW_TEXT)
-    vocab_file: str = setting(..., "Vocabulary, one word piece per line.")
+    vocab_file: str = setting(..., "Vocabulary that tta-create-vocab wrote.")
     output_dir: str = setting(..., "Folder for *.tfrecord, vocab.txt and, last, dataset.json.")
     num_shards: int = setting(64, "Number of train shards.", 1, 99_999)
     max_seq_length: int = setting(
         128, "Maximum tokens per record, begin and end included.", 3, group="Sentences"
     )
-    min_tokens: int = setting(2, "Drop sentences with fewer word pieces.", 1)
+    min_tokens: int = setting(2, "Drop sentences with fewer word pieces or words.", 1)
     long_sentences: str = setting(
         "truncate", "What to do with sentences over --max_seq_length.", choices=("truncate", "drop")
     )
@@ -34,9 +34,15 @@ class CorpusConfig(Config):
         0,
         1,
     )
-    lower_case: bool = setting(True, LOWER_CASE)
+    tokenizer: str = setting("word_pieces", TOKENIZER)
+    lower_case: bool | None = setting(None, LOWER_CASE)
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
+
+    @property
+    def is_lower_cased(self) -> bool:
+        """`lower_case`, or its default."""
+        return self.tokenizer == "word_pieces" if self.lower_case is None else self.lower_case
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import FORMAT_VERSION, HELDOUT, TRAIN, is_shard_name, shard_name
 from tta.data.records.examples import encode_records
 from tta.data.records.features import DEFAULT_FEATURES
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
 
 WORK_FOLDER = ".tta-create-tfrecords.tmp"
@@ -57,7 +57,7 @@ def write_shard(spill: Spill, path: Path, config: CorpusConfig, index: int) -> t
 
 
 def describe(
-    vocabulary: Vocabulary,
+    vocabulary: AnyVocabulary,
     config: CorpusConfig,
     written: Sequence[tuple[int, int, int]],
     counts: Mapping[str, int],
@@ -84,7 +84,8 @@ def describe(
         "format_version": FORMAT_VERSION,
         "vocab_size": len(vocabulary),
         "vocab_sha256": vocabulary.sha256,
-        "lower_case": config.lower_case,
+        "tokenizer": config.tokenizer,
+        "lower_case": config.is_lower_cased,
         **{name: getattr(config, name) for name in _SETTINGS},
         "features": DEFAULT_FEATURES,
         "splits": {TRAIN: split(written[:-1]), HELDOUT: split(written[-1:])},
@@ -94,7 +95,7 @@ def describe(
 
 
 def check_replaceable(
-    found: Iterable[str], folder: str, vocabulary: Vocabulary, opener: Callable[..., Any] = open
+    found: Iterable[str], folder: str, vocabulary: AnyVocabulary, opener: Callable[..., Any] = open
 ) -> None:
     """Checks that writing a data set to a folder would not replace another one.
 
@@ -107,7 +108,7 @@ def check_replaceable(
         path = os.path.join(folder, name)
         if name == names.DATASET or is_shard_name(name):
             raise InputError("a data set is here; pass --overwrite to replace it", path)
-        if name == names.VOCABULARY and Vocabulary.from_file(path, opener) != vocabulary:
+        if name == names.VOCABULARY and type(vocabulary).from_file(path, opener) != vocabulary:
             raise InputError("another vocabulary is here; pass --overwrite to replace it", path)
 
 

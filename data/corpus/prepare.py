@@ -5,8 +5,8 @@ random to one temporary "spill" file per shard. Second pass: each spill is shuff
 a shard. Together, the two passes shuffle the corpus uniformly. Random choices depend only on the
 seed and the number of the chunk or shard, so the result does not depend on the number of threads.
 
-Threads are used because TensorFlow's tokenizer runs outside Python's lock. Processes would each
-need half a gigabyte for TensorFlow.
+Threads are used because TensorFlow's tokenizer of word pieces runs outside Python's lock. Processes
+would each need half a gigabyte for TensorFlow.
 """
 
 import json
@@ -33,8 +33,7 @@ from tta.data.corpus.output import (
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, expand_globs
-from tta.data.vocabulary.tokenizer import Tokenizer
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
 
@@ -48,14 +47,14 @@ def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
             data set, or another process is writing to it.
     """
     paths = expand_globs(config.input_file)
-    vocabulary = Vocabulary.from_file(config.vocab_file)
+    vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
     output = Path(config.output_dir)
     workers = config.num_workers or _cores()
     shards = shard_names(config.num_shards)
     with work_folder(output) as work:
         if not config.overwrite:
             check_replaceable(os.listdir(output), config.output_dir, vocabulary)
-        tokenizer = Tokenizer(vocabulary, config.lower_case)
+        tokenizer = make_tokenizer(vocabulary, config.is_lower_cased)
         spills = [Spill(work / f"spill-{i}") for i in range(len(shards))]
         shard_paths = [work / name for name in shards]
         with ThreadPoolExecutor(workers) as pool:

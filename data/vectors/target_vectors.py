@@ -7,6 +7,7 @@ V vocabulary, m numbers in a vector.
 """
 
 import shutil
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from tta.atomic import whole_file
 from tta.data.text.files import file_digest
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
 from tta.names import VECTORS, VOCABULARY
 
@@ -41,18 +42,18 @@ class TargetVectors:
             are not a matrix of float16 or float32 numbers.
     """
 
-    def __init__(self, directory: Path | str, vocabulary: Vocabulary):
+    def __init__(self, directory: Path | str, vocabulary: AnyVocabulary):
         self.path = Path(directory) / VECTORS
-        self.array = _mapped(self.path)
+        self.array = map_vectors(self.path)
         self._vocabulary = vocabulary
-        theirs = Vocabulary.from_file(Path(directory) / VOCABULARY)
+        theirs = type(vocabulary).from_file(Path(directory) / VOCABULARY)
         if theirs.tokens != vocabulary.tokens:
             of = f" {vocabulary.path}" if vocabulary.path else ""
             raise InputError(f"another vocabulary than the model's{of}", theirs.path)
         if len(self.array) != len(vocabulary):
             raise InputError(
                 f"it has {len(self.array):,} vectors, and {VOCABULARY} has {len(vocabulary):,} "
-                "pieces",
+                "tokens",
                 self.path,
             )
         self.size = self.array.shape[1]
@@ -63,17 +64,7 @@ class TargetVectors:
         Raises:
             InputError: a number is not finite, or all are 0.
         """
-        has_value = False
-        rows = max(1, _BLOCK_BYTES // self.array[0].nbytes)
-        for start in range(0, len(self.array), rows):
-            block = self.array[start : start + rows]
-            good = np.isfinite(block).all(axis=1)
-            if not good.all():
-                piece = self._vocabulary.tokens[start + int(np.argmin(good))]
-                raise InputError(f"the vector of {piece!r} is not finite", self.path)
-            has_value = has_value or bool(block.any())
-        if not has_value:
-            raise InputError("all vectors are zero", self.path)
+        check_vectors(self.array, self.path, lambda row: repr(self._vocabulary.tokens[row]))
 
     @cached_property
     def digest(self) -> str:
@@ -90,8 +81,7 @@ class TargetVectors:
 
     def copy_to(self, directory: Path) -> None:
         """Copies the file into a model directory, whose vocabulary is the same."""
-        with open(self.path, "rb") as source, whole_file(directory / VECTORS) as file:
-            shutil.copyfileobj(source, file, _BLOCK_BYTES)
+        copy_file(self.path, directory / VECTORS)
 
 
 def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:
@@ -107,7 +97,37 @@ def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:
     np.save(file, array, allow_pickle=False)
 
 
-def _mapped(path):
+def copy_file(source: Path, target: Path) -> None:
+    """Copies a file; the copy appears when it is complete."""
+    with open(source, "rb") as stream, whole_file(target) as file:
+        shutil.copyfileobj(stream, file, _BLOCK_BYTES)
+
+
+def check_vectors(array: np.ndarray, path: Path, name_of: Callable[[int], str]) -> None:
+    """Reads all vectors [V, m]; `name_of` names the owner of a row in errors.
+
+    Raises:
+        InputError: a number is not finite, or all are 0.
+    """
+    has_value = False
+    rows = max(1, _BLOCK_BYTES // array[0].nbytes)
+    for start in range(0, len(array), rows):
+        block = array[start : start + rows]
+        good = np.isfinite(block).all(axis=1)
+        if not good.all():
+            name = name_of(start + int(np.argmin(good)))
+            raise InputError(f"the vector of {name} is not finite", path)
+        has_value = has_value or bool(block.any())
+    if not has_value:
+        raise InputError("all vectors are zero", path)
+
+
+def map_vectors(path: Path) -> np.ndarray:
+    """Maps a file of vectors [V, m], float16 or float32, into memory, read-only.
+
+    Raises:
+        InputError: the file is missing or damaged, or not such a matrix.
+    """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:

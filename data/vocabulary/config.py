@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, Config, setting
+from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, TOKENIZER, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,23 +10,37 @@ class VocabularyConfig(Config):
     """How a vocabulary is trained, and where it is written."""
 
     input_file: list[str] = setting(..., RAW_TEXT)
-    vocab_file: str = setting(..., "Vocabulary to write, one word piece per line.")
-    vocab_size: int = setting(
-        30_000, "Number of pieces, special tokens included.", 6, group="Vocabulary"
+    vocab_file: str = setting(
+        ..., "Vocabulary to write, one word piece, or one word and its count, per line."
     )
-    lower_case: bool = setting(True, LOWER_CASE)
-    min_frequency: int = setting(2, "Do not merge pairs of pieces that are less frequent.", 1)
+    tokenizer: str = setting("word_pieces", TOKENIZER, group="Vocabulary")
+    vocab_size: int | None = setting(
+        None,
+        "Number of pieces or words, special tokens included. Default: 30,000 pieces, or all words.",
+        6,
+    )
+    lower_case: bool | None = setting(None, LOWER_CASE)
+    min_count: int = setting(1, "For words: leave out words that occur less often.", 1)
+    min_frequency: int = setting(
+        2, "For word_pieces: do not merge pairs of pieces that are less frequent.", 1
+    )
     limit_alphabet: int = setting(
         1000,
-        "Number of distinct characters to keep, the most frequent ones. Words with other "
-        "characters become [UNK].",
+        "For word_pieces: number of distinct characters to keep, the most frequent ones. Words "
+        "with other characters become [UNK].",
         1,
     )
     max_sentences: int = setting(
         1_000_000,
-        "Train on at most this many lines, drawn uniformly from all. Bounds the memory: about 300 "
-        "bytes per line.",
+        "For word_pieces: train on at most this many lines, drawn uniformly from all. Bounds the "
+        "memory: about 300 bytes per line. Words are counted in all lines; the memory, some 200 "
+        "bytes per distinct word, does not grow with the lines.",
         1,
     )
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
+
+    @property
+    def is_lower_cased(self) -> bool:
+        """`lower_case`, or its default."""
+        return self.tokenizer == "word_pieces" if self.lower_case is None else self.lower_case

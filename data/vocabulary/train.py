@@ -1,4 +1,4 @@
-"""Trains a WordPiece vocabulary on a uniform sample of the lines of raw text."""
+"""Makes a vocabulary from raw text: WordPiece, trained on a sample of the lines, or all words."""
 
 import itertools
 import unicodedata
@@ -6,19 +6,26 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tokenizers import BertWordPieceTokenizer
+from tqdm import tqdm
 
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, expand_globs, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
+from tta.data.vocabulary.load import AnyVocabulary
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.data.vocabulary.word_tokenizer import MAX_WORD_LENGTH, split_words
+from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
+NUM_PIECES = 30_000  # the default of vocab_size
 
-def create_vocab(config: VocabularyConfig) -> Vocabulary:
-    """Trains a vocabulary, with T-TA's special tokens first, and writes it to `config.vocab_file`.
+
+def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
+    """Makes a vocabulary, with the special tokens first, and writes it to `config.vocab_file`.
 
     The same text, settings and seed give the same vocabulary. It is smaller than
-    `config.vocab_size` if too few pieces of the text are frequent enough.
+    `config.vocab_size` if too few pieces of the text are frequent enough, or if the text has fewer
+    words.
 
     Raises:
         InputError: the text cannot be read or has no line, `vocab_size` is too small for the
@@ -27,29 +34,49 @@ def create_vocab(config: VocabularyConfig) -> Vocabulary:
     paths = expand_globs(config.input_file)
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(config.vocab_file, config.overwrite) as file:
-        vocabulary = _train(paths, config)
+        make = _count if config.tokenizer == "words" else _train
+        vocabulary = make(paths, config)
         file.write(vocabulary.text)
     return vocabulary
 
 
+def _count(paths, config):
+    """The vocabulary of all words of a text."""
+    counts, num_lines = Counter(), 0
+    reader = TextReader(paths)
+    with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="counting") as bar:
+        for line in reader:
+            counts.update(split_words(line, config.is_lower_cased))
+            num_lines += 1
+            if num_lines % 10_000 == 0:
+                bar.update(reader.bytes_read - bar.n)
+        bar.update(reader.bytes_read - bar.n)
+    vocabulary = WordVocabulary.from_counts(counts, num_lines, config.min_count, MAX_WORD_LENGTH)
+    if not vocabulary.ids:
+        often = f" occurs {config.min_count:,} times" if counts else ""
+        raise InputError(f"no word in the input{often}", ", ".join(paths))
+    return vocabulary if config.vocab_size is None else vocabulary.first(config.vocab_size)
+
+
 def _train(paths, config):
+    vocab_size, lower_case = config.vocab_size or NUM_PIECES, config.is_lower_cased
     lines = sample_lines(TextReader(paths), config.max_sentences, config.seed)
     if not lines:
         raise InputError("no line of text in the input", ", ".join(paths))
-    trainer = BertWordPieceTokenizer(lowercase=config.lower_case, strip_accents=config.lower_case)
+    trainer = BertWordPieceTokenizer(lowercase=lower_case, strip_accents=lower_case)
     normalize = trainer.normalizer.normalize_str
     letters = alphabet(map(normalize, lines), config.limit_alphabet)
     inner = [f"##{c}" for c in letters if not _is_punctuation(c)]
-    if len(TTA_SPECIALS) + len(letters) + len(inner) > config.vocab_size:
+    if len(TTA_SPECIALS) + len(letters) + len(inner) > vocab_size:
         raise InputError(
-            f"vocab_size {config.vocab_size} is too small for {len(letters)} characters and "
+            f"vocab_size {vocab_size} is too small for {len(letters)} characters and "
             f"{len(inner)} of them inside words; a smaller limit_alphabet leaves out rare ones"
         )
     # The trainer would number characters in the order of a hash table, which changes from run to
     # run. Special tokens keep their order, so the characters are passed as such.
     trainer.train_from_iterator(
         lines,
-        vocab_size=config.vocab_size,
+        vocab_size=vocab_size,
         min_frequency=config.min_frequency,
         limit_alphabet=len(letters),
         initial_alphabet=letters,

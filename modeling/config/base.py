@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from tta.atomic import whole_file
+from tta.choices import TOKENIZERS
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
 from tta.modeling.config.model_types import MODEL_TYPES
@@ -46,6 +47,8 @@ class ModelConfig:
         learned_normalizer: whether training kept the log-normalizer of the softmax near 0. Scores
             then need no sum over the vocabulary.
         do_lower_case: whether the tokenizer lower-cases text and strips accents.
+        tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if
+            it is "words".
         semfit_distance: with output_layer "semfit", the distance between prediction and target
             vector: "cosine", "l2" or "vmf".
         target_size: m, numbers in a target vector of "semfit". Training takes it from the vectors.
@@ -64,6 +67,7 @@ class ModelConfig:
     output_layer: str = "tied_softmax"
     learned_normalizer: bool = False
     do_lower_case: bool = True
+    tokenizer: str = "word_pieces"
     semfit_distance: str = "cosine"
     target_size: int | None = None
     vmf_lambda_1: float = 0.02
@@ -75,6 +79,8 @@ class ModelConfig:
                 object.__setattr__(self, field.name, tuple(getattr(self, field.name)))  # from JSON
             _check_type(field.name, getattr(self, field.name), field.type)
         require_counts(self, "vocab_size", "hidden_size")
+        choices = " or ".join(TOKENIZERS)
+        require(self.tokenizer in TOKENIZERS, f"tokenizer must be {choices}", repr(self.tokenizer))
         self._check_semfit()
         self.check()
         require(
@@ -103,6 +109,11 @@ class ModelConfig:
         """Number of weights of the model. A weights file with fewer bytes is refused."""
         raise NotImplementedError
 
+    @property
+    def open_vocabulary(self) -> bool:
+        """Whether the inputs are made from a word's letters, so that no word is unknown."""
+        return False
+
     @classmethod
     def from_dict(cls: type[_Config], values: dict[str, Any], path: Path | str) -> _Config:
         """A config from the JSON object of a file; raises InputError as `read_config`."""
@@ -125,6 +136,8 @@ class ModelConfig:
         """Writes the config, one key per line, in the order of the attributes."""
         others = {n: f for n, f in FIELDS_OF_OUTPUT_LAYER.items() if n != self.output_layer}
         left_out = {name for names in others.values() for name in names}
+        if self.tokenizer == ModelConfig.tokenizer:
+            left_out.add("tokenizer")  # as in the files of earlier versions
         values = {n: v for n, v in dataclasses.asdict(self).items() if n not in left_out}
         text = json.dumps(values, indent=2) + "\n"
         with whole_file(path) as file:

@@ -119,6 +119,7 @@ def _prepare(config, lm, work):
             max_seq_length=min(LONGEST, lm.window_size + 2),
             heldout_fraction=config.text_schedule.heldout_fraction,
             spoken_fraction=config.spoken_fraction,
+            tokenizer=lm.model.config.tokenizer,
             lower_case=lm.model.config.do_lower_case,
             seed=config.seed,
         )

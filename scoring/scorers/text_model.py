@@ -137,24 +137,25 @@ class TextModel(Scorer):
             InputError: a file is missing or damaged, files do not fit each other, or an option does
                 not suit the model.
         """
-        from tta.data.vocabulary.tokenizer import Tokenizer
-        from tta.data.vocabulary.word_pieces import Vocabulary
+        from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
         from tta.modeling.formats.model_directory import load_model, vocabulary_path
 
         directory = Path(directory)
         path = vocabulary_path(directory)
-        vocabulary = Vocabulary.from_file(path) if path.exists() else None
         dtype = "mixed_bfloat16" if options.precision == "bfloat16" else "float32"
         model = load_model(directory, dtype)
         if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
-        if vocabulary is not None and len(vocabulary) != model.config.vocab_size:
-            raise InputError(
-                f"it has {len(vocabulary)} pieces, but vocab_size in the config is "
-                f"{model.config.vocab_size}",
-                path,
-            )
-        tokenizer = vocabulary and Tokenizer(vocabulary, model.config.do_lower_case)
+        config, tokenizer = model.config, None
+        if path.exists():
+            vocabulary = load_vocabulary(config.tokenizer, path)
+            size, expected = len(vocabulary), config.vocab_size
+            # A softmax over the most frequent words leaves out the others.
+            if size < expected or (size > expected and config.tokenizer == "word_pieces"):
+                unit = "pieces" if config.tokenizer == "word_pieces" else "words"
+                rule = f"it has {size} {unit}, but vocab_size in the config is {expected}"
+                raise InputError(rule, path)
+            tokenizer = make_tokenizer(vocabulary, config.do_lower_case, config.open_vocabulary)
         return cls(model, tokenizer, directory.name, options, directory, is_shared=False)
 
     @property

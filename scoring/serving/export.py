@@ -62,6 +62,8 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     if lm.tokenizer is None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
     lm.check_scores()
+    if lm.model.config.tokenizer != "word_pieces":
+        raise InputError("only models of word pieces can be exported, not of words", lm.name)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving ignores folders whose name is not a number.
     temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")

@@ -88,8 +88,8 @@ def with_value(place, value, dtype="float16"):
 @pytest.mark.parametrize(
     ("array", "rule"),
     [
-        (ARRAY[1:], "it has 22 vectors, and vocab.txt has 23 pieces"),
-        (np.concatenate([ARRAY, ARRAY[:1]]), "it has 24 vectors, and vocab.txt has 23 pieces"),
+        (ARRAY[1:], "it has 22 vectors, and vocab.txt has 23 tokens"),
+        (np.concatenate([ARRAY, ARRAY[:1]]), "it has 24 vectors, and vocab.txt has 23 tokens"),
         (with_value((7, 3), np.nan), "the vector of 'c' is not finite"),
         (with_value((22, 6), np.inf), "the vector of 'r' is not finite"),
         (np.zeros_like(ARRAY), "all vectors are zero"),

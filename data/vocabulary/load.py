@@ -1,0 +1,72 @@
+"""Loads the vocabulary and the tokenizer of the kind that a config or a data set names."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tta.choices import TOKENIZERS
+from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.word_tokenizer import WordTokenizer
+from tta.data.vocabulary.words import WordVocabulary
+from tta.errors import InputError
+
+AnyVocabulary = Vocabulary | WordVocabulary
+AnyTokenizer = Tokenizer | WordTokenizer
+
+
+def load_vocabulary(
+    tokenizer: str, path: Path | str, opener: Callable[..., Any] = open
+) -> AnyVocabulary:
+    """Reads a vocabulary file.
+
+    Args:
+        tokenizer: what it holds, one of `tta.choices.TOKENIZERS`.
+        path, opener: as in `tta.data.text.files.open_input`.
+
+    Raises:
+        InputError: the file is missing or not a vocabulary of this kind.
+    """
+    kind = WordVocabulary if _is_words(tokenizer) else Vocabulary
+    return kind.from_file(path, opener)
+
+
+def make_tokenizer(
+    vocabulary: AnyVocabulary, lower_case: bool, open_vocabulary: bool = False
+) -> AnyTokenizer:
+    """The tokenizer of a vocabulary.
+
+    Args:
+        vocabulary: of words or of word pieces.
+        lower_case: whether to lower-case text and strip its accents.
+        open_vocabulary: whether unknown words get new ids, see `WordTokenizer`. Word pieces have no
+            new ids.
+
+    Raises:
+        InputError: the vocabulary is not usable.
+    """
+    if isinstance(vocabulary, WordVocabulary):
+        return WordTokenizer(vocabulary, lower_case, open_vocabulary)
+    return Tokenizer(vocabulary, lower_case)
+
+
+def check_same_tokenizer(tokenizer: str, info: dict[str, Any], path: Path | str) -> None:
+    """Checks that a model splits text as its data set does.
+
+    Args:
+        tokenizer: of the model's config.
+        info: the contents of dataset.json, from `load_dataset_info`.
+        path: the file of the config, for the error.
+
+    Raises:
+        InputError: they differ.
+    """
+    if tokenizer != info["tokenizer"]:
+        rule = f"tokenizer is {tokenizer!r}, but the data set was made with {info['tokenizer']!r}"
+        raise InputError(rule, path)
+
+
+def _is_words(tokenizer):
+    if tokenizer not in TOKENIZERS:
+        raise InputError(f"tokenizer must be {' or '.join(TOKENIZERS)}, not {tokenizer!r}")
+    return tokenizer == "words"

@@ -1,0 +1,184 @@
+"""Splits text into words, and gives words that no vocabulary has an id of their own."""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+
+from tta.data.vocabulary.words import WordVocabulary
+from tta.errors import InputError
+
+MAX_WORD_LENGTH = 100  # characters; a longer word gets no id of its own
+MAX_NEW_WORDS = 1 << 20  # words outside of the vocabulary that a tokenizer remembers
+
+_MAX_ID = 2**31 - 1
+_PICTOGRAPHS = range(0x1F000, 0x1FC00)  # emoji and the like; Unicode extends them every year
+
+
+def split_words(text: str, lower_case: bool = False) -> list[str]:
+    """Splits a text into words at white space and punctuation.
+
+    Each character of punctuation and each symbol is a word of its own. Text in scripts without
+    blanks between words, such as Chinese, has to be split into words beforehand.
+
+    Args:
+        text: has no half of a surrogate pair.
+        lower_case: whether to lower-case the text and strip its accents first.
+    """
+    if lower_case:
+        text = text.lower()
+        if not text.isascii():
+            parts = unicodedata.normalize("NFD", text)
+            text = "".join(c for c in parts if unicodedata.category(c) != "Mn")
+    return _pattern().findall(text)
+
+
+@cache
+def _pattern():
+    """Finds words: one symbol, or a run of characters that are no symbols and no white space.
+
+    Symbols are Unicode's categories P and S. Beyond the first 65,536 characters only pictographs
+    are: a longer list makes the search slow.
+    """
+    symbols, blanks = list(_PICTOGRAPHS), []
+    for code in range(1 << 16):
+        category = unicodedata.category(chr(code))
+        if category[0] in "PS":
+            symbols.append(code)
+        elif category[0] == "Z" or category == "Cc":
+            blanks.append(code)
+    symbols, blanks = _character_class(symbols), _character_class(blanks)
+    return re.compile(f"[^{symbols}{blanks}]+|[{symbols}]")
+
+
+def _character_class(codes):
+    """The inside of a regular expression's [] for some characters."""
+    runs = []
+    for code in sorted(codes):
+        if runs and runs[-1][1] == code - 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in runs)
+
+
+class WordTokenizer:
+    """Splits text into words (`split_words`) and looks up their ids.
+
+    Text never becomes a padding, begin or end id. A word that is not in the vocabulary becomes the
+    unknown id, or, with `open_vocabulary`, a new id of at least len(vocabulary), whose word
+    `pieces` returns. A new id has a meaning for this tokenizer only. At most `MAX_NEW_WORDS` new
+    words are remembered; then those that were not seen for the longest time are forgotten. A new
+    word of more than `MAX_WORD_LENGTH` characters stays unknown.
+
+    It may be used from several threads at once. There is no `tokenize` for graphs of TensorFlow.
+
+    Args:
+        vocabulary: the words.
+        lower_case: whether to lower-case text and strip its accents first.
+        open_vocabulary: whether unknown words get new ids.
+    """
+
+    def __init__(
+        self,
+        vocabulary: WordVocabulary,
+        lower_case: bool = False,
+        open_vocabulary: bool = False,
+    ):
+        self.vocabulary = vocabulary
+        self.lower_case = lower_case
+        self.open_vocabulary = open_vocabulary
+        self._new_words = _NewWords(len(vocabulary))
+
+    def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
+        """Splits N texts, str or UTF-8, into one flat array.
+
+        Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
+        int64 [N].
+
+        Raises:
+            InputError: a text is not valid Unicode.
+        """
+        known, unknown = self.vocabulary.ids, self.vocabulary.unk_id
+        new_id = self._new_words.id_of if self.open_vocabulary else None
+        ids: list[int] = []
+        lengths = np.zeros(len(texts), np.int64)
+        for number, text in enumerate(texts):
+            words = split_words(_checked(text), self.lower_case)
+            lengths[number] = len(words)
+            if new_id is None:
+                ids += [known.get(word, unknown) for word in words]
+            else:
+                ids += [
+                    known[word]
+                    if word in known
+                    else (new_id(word) if len(word) <= MAX_WORD_LENGTH else unknown)
+                    for word in words
+                ]
+        return np.array(ids, np.int32), lengths
+
+    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+        """Splits N texts into N int32 arrays [T_n] of ids, without begin and end."""
+        ids, lengths = self.tokenize_flat(texts)
+        return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Looks up the words of ids, special tokens and new words included.
+
+        Raises:
+            InputError: an id is not in the vocabulary, and not of a new word that is remembered.
+        """
+        tokens, size = self.vocabulary.tokens, len(self.vocabulary)
+        words = []
+        for number in map(int, ids):
+            word = tokens[number] if 0 <= number < size else self._new_words.word_of(number)
+            if word is None:
+                raise InputError(f"id {number} is not in a vocabulary of {size}")
+            words.append(word)
+        return words
+
+
+class _NewWords:
+    """Ids from `first` on for words, the `MAX_NEW_WORDS` that were seen last."""
+
+    def __init__(self, first):
+        self._first = self._next = first
+        self._ids = {}  # the word that was not seen for the longest time comes first
+        self._words = {}
+        self._lock = threading.Lock()
+
+    def id_of(self, word):
+        with self._lock:
+            number = self._ids.pop(word, None)
+            if number is None:
+                number = self._free_id()
+                self._words[number] = word
+            self._ids[word] = number  # now the last one
+            if len(self._ids) > MAX_NEW_WORDS:
+                del self._words[self._ids.pop(next(iter(self._ids)))]
+            return number
+
+    def word_of(self, number):
+        return self._words.get(number)
+
+    def _free_id(self):
+        """An id that was not used for as long as possible."""
+        while self._next in self._words or self._next > _MAX_ID:
+            self._next = self._first if self._next > _MAX_ID else self._next + 1
+        self._next += 1
+        return self._next - 1
+
+
+def _checked(text):
+    """A text as str; raises InputError if it is not valid Unicode."""
+    try:
+        if isinstance(text, bytes):
+            return text.decode()
+        if not text.isascii():
+            text.encode()
+    except UnicodeError:
+        raise InputError(f"not valid Unicode: {text!r}") from None
+    return text

@@ -1,0 +1,198 @@
+"""Vocabularies of words: every word of a text, the most frequent ones first."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.data.text.files import open_output
+from tta.data.text.lines import iter_lines
+from tta.errors import InputError
+
+# The names of (padding, end, unknown, begin), whose ids are 0 to 3.
+WORD_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]")
+
+_FIRST_WORD = len(WORD_SPECIALS)
+
+
+class WordVocabulary:
+    """Words, their ids and how often they occur. It cannot be changed.
+
+    The first four tokens are `WORD_SPECIALS`. The words follow by falling frequency. So the first V
+    ids are the vocabulary of V tokens: one data set serves models of every vocabulary size, which
+    replace larger ids by `unk_id`.
+
+    Special tokens are found by position and words by name. A word of the text that looks like a
+    special token, such as "[UNK]", is a word with an id of its own.
+
+    The file has one token per line, a blank, and its count:
+
+        [PAD] 0
+        [EOS] 1000
+        [UNK] 0
+        [SOS] 1000
+        the 5210
+        of 2811
+
+    Args:
+        tokens: the special tokens, then the words.
+        counts: [V] how often each token occurs in the text that the vocabulary was made from; for
+            the unknown token, the occurrences of words that were left out.
+        path: the file they came from, for error messages.
+
+    Attributes:
+        tokens: tuple of str, special tokens included.
+        counts: [V] int64.
+        ids: {word: id}, without the special tokens.
+        pad_id, eos_id, unk_id, bos_id: 0, 1, 2, 3. There is no mask token, see `mask_id`.
+
+    Raises:
+        InputError: a special token is not in its place, a word is empty, repeated or has white
+            space, or a word is more frequent than the one before it. Names the line.
+    """
+
+    pad_id, eos_id, unk_id, bos_id = range(_FIRST_WORD)
+
+    def __init__(self, tokens: Any, counts: Any, path: str | None = None):
+        self.tokens: tuple[str, ...] = tuple(tokens)
+        self.counts = np.array(counts, np.int64)
+        self.path = path
+        names = " ".join(WORD_SPECIALS)
+        for line, name in enumerate(WORD_SPECIALS, start=1):
+            found = self.tokens[line - 1 : line]
+            if found != (name,):
+                rule = f"a vocabulary of words begins with {names}; got {' '.join(found) or 'none'}"
+                raise InputError(rule, path, line)
+        if len(self.tokens) != len(self.counts):
+            rule = f"{len(self.tokens)} tokens need as many counts, not {len(self.counts)}"
+            raise InputError(rule, path)
+        self.ids: dict[str, int] = {}
+        for number in range(_FIRST_WORD, len(self.tokens)):
+            word = self.tokens[number]
+            if word.split() != [word]:
+                rule = f"expected a word without white space, got {word!r}"
+                raise InputError(rule, path, number + 1)
+            if self.ids.setdefault(word, number) != number:
+                rule = f"duplicate word {word!r}, first on line {self.ids[word] + 1}"
+                raise InputError(rule, path, number + 1)
+        self._check_counts()
+        self.counts.flags.writeable = False
+
+    def _check_counts(self):
+        if (self.counts < 0).any():
+            line = int(np.argmax(self.counts < 0)) + 1
+            raise InputError(
+                f"a count must be 0 or more, not {self.counts[line - 1]}", self.path, line
+            )
+        grows = np.diff(self.counts[_FIRST_WORD:]) > 0
+        if grows.any():
+            number = _FIRST_WORD + 1 + int(np.argmax(grows))
+            before, after = self.counts[number - 1 : number + 1]
+            rule = f"words must be in the order of their counts, got {after} after {before}"
+            raise InputError(rule, self.path, number + 1)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Mapping[str, int],
+        num_sentences: int = 0,
+        min_count: int = 1,
+        max_length: int | None = None,
+    ) -> "WordVocabulary":
+        """The vocabulary of counted words. Words of the same count are in the order of their names.
+
+        Args:
+            counts: {word: occurrences}.
+            num_sentences: the count of the begin and end tokens.
+            min_count: words that occur less often are left out.
+            max_length: words of more characters are left out.
+        """
+        limit = float("inf") if max_length is None else max_length
+        kept = [w for w, count in counts.items() if count >= min_count and len(w) <= limit]
+        kept.sort(key=lambda word: (-counts[word], word))
+        left_out = sum(counts.values()) - sum(counts[word] for word in kept)
+        specials = [0, num_sentences, left_out, num_sentences]
+        return cls((*WORD_SPECIALS, *kept), [*specials, *(counts[word] for word in kept)])
+
+    def first(self, size: int) -> "WordVocabulary":
+        """The vocabulary of the first `size` tokens; the others count as unknown.
+
+        Raises:
+            InputError: the size does not hold the special tokens and one word.
+        """
+        if size <= _FIRST_WORD:
+            raise InputError(
+                f"a vocabulary of words has more than {_FIRST_WORD} tokens, not {size}"
+            )
+        counts = self.counts[:size].copy()
+        counts[self.unk_id] += self.counts[size:].sum()
+        return type(self)(self.tokens[:size], counts)
+
+    @classmethod
+    def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "WordVocabulary":
+        """Reads the file that `save` writes; see `tta.data.text.files.open_input`.
+
+        Raises:
+            InputError: the file is missing, not UTF-8, or not a valid vocabulary.
+        """
+        tokens, counts = [], []
+        for number, line in enumerate(iter_lines(path, opener), start=1):
+            token, _, count = line.partition(" ")
+            if not (count.isascii() and count.isdigit() and len(count) <= 18):
+                rule = f"expected a word, a blank and its count, got {line!r}"
+                hint = "; tta-create-vocab --tokenizer=words makes such files" * (number == 1)
+                raise InputError(rule + hint, path, number)
+            tokens.append(token)
+            counts.append(int(count))
+        return cls(tokens, counts, str(path))
+
+    def save(self, path: Path | str, overwrite: bool = False) -> None:
+        """Writes the file that `from_file` reads, with `tta.data.text.files.open_output`."""
+        with open_output(path, overwrite) as file:
+            file.write(self.text)
+
+    @property
+    def text(self) -> str:
+        """The contents of the file that `save` writes."""
+        pairs = zip(self.tokens, self.counts.tolist(), strict=True)
+        return "".join(f"{token} {count}\n" for token, count in pairs)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 (hexadecimal) of the file that `save` writes."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.ids
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WordVocabulary):
+            return NotImplemented
+        return self.tokens == other.tokens and np.array_equal(self.counts, other.counts)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def origins(self, other: "WordVocabulary") -> list[tuple[int, ...]]:
+        """The id in another vocabulary of each token of this one, as `Vocabulary.origins`.
+
+        It is the unknown token for a word that `other` does not have.
+        """
+        words = (other.ids.get(word, other.unk_id) for word in self.tokens[_FIRST_WORD:])
+        return [(number,) for number in (*range(_FIRST_WORD), *words)]
+
+    @property
+    def continues_word(self) -> np.ndarray:
+        """[V] bool, all False: no token continues the word before it."""
+        return np.zeros(len(self), bool)
+
+    @property
+    def mask_id(self) -> int:
+        """Raises InputError: there is no mask token."""
+        rule = "a vocabulary of words has no mask token, which masked language modeling needs"
+        raise InputError(rule, self.path)
