@@ -3,6 +3,7 @@
 B batch, T tokens, V words in the vocabulary, m numbers in a vector.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tta.data.vectors.ngrams import NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.errors import InputError
+from tta.names import NGRAMS
 
 # The characters of a word, as in ELMo: bytes are 0 to 255.
 WORD_CHARACTERS = 50  # a word; its first 48 bytes between a begin and an end
@@ -67,6 +69,18 @@ class WordVectorInputs:
     def look_up(self, ids: Any) -> Any:
         """As `rows`, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, m]."""
         return _in_graph(self.rows, ids, self._vectors.array.dtype, self.size)
+
+
+def word_vectors_in(directory: Path | str, tokenizer: Any) -> WordVectorInputs:
+    """The vectors in a folder, for the ids of a tokenizer, those of new words included.
+
+    Raises:
+        InputError: as `TargetVectors`, `NgramVectors` and `WordVectorInputs`.
+    """
+    vectors = TargetVectors(directory, tokenizer.vocabulary)
+    ngrams = NgramVectors(directory) if (Path(directory) / NGRAMS).exists() else None
+    grows = isinstance(tokenizer, WordTokenizer)
+    return WordVectorInputs(vectors, tokenizer if grows else None, ngrams)
 
 
 class CharacterInputs:

@@ -94,6 +94,11 @@ class ElmoConfig(ModelConfig):
         require_counts(self, "adaptive_factor")
 
     @property
+    def open_vocabulary(self) -> bool:
+        """As `ModelConfig.open_vocabulary`."""
+        return self.tokenizer == "words" and self.input_layer != "tokens"
+
+    @property
     def num_parameters(self) -> int:
         """Number of weights of the encoder and the output head."""
         d, u = self.hidden_size, self.lstm_size

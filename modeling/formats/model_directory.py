@@ -13,7 +13,7 @@ from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import SAFETENSORS, load_huggingface
 from tta.modeling.formats.weights import check_size, load_weights, save_weights
 from tta.modeling.models.language_model import build_model
-from tta.names import CONFIG, README, VECTORS, VOCABULARY, WEIGHTS
+from tta.names import CONFIG, NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY, WEIGHTS
 
 
 def load_model(directory: Path | str, dtype: str = "float32") -> Any:
@@ -104,7 +104,8 @@ def save_model(
 
 def _fingerprints(directory):
     """{name: SHA-256} of those files in the directory that the weights depend on."""
-    paths = [directory / name for name in (CONFIG, VOCABULARY, VECTORS)]
+    names = (CONFIG, VOCABULARY, VECTORS, NGRAMS, NGRAMS_SETTINGS)
+    paths = [directory / name for name in names]
     return {p.name: _sha256(p) for p in paths if p.exists()}
 
 

@@ -15,7 +15,9 @@ from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
 from tta.data.records.features import TARGET_VECTORS
 from tta.data.records.inputs import ModelInputs
+from tta.data.vectors.ngrams import NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vocabulary.load import check_same_tokenizer, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import DamagedDataError, InputError
 from tta.json_files import read_json_object
@@ -26,7 +28,7 @@ from tta.modeling.training import run_record
 from tta.modeling.training.choices import OPTIMIZERS
 from tta.modeling.training.cluster import is_chief
 from tta.modeling.training.config import PretrainingConfig
-from tta.names import CONFIG, POOLING, VECTORS, VOCABULARY
+from tta.names import CONFIG, NGRAMS, POOLING, VECTORS, VOCABULARY
 
 # Batches over which the finished model's outputs are standardized, pieces are counted, and the
 # log-normalizer of the initial model is averaged.
@@ -102,6 +104,8 @@ def _pretrain(config, model_config, info, vocabulary, vectors, chief):
         vocabulary.save(output_dir / VOCABULARY, overwrite=True)
         if vectors is not None and not (output_dir / VECTORS).exists():
             vectors.copy_to(output_dir)
+            if (Path(config.vectors) / NGRAMS).exists() and model_config.open_vocabulary:
+                NgramVectors(config.vectors).copy_to(output_dir)
     finished = trainer.train()
     if finished and chief:
         directory = trainer.output_dir
@@ -137,7 +141,8 @@ def write_model(trainer: Any, directory: Path, card: str, weights_dtype: str = "
 
 def _matching_vocabulary(config, info):
     """The vocabulary, checked to be the one that the shards were written with."""
-    vocabulary = Vocabulary.from_file(config.vocab_file or Path(config.input_dir) / VOCABULARY)
+    path = config.vocab_file or Path(config.input_dir) / VOCABULARY
+    vocabulary = load_vocabulary(info["tokenizer"], path)
     if vocabulary.sha256 != info["vocab_sha256"]:
         raise InputError(
             f"not the vocabulary that {config.input_dir} was written with", vocabulary.path
@@ -152,7 +157,9 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
         InputError: model, objective and data set do not fit each other.
     """
     path = config.config_file
-    model_config: Any = read_config(path, vocab_size=len(vocabulary))
+    default = {"vocab_size": len(vocabulary), "tokenizer": info["tokenizer"]}
+    model_config: Any = read_config(path, **default)
+    check_same_tokenizer(model_config.tokenizer, info, path)
     name, objectives = config.objective, MODEL_TYPES.load(model_config.model_type).objectives
     if not (name in objectives or model_config.model_type in OBJECTIVES.load(name).model_types):
         raise InputError(
@@ -160,10 +167,14 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
             f"{' or '.join(objectives)} trains, not {config.objective}",
             path,
         )
-    if model_config.vocab_size != len(vocabulary):
+    is_smaller = model_config.vocab_size < len(vocabulary)
+    # A model of words may know the most frequent ones only.
+    if model_config.vocab_size != len(vocabulary) and not (
+        is_smaller and model_config.tokenizer == "words"
+    ):
         raise InputError(
             f"vocab_size is {model_config.vocab_size}, but {vocabulary.path} has "
-            f"{len(vocabulary)} pieces; without vocab_size, the config takes that number",
+            f"{len(vocabulary)} tokens; without vocab_size, the config takes that number",
             path,
         )
     longest = getattr(model_config, "max_position_embeddings", None)
@@ -223,7 +234,8 @@ def _inputs(model_config, vocabulary, vectors) -> ModelInputs:
     from tta.modeling.embeddings.look_ups import inputs_of
 
     look_up = None if vectors is None else vectors.look_up
-    inputs = inputs_of(model_config, vocabulary, look_up)
+    tokenizer = make_tokenizer(vocabulary, model_config.do_lower_case)
+    inputs = inputs_of(model_config, tokenizer, look_up)
     if model_config.output_layer != "semfit":
         return inputs
     return dataclasses.replace(inputs, look_ups={**inputs.look_ups, TARGET_VECTORS: look_up})

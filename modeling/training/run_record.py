@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tta.data.text.files import file_digest, open_output
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
 from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
@@ -72,7 +72,7 @@ def check_settings_kept(config: PretrainingConfig) -> None:
 
 def check_model_kept(
     model_config: ModelConfig,
-    vocabulary: Vocabulary,
+    vocabulary: AnyVocabulary,
     config: PretrainingConfig,
     vectors: Any = None,
 ) -> None:
@@ -81,7 +81,7 @@ def check_model_kept(
     The same holds for other target vectors; `vectors` are `TargetVectors` or None.
     """
     path = Path(config.output_dir) / VOCABULARY
-    if path.exists() and Vocabulary.from_file(path) != vocabulary:
+    if path.exists() and type(vocabulary).from_file(path).sha256 != vocabulary.sha256:
         raise InputError(
             f"this run began with another vocabulary than {vocabulary.path}; choose another "
             "--output_dir",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vectors.word_inputs import WordVectorInputs, word_vectors_in
 from tta.errors import InputError
 from tta.scoring.scorers.load import find_directory
 from tta.scoring.scorers.options import ScoreOptions
@@ -39,7 +39,7 @@ class CosineModel(TextModel):
     """
 
     gives_log_probabilities = False
-    _targets: TargetVectors
+    _targets: WordVectorInputs
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CosineModel(TextModel):
             raise InputError(
                 "it predicts no vectors: cosine: needs the directory of a SemFit model", self.name
             )
-        self.__dict__["_targets"] = TargetVectors(directory, lm.tokenizer.vocabulary)
+        self.__dict__["_targets"] = word_vectors_in(directory, lm.tokenizer)
 
     def __reduce__(self):
         _, (directory, options) = super().__reduce__()

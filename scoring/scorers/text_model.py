@@ -206,8 +206,14 @@ class TextModel(Scorer):
     @cached_property
     def graph(self) -> BatchGraph:
         """What the model computes for a batch of ids."""
+        from tta.modeling.embeddings.look_ups import inputs_in
+
         likelihood = self.likelihood if self._has_likelihood else None
-        return BatchGraph(self._model, likelihood, self.tokenizer and self.tokenizer.vocabulary)
+        inputs = None
+        if self.tokenizer is not None:
+            inputs = inputs_in(self.directory or "", self._model.config, self.tokenizer)
+        vocabulary = self.tokenizer and self.tokenizer.vocabulary
+        return BatchGraph(self._model, likelihood, vocabulary, inputs)
 
     @property
     def window_size(self) -> int:

@@ -28,9 +28,15 @@ class Batch:
     text_index: list[int]
 
     def weights(self, piece_weights: np.ndarray | None = None) -> np.ndarray:
-        """[B, T] float32: 0 at tokens that are not kept, else 1 or the token's weight in [V]."""
+        """[B, T] float32: 0 at tokens that are not kept, else 1 or the token's weight in [V].
+
+        Words that are not in the vocabulary, with ids of V or more, have the weight 1.
+        """
         keep = self.keep.astype(np.float32)
-        return keep if piece_weights is None else keep * piece_weights[self.input_ids]
+        if piece_weights is None:
+            return keep
+        is_known = self.input_ids < len(piece_weights)
+        return keep * np.where(is_known, piece_weights[self.input_ids * is_known], 1.0)
 
 
 def make_batches(

@@ -61,7 +61,7 @@ class BatchGraph:
     def cosines(self, batch, weights, _, vectors):
         """The cosine of each token's predicted and target vector, minus 1: [B, T] float32.
 
-        It is -2 to 0. `vectors` are the `TargetVectors`; without a vector, the cosine is 0.
+        It is -2 to 0. `vectors` look up the targets of ids; without a vector, the cosine is 0.
         """
         import tensorflow as tf
 
