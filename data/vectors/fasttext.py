@@ -30,12 +30,11 @@ class SubwordVectors:
     def __init__(self, keyed_vectors: Any):
         self._vectors = keyed_vectors
         self.size: int = keyed_vectors.vector_size
-        has_ngrams = keyed_vectors.bucket > 0 and keyed_vectors.max_n > 0
-        self.min_n, self.max_n = (
-            (keyed_vectors.min_n, keyed_vectors.max_n) if has_ngrams else (0, 0)
-        )
+        self.min_n: int = keyed_vectors.min_n
+        self.max_n: int = keyed_vectors.max_n
         self.ngrams: np.ndarray = keyed_vectors.vectors_ngrams
-        if not has_ngrams:
+        if not (keyed_vectors.bucket and self.max_n):
+            self.min_n = self.max_n = 0
             self.ngrams = np.zeros((0, self.size), np.float32)
 
     @classmethod

@@ -48,7 +48,7 @@ class StaticVectors(Scorer):
         self._file = self.open(path)
 
     def open(self, path: Path | str) -> Any:
-        """Opens the vectors: they have a `size` and `read(words, progress)`, as `WordVectorFile`."""
+        """Opens the vectors; what it returns has `size` and `read` of `WordVectorFile`."""
         return WordVectorFile(path)
 
     def digest(self) -> str:

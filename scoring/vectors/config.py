@@ -54,7 +54,8 @@ class VectorsConfig(Config):
     num_epochs: int = setting(5, "For skip_gram and fasttext: passes over the data set.", 1)
     num_workers: int = setting(
         1,
-        "For skip_gram and fasttext: threads. With more than one, the vectors differ from run to run.",
+        "For skip_gram and fasttext: threads. With more than one, the vectors differ from run to "
+        "run.",
         1,
     )
     seed: int = setting(0, SEED)
