@@ -1,4 +1,4 @@
-"""Makes a vector for each word piece, which a SemFit model then learns to predict.
+"""Makes a vector for each word piece or word, which a SemFit model then learns to predict.
 
 Example:
 
@@ -17,8 +17,8 @@ def main(config: VectorsConfig) -> None:
     vectors = create_vectors(config)
     count, size = vectors.shape
     missing = int((~vectors.any(axis=1)).sum())
-    note = f", {missing:,} of them without a vector" if missing else ""
-    print(f"{config.output_dir}: {count:,} pieces, {size:,} numbers each{note}", file=sys.stderr)
+    note = f", {missing:,} of them zeros" if missing else ""
+    print(f"{config.output_dir}: {count:,} vectors, {size:,} numbers each{note}", file=sys.stderr)
 
 
 run = cli.command(main, VectorsConfig)

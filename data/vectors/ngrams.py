@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tta.atomic import whole_file
 from tta.data.text.files import file_digest
 from tta.data.vectors.target_vectors import check_vectors, copy_file, map_vectors
 from tta.errors import InputError
@@ -68,10 +67,10 @@ class NgramSettings:
         except InputError as error:
             raise InputError(error.rule, path) from None
 
-    def write(self, path: Path) -> None:
-        """Writes `ngrams.json`."""
-        with whole_file(path) as file:
-            file.write(f"{json.dumps(asdict(self))}\n".encode())
+    @property
+    def text(self) -> str:
+        """The contents of `ngrams.json`."""
+        return f"{json.dumps(asdict(self))}\n"
 
 
 def ngram_hashes(word: str, min_n: int, max_n: int) -> list[int]:
@@ -122,6 +121,12 @@ class NgramVectors:
     def check_values(self) -> None:
         """Reads all vectors; raises InputError if a number is not finite, or all are 0."""
         check_vectors(self.array, self.path, lambda row: f"bucket {row:,}")
+
+    def check_size(self, size: int) -> None:
+        """Raises InputError unless its vectors have as many numbers as those of words."""
+        if self.size != size:
+            rule = f"its vectors have {self.size} numbers, but those of words have {size}"
+            raise InputError(rule, self.path)
 
     @cached_property
     def digest(self) -> str:

@@ -43,9 +43,8 @@ class WordVectorInputs:
         tokenizer: WordTokenizer | None = None,
         ngrams: NgramVectors | None = None,
     ):
-        if ngrams is not None and ngrams.size != vectors.size:
-            rule = f"it has vectors of {ngrams.size} numbers, but words have {vectors.size}"
-            raise InputError(rule, ngrams.path)
+        if ngrams is not None:
+            ngrams.check_size(vectors.size)
         self.size = vectors.size
         self._vectors, self._tokenizer, self._ngrams = vectors, tokenizer, ngrams
 

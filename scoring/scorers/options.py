@@ -12,6 +12,7 @@ _MODEL = (
     "TensorFlow 1 code, or a BERT in Google's format (bert_model.ckpt.*) or Hugging Face's "
     "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
     "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
+    "fasttext:vectors.bin, vectors:DIRECTORY (of tta-create-vectors --source=fasttext), "
     "random:MODEL, an untrained model like MODEL, or cosine:DIRECTORY, a SemFit model that reranks "
     "by cosines (docs/semfit.md). "
     "Default: the built-in model."

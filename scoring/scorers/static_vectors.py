@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,18 +39,35 @@ class StaticVectors(Scorer):
 
     representations = ("embed",)
     no_scores = "word vectors give no sentence scores"
+    case = "as is, then lower"  # how a word is looked up, for the signature
 
     def __init__(self, path: Path | str):
         self.name = Path(path).name
-        self._file = WordVectorFile(path)
+        self.path = Path(path)
         self._vectors = {}  # every word looked up so far: [D] float32, or None if unknown
+        self._file = self.open(path)
+
+    def open(self, path: Path | str) -> Any:
+        """Opens the vectors; what it returns has `size` and `read` of `WordVectorFile`."""
+        return WordVectorFile(path)
+
+    def digest(self) -> str:
+        """A hash of what the vectors are read from, for the signature."""
+        return file_digest(self.path)
+
+    def split(self, text: str) -> list[str]:
+        """The words of a text."""
+        return split_words(text)
+
+    def forms(self, word: str) -> tuple[str, ...]:
+        """The forms in which a word is looked up, in order."""
+        return word, word.lower()
 
     @property
     def signature(self):
         return (
             f"model:{self.name}|type:word_vectors|size:{self._file.size}"
-            f"|file:{file_digest(self._file.path)}|case:as is, then lower"
-            f"|version:{tta.__version__}"
+            f"|file:{self.digest()}|case:{self.case}|version:{tta.__version__}"
         )
 
     def encode(
@@ -67,8 +85,10 @@ class StaticVectors(Scorer):
         texts = as_texts(texts)
         self.choose_representation(representation)
         check_choice("pooling", pooling, ("mean",), self.name)
-        words = [split_words(text) for text in texts]
-        self._look_up({form for text in words for word in text for form in _forms(word)}, progress)
+        words = [self.split(text) for text in texts]
+        self._look_up(
+            {form for text in words for word in text for form in self.forms(word)}, progress
+        )
         means = np.zeros((len(texts), self._file.size), np.float32)
         for mean, text in zip(means, words, strict=True):
             vectors = [vector for word in text if (vector := self._vector(word)) is not None]
@@ -95,7 +115,7 @@ class StaticVectors(Scorer):
             self._vectors.update((form, found.get(form)) for form in new)
 
     def _vector(self, word):
-        known = (self._vectors[form] for form in _forms(word))
+        known = (self._vectors[form] for form in self.forms(word))
         return next((vector for vector in known if vector is not None), None)
 
 
@@ -103,8 +123,3 @@ def split_words(text: str) -> list[str]:
     """The words between white space, without punctuation at their ends."""
     words = (word.strip(PUNCTUATION) for word in text.split())
     return [word for word in words if word]
-
-
-def _forms(word):
-    """The forms in which a word is looked up, in order."""
-    return word, word.lower()

@@ -5,26 +5,31 @@ from dataclasses import dataclass
 from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, SEED, Config, setting
 
-SOURCES = ("skip_gram", "token_table", "random")
+SOURCES = ("skip_gram", "fasttext", "token_table", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorsConfig(Config):
-    """Which pieces get vectors, and where the vectors come from."""
+    """Which pieces or words get vectors, and where the vectors come from."""
 
     input_dir: str = setting(
         ...,
-        "Data set that tta-create-tfrecords wrote. Each piece of its vocab.txt gets a vector.",
+        "Data set that tta-create-tfrecords wrote. Each piece or word of its vocab.txt gets a "
+        "vector.",
         group=FILES,
     )
     output_dir: str = setting(
-        ..., "Folder for vocab.txt, README.md and, last, vectors.npy (float16)."
+        ...,
+        "Folder for vocab.txt, README.md and, last, vectors.npy (float16). For fasttext, also for "
+        "ngrams.npy and ngrams.json, from which any other word gets a vector.",
     )
     source: str = setting(
         "skip_gram",
         "skip_gram: train the vectors on the data set by skip-gram with negative sampling. It "
         "needs gensim: pip install 'tta-lm[vectors]'. A piece that does not occur gets zeros, and "
-        "no model learns to predict it. token_table: the rows of --model's token table. random: "
+        "no model learns to predict it. fasttext: for a data set of words, the mean of a word's "
+        "own vector and those of its character n-grams, from --fasttext_file or trained on the "
+        "data set; needs gensim. token_table: the rows of --model's token table. random: "
         "random directions, a control experiment.",
         choices=SOURCES,
         group="Vectors",
@@ -34,12 +39,23 @@ class VectorsConfig(Config):
         "For token_table: a model with the same vocabulary, named as in tta-score.",
         once=True,
     )
-    size: int = setting(300, "Numbers in a vector, for skip_gram and random.", 1, 100_000)
-    window: int = setting(5, "For skip_gram: the farthest context piece.", 1)
-    num_epochs: int = setting(5, "For skip_gram: passes over the data set.", 1)
+    fasttext_file: str | None = setting(
+        None,
+        "For fasttext: a binary file (.bin) of Facebook's fastText to read instead of training.",
+        once=True,
+    )
+    size: int = setting(
+        300, "Numbers in a vector, for skip_gram, fasttext without a file, and random.", 1, 100_000
+    )
+    num_buckets: int = setting(
+        100_000, "For fasttext without a file: vectors of n-grams, which share them by a hash.", 1
+    )
+    window: int = setting(5, "For skip_gram and fasttext: the farthest context piece or word.", 1)
+    num_epochs: int = setting(5, "For skip_gram and fasttext: passes over the data set.", 1)
     num_workers: int = setting(
         1,
-        "For skip_gram: threads. With more than one, the vectors differ from run to run.",
+        "For skip_gram and fasttext: threads. With more than one, the vectors differ from run to "
+        "run.",
         1,
     )
     seed: int = setting(0, SEED)
@@ -49,3 +65,5 @@ class VectorsConfig(Config):
         super().__post_init__()
         if (self.model is not None) != (self.source == "token_table"):
             raise InputError("source token_table needs a model, and no other source takes one")
+        if self.fasttext_file is not None and self.source != "fasttext":
+            raise InputError(f"fasttext_file needs source fasttext, not {self.source}")

@@ -1,4 +1,4 @@
-"""Makes the target vectors of a vocabulary: by skip-gram, from a trained model, or at random."""
+"""Makes the vectors of a vocabulary: by skip-gram, fastText, from a trained model, or at random."""
 
 import sys
 from collections.abc import Iterator
@@ -10,29 +10,37 @@ from tqdm import tqdm
 import tta
 from tta.data.records.dataset import TRAIN, load_dataset_info, shard_paths
 from tta.data.records.pipeline import eval_batches
-from tta.data.text.files import open_output
+from tta.data.text.files import open_output, withdrawn
+from tta.data.vectors.fasttext import LINE_END, SubwordVectors
+from tta.data.vectors.ngrams import NgramSettings
 from tta.data.vectors.skip_gram import train_skip_gram
 from tta.data.vectors.target_vectors import write_vectors
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import load_vocabulary
 from tta.errors import InputError
-from tta.names import README, VECTORS, VOCABULARY
+from tta.names import NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY
 from tta.scoring.vectors.config import VectorsConfig
 
 _BATCH_TOKENS = 1 << 16
 
 
 def create_vectors(config: VectorsConfig) -> np.ndarray:
-    """Writes `vectors.npy`, one vector per piece, and its vocabulary to `config.output_dir`.
+    """Writes `vectors.npy`, one vector per token, and its vocabulary to `config.output_dir`.
+
+    fastText's vectors of n-grams are written to `ngrams.npy` and `ngrams.json`.
 
     Returns:
         [V, m] float32, before they are rounded to float16.
 
     Raises:
         InputError: the data set or the model is missing or malformed, the model has another
-            vocabulary, gensim is missing, or the files exist or cannot be written.
+            vocabulary, the source needs words, fastText's file is malformed, gensim is missing, or
+            the files exist or cannot be written.
     """
     info = load_dataset_info(config.input_dir)
-    vocabulary = Vocabulary.from_file(Path(config.input_dir) / VOCABULARY)
+    if config.source == "fasttext" and info["tokenizer"] != "words":
+        rule = "source fasttext needs a data set of words (tta-create-tfrecords --tokenizer=words)"
+        raise InputError(rule, config.input_dir)
+    vocabulary = load_vocabulary(info["tokenizer"], Path(config.input_dir) / VOCABULARY)
     directory = Path(config.output_dir)
     if directory.exists() and not directory.is_dir():
         raise InputError("expected a folder, got a file", directory)
@@ -44,27 +52,62 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
         open_output(path, config.overwrite, binary=True) as file,
         open_output(directory / README, config.overwrite) as card,
     ):
-        vectors = _make(config, info, vocabulary)
+        vectors, words = _make(config, info, vocabulary)
         write_vectors(file, vectors, path)
+        _write_ngrams(directory, words, info["lower_case"])
         vocabulary.save(directory / VOCABULARY, overwrite=True)
-        card.write(_card(config, vectors))
+        unit = "words" if info["tokenizer"] == "words" else "pieces"
+        card.write(_card(config, vectors, unit))
     return vectors
 
 
 def _make(config, info, vocabulary):
+    """The vectors [V, m], and the `SubwordVectors` that they are from, or None."""
     if config.source == "random":
-        return random_directions(len(vocabulary), config.size, config.seed)
+        return random_directions(len(vocabulary), config.size, config.seed), None
     if config.source == "token_table":
-        return _token_table(config.model, vocabulary)
-    return train_skip_gram(
-        _Sentences(config.input_dir, info, vocabulary.pad_id),
-        len(vocabulary),
-        config.size,
-        config.window,
-        config.num_epochs,
-        config.seed,
-        config.num_workers,
-    )
+        return _token_table(config.model, vocabulary), None
+    sentences = _Sentences(config.input_dir, info, vocabulary.pad_id)
+    training = config.window, config.num_epochs, config.seed, config.num_workers
+    if config.source == "skip_gram":
+        return train_skip_gram(sentences, len(vocabulary), config.size, *training), None
+    if config.fasttext_file is not None:
+        words = SubwordVectors.read(config.fasttext_file)
+    else:
+        sentences = _Words(sentences, vocabulary)
+        words = SubwordVectors.train(sentences, config.size, config.num_buckets, *training)
+    named = {i: name for i, name in enumerate(_fasttext_names(vocabulary)) if name is not None}
+    vectors = np.zeros((len(vocabulary), words.size), np.float32)
+    vectors[list(named)] = words.vectors(list(named.values()))
+    return vectors, words
+
+
+def _fasttext_names(vocabulary):
+    """The words of ids for fastText, to which begin and end are the end of a line.
+
+    Padding and the unknown word have none (None).
+    """
+    names = list(vocabulary.tokens)
+    names[vocabulary.pad_id] = names[vocabulary.unk_id] = None
+    names[vocabulary.bos_id] = names[vocabulary.eos_id] = LINE_END
+    return names
+
+
+def _write_ngrams(directory, words, lower_case):
+    """Writes the vectors of n-grams; if there are none, removes those of earlier vectors."""
+    path, settings_path = directory / NGRAMS, directory / NGRAMS_SETTINGS
+    if words is None or not len(words.ngrams):
+        for old in (settings_path, path):
+            old.unlink(missing_ok=True)
+        return
+    # Old vectors of words are removed before new ones of n-grams are beside them.
+    with (
+        open_output(path, overwrite=True, binary=True) as file,
+        open_output(settings_path, overwrite=True) as settings,
+        withdrawn(directory / VECTORS),
+    ):
+        write_vectors(file, words.ngrams, path)
+        settings.write(NgramSettings(words.min_n, words.max_n, lower_case).text)
 
 
 def random_directions(count: int, size: int, seed: int) -> np.ndarray:
@@ -108,9 +151,21 @@ class _Sentences:
                 bar.update(len(mask))
 
 
+class _Words:
+    """Sentences of ids as lists of words for fastText, without unknown words."""
+
+    def __init__(self, sentences, vocabulary):
+        self._sentences, self._names = sentences, _fasttext_names(vocabulary)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for ids in self._sentences:
+            words = map(self._names.__getitem__, ids)
+            yield [word for word in words if word is not None]
+
+
 def _check_vocabulary(path, vocabulary):
     """A killed run must not leave old vectors beside the vocabulary of new ones."""
-    if path.exists() and Vocabulary.from_file(path) != vocabulary:
+    if path.exists() and type(vocabulary).from_file(path) != vocabulary:
         raise InputError(
             f"the folder has another vocabulary than {vocabulary.path}; choose another "
             "--output_dir",
@@ -118,16 +173,19 @@ def _check_vocabulary(path, vocabulary):
         )
 
 
-def _card(config, vectors):
+def _card(config, vectors, unit):
     missing = int((~vectors.any(axis=1)).sum())
     settings = {"source": config.source, "model": config.model, "seed": config.seed}
-    if config.source == "skip_gram":
+    settings["fasttext_file"] = config.fasttext_file
+    if config.source in ("skip_gram", "fasttext") and config.fasttext_file is None:
         settings |= {"window": config.window, "num_epochs": config.num_epochs}
+        if config.source == "fasttext":
+            settings["num_buckets"] = config.num_buckets
     made_by = " ".join(f"--{name}={value}" for name, value in settings.items() if value is not None)
     return f"""# {Path(config.output_dir).name}
 
-Target vectors for SemFit models of tta-lm: {len(vectors):,} pieces, {vectors.shape[1]:,} numbers
-each, {missing:,} pieces without a vector (zeros).
+Target vectors for SemFit models of tta-lm: {len(vectors):,} {unit}, {vectors.shape[1]:,} numbers
+each, {missing:,} {unit} without a vector (zeros).
 
     tta-create-vectors {made_by}
 """

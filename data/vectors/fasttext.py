@@ -1,0 +1,127 @@
+"""fastText's vectors of words and their character n-grams, read or trained by gensim."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.data.text.files import check_rereadable, open_input
+from tta.errors import InputError
+
+NEGATIVES = 5  # gensim's default
+LINE_END = "</s>"  # how fastText names the end of a line
+
+_FIRST_BYTES = b"\xba\x16\x4f\x2f"  # of a binary file
+
+
+class SubwordVectors:
+    """Vectors of any words, composed of their own vectors and those of their n-grams.
+
+    Args:
+        keyed_vectors: gensim's `FastTextKeyedVectors`.
+
+    Attributes:
+        size: m, numbers in a vector.
+        min_n, max_n: the shortest and the longest n-gram, in characters; 0 and 0 without n-grams.
+        ngrams: [buckets, m] float32, the vectors of n-grams; no row without n-grams.
+    """
+
+    def __init__(self, keyed_vectors: Any):
+        self._vectors = keyed_vectors
+        self.size: int = keyed_vectors.vector_size
+        self.min_n: int = keyed_vectors.min_n
+        self.max_n: int = keyed_vectors.max_n
+        self.ngrams: np.ndarray = keyed_vectors.vectors_ngrams
+        if not (keyed_vectors.bucket and self.max_n):
+            self.min_n = self.max_n = 0
+            self.ngrams = np.zeros((0, self.size), np.float32)
+
+    @classmethod
+    def read(cls, path: Path | str) -> "SubwordVectors":
+        """Reads a binary file (.bin) of Facebook's fastText. It is held in memory.
+
+        Raises:
+            InputError: gensim is missing, or the file is missing, not of fastText, quantized,
+                truncated or damaged.
+        """
+        load = _gensim("load_facebook_vectors")
+        check_rereadable(path)
+        with open_input(path) as stream:
+            if stream.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
+                raise InputError("not a binary file (.bin) of fastText", path)
+        try:
+            vectors = cls(load(str(path)))
+        except Exception as error:  # gensim trusts the file, so any error may follow
+            raise InputError(
+                f"not a readable fastText file: {error or repr(error)}", path
+            ) from None
+        for array in (vectors._vectors.vectors, vectors.ngrams):
+            if not np.isfinite(array).all():
+                raise InputError("a vector is not finite", path)
+        return vectors
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[Sequence[str]],
+        size: int,
+        num_buckets: int,
+        window: int = 5,
+        num_epochs: int = 5,
+        seed: int = 0,
+        num_workers: int = 1,
+    ) -> "SubwordVectors":
+        """Trains vectors by skip-gram with negative sampling, with n-grams of 3 to 6 characters.
+
+        Args:
+            sentences: lists of words. They are read `num_epochs` + 1 times.
+            size: m.
+            num_buckets: rows for n-grams. More buckets: fewer n-grams share one.
+            window: the farthest context word, in words.
+            num_epochs: passes over the sentences.
+            seed: with one worker, the same seed gives the same vectors.
+            num_workers: threads.
+
+        Raises:
+            InputError: gensim is missing, or there is no word.
+        """
+        model = _gensim("FastText")(
+            vector_size=size,
+            window=window,
+            sg=1,
+            negative=NEGATIVES,
+            min_count=1,
+            epochs=num_epochs,
+            seed=seed % 2**32,
+            workers=num_workers,
+            min_n=3,
+            max_n=6,
+            bucket=num_buckets,
+        )
+        model.build_vocab(sentences)
+        if not len(model.wv):
+            raise InputError("the training set holds no word")
+        model.train(sentences, total_examples=model.corpus_count, epochs=num_epochs)
+        return cls(model.wv)
+
+    def vectors(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words: [N, m] float32.
+
+        The vector of a known word is the mean of its own vector and those of its n-grams; of an
+        unknown word, the mean of those of its n-grams, or zeros without n-grams.
+        """
+        made = np.zeros((len(words), self.size), np.float32)
+        for row, word in zip(made, words, strict=True):
+            has_ngrams = len(self.ngrams) and len(word) + len("<>") >= self.min_n
+            if word in self._vectors.key_to_index or has_ngrams:
+                row[:] = self._vectors.get_vector(word)
+        return made
+
+
+def _gensim(name):
+    try:
+        from gensim.models import fasttext
+    except ImportError:
+        raise InputError("gensim is missing: pip install 'tta-lm[vectors]'") from None
+    return getattr(fasttext, name)

@@ -1,0 +1,146 @@
+"""fastText by gensim: every word has the vector that gensim gives, from our files too."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tta.data.vectors.fasttext import SubwordVectors
+from tta.data.vectors.ngrams import NgramSettings, NgramVectors
+from tta.errors import InputError
+
+fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs gensim: '.[vectors]'")
+ROOT = Path(__file__).resolve().parents[3]
+KNOWN = ["the", "straße", "日本語", "don't", "a", "walking", "walked"]
+UNKNOWN = ["walks", "straßen", "日本", "😀", "", "b"]
+
+
+def sentences(count=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return [[KNOWN[i] for i in rng.integers(0, len(KNOWN), 9)] for _ in range(count)]
+
+
+def train(**settings):
+    return SubwordVectors.train(sentences(), 7, 101, num_epochs=2, **settings)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """gensim's model, and its file in Facebook's format."""
+    made = fasttext.FastText(
+        sentences(), vector_size=7, min_count=1, min_n=2, max_n=4, bucket=101, seed=1, workers=1
+    )
+    path = tmp_path_factory.mktemp("fasttext") / "vectors.bin"
+    fasttext.save_facebook_model(made, str(path))
+    return made, path
+
+
+def composed(words, word):
+    """The mean of a word's own vector, if there is one, and those of its n-grams."""
+    hashes = fasttext.ft_ngram_hashes(word, words.min_n, words.max_n, words.bucket)
+    rows = [words.vectors_ngrams[i] for i in hashes]
+    if word in words.key_to_index:
+        rows.append(words.vectors_vocab[words.key_to_index[word]])
+    return np.mean(rows, axis=0, dtype=np.float64) if rows else np.zeros(words.vector_size)
+
+
+def test_a_file_gives_the_mean_of_a_word_and_its_ngrams(model):
+    made, path = model
+    vectors = SubwordVectors.read(path)
+    assert (vectors.size, vectors.min_n, vectors.max_n) == (7, 2, 4)
+    assert vectors.ngrams.shape == (101, 7)
+    found = vectors.vectors([*KNOWN, *UNKNOWN])
+    assert found.dtype == np.float32
+    for vector, word in zip(found, [*KNOWN, *UNKNOWN], strict=True):
+        np.testing.assert_allclose(vector, composed(made.wv, word), atol=1e-6, err_msg=word)
+        np.testing.assert_array_equal(vector, made.wv.get_vector(word), err_msg=word)
+
+
+def test_our_files_give_an_unknown_word_the_same_vector(model, tmp_path):
+    vectors = SubwordVectors.read(model[1])
+    for dtype, tolerance in (("float32", 1e-6), ("float16", 1e-3)):
+        np.save(tmp_path / "ngrams.npy", vectors.ngrams.astype(dtype))
+        (tmp_path / "ngrams.json").write_text(NgramSettings(vectors.min_n, vectors.max_n).text)
+        found = NgramVectors(tmp_path).vectors(UNKNOWN)
+        theirs = vectors.vectors(UNKNOWN)
+        np.testing.assert_allclose(
+            found, theirs, rtol=tolerance, atol=tolerance * np.abs(theirs).max()
+        )
+
+
+def test_words_without_ngrams_are_zeros_and_nothing_is_logged(caplog):
+    made = fasttext.FastText(sentences(), vector_size=7, min_count=1, min_n=4, max_n=5, workers=1)
+    vectors = SubwordVectors(made.wv)
+    found = vectors.vectors(["a", "", "b", "ab"])
+    assert found.any(axis=1).tolist() == [True, False, False, True]
+    assert "origin vector" not in caplog.text
+
+
+def test_a_file_without_ngrams_knows_its_own_words_only(tmp_path):
+    made = fasttext.FastText(sentences(), vector_size=7, min_count=1, max_n=0, bucket=0)
+    fasttext.save_facebook_model(made, str(tmp_path / "plain.bin"))
+    vectors = SubwordVectors.read(tmp_path / "plain.bin")
+    assert (vectors.ngrams.shape, vectors.min_n, vectors.max_n) == ((0, 7), 0, 0)
+    assert vectors.vectors(["the", "walks"]).any(axis=1).tolist() == [True, False]
+
+
+def test_training_is_repeatable_and_related_words_are_alike():
+    vectors = train()
+    assert (vectors.size, vectors.min_n, vectors.max_n) == (7, 3, 6)
+    assert vectors.ngrams.shape == (101, 7)
+    words = [*KNOWN, *UNKNOWN]
+    np.testing.assert_array_equal(train().vectors(words), vectors.vectors(words))
+    assert not np.array_equal(train(seed=2**63 - 1).vectors(words), vectors.vectors(words))
+
+
+@pytest.mark.parametrize("given", [[], [[]]])
+def test_no_word(given):
+    with pytest.raises(InputError, match=r"^the training set holds no word$"):
+        SubwordVectors.train(given, 7, 101)
+
+
+def test_files_that_are_not_fasttext_s(model, tmp_path):
+    content = model[1].read_bytes()
+    path = tmp_path / "bad.bin"
+    rules = {
+        b"": "not a binary file (.bin) of fastText",
+        b"the 0.1 0.2\n": "not a binary file (.bin) of fastText",
+        content[:4]: "not a readable fastText file: ",
+        content[:60]: "not a readable fastText file: ",
+        content[: len(content) // 2]: "not a readable fastText file: ",
+        content[:8] + b"\xff\xff\xff\x7f" * 12 + content[56:]: "not a readable fastText file: ",
+    }
+    for bad, rule in rules.items():
+        path.write_bytes(bad)
+        with pytest.raises(InputError) as error:
+            SubwordVectors.read(path)
+        assert str(error.value).startswith(f"{path}: {rule}")
+        assert "\n" not in str(error.value)
+    with pytest.raises(InputError, match=r"none\.bin: no such file"):
+        SubwordVectors.read(tmp_path / "none.bin")
+
+
+def test_a_vector_that_is_not_finite(model, tmp_path):
+    made = model[0]
+    content = model[1].read_bytes()
+    number = made.wv.vectors_ngrams[5, 3].tobytes()
+    place = content.index(number)
+    (tmp_path / "nan.bin").write_bytes(content[:place] + b"\x00\x00\xc0\x7f" + content[place + 4 :])
+    with pytest.raises(InputError, match=r"nan\.bin: a vector is not finite$"):
+        SubwordVectors.read(tmp_path / "nan.bin")
+
+
+def test_a_missing_gensim_says_what_to_install():
+    code = """
+import sys
+sys.modules["gensim"] = None
+from tta.data.vectors.fasttext import SubwordVectors
+try:
+    SubwordVectors.read("x.bin")
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert ended.stdout == "InputError gensim is missing: pip install 'tta-lm[vectors]'\n"

@@ -1,0 +1,171 @@
+"""Vocabularies of words: ids by frequency, special tokens by position, one order for all sizes."""
+
+import numpy as np
+import pytest
+
+from tta.data.text.lines import MAX_LINE_BYTES
+from tta.data.vocabulary.config import VocabularyConfig
+from tta.data.vocabulary.load import check_same_tokenizer, load_vocabulary, make_tokenizer
+from tta.data.vocabulary.train import create_vocab
+from tta.data.vocabulary.words import WORD_SPECIALS, WordVocabulary
+from tta.errors import InputError
+
+COUNTS = {"the": 7, "b": 2, "a": 2, "##": 3, "[UNK]": 5, "[PAD]": 1, "é": 2}
+ORDER = ["the", "[UNK]", "##", "a", "b", "é", "[PAD]"]
+
+
+def vocabulary():
+    return WordVocabulary.from_counts(COUNTS, num_sentences=11)
+
+
+def test_ids_are_by_falling_frequency_and_ties_by_name():
+    made = vocabulary()
+    assert list(made.tokens) == [*WORD_SPECIALS, *ORDER]
+    assert made.counts.tolist() == [0, 11, 0, 11, 7, 5, 3, 2, 2, 2, 1]
+    assert (made.pad_id, made.eos_id, made.unk_id, made.bos_id) == (0, 1, 2, 3)
+    other = WordVocabulary.from_counts(dict(reversed(COUNTS.items())), 11)
+    assert (other, other.sha256) == (made, made.sha256)
+
+
+def test_words_that_look_like_special_tokens_are_words():
+    made = vocabulary()
+    assert (made.ids["[UNK]"], made.ids["[PAD]"], made.ids["##"]) == (5, 10, 6)
+    assert "[EOS]" not in made
+    assert len(made.ids) == len(COUNTS)
+    assert not made.continues_word.any()
+
+
+def test_what_is_left_out_counts_as_unknown():
+    made = WordVocabulary.from_counts(COUNTS, 11, min_count=3, max_length=4)
+    assert made.tokens[4:] == ("the", "##")
+    assert made.counts.tolist() == [0, 11, 12, 11, 7, 3]
+    first = vocabulary().first(7)
+    assert first.tokens == vocabulary().tokens[:7]
+    assert first.counts.tolist() == [0, 11, 7, 11, 7, 5, 3]
+    assert first.counts.sum() == vocabulary().counts.sum()
+    assert vocabulary().first(1000) == vocabulary()
+    with pytest.raises(InputError, match="a vocabulary of words has more than 4 tokens, not 4"):
+        vocabulary().first(4)
+
+
+def test_a_file_is_read_back(tmp_path):
+    made = vocabulary()
+    made.save(tmp_path / "vocab.txt")
+    assert (tmp_path / "vocab.txt").read_text().startswith("[PAD] 0\n[EOS] 11\n[UNK] 0\n")
+    read = load_vocabulary("words", tmp_path / "vocab.txt")
+    assert read == made
+    assert read.sha256 == made.sha256
+    assert read != made.first(9)
+    assert read != WordVocabulary(made.tokens, made.counts * 2)
+
+
+def test_it_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        vocabulary().counts[5] = 3
+
+
+SPECIALS = "".join(f"{name} 0\n" for name in WORD_SPECIALS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[PAD]\n[EOS]\n", "1: expected a word, a blank and its count, got '[PAD]'; tta-create-v"),
+        ("the 5\n", "1: a vocabulary of words begins with [PAD] [EOS] [UNK] [SOS]; got the"),
+        ("[PAD] 0\n[EOS] 0\n", "3: a vocabulary of words begins with [PAD] [EOS] [UNK] [SOS]; got"),
+        (SPECIALS + "the\n", "5: expected a word, a blank and its count, got 'the'"),
+        (SPECIALS + "the \n", "5: expected a word, a blank and its count, got 'the '"),
+        (SPECIALS + "the -5\n", "5: expected a word, a blank and its count, got 'the -5'"),
+        (SPECIALS + "the ٣\n", "5: expected a word, a blank and its count, got 'the ٣'"),
+        (SPECIALS + "a b 5\n", "5: expected a word, a blank and its count, got 'a b 5'"),
+        (SPECIALS + f"a {'9' * 19}\n", "5: expected a word, a blank and its count, got 'a 999"),
+        (SPECIALS + " 5\n", "5: expected a word without white space, got ''"),
+        (SPECIALS + "a\u00a0b 5\n", "5: expected a word without white space, got 'a\\xa0b'"),
+        (SPECIALS + "a 5\nb 4\na 3\n", "7: duplicate word 'a', first on line 5"),
+        (SPECIALS + "a 5\nb 4\nc 6\n", "7: words must be in the order of their counts, got 6 aft"),
+        ("", " the file is empty"),
+    ],
+)
+def test_every_way_a_file_can_be_wrong(tmp_path, text, message):
+    path = tmp_path / "vocab.txt"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        WordVocabulary.from_file(path)
+    assert str(error.value).startswith(f"{path}:{message}")
+    assert "\n" not in str(error.value)
+
+
+def test_counts_and_tokens_must_match():
+    with pytest.raises(InputError, match="5 tokens need as many counts, not 4"):
+        WordVocabulary((*WORD_SPECIALS, "a"), [0, 0, 0, 0])
+    with pytest.raises(InputError, match="a count must be 0 or more, not -1"):
+        WordVocabulary((*WORD_SPECIALS, "a"), [0, 0, 0, 0, -1])
+
+
+def test_there_is_no_mask_token():
+    with pytest.raises(InputError, match="a vocabulary of words has no mask token"):
+        _ = vocabulary().mask_id
+
+
+def test_origins_are_the_same_words_in_another_vocabulary():
+    other = WordVocabulary.from_counts({"b": 9, "the": 1, "[UNK]": 1})
+    ids = [(0,), (1,), (2,), (3,), (6,), (5,), (2,), (2,), (4,), (2,), (2,)]
+    assert vocabulary().origins(other) == ids
+
+
+def create(tmp_path, text, **settings):
+    (tmp_path / "text.txt").write_text(text)
+    settings = {"tokenizer": "words", "vocab_file": str(tmp_path / "vocab.txt")} | settings
+    made = create_vocab(VocabularyConfig(input_file=[str(tmp_path / "text.txt")], **settings))
+    assert load_vocabulary("words", tmp_path / "vocab.txt") == made
+    return made
+
+
+def test_all_words_of_a_text_are_counted_case_kept(tmp_path):
+    text = f"The cat, the dog.\n\nThe [UNK] cat\n{'x' * 101} {'y' * 100}\n"
+    made = create(tmp_path, text)
+    assert made.tokens[4:] == ("The", "cat", ",", ".", "UNK", "[", "]", "dog", "the", "y" * 100)
+    assert made.counts.tolist() == [0, 3, 1, 3, 2, 2, *[1] * 8]
+
+
+def test_settings_of_words(tmp_path):
+    text = "a a a b b c c d\nÉ é\n"
+    assert create(tmp_path, text, min_count=2).tokens[4:] == ("a", "b", "c")
+    made = create(tmp_path, text, vocab_size=6, overwrite=True)
+    assert (made.tokens[4:], made.counts[2]) == (("a", "b"), 5)
+    made = create(tmp_path, text, lower_case=True, overwrite=True)
+    assert made.tokens[4:] == ("a", "b", "c", "e", "d")
+
+
+@pytest.mark.parametrize(("text", "often"), [("\n", ""), ("a b\n", " occurs 2 times")])
+def test_a_text_without_words(tmp_path, text, often):
+    with pytest.raises(InputError, match=rf"text\.txt: no word in the input{often}$"):
+        create(tmp_path, text, min_count=2)
+    assert not (tmp_path / "vocab.txt").exists()
+
+
+def test_a_word_as_long_as_a_line_is_left_out(tmp_path):
+    made = create(tmp_path, "a\n" + "b" * (MAX_LINE_BYTES - 2))
+    assert made.tokens[4:] == ("a",)
+
+
+def test_kinds_that_do_not_fit(tmp_path):
+    vocabulary().save(tmp_path / "vocab.txt")
+    with pytest.raises(InputError, match=r"vocab\.txt:1: expected a token without white space"):
+        load_vocabulary("word_pieces", tmp_path / "vocab.txt")
+    with pytest.raises(InputError, match="tokenizer must be word_pieces or words, not 'letters'"):
+        load_vocabulary("letters", tmp_path / "vocab.txt")
+    check_same_tokenizer("words", {"tokenizer": "words"}, "config.json")
+    rule = r"^c\.json: tokenizer is 'words', but the data set was made with 'word_pieces'$"
+    with pytest.raises(InputError, match=rule):
+        check_same_tokenizer("words", {"tokenizer": "word_pieces"}, "c.json")
+
+
+def test_one_data_set_serves_all_sizes():
+    text = "the [UNK] a b é a the zebra ##"
+    words = WordVocabulary.from_counts({"the": 9, "a": 5, "b": 4, "[": 3, "UNK": 3, "]": 3, "é": 1})
+    all_ids = make_tokenizer(words, False).encode([text])[0]
+    assert len(set(all_ids.tolist())) > 6
+    for size in range(5, len(words) + 1):
+        ids = make_tokenizer(words.first(size), False).encode([text])[0]
+        np.testing.assert_array_equal(ids, np.where(all_ids < size, all_ids, words.unk_id))
