@@ -1,0 +1,81 @@
+"""Memory of training with two million words, whose vectors are inputs and targets.
+
+    python benchmarks/semfit/memory.py
+
+Makes a data set of random words (Zipf's law) with a vocabulary of --num_words, and vectors of 300
+numbers for each, in a temporary folder; then run_pretraining.py trains configs/elmo-s-small.json
+for --num_steps steps. Prints the largest resident memory of that process. Pages of the mapped file
+count as far as they were read.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from absl import app, flags
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+FLAGS = flags.FLAGS
+SENTENCES = 40_000
+# Runs the command and prints the maximum of its resident memory, in MiB, last.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call([sys.executable, *sys.argv[1:]], stdout=sys.stderr)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+sys.exit(code)
+"""
+
+
+def main(_):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        make_data(folder / "data", folder / "vectors")
+        command = [
+            *("run_pretraining.py", f"--input_dir={folder}/data", f"--vectors={folder}/vectors"),
+            *("--config_file=configs/elmo-s-small.json", f"--output_dir={folder}/run"),
+            *("--objective=bidirectional_clm", "--train_batch_tokens=2048"),
+            *(f"--num_train_steps={FLAGS.num_steps}", "--num_warmup_steps=10"),
+        ]
+        command = [sys.executable, "-c", MEASURED, *command]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    print(f"{FLAGS.num_words:,} words: {float(done.stdout):,.0f} MiB resident at most")
+
+
+def make_data(data, vectors):
+    """Writes a data set of random words, and vectors of the words."""
+    import tta  # noqa: F401  (first, because it silences TensorFlow)
+    from benchmarks.semfit.cases import word_counts, word_ids, write_table
+    from tta.data.corpus.config import LocalCorpusConfig
+    from tta.data.corpus.prepare import create_tfrecords
+    from tta.data.vocabulary.words import WordVocabulary
+
+    for folder in (data, vectors):
+        folder.mkdir()
+    counts = word_counts(FLAGS.num_words)
+    words = {f"w{i}": int(count) for i, count in enumerate(counts)}
+    vocabulary = WordVocabulary.from_counts(words)
+    vocabulary.save(vectors / "vocab.txt")
+    write_table(vectors / "vectors.npy", len(vocabulary))
+    text = data.parent / "text.txt"
+    ids = word_ids(FLAGS.num_words, SENTENCES // 8, 25).reshape(-1, 25)
+    with open(text, "w", encoding="utf-8") as file:
+        file.writelines(" ".join(f"w{i}" for i in row) + "\n" for row in ids)
+    create_tfrecords(
+        LocalCorpusConfig(
+            input_file=[str(text)],
+            vocab_file=str(vectors / "vocab.txt"),
+            output_dir=str(data),
+            tokenizer="words",
+            num_shards=2,
+            overwrite=True,
+        )
+    )
+
+
+if __name__ == "__main__":
+    flags.DEFINE_integer("num_words", 2_000_000, "Words in the vocabulary.", lower_bound=100)
+    flags.DEFINE_integer("num_steps", 100, "Training steps.", lower_bound=11)
+    app.run(main)
