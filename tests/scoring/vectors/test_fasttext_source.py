@@ -157,6 +157,13 @@ def test_a_file_encodes_texts(tmp_path):
         lm.score(["walk"])
 
 
+def test_a_word_without_ngrams_is_left_out_of_the_mean(tmp_path):
+    made = fasttext.FastText([["walk"]] * 30, vector_size=8, min_count=1, min_n=5, workers=1)
+    fasttext.save_facebook_model(made, str(tmp_path / "f.bin"))
+    lm = tta.load(f"fasttext:{tmp_path / 'f.bin'}")
+    np.testing.assert_array_equal(lm.encode(["a walk"]), lm.encode(["walk"]))
+
+
 def test_a_folder_encodes_texts(dataset, tmp_path):
     folder = tmp_path / "v"
     made = create(dataset, folder).astype(np.float16).astype(np.float64)
