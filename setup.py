@@ -60,7 +60,7 @@ setup(
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
         "probe": PROBE,  # tta-probe
         "kenlm": KENLM,  # --model=kenlm:path
-        "vectors": VECTORS,  # tta-create-vectors --source=skip_gram
+        "vectors": VECTORS,  # tta-create-vectors with skip_gram or fasttext, --model=fasttext:path
     },
     entry_points={
         "console_scripts": [f"{name} = {module}:run" for name, module in COMMANDS.items()]

@@ -22,8 +22,8 @@ KINDS = Registry(
         "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
         "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
-        "fasttext": "tta.scoring.scorers.subword_vectors:FastTextVectors",
-        "vectors": "tta.scoring.scorers.subword_vectors:VectorsFolder",
+        "fasttext": "tta.scoring.scorers.static_vectors:FastTextVectors",
+        "vectors": "tta.scoring.scorers.static_vectors:VectorsFolder",
         "random": "tta.scoring.scorers.random_model:RandomModel",
     },
 )

@@ -14,6 +14,7 @@ from tta.data.corpus.config import CorpusConfig, LocalCorpusConfig
 from tta.data.corpus.output import work_folder
 from tta.data.records import dataset, examples
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
 __all__ = ["workers_find_tta"]
@@ -99,6 +100,25 @@ def test_one_file_gives_the_same_shards_as_the_one_machine_command(text, tmp_pat
     twice = on_beam([text[0], str(copy)], tmp_path / "twice", **options)
     doubled = [shard + shard for shard in sentences(tmp_path / "beam", ours, "train")]
     assert sentences(tmp_path / "twice", twice, "train") != doubled
+
+
+def test_words_are_prepared_as_by_the_one_machine_command(text, tmp_path):
+    counts = {"n": 300, ",": 300, "1": 100, "s": 5, "[PAD]": 1}
+    WordVocabulary.from_counts(counts).save(tmp_path / "words.txt")
+    options = {"tokenizer": "words", "vocab_file": str(tmp_path / "words.txt"), "num_shards": 2}
+    made = []
+    for kind, create in ((CorpusConfig, beam_prepare), (LocalCorpusConfig, prepare)):
+        output = tmp_path / kind.__name__
+        create.create_tfrecords(
+            kind(input_file=text[:1], output_dir=str(output), heldout_fraction=0.2, **options)
+        )
+        made.append(dataset.load_dataset_info(output))
+        assert (output / "vocab.txt").read_text() == (tmp_path / "words.txt").read_text()
+    assert made[0] == made[1]
+    assert made[0]["tokenizer"] == "words"
+    found = [sentences(tmp_path / kind, made[0], "train")
+             for kind in ("CorpusConfig", "LocalCorpusConfig")]  # fmt: skip
+    assert found[0] == found[1]
 
 
 def test_a_shard_without_a_sentence_is_a_file(tmp_path):

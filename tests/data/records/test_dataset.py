@@ -120,3 +120,17 @@ def test_incomplete_data_set(data_set):
         dataset.load_dataset_info(data_set)
     with pytest.raises(InputError, match="not a complete data set"):
         dataset.load_dataset_info(data_set / "none")
+
+
+def test_a_data_set_without_a_tokenizer_has_word_pieces(data_set):
+    path = data_set / "dataset.json"
+    assert dataset.load_dataset_info(data_set)["tokenizer"] == "word_pieces"
+    info = json.loads(path.read_text())
+    for tokenizer in ("words", "letters"):
+        path.write_text(json.dumps(info | {"tokenizer": tokenizer}))
+        if tokenizer == "words":
+            assert dataset.load_dataset_info(data_set)["tokenizer"] == "words"
+        else:
+            rule = r"json: tokenizer must be word_pieces or words, got 'letters'$"
+            with pytest.raises(InputError, match=rule):
+                dataset.load_dataset_info(data_set)

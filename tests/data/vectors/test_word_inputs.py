@@ -72,9 +72,7 @@ def test_without_ngrams_new_words_are_zeros(tmp_path):
 
 def test_what_does_not_fit_is_one_line(tmp_path):
     vectors = TargetVectors(write(tmp_path, size=M + 1), VOCABULARY)
-    with pytest.raises(
-        InputError, match=r"ngrams\.npy: its vectors have 6 numbers, but those of w"
-    ):
+    with pytest.raises(InputError, match=r"ngrams\.npy: its vectors have 6 numbers, but those"):
         WordVectorInputs(vectors, None, NgramVectors(tmp_path))
     with pytest.raises(InputError, match=rf"id {V} is not in a vocabulary of {V}"):
         WordVectorInputs(vectors).rows(np.array([[V]], np.int32))

@@ -37,6 +37,8 @@ BAD_VALUES = [
     ("learned_normalizer", 1, "learned_normalizer must be of type bool, not 1"),
     ("output_layer", 3, "output_layer must be of type str, not 3"),
     ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
+    ("tokenizer", "letters", "tokenizer must be word_pieces or words, not 'letters'"),
+    ("tokenizer", None, "tokenizer must be of type str, not None"),
     ("semfit_distance", "dot", "semfit_distance must be cosine or l2 or vmf, not 'dot'"),
     ("target_size", 0, "target_size must be at least 1 with semfit_distance cosine, not 0"),
     ("target_size", 3.0, "target_size must be of type int | None, not 3.0"),
@@ -170,3 +172,11 @@ def test_an_unknown_family_is_refused(tmp_path):
     path.write_text('{"vocab_size": 23, "model_type": "x"}')
     with pytest.raises(InputError, match="model_type must be tta or bilm or unilm, not 'x'"):
         read_config(path)
+
+
+def test_a_file_has_the_tokenizer_only_if_it_is_of_words(tmp_path):
+    path = tmp_path / "config.json"
+    for tokenizer in ("word_pieces", "words"):
+        tiny_config(tokenizer=tokenizer).to_json(path)
+        assert ("tokenizer" in json.loads(path.read_text())) == (tokenizer == "words")
+        assert read_config(path).tokenizer == tokenizer
