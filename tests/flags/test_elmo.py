@@ -1,0 +1,204 @@
+"""ELMo on words: from text to a model, with each input and output layer; loaded, used, refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tta
+from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.prepare import create_tfrecords
+from tta.data.vocabulary.config import VocabularyConfig
+from tta.data.vocabulary.train import create_vocab
+from tta.errors import InputError
+from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.pretrain import pretrain
+from tta.scoring.vectors.config import VectorsConfig
+from tta.scoring.vectors.create import create_vectors
+
+M = 16
+# Of two words in the middle, each follows from the other.
+PAIRS = (("Cat", "dog"), ("Sun", "moon"), ("salt", "pepper"))
+TEXT = [f"{i} {a} {b} {j}" for a, b in PAIRS for i in range(9) for j in range(9)]
+CONFIG = {"model_type": "elmo", "hidden_size": 24, "lstm_size": 32, "hidden_dropout_prob": 0.0}
+MODELS = {
+    "semfit": {"input_layer": "vectors", "output_layer": "semfit"},
+    "adaptive": {
+        "input_layer": "vectors",
+        "output_layer": "adaptive_softmax",
+        "adaptive_cutoffs": [7],
+        "adaptive_factor": 2,
+    },
+    "characters": {"input_layer": "characters", "output_layer": "softmax"},
+    "tokens": {"input_layer": "tokens", "output_layer": "tied_softmax"},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A data set of words with vectors of words and n-grams."""
+    pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
+    folder = tmp_path_factory.mktemp("elmo")
+    (folder / "text.txt").write_text("\n".join(TEXT) + "\n")
+    given = {"input_file": [str(folder / "text.txt")], "tokenizer": "words"}
+    vocab = str(folder / "vocab.txt")
+    create_vocab(VocabularyConfig(**given, vocab_file=vocab))
+    data = str(folder / "data")
+    create_tfrecords(
+        LocalCorpusConfig(
+            **given, vocab_file=vocab, output_dir=data, num_shards=1, heldout_fraction=0.2
+        )
+    )
+    create_vectors(
+        VectorsConfig(
+            input_dir=data,
+            output_dir=str(folder / "vectors"),
+            source="fasttext",
+            size=M,
+            num_buckets=100,
+        )
+    )
+    return folder
+
+
+def train(folder, name, steps=90, output=None, **changes):
+    config = CONFIG | MODELS[name] | changes.pop("config", {})
+    (folder / f"{name}.json").write_text(json.dumps(config))
+    values = {
+        "input_dir": str(folder / "data"),
+        "config_file": str(folder / f"{name}.json"),
+        "output_dir": str(folder / (output or name)),
+        "objective": "bidirectional_clm",
+        "vectors": str(folder / "vectors") if config["input_layer"] == "vectors" else None,
+        "num_train_steps": steps,
+        "num_warmup_steps": 2,
+        "train_batch_tokens": 100,
+        "learning_rate": 1e-2,
+    }
+    return pretrain(PretrainingConfig(**values | changes))
+
+
+@pytest.fixture(scope="module")
+def semfit(folder):
+    """A trained ELMo-S and its evaluation."""
+    return str(folder / "semfit"), train(folder, "semfit").evaluation
+
+
+def test_elmo_s_learns_more_than_a_constant_and_rerank_by_cosine(semfit):
+    path, evaluation = semfit
+    values = evaluation.values
+    assert values["cosine"] > values["constant_cosine"] + 0.02
+    assert values["nearest"] > 0.2
+    lm = tta.load(path)
+    with pytest.raises(InputError, match="the model predicts vectors, not probabilities"):
+        lm.score(["7 Cat dog 2"])
+    scores = tta.load(f"cosine:{path}").score(["7 Cat dog 2", "7 Cat moon 2"])
+    assert scores[0] > scores[1]
+
+
+def test_a_word_never_seen_has_its_own_vectors(semfit):
+    lm = tta.load(semfit[0])
+    assert lm.representations == ("context", "fit", "embed", "layers", "cls", "eos")
+    for name, size in (("context", 48), ("fit", M), ("embed", 24), ("layers", 144)):
+        # "fit" is what the neighbours predict: two words that differ only at their own place.
+        first, second, known = lm.encode(["7 zyx", "7 wug", "7 dog"], name)
+        assert first.shape == (size,)
+        if name == "fit":
+            continue
+        assert (first != second).any()
+        assert (first != known).any()
+    words = lm.encode_words([["7", "zyx"]], "embed")[0]
+    assert (words[1] != words[0]).any()
+
+
+def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
+    lm = tta.load(semfit[0])
+    texts = ["Cat", "5 Sun moon 3", "pepper 5 wug", ""]
+    together = lm.encode(texts, "layers")
+    for text, vector in zip(texts, together, strict=True):
+        np.testing.assert_allclose(lm.encode([text], "layers")[0], vector, atol=1e-5)
+    assert not together[3].any()
+
+
+@pytest.mark.parametrize("name", ["adaptive", "characters", "tokens"])
+def test_models_with_a_softmax_learn_and_score(folder, name):
+    sampled = {"num_sampled_pieces": 8, "sampling": "log_uniform"} if name == "tokens" else {}
+    evaluation = train(folder, name, **sampled).evaluation
+    assert evaluation.values["nll"] < 1.8  # 3.1 at random
+    lm = tta.load(str(folder / name))
+    scores = lm.score(["7 Cat dog 2", "7 Cat moon 2"])
+    assert np.isfinite(scores).all()
+    tokens = lm.score_tokens(["7 Cat dog 2"])[0]
+    assert sum(tokens.scores) == pytest.approx(scores[0], abs=1e-4)
+    assert np.isfinite(lm.score(["a word never seen: wug", ""])).all()
+
+
+def test_a_smaller_vocabulary_of_the_same_data_takes_rare_words_as_unknown(folder):
+    evaluation = train(folder, "tokens", 10, "few", config={"vocab_size": 12}).evaluation
+    assert evaluation.values["nll"] < np.log(12)
+    lm = tta.load(str(folder / "few"))
+    assert len(lm.tokenizer.vocabulary) > lm.model.config.vocab_size
+    scores = lm.score(["7 Cat pepper 2", "7 Cat wug 2"])
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)  # both are unknown
+
+
+def test_a_stopped_run_resumes_bit_identical(folder, semfit):
+    train(folder, "semfit", 4, "whole", deterministic=True, save_checkpoints_steps=100)
+    train(folder, "semfit", 4, "resumed", deterministic=True, save_checkpoints_steps=2)
+    weights = folder / "resumed/model.weights.h5"
+    weights.unlink()
+    # The last checkpoint goes, so the run goes on from step 2.
+    for path in (folder / "resumed/checkpoints").glob("*-4.*"):
+        path.unlink()
+    state = folder / "resumed/checkpoints/checkpoint"
+    state.write_text(state.read_text().replace("-4", "-2"))
+    train(folder, "semfit", 4, "resumed", deterministic=True, save_checkpoints_steps=2)
+    one, other = (tta.load(str(folder / name)).model for name in ("whole", "resumed"))
+    for name, value in one.named_weights().items():
+        np.testing.assert_array_equal(value, other.named_weights()[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        (
+            "semfit",
+            {"vectors": None},
+            "output_layer semfit needs vectors; tta-create-vectors makes",
+        ),
+        ("adaptive", {"vectors": None}, "input_layer vectors needs vectors; tta-create-vectors"),
+        ("characters", {"vectors": "vectors"}, "vectors needs output_layer semfit or input_layer"),
+        ("tokens", {"objective": "lae"}, "model_type is 'elmo', which --objective=bidirectional_c"),
+        ("tokens", {"config": {"tokenizer": "word_pieces"}}, "tokenizer is 'word_pieces', but the"),
+        ("tokens", {"config": {"vocab_size": 99}}, "vocab_size is 99, but "),
+        ("adaptive", {"config": {"adaptive_cutoffs": [99]}}, "adaptive_cutoffs must rise and lie"),
+        ("tokens", {"contrast_weight": 0.1}, "contrast_weight is not for the objective bidirect"),
+    ],
+)
+def test_what_does_not_fit_is_one_clear_line(folder, name, changes, message):
+    if changes.get("vectors"):
+        changes = {"vectors": str(folder / changes["vectors"])}
+    with pytest.raises(InputError, match=message):
+        train(folder, name, 10, "refused", **changes)
+    assert not (folder / "refused/config.json").exists()
+
+
+def test_a_model_of_words_is_not_exported(semfit, tmp_path):
+    from tta.scoring.serving.export import export
+
+    with pytest.raises(InputError, match="only models of word pieces can be exported"):
+        export(tta.load(semfit[0]), tmp_path / "1")
+    assert not (tmp_path / "1").exists()
+
+
+def test_the_configs_of_the_repository_are_those_of_the_paper():
+    from tta.modeling.config.base import read_config
+
+    root = Path(__file__).resolve().parents[2] / "configs"
+    words = {"vocab_size": 793_471, "target_size": 300}
+    # Table 2 of Li et al. 2019: 76 and 499 million parameters.
+    assert round(read_config(root / "elmo-s.json", **words).num_parameters / 1e6) == 76
+    assert round(read_config(root / "elmo.json", **words).num_parameters / 1e6) == 501
+    for path in root.glob("elmo*.json"):
+        read_config(path, **words)
