@@ -48,5 +48,11 @@ MODEL_TYPES = Registry(
             ("clm",),
             "tta.modeling.likelihood.causal:CausalLikelihood",
         ),
+        "classifier": ModelType(  # over the encoder of another family; tta-classify trains it
+            None,
+            (),
+            config="tta.modeling.config.classifier:ClassifierConfig",
+            model="tta.modeling.models.text_classifier:TextClassifier",
+        ),
     },
 )
