@@ -45,7 +45,9 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[Any], max_seq_length: int
     num_boundaries = 1 + len(pieces)
     lengths = num_boundaries + tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])
     trimmer = tf_text.ShrinkLongestTrimmer(max(0, max_seq_length - num_boundaries))
-    ids, _ = tf_text.combine_segments(trimmer.trim(pieces), vocabulary.bos_id, vocabulary.eos_id)
+    # Of two texts of equal length, the trimmer cuts the first one it is given, BERT the second one.
+    trimmed = trimmer.trim(pieces[::-1])[::-1]
+    ids, _ = tf_text.combine_segments(trimmed, vocabulary.bos_id, vocabulary.eos_id)
     return EncodedTexts(ids, lengths)
 
 
@@ -54,5 +56,5 @@ def encode_rows(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """As `encode_texts`: ids of each example, N arrays [T_n] int32, and whether it was cut, [N]."""
     ids, lengths = encode_texts(tokenizer, texts, max_seq_length)
-    rows = np.split(ids.values.numpy(), ids.row_splits.numpy()[1:-1])
+    rows = np.split(ids.values.numpy(), ids.row_splits.numpy()[1:-1])[: len(lengths)]
     return rows, lengths.numpy() > max_seq_length

@@ -85,9 +85,10 @@ def read_examples(config: ClassifyConfig) -> Examples:
     assert dev_file is not None
     name = config.task or Path(train_file).name
     read = _StsReader() if config.task == "stsb" else _TableReader(config, task)
-    train, dev = read(train_file), read(dev_file)
-    test = read(config.test_file, needs_labels=False) if config.test_file else None
+    train = read(train_file)
     _check_differ(train, read.labels)
+    dev = read(dev_file)
+    test = read(config.test_file, needs_labels=False) if config.test_file else None
     if not read.labels:
         _check_differ(dev, ())
     return Examples(
@@ -136,6 +137,8 @@ class _TableReader:
             self.notes.append(f"{path}: {table.num_skipped:,} {rule}")
         if not self.has_read:
             self.has_read, self.text_columns = True, table.text_columns
+            texts = set(table.text_columns)
+            self.columns = {n: names for n, names in self.columns.items() if texts <= set(names)}
             if not self.labels and not self.is_number:
                 self.labels = tuple(table.labels)
         targets = None
@@ -152,8 +155,7 @@ class _TableReader:
             return self.columns or None
         # Further texts may have no labels. The training part tells whether they are pairs.
         texts = tuple(self.text_columns or ())
-        labelled = {n: names for n, names in self.columns.items() if set(texts) <= set(names)}
-        return {len(texts): texts} | labelled
+        return {len(texts): texts} | self.columns
 
 
 class _StsReader:

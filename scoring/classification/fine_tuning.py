@@ -84,7 +84,10 @@ def make_batches(
             ids, mask = pad([rows[i] for i in indices], pad_id, width)
             yield {"input_ids": ids, "padding_mask": mask, TARGET: targets[indices]}
 
-    return tf.data.Dataset.from_generator(generate, output_signature=_SPEC)
+    batches = tf.data.Dataset.from_generator(generate, output_signature=_SPEC)
+    options = tf.data.Options()
+    options.autotune.enabled = False  # its thread delays the end of an iterator
+    return batches.with_options(options)
 
 
 def fine_tune(

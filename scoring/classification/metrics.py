@@ -39,6 +39,12 @@ def _correlation(name):
     return value
 
 
+def _mcc(gold, found):
+    if np.ptp(gold) == 0 or np.ptp(found) == 0:  # scikit-learn warns if only one label occurs
+        return 0.0
+    return 100 * float(matthews_corrcoef(gold, found))
+
+
 def _f1(**options: Any):
     options["zero_division"] = 0.0  # without a positive prediction
     return lambda gold, found: 100 * float(f1_score(gold, found, **options))
@@ -46,7 +52,7 @@ def _f1(**options: Any):
 
 METRICS = {
     "accuracy": Measure("accuracy", lambda gold, found: 100 * float(accuracy_score(gold, found))),
-    "mcc": Measure("MCC", lambda gold, found: 100 * float(matthews_corrcoef(gold, found))),
+    "mcc": Measure("MCC", _mcc),
     "f1": Measure("F1", _f1()),
     "macro_f1": Measure("macro F1", _f1(average="macro")),
     "pearson": Measure("Pearson", _correlation("pearson")),

@@ -47,9 +47,10 @@ class ServedClassifier(tf.Module):
         """
         columns = [check_texts(one) for one in texts]
         sizes = tf.stack([tf.size(one) for one in columns])
-        require(
-            tf.reduce_all(sizes == sizes[0]), "every first text must have a second; texts:", sizes
-        )
+        rule = "every first text must have a second; texts:"
+        # Otherwise an operation that fails on such columns may run first.
+        with tf.control_dependencies([require(tf.reduce_all(sizes == sizes[0]), rule, sizes)]):
+            columns = [tf.identity(one) for one in columns]
         config = self.lm.model.config
         encoded = encode_texts(self.lm.tokenizer, columns, config.max_seq_length)
         if self.lm.options.long_sentences == "refuse":

@@ -310,6 +310,9 @@ def check_texts(texts: Any) -> Any:
     return texts
 
 
-def require(condition: Any, rule: str, value: Any) -> None:
-    """Ends the request with INVALID_ARGUMENT and the rule unless the condition holds."""
-    tf.debugging.Assert(condition, [f"tta: {rule}", value], summarize=8)
+def require(condition: Any, rule: str, value: Any) -> Any:
+    """Ends the request with INVALID_ARGUMENT and the rule unless the condition holds.
+
+    Returns the operation that does so.
+    """
+    return tf.debugging.Assert(condition, [f"tta: {rule}", value], summarize=8)
