@@ -44,9 +44,12 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[Any], max_seq_length: int
     pieces = [tokenizer.tokenize(tf.convert_to_tensor(one, tf.string)) for one in texts]
     num_boundaries = 1 + len(pieces)
     lengths = num_boundaries + tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])
-    trimmer = tf_text.ShrinkLongestTrimmer(max(0, max_seq_length - num_boundaries))
-    # Of two texts of equal length, the trimmer cuts the first one it is given, BERT the second one.
-    trimmed = trimmer.trim(pieces[::-1])[::-1]
+    size = max(0, max_seq_length - num_boundaries)
+    if len(pieces) == 1:
+        trimmed = [pieces[0][:, :size]]
+    else:
+        # Of two equally long texts, the trimmer cuts the first one it is given, BERT the second.
+        trimmed = tf_text.ShrinkLongestTrimmer(size).trim(pieces[::-1])[::-1]
     ids, _ = tf_text.combine_segments(trimmed, vocabulary.bos_id, vocabulary.eos_id)
     return EncodedTexts(ids, lengths)
 
