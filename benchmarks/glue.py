@@ -9,8 +9,8 @@ are of another scale, which correlations do not see. The tasks of LARGE have one
 --quick takes MRPC and 400 of its training examples, one rate and one seed.
 
 Each cell is the mean and the standard deviation over the seeds on dev, of the rate with the highest
-mean. (The rate was chosen on the same examples.) An interrupted run goes on when it is repeated with
-the same --output_dir. The report of each cell is printed on standard error.
+mean, which was chosen on the same examples. An interrupted run goes on when it is repeated with the
+same --output_dir. The report of each cell is printed on standard error.
 """
 
 import random
@@ -100,7 +100,7 @@ def files_of(task):
 
 
 def sample(path, count):
-    """A file with the header and some rows of another one, the same in every run."""
+    """A file with the header and some rows of another one."""
     header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
     drawn = Path(FLAGS.output_dir) / f"quick-{path.parent.name}.tsv"
     drawn.parent.mkdir(parents=True, exist_ok=True)

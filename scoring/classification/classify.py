@@ -198,7 +198,7 @@ def finished_runs(folder: Path) -> dict[Run, np.ndarray]:
 
 
 def _name(run):
-    return f"rate-{run[0]:g}-seed-{run[1]}"
+    return f"rate-{run[0]}-seed-{run[1]}"
 
 
 def _finish(config, lm, examples, folder, notes) -> ClassifyReport:

@@ -11,6 +11,7 @@ from tta.data.labelled.glue import TASKS, GlueTask
 from tta.data.labelled.tables import TEXT_COLUMNS, read_table
 from tta.data.nbest.lists import shown
 from tta.data.pairs.sts import read_sts
+from tta.data.text.files import check_rereadable
 from tta.errors import InputError
 from tta.scoring.classification.config import ClassifyConfig
 
@@ -85,6 +86,8 @@ def read_examples(config: ClassifyConfig) -> Examples:
     assert dev_file is not None
     name = config.task or Path(train_file).name
     read = _StsReader() if config.task == "stsb" else _TableReader(config, task)
+    for path in filter(None, (train_file, dev_file, config.test_file)):
+        check_rereadable(path)
     train = read(train_file)
     _check_differ(train, read.labels)
     dev = read(dev_file)
