@@ -41,6 +41,7 @@ ORDER = {
         {"scorers"},
         {"combining"},
         {"reports"},
+        {"classification"},
         {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},
     ],
     "flags": [],

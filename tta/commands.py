@@ -8,6 +8,7 @@ COMMANDS = {
     "tta-adapt": "tta.flags.adapt",
     "tta-beam-create-tfrecords": "tta.flags.beam_create_tfrecords",
     "tta-beam-score": "tta.flags.beam_score",
+    "tta-classify": "tta.flags.classify",
     "tta-create-tfrecords": "tta.flags.create_tfrecords",
     "tta-create-vectors": "tta.flags.create_vectors",
     "tta-create-vocab": "tta.flags.create_vocab",

@@ -53,7 +53,7 @@ def _meaning(field):
     """The help of a flag, then its default and bounds."""
     notes = []
     if field.default is not None and field.default is not False:
-        value = ",".join(field.default) if field.is_list else field.default
+        value = ",".join(map(str, field.default)) if field.is_list else field.default
         notes.append(f"default: {'true' if value is True else value}")
     if field.setting.bounds:
         notes.append(field.setting.bounds)

@@ -1,6 +1,7 @@
 """Labelled sentences and sentence pairs: tables with named columns, separated by tabs."""
 
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ LABEL_COLUMN = "label"
 class LabelledTexts:
     """A row of a table: its texts (one, or two of a pair) and their label.
 
-    `line` is the line in the file, counted from 1.
+    `line` is the line in the file, counted from 1. The label is "" if the file has none.
     """
 
     texts: tuple[str, ...]
@@ -28,11 +29,17 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """The rows of a file, in its order, and the names of the columns that the texts came from."""
+    """The rows of a file, in its order, and the names of the columns that the texts came from.
+
+    `num_skipped` counts the rows that were left out, and `has_labels` tells whether there is a
+    column of labels.
+    """
 
     path: str
     text_columns: tuple[str, ...]
     rows: list[LabelledTexts]
+    num_skipped: int = 0
+    has_labels: bool = True
 
     @property
     def labels(self) -> list[str]:
@@ -45,8 +52,15 @@ def read_table(
     text_columns: Sequence[str] | None = None,
     label_column: str = LABEL_COLUMN,
     labels: Collection[str] | None = None,
+    *,
+    columns: Mapping[int, Sequence[str]] | None = None,
+    needs_labels: bool = True,
+    skips_rows: bool = False,
 ) -> LabelledTable:
     """Reads labelled texts. The first line is a header, which names the columns.
+
+    With `columns`, a file may have no header. Its first line is then a header if one of its cells
+    is the name of the label's column, or if its cells name the columns of the texts.
 
     Quotes have no meaning (`csv.QUOTE_NONE`): they are part of the text. White space around cells
     is removed, and blank lines are skipped. Other columns are ignored.
@@ -57,6 +71,10 @@ def read_table(
             has.
         label_column: the column of the label.
         labels: the labels that may occur; None allows any.
+        columns: {number of columns: their names}, of files without a header.
+        needs_labels: whether the column of the label must be there.
+        skips_rows: whether rows with too few or too many columns, or with an empty text or label,
+            are left out and counted, in place of an error.
 
     Raises:
         InputError: the file is missing or empty, a column is missing or named twice, a row has too
@@ -66,26 +84,45 @@ def read_table(
     name = str(shown_path(path))
     first, heading = next(lines, (1, ""))
     header = [cell.strip() for cell in heading.split("\t")]
+    if columns is not None and not _is_header(header, text_columns, label_column):
+        if len(header) not in columns:
+            layouts = " or ".join(" TAB ".join(names) for names in columns.values())
+            raise InputError(f"expected {layouts}, got {len(header)} columns", name, first)
+        header = list(columns[len(header)])
+        lines = itertools.chain([(first, heading)], lines)
     if text_columns is None:
         found = (names for names in TEXT_COLUMNS if set(names) <= set(header))
         text_columns = next(found, TEXT_COLUMNS[-1])
-    places = [_place(column, header, name, first) for column in (*text_columns, label_column)]
-    rows = []
+    has_labels = needs_labels or label_column in header
+    wanted = (*text_columns, *[label_column] * has_labels)
+    places = [_place(column, header, name, first) for column in wanted]
+    rows, num_skipped = [], 0
     for number, line in lines:
         cells = line.split("\t")
-        if len(cells) != len(header):
+        is_whole = len(cells) == len(header)
+        chosen = [cells[place].strip() for place in places] if is_whole else []
+        if skips_rows and not (is_whole and all(chosen)):
+            num_skipped += 1
+            continue
+        if not is_whole:
             raise InputError(f"expected {len(header)} columns, got {len(cells)}", name, number)
-        *texts, label = (cells[place].strip() for place in places)
-        for column, cell in zip((*text_columns, label_column), (*texts, label), strict=True):
+        for column, cell in zip(wanted, chosen, strict=True):
             if not cell:
                 raise InputError(f"the column {shown(column)} is empty", name, number)
-        if labels is not None and label not in labels:
+        texts, label = chosen[: len(text_columns)], chosen[-1] if has_labels else ""
+        if has_labels and labels is not None and label not in labels:
             known = ", ".join(map(shown, sorted(labels)))
             raise InputError(f"unknown label {shown(label)}; the labels are {known}", name, number)
         rows.append(LabelledTexts(tuple(texts), label, number))
     if not rows:
         raise InputError("the file has a header and no rows", name)
-    return LabelledTable(name, tuple(text_columns), rows)
+    return LabelledTable(name, tuple(text_columns), rows, num_skipped, has_labels)
+
+
+def _is_header(cells, text_columns, label_column):
+    """Whether the cells of a first line are names of columns."""
+    choices = TEXT_COLUMNS if text_columns is None else (text_columns,)
+    return label_column in cells or any(set(names) <= set(cells) for names in choices)
 
 
 def _place(column, header, path, line):

@@ -32,6 +32,8 @@ FIELDS_OF_OUTPUT_LAYER = {
 # A larger model is taken for a typing error and refused before anything is allocated.
 MAX_PARAMETERS = 10_000_000_000
 
+_CHECKED_TYPES = (str, bool, float, int, int | None, tuple[int, ...])
+
 _Config = TypeVar("_Config", bound="ModelConfig")
 
 
@@ -77,7 +79,8 @@ class ModelConfig:
         for field in dataclasses.fields(self):
             if field.type == tuple[int, ...] and isinstance(getattr(self, field.name), list):
                 object.__setattr__(self, field.name, tuple(getattr(self, field.name)))  # from JSON
-            _check_type(field.name, getattr(self, field.name), field.type)
+            if field.type in _CHECKED_TYPES:  # a family checks its fields of other types
+                _check_type(field.name, getattr(self, field.name), field.type)
         require_counts(self, "vocab_size", "hidden_size")
         choices = " or ".join(TOKENIZERS)
         require(self.tokenizer in TOKENIZERS, f"tokenizer must be {choices}", repr(self.tokenizer))
@@ -132,14 +135,17 @@ class ModelConfig:
         with located(path=path):
             return cls(**values)
 
-    def to_json(self, path: Path | str) -> None:
-        """Writes the config, one key per line, in the order of the attributes."""
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of `config.json`: the attributes in their order."""
         others = {n: f for n, f in FIELDS_OF_OUTPUT_LAYER.items() if n != self.output_layer}
         left_out = {name for names in others.values() for name in names}
         if self.tokenizer == ModelConfig.tokenizer:
             left_out.add("tokenizer")  # as in the files of earlier versions
-        values = {n: v for n, v in dataclasses.asdict(self).items() if n not in left_out}
-        text = json.dumps(values, indent=2) + "\n"
+        return {n: v for n, v in dataclasses.asdict(self).items() if n not in left_out}
+
+    def to_json(self, path: Path | str) -> None:
+        """Writes the config, one key per line."""
+        text = json.dumps(self.to_dict(), indent=2) + "\n"
         with whole_file(path) as file:
             file.write(text.encode())
 
@@ -158,7 +164,15 @@ def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
     Raises:
         InputError: the file is missing, is not a JSON object, or breaks a rule.
     """
-    values = defaults | read_json_object(path)
+    return config_from(defaults | read_json_object(path), path)
+
+
+def config_from(values: dict[str, Any], path: Path | str = "") -> ModelConfig:
+    """The config of a JSON object of `config.json`; `path` is its file, for errors.
+
+    Raises:
+        InputError: as `read_config`.
+    """
     name = values.get("model_type", ModelConfig.model_type)
     with located(path=path):
         # A value that is not a str fails the type check of the default family.

@@ -54,5 +54,11 @@ MODEL_TYPES = Registry(
             "tta.modeling.likelihood.bidirectional_causal:BidirectionalCausalLikelihood",
             "tta.modeling.config.elmo:ElmoConfig",
         ),
+        "classifier": ModelType(  # over the encoder of another family; tta-classify trains it
+            None,
+            (),
+            config="tta.modeling.config.classifier:ClassifierConfig",
+            model="tta.modeling.models.text_classifier:TextClassifier",
+        ),
     },
 )

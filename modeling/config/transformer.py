@@ -1,6 +1,7 @@
 """The config of T-TA, biLM and uniLM: BERT's keys, and the ones T-TA adds."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig, require, require_counts
 from tta.modeling.config.output_layers import head_parameters
@@ -36,6 +37,7 @@ class TransformerConfig(ModelConfig):
         layer_norm_eps: epsilon of every LayerNorm.
         first_query_token_id: id of a token whose embedding is added to the position embedding in
             the first query ([MASK] = 4 in the original code). None adds nothing (the paper).
+        num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
     """
 
     num_hidden_layers: int = 3
@@ -48,6 +50,7 @@ class TransformerConfig(ModelConfig):
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     first_query_token_id: int | None = None
+    num_segments: int = 0
 
     def check(self) -> None:
         """Checks sizes, probabilities and choices."""
@@ -74,6 +77,8 @@ class TransformerConfig(ModelConfig):
             "first_query_token_id must be null or a token's id",
             token,
         )
+        good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
+        require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
         if self.num_parameters <= MAX_PARAMETERS:  # else the base class says so
             require(
                 self.num_hidden_layers <= MAX_LAYERS,
@@ -87,9 +92,19 @@ class TransformerConfig(ModelConfig):
         return self.output_layer == "tied_softmax"
 
     @property
+    def num_encoder_parameters(self) -> int:
+        """Number of weights of the encoder."""
+        d, f = self.hidden_size, self.intermediate_size
+        rows = self.vocab_size + self.max_position_embeddings + self.num_segments
+        embeddings = rows * d + 2 * d
+        layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
+        return embeddings + self.num_hidden_layers * layer
+
+    @property
     def num_parameters(self) -> int:
         """Number of weights of the encoder and the output head."""
-        d, f = self.hidden_size, self.intermediate_size
-        embeddings = (self.vocab_size + self.max_position_embeddings) * d + 2 * d
-        layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
-        return embeddings + self.num_hidden_layers * layer + head_parameters(self)
+        return self.num_encoder_parameters + head_parameters(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `ModelConfig.to_dict`; a model without segments has no key for them."""
+        return {n: v for n, v in super().to_dict().items() if n != "num_segments" or v}

@@ -1,4 +1,4 @@
-"""Token and position tables: the input of every encoder."""
+"""Token, position and segment tables: the input of every encoder."""
 
 from typing import Any
 
@@ -13,6 +13,8 @@ from tta.modeling.layers.dense import layer_norm
 class Embeddings(ConfiguredLayer):
     """LayerNorm(token + position), the input of an encoder; also makes T-TA's first query.
 
+    If the config has `num_segments`, a BERT's segment embeddings are added before the LayerNorm.
+
     B batch, T tokens, D hidden size, V vocabulary, P = `max_position_embeddings`.
 
     Args:
@@ -20,6 +22,8 @@ class Embeddings(ConfiguredLayer):
 
     Call:
         input_ids: [B, T] int32.
+        segment_ids: [B, T] int32, the segment of each token, below `num_segments`; None is
+            segment 0 everywhere. Ignored without segments.
 
     Returns:
         [B, T, D] float32.
@@ -41,12 +45,23 @@ class Embeddings(ConfiguredLayer):
             name="position_table",
             autocast=False,
         )
+        if config.num_segments:
+            self.segment_table = self.add_weight(
+                (config.num_segments, config.hidden_size),
+                start.clone(),
+                name="segment_table",
+                autocast=False,
+            )
         self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm")
         self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype="float32")
 
-    def call(self, input_ids, training=None):
+    def call(self, input_ids, segment_ids=None, training=None):
         tokens = ops.take(self.token_table, input_ids, axis=0)  # [B, T, D]
-        return self._finish(tokens + self._positions(input_ids), training)
+        total = tokens + self._positions(input_ids)
+        if self.config.num_segments:
+            ids = ops.zeros_like(input_ids) if segment_ids is None else segment_ids
+            total += ops.take(self.segment_table, ids, axis=0)
+        return self._finish(total, training)
 
     def first_query(
         self, input_ids: Any, token_id: int | None = None, training: bool | None = None

@@ -11,16 +11,20 @@ from tta.modeling.layers.masks import causal_mask, full_mask
 class _TransformerEncoder(BlockEncoder):
     """A plain post-LayerNorm Transformer with exactly T-TA's weights; subclasses give the mask.
 
-    `inputs` may also hold "positions" [Q] int32. The hidden states are then those of these
-    positions only, [B, Q, D], and the last layer computes no others.
+    `inputs` may also hold
+
+    - "positions" [Q] int32. The hidden states are then those of these positions only, [B, Q, D],
+      and the last layer computes no others.
+    - "segment_ids" [B, T] int32, the segments of a BERT that has them (`num_segments`).
     """
 
-    optional_inputs = ("positions",)
+    optional_inputs = ("positions", "segment_ids")
     attention_mask: Any = None
 
     def call(self, inputs, training=None):
         self.check_inputs(inputs)
-        embedded = hidden = self.embeddings(inputs["input_ids"], training=training)
+        segments = inputs.get("segment_ids")
+        embedded = hidden = self.embeddings(inputs["input_ids"], segments, training=training)
         mask = type(self).attention_mask(inputs["padding_mask"])
         for block in self.blocks[:-1]:
             hidden = block(hidden, mask, training=training)

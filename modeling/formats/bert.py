@@ -1,8 +1,9 @@
 """Reads a BERT as a biLM: names of its variables, and conversion of its config.
 
 BERT adds the embedding of segment 0 at every position of a sentence. We add it to the position
-table, so a BERT is a biLM and needs no other encoder. Its pooler and its next-sentence head do not
-affect scores or vectors and are ignored. The original T-TA code uses BERT's names.
+table, so a BERT is a biLM and needs no other encoder. A classifier of pairs keeps the segments. The
+pooler and the next-sentence head do not affect scores or vectors and are ignored. The original T-TA
+code uses BERT's names.
 """
 
 import json
@@ -124,6 +125,19 @@ def check_names(stored: Iterable[str], expected: Iterable[str], source: Path | s
 
 def _parts(name):
     return name.replace(".", "/").split("/")
+
+
+def convert_segments(
+    config: TransformerConfig, values: dict[str, np.ndarray], keep: bool, source: Path | str
+) -> tuple[TransformerConfig, dict[str, np.ndarray]]:
+    """The config and the arrays of a biLM that keeps BERT's segment table, or folds it in.
+
+    Arguments and errors are as in `fold_segments`.
+    """
+    folded = fold_segments(values, source)
+    if not keep:
+        return config, folded
+    return config.replace(num_segments=values[_SEGMENTS].shape[0]), values
 
 
 def fold_segments(values: dict[str, np.ndarray], source: Path | str) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ from tta.modeling.formats.bert import (
     HUGGINGFACE_ACTIVATIONS,
     bert_config,
     check_names,
-    fold_segments,
+    convert_segments,
     original_names,
 )
 from tta.modeling.formats.weights import assign_weights, check_size, reading
@@ -32,10 +32,13 @@ _TIED = {
 }
 
 
-def load_huggingface(directory: Path | str, dtype: str = "float32") -> Any:
+def load_huggingface(
+    directory: Path | str, dtype: str = "float32", keep_segments: bool = False
+) -> Any:
     """Builds the biLM of a BERT with its masked-LM head: a Keras model, see `LanguageModel`.
 
-    The directory contains `config.json` and `model.safetensors`.
+    The directory contains `config.json` and `model.safetensors`. `keep_segments` is as in
+    `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file is missing or malformed, a biLM cannot compute such a model, or a tensor
@@ -48,8 +51,9 @@ def load_huggingface(directory: Path | str, dtype: str = "float32") -> Any:
         safe_open(path, framework="np") as file,
     ):
         values = _read(file, config, path)
+    config, values = convert_segments(config, values, keep_segments, path)
     model = build_model(config, dtype)
-    assign_weights(model, fold_segments(values, path), path)
+    assign_weights(model, values, path)
     return model
 
 

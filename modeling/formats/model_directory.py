@@ -16,8 +16,11 @@ from tta.modeling.models.language_model import build_model
 from tta.names import CONFIG, NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY, WEIGHTS
 
 
-def load_model(directory: Path | str, dtype: str = "float32") -> Any:
+def load_model(directory: Path | str, dtype: str = "float32", keep_segments: bool = False) -> Any:
     """Builds the Keras model of a directory, with its weights; `dtype` is as in `LanguageModel`.
+
+    A single text is segment 0 of a BERT. That row of the segment table is added to the positions,
+    and the model has no segments. With `keep_segments`, it has the table, for pairs of texts.
 
     The first of these files that exists is read: `model.weights.h5` of a model directory,
     `model.safetensors` of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from TensorFlow 1, the
@@ -30,7 +33,7 @@ def load_model(directory: Path | str, dtype: str = "float32") -> Any:
     if not directory.is_dir():
         raise InputError("no such model directory", directory)
     if not (directory / WEIGHTS).exists():
-        return _load_foreign(directory, dtype)
+        return _load_foreign(directory, dtype, keep_segments)
     config = read_config(directory / CONFIG)
     size = (directory / WEIGHTS).stat().st_size
     check_size(size / 2, config, CONFIG, directory / WEIGHTS)  # 2 bytes per value in float16
@@ -59,16 +62,16 @@ def vocabulary_path(directory: Path | str) -> Path:
     return original_vocabulary(directory) if is_original(directory) else path
 
 
-def _load_foreign(directory, dtype):
+def _load_foreign(directory, dtype, keep_segments):
     """Builds the model of a directory without `model.weights.h5`."""
     if (directory / SAFETENSORS).exists():
-        return load_huggingface(directory, dtype)
+        return load_huggingface(directory, dtype, keep_segments)
     # Imported here because the rest also runs on Keras backends other than TensorFlow.
     from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
     from tta.modeling.formats.tf1_checkpoint import is_original, load_original
 
     if is_original(directory):
-        return load_original(directory, dtype)
+        return load_original(directory, dtype, keep_segments)
     if pickles := sorted(directory.glob("*.bin")):
         raise InputError(
             "a pickle, which can run code when it is read; if you trust it, convert it to "

@@ -14,7 +14,7 @@ from tta.modeling.formats.bert import (
     SEGMENT_NAME,
     bert_config,
     check_names,
-    fold_segments,
+    convert_segments,
     original_names,
 )
 from tta.modeling.formats.weights import assign_weights, check_size, reading
@@ -32,14 +32,16 @@ def is_original(directory: Path | str) -> bool:
     return any(Path(directory).glob("*.ckpt*.index"))
 
 
-def load_original(directory: Path | str, dtype: str = "float32") -> Any:
+def load_original(
+    directory: Path | str, dtype: str = "float32", keep_segments: bool = False
+) -> Any:
     """Builds the Keras model of a directory of the original T-TA code or of Google's BERT.
 
     A T-TA has `model.ckpt*` and a config of any name, `*.json`. Its first query is the sum of the
     [MASK] token's embedding and the position embedding. A BERT has `bert_model.ckpt*` and
     `bert_config.json` (or `config.json`). It becomes a biLM, see `tta.modeling.formats.bert`.
     Poolers, next-sentence heads and the optimizer's variables are ignored. `dtype` is as in
-    `LanguageModel`.
+    `LanguageModel`, `keep_segments` as in `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file or variable is missing or unreadable, or a shape does not fit the config.
@@ -63,8 +65,10 @@ def load_original(directory: Path | str, dtype: str = "float32") -> Any:
     for ours, theirs in names.items():
         with reading(f"variable {theirs} cannot be read", prefix, tf.errors.OpError):
             values[ours] = reader.get_tensor(theirs)
+    if is_bert:
+        config, values = convert_segments(config, values, keep_segments, prefix)
     model = build_model(config, dtype)
-    assign_weights(model, fold_segments(values, prefix) if is_bert else values, prefix)
+    assign_weights(model, values, prefix)
     return model
 
 

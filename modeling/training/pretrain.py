@@ -161,6 +161,8 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
     model_config: Any = read_config(path, **default)
     check_same_tokenizer(model_config.tokenizer, info, path)
     name, objectives = config.objective, MODEL_TYPES.load(model_config.model_type).objectives
+    if not objectives:
+        raise InputError(f"a model of type {model_config.model_type} needs labelled texts", path)
     if not (name in objectives or model_config.model_type in OBJECTIVES.load(name).model_types):
         raise InputError(
             f"model_type is {model_config.model_type!r}, which --objective="

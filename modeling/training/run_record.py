@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,11 @@ def shared_settings(config: PretrainingConfig) -> str:
     return json.dumps({n: v for n, v in values.items() if n not in FREE_TO_DIFFER}, sort_keys=True)
 
 
-def check_settings_kept(config: PretrainingConfig) -> None:
-    """Raises InputError if the run in the output folder began with settings that cannot change."""
+def check_settings_kept(config: Any, free_to_change: Collection[str] = FREE_TO_CHANGE) -> None:
+    """Raises InputError if the run in the output folder began with settings that cannot change.
+
+    `config` has settings, among them `output_dir`; those of `free_to_change` are not compared.
+    """
     path = Path(config.output_dir) / RUN_FILE
     if not path.exists():
         return
@@ -62,7 +66,7 @@ def check_settings_kept(config: PretrainingConfig) -> None:
         then = before.get(field.name, field.default)  # The setting may be newer than the run.
         if then is None and field.name in TRAINING_WEIGHTS:
             continue  # In earlier versions, None stood for the config file's value.
-        if field.name not in FREE_TO_CHANGE and then != value:
+        if field.name not in free_to_change and then != value:
             raise InputError(
                 f"this run began with --{field.name}={then}, not {value}; choose another "
                 "--output_dir",

@@ -28,6 +28,12 @@ KINDS = Registry(
     },
 )
 
+# Families of models with a scorer of their own; those of the others are a `TextModel`.
+FAMILIES = Registry(
+    "model_type",
+    {"classifier": "tta.scoring.classification.classifier_model:ClassifierModel"},
+)
+
 BUILT_IN = Path(tta.__file__).parent / "small"
 BUILT_IN_NAME = BUILT_IN.name
 PRETRAINED = Path(tta.__file__).resolve().parent.parent / "pretrained"  # in a checkout
@@ -59,7 +65,10 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
 
     from tta.scoring.scorers.text_model import TextModel
 
-    return TextModel.from_directory(find_directory(model), ScoreOptions(**options))
+    lm = TextModel.from_directory(find_directory(model), ScoreOptions(**options))
+    if lm.model_type not in FAMILIES:
+        return lm
+    return FAMILIES.load(lm.model_type).of(lm)
 
 
 def _load_kind(kind, path, model, options):

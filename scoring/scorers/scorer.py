@@ -53,7 +53,7 @@ class Scorer:
             only compare texts: there are no token scores and no perplexity.
         representations: what `encode` can compute, the default first; () if it computes nothing.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
-        no_scores, no_vectors: the error's text if it does not score or encode.
+        no_scores, no_vectors, no_labels: the error's text if it does not score, encode or label.
     """
 
     name: str = "model"
@@ -64,6 +64,7 @@ class Scorer:
     tokenizer: Any = None
     no_scores: str = "this kind of model gives no sentence scores"
     no_vectors: str = "this kind of model has no sentence vectors"
+    no_labels: str = "the model predicts no labels; tta-classify fine-tunes one that does"
 
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r})"
@@ -239,6 +240,18 @@ class Scorer:
             raise InputError(rule)
         vectors = self.encode(first + second, representation, pooling, progress)
         return cosine(vectors[: len(first)], vectors[len(first) :])
+
+    def predict(self, texts: Iterable[Any]) -> Any:
+        """The label of each text or pair of texts; see `ClassifierModel.predict`.
+
+        Raises:
+            InputError: the model predicts no labels.
+        """
+        raise InputError(self.no_labels, self.name)
+
+    def predict_probabilities(self, texts: Iterable[Any]) -> np.ndarray:
+        """The probability of each label, [N, L]; as `predict`."""
+        raise InputError(self.no_labels, self.name)
 
     def choose_representation(self, representation: str | None = None) -> str:
         """The representation that `encode` computes; None is the first.

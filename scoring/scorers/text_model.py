@@ -167,6 +167,16 @@ class TextModel(Scorer):
         self._frozen.watch()
         return self._model
 
+    @classmethod
+    def of(cls: type[_TextModel], lm: "TextModel") -> _TextModel:
+        """A scorer of this class, with the model, the tokenizer and the options of another one."""
+        return cls(lm._model, lm.tokenizer, lm.name, lm.options, lm.directory, is_shared=False)
+
+    @property
+    def model_type(self) -> str:
+        """The family of the model."""
+        return self._model.config.model_type
+
     @property
     def normalizer(self) -> str:
         """How scores are normalized: "exact" or "learned"."""

@@ -18,7 +18,8 @@ class ExportConfig(Config):
     )
     reduction: str = setting(
         "sum",
-        "How the signature `rerank` reduces the token scores of a hypothesis.",
+        "How the signature `rerank` reduces the token scores of a hypothesis. Classifiers do not "
+        "have it.",
         choices=REDUCTIONS,
         group=MODEL,
     )

@@ -42,9 +42,10 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     """Writes a model as a SavedModel. The folder appears only when it is complete.
 
     Args:
-        lm: `tta.scoring.scorers.text_model.TextModel`.
+        lm: `tta.scoring.scorers.text_model.TextModel`, or a `ClassifierModel`.
         output_dir: the folder of the version, `models/tta/1`; missing parents are made.
-        reduction: "sum" or "mean" of the token scores of a hypothesis, for the signature `rerank`.
+        reduction: "sum" or "mean" of the token scores of a hypothesis, for the signature `rerank`,
+            which a classifier does not have.
 
     Raises:
         InputError: as `check_output_dir`; the model is of another kind, has no vocabulary or gives
@@ -52,7 +53,9 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     """
     import tensorflow as tf
 
+    from tta.scoring.classification.classifier_model import ClassifierModel
     from tta.scoring.scorers.text_model import TextModel
+    from tta.scoring.serving.served_classifier import ServedClassifier
     from tta.scoring.serving.served_model import ServedModel
 
     output_dir = Path(output_dir)
@@ -61,21 +64,23 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
         raise InputError(f"only a T-TA, biLM or uniLM can be exported, not a {type(lm).__name__}")
     if lm.tokenizer is None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
-    lm.check_scores()
     if lm.model.config.tokenizer != "word_pieces":
         raise InputError("only models of word pieces can be exported, not of words", lm.name)
+    is_classifier = isinstance(lm, ClassifierModel)
+    if not is_classifier:
+        lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving ignores folders whose name is not a number.
     temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")
     temporary.mkdir()  # an error if it exists: a link there is never followed
     try:
-        served = ServedModel(lm, reduction)
+        served = ServedClassifier(lm) if is_classifier else ServedModel(lm, reduction)
         tf.saved_model.save(served, temporary, served.signatures())
         extra = temporary / "assets.extra"
         extra.mkdir()
         (extra / "tta_signature.txt").write_text(f"{lm.signature}\n", encoding="utf-8")
         with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as file:
-            for request in warmup_requests():
+            for request in warmup_requests(served):
                 file.write(request.SerializeToString())
         os.rename(temporary, output_dir)
     except tf.errors.OpError as error:
@@ -85,20 +90,12 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def warmup_requests() -> list[Any]:
-    """A `PredictionLog` for each signature."""
+def warmup_requests(served: Any) -> list[Any]:
+    """A `PredictionLog` for each signature of a `ServedModel` or a `ServedClassifier`."""
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-    texts = tf.constant(_WARMUP_TEXTS)
-    inputs_of = {name: {"texts": texts} for name in ("score", "score_tokens", "encode")}
-    inputs_of["rerank"] = {
-        "hypotheses": texts,
-        "first_pass_scores": tf.constant([-1.0, -2.0, -3.0]),
-        "lm_weight": tf.constant(0.5),
-        "length_bonus": tf.constant(0.0),
-        "scale": tf.constant(1.0),
-    }
+    inputs_of = served.warmup_inputs(tf.constant(_WARMUP_TEXTS))
     requests = []
     for name, inputs in inputs_of.items():
         request = predict_pb2.PredictRequest()

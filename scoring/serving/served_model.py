@@ -88,6 +88,18 @@ class ServedModel(tf.Module):
         }
         return functions | {"serving_default": functions["score"]}
 
+    def warmup_inputs(self, texts: tf.Tensor) -> dict[str, dict[str, tf.Tensor]]:
+        """{signature: inputs} of requests that TF Serving runs before it accepts others."""
+        inputs = {name: {"texts": texts} for name in ("score", "score_tokens", "encode")}
+        inputs["rerank"] = {
+            "hypotheses": texts,
+            "first_pass_scores": -tf.range(1.0, 1.0 + len(texts)),
+            "lm_weight": tf.constant(0.5),
+            "length_bonus": tf.constant(0.0),
+            "scale": tf.constant(1.0),
+        }
+        return inputs
+
     def score(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """As `TextModel.score_with_counts`, for texts [N].
 
@@ -157,13 +169,13 @@ class ServedModel(tf.Module):
         length_bonus = tf.cast(tf.ensure_shape(length_bonus, []), tf.float64)
         scale = tf.cast(tf.ensure_shape(scale, []), tf.float64)
         first_pass = tf.cast(tf.ensure_shape(first_pass_scores, [None]), tf.float64)
-        _require(
+        require(
             (lm_weight >= 0) & (lm_weight <= 1),
             "lm_weight must be between 0 and 1, got",
             lm_weight,
         )
-        _require(scale >= 0, "scale must be at least 0, got", scale)
-        _require(
+        require(scale >= 0, "scale must be at least 0, got", scale)
+        require(
             tf.size(hypotheses) == tf.size(first_pass),
             "every hypothesis must have a first-pass score; hypotheses and scores:",
             tf.stack([tf.size(hypotheses), tf.size(first_pass)]),
@@ -186,14 +198,10 @@ class ServedModel(tf.Module):
 
     def _tokenize(self, texts):
         """[N] string -> RaggedTensor [N, n + 2] int32 of ids, boundary tokens included."""
-        # A server does not check shapes, and a scalar crashes the tokenizer (SIGSEGV).
-        texts = tf.ensure_shape(texts, [None])
-        good = tf.strings.regex_full_match(texts, UTF8)
-        _require(tf.reduce_all(good), "not valid UTF-8, texts (from 0):", tf.where(~good)[:, 0])
-        pieces = self.lm.tokenizer.tokenize(texts)
+        pieces = self.lm.tokenizer.tokenize(check_texts(texts))
         if self.lm.options.long_sentences == "refuse":
             longest = tf.reduce_max(tf.concat([pieces.row_lengths(), [0]], axis=0))
-            _require(
+            require(
                 longest <= self.lm.window_size,
                 f"the model takes {self.lm.window_size} pieces, a text has",
                 longest,
@@ -293,6 +301,18 @@ def split_windows(lengths: tf.Tensor, size: int) -> Windows:
     )
 
 
-def _require(condition, rule, value):
-    """Ends the request with INVALID_ARGUMENT and the rule unless the condition holds."""
-    tf.debugging.Assert(condition, [f"tta: {rule}", value], summarize=8)
+def check_texts(texts: Any) -> Any:
+    """The texts [N] string of a request; ends the request if they are not texts."""
+    # A server does not check shapes, and a scalar crashes the tokenizer (SIGSEGV).
+    texts = tf.ensure_shape(texts, [None])
+    good = tf.strings.regex_full_match(texts, UTF8)
+    require(tf.reduce_all(good), "not valid UTF-8, texts (from 0):", tf.where(~good)[:, 0])
+    return texts
+
+
+def require(condition: Any, rule: str, value: Any) -> Any:
+    """Ends the request with INVALID_ARGUMENT and the rule unless the condition holds.
+
+    Returns the operation that does so.
+    """
+    return tf.debugging.Assert(condition, [f"tta: {rule}", value], summarize=8)

@@ -307,7 +307,10 @@ def refusals(folder):
         ("vocabulary size", "vocab29.json: vocab_size is 29, but "),
         ("positions", "max_position_embeddings is 16, but the data has sentences of up to 17"),
         ("no config", "none.json: cannot be read: No such file or directory"),
-        ("model type", "gpt.json: model_type must be tta or bilm or unilm, not 'gpt'"),
+        (
+            "model type",
+            "gpt.json: model_type must be tta or bilm or unilm or classifier, not 'gpt'",
+        ),
         ("objective", "good.json: model_type is 'tta', which --objective=lae trains, not mlm"),
         ("good", "done"),
         ("again", "done"),

@@ -11,9 +11,13 @@ import tensorflow as tf
 
 import tta
 from tests.modeling.tiny import randomize, tiny_config
+from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
 
 CONFIG = tiny_config(hidden_dropout_prob=0.1)
+CLASSIFIER = ClassifierConfig.of(
+    CONFIG.replace(model_type="bilm", num_segments=2), labels=("a", "b", "c"), max_seq_length=19
+)
 V, D, N, F = 23, 15, 3, 17
 ELMO = ElmoConfig(
     vocab_size=V,
@@ -78,10 +82,14 @@ LAYERS = {
         {"config": CONFIG.replace(output_layer="semfit", target_size=11)},
         {"hidden_states": STREAM},
     ),
-    "LanguageModel": (
-        {"config": CONFIG},
-        {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
-    ),
+    "ClassificationHead": ({"config": CLASSIFIER}, {"pooled_states": STREAM}),
+    **{
+        model: (
+            {"config": config},
+            {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
+        )
+        for model, config in {"LanguageModel": CONFIG, "TextClassifier": CLASSIFIER}.items()
+    },
 }
 
 
@@ -215,8 +223,11 @@ def symbolic_input(kind):
     return keras.Input((None, *kind[1:]), dtype=kind[0])
 
 
-# A table is not a stream of one batch.
-@pytest.mark.parametrize("name", sorted(set(LAYERS) - {"LanguageModel", "TiedSoftmaxHead"}))
+# A table is not a stream of one batch. Models have no symbolic inputs.
+WITHOUT_STREAM = {"LanguageModel", "TextClassifier", "TiedSoftmaxHead"}
+
+
+@pytest.mark.parametrize("name", sorted(set(LAYERS) - WITHOUT_STREAM))
 def test_symbolic_call_gives_the_shape_of_the_real_one(name):
     options, arguments = LAYERS[name]
     layer = PUBLIC[name](**options)

@@ -170,7 +170,9 @@ def test_a_config_of_an_earlier_version_says_whether_its_normalizer_is_learned(
 def test_an_unknown_family_is_refused(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"vocab_size": 23, "model_type": "x"}')
-    with pytest.raises(InputError, match="model_type must be tta or bilm or unilm, not 'x'"):
+    with pytest.raises(
+        InputError, match="model_type must be tta or bilm or unilm or classifier, not 'x'"
+    ):
         read_config(path)
 
 

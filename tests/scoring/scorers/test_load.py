@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,9 +28,12 @@ class Toy(Scorer):
 def seen(monkeypatch, tmp_path):
     """The calls of `TextModel.from_directory`, in a folder with trained models."""
     seen = []
-    monkeypatch.setattr(
-        TextModel, "from_directory", lambda path, options: seen.append((path, options))
-    )
+
+    def from_directory(path, options):
+        seen.append((path, options))
+        return SimpleNamespace(model_type="tta")
+
+    monkeypatch.setattr(TextModel, "from_directory", from_directory)
     monkeypatch.setitem(load.KINDS, "toy", Toy)
     monkeypatch.setattr(load, "PRETRAINED", tmp_path / "pretrained")
     for name in ("bilm-small", "unilm-small"):

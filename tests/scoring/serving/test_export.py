@@ -398,7 +398,7 @@ def test_the_client_in_the_documentation_works_over_grpc(server, models, capsys)
 def test_a_failed_export_leaves_no_files(tmp_path, models, monkeypatch):
     seen = []
 
-    def fail():
+    def fail(_):
         (folder,) = (tmp_path / "tta").iterdir()
         seen.append(folder.name)
         raise tf.errors.ResourceExhaustedError(None, None, "no space left on device\nmore")

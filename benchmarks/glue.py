@@ -1,0 +1,133 @@
+"""Fine-tunes models on the tasks of GLUE, and prints a table as Markdown.
+
+    python benchmarks/glue.py --quick
+    python benchmarks/glue.py --output_dir=runs/glue
+
+The data is in $TTA_DATA, folder `labelled/glue`; its README.md says which training files are parts
+of the official ones. STS-B has no training part there: the model is trained on SICK, whose scores
+are of another scale, which correlations do not see. The tasks of LARGE have one rate and one seed.
+--quick takes MRPC and 400 of its training examples, one rate and one seed.
+
+Each cell is the mean and the standard deviation over the seeds on dev, of the rate with the highest
+mean, which was chosen on the same examples. An interrupted run goes on when it is repeated with the
+same --output_dir. The report of each cell is printed on standard error.
+"""
+
+import random
+import sys
+from pathlib import Path
+
+from absl import flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import evaluation_data
+from tta import cli
+
+MODELS = ["random:small", "bilm-small", "small", "base"]
+FOLDERS = {
+    "cola": "CoLA",
+    "mrpc": "MRPC",
+    "rte": "RTE",
+    "wnli": "WNLI",
+    "stsb": None,
+    "sst2": "SST-2",
+    "qnli": "QNLI",
+    "qqp": "QQP",
+    "mnli": "MNLI",
+}
+LARGE = ("sst2", "qnli", "qqp", "mnli")
+QUICK_EXAMPLES = 400
+
+FLAGS = flags.FLAGS
+flags.DEFINE_bool("quick", False, "MRPC with few examples, one rate and one seed.")
+flags.DEFINE_list("models", MODELS, "The models, each as for --model.")
+flags.DEFINE_list("tasks", list(FOLDERS), "The tasks, each as for --task.")
+flags.DEFINE_list("learning_rates", ["1e-4", "3e-4"], "The rates; the large tasks take the first.")
+flags.DEFINE_integer("num_seeds", 5, "Seeds of the small tasks.")
+flags.DEFINE_string("output_dir", "runs/glue", "Folder for the fine-tuned models.")
+
+
+def main():
+    from tta.scoring.classification.classify import classify
+
+    cells = {}
+    for task in ["mrpc"] if FLAGS.quick else FLAGS.tasks:
+        for model in FLAGS.models:
+            report = classify(config_of(task, model), model)
+            if report is None:
+                sys.exit(cli.TERMINATED)
+            print(f"## {task}, {model}\n\n{report}\n", file=sys.stderr, flush=True)
+            control, *rates = report.rows
+            metric = report.metrics[0]
+            best = max(rates, key=lambda row: row.mean(metric))
+            cells[task, "majority or mean"] = cell(control, metric)
+            cells[task, model] = cell(best, metric)
+    print(markdown(cells))
+
+
+def config_of(task, model):
+    """The `ClassifyConfig` of a cell."""
+    from tta.scoring.classification.config import ClassifyConfig
+
+    rates, seeds = [float(rate) for rate in FLAGS.learning_rates], FLAGS.num_seeds
+    if task in LARGE or FLAGS.quick:
+        rates, seeds = rates[:1], 1
+    name = "quick" if FLAGS.quick else task
+    folder = Path(FLAGS.output_dir) / name / model.replace(":", "-").replace("/", "-")
+    return ClassifyConfig(
+        task=task,
+        **files_of(task),
+        output_dir=str(folder),
+        learning_rates=rates,
+        num_seeds=seeds,
+    )
+
+
+def files_of(task):
+    """The settings of `ClassifyConfig` that name the files of a task."""
+    if FOLDERS[task] is None:
+        sts = evaluation_data.FOLDER / "sts"
+        return {
+            "train_file": str(sts / "SICK_train.txt"),
+            "dev_file": str(sts / "stsb-en-dev.csv"),
+        }
+    folder = evaluation_data.FOLDER / "labelled/glue" / FOLDERS[task]
+    files = {"data_dir": str(folder)}
+    if FLAGS.quick:
+        files["train_file"] = sample(folder / "train.tsv", QUICK_EXAMPLES)
+    return files
+
+
+def sample(path, count):
+    """A file with the header and some rows of another one."""
+    header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    drawn = Path(FLAGS.output_dir) / f"quick-{path.parent.name}.tsv"
+    drawn.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join([header, *random.Random(0).sample(rows, min(count, len(rows)))])
+    drawn.write_text(text, encoding="utf-8")
+    return str(drawn)
+
+
+def cell(row, metric):
+    """Mean and standard deviation of a row, as `81.2 ± 0.4`."""
+    deviation = row.deviation(metric)
+    return f"{row.mean(metric):.1f}" + (f" ± {deviation:.1f}" if deviation == deviation else "")
+
+
+def markdown(cells):
+    """A table with a row per model."""
+    from tta.data.labelled.glue import TASKS
+    from tta.scoring.classification.metrics import METRICS
+
+    tasks, models = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    heads = [f"{task} ({METRICS[TASKS[task].metrics[0]].name})" for task in tasks]
+    lines = [f"| | {' | '.join(heads)} |", "|---|" + "---|" * len(tasks)]
+    for model in models:
+        found = [cells.get((task, model), "-") for task in tasks]
+        lines.append(f"| {model} | {' | '.join(found)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,121 @@
+"""The config of a text classifier: the config of its encoder, and what it predicts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tta.errors import InputError, located
+from tta.modeling.config.base import ModelConfig, config_from, config_of, require, require_counts
+from tta.modeling.config.model_types import MODEL_TYPES
+
+# Which token's output a classifier reads.
+POOLED_TOKENS = ("first", "last")
+
+_KEYS = ("labels", "texts_per_example", "max_seq_length", "pooled_token", "separator_id", "dropout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierConfig(ModelConfig):
+    """A classifier, or a regression, over the encoder of any family. Make one with `of`.
+
+    Attributes:
+        encoder: the config of the model that the encoder was taken from.
+        labels: the names of the classes; () for a regression, which predicts one number.
+        texts_per_example: 1, or 2 for pairs.
+        max_seq_length: tokens of the longest input, boundary tokens included; longer ones are cut.
+        pooled_token: "first" or "last", the token whose output is classified.
+        separator_id: the id of the token that ends a text. A BERT gets its segments from it.
+        dropout: dropout of the pooled output, in [0, 1).
+    """
+
+    model_type: str = "classifier"
+    encoder: Any
+    labels: tuple[str, ...]
+    texts_per_example: int = 1
+    max_seq_length: int = 128
+    pooled_token: str = "first"
+    separator_id: int = 0
+    dropout: float = 0.1
+
+    @classmethod
+    def of(cls, encoder: ModelConfig, **values: Any) -> "ClassifierConfig":
+        """A classifier over an encoder; `values` are the attributes besides `encoder`."""
+        shared = {n: getattr(encoder, n) for n in ("vocab_size", "hidden_size", "do_lower_case")}
+        return cls(encoder=encoder, **shared, **values)
+
+    def __post_init__(self):
+        if isinstance(self.encoder, dict):  # of `dataclasses.asdict`
+            object.__setattr__(self, "encoder", config_of(self.encoder))
+        object.__setattr__(self, "labels", tuple(self.labels))
+        super().__post_init__()
+
+    def check(self) -> None:
+        """Checks the labels and the sizes."""
+        _check_encoder(self.encoder.model_type, None)
+        good = all(isinstance(label, str) and label for label in self.labels)
+        require(good, "labels must be texts", list(self.labels))
+        distinct = len(set(self.labels)) == len(self.labels) != 1
+        require(distinct, "labels must be two or more, all different, or none", list(self.labels))
+        require(
+            self.texts_per_example in (1, 2),
+            "texts_per_example must be 1 or 2",
+            self.texts_per_example,
+        )
+        choices = " or ".join(POOLED_TOKENS)
+        good = self.pooled_token in POOLED_TOKENS
+        require(good, f"pooled_token must be {choices}", repr(self.pooled_token))
+        require(0.0 <= self.dropout < 1.0, "dropout must lie in [0, 1)", self.dropout)
+        good = 0 <= self.separator_id < self.vocab_size
+        require(good, "separator_id must be a token's id", self.separator_id)
+        require_counts(self, "max_seq_length")
+        longest = getattr(self.encoder, "max_position_embeddings", self.max_seq_length)
+        rule = f"max_seq_length must be at most the encoder's max_position_embeddings, {longest}"
+        require(self.max_seq_length <= longest, rule, self.max_seq_length)
+
+    @property
+    def num_outputs(self) -> int:
+        """Numbers that the model predicts for an example: one per label, or one."""
+        return max(1, len(self.labels))
+
+    @property
+    def max_position_embeddings(self) -> int:
+        """The encoder's, if it has position embeddings."""
+        return self.encoder.max_position_embeddings
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of weights of the encoder and the head."""
+        d, encoder = self.hidden_size, self.encoder
+        of_encoder = getattr(encoder, "num_encoder_parameters", encoder.num_parameters)
+        return of_encoder + d * d + d + (d + 1) * self.num_outputs
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `config.json` holds; the shared fields are in the encoder's config."""
+        values = {"model_type": self.model_type} | {name: getattr(self, name) for name in _KEYS}
+        return values | {"encoder": self.encoder.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], path: Path | str) -> "ClassifierConfig":
+        """As `ModelConfig.from_dict`."""
+        known = {"model_type", "encoder", *_KEYS}
+        if unknown := sorted(set(values) - known):
+            raise InputError(
+                f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}", path
+            )
+        for name, kind in (("encoder", dict), ("labels", list)):
+            if not isinstance(values.get(name), kind):
+                what = "an object" if kind is dict else "a list"
+                raise InputError(f"{name} must be {what}", path)
+        _check_encoder(values["encoder"].get("model_type"), path)
+        given = {name: values[name] for name in _KEYS if name in values}
+        with located(path=path):
+            return cls.of(config_from(values["encoder"], path), **given)
+
+
+def _check_encoder(model_type, path):
+    """Raises an InputError if a family has no encoder, before a config nests many of them."""
+    if model_type in MODEL_TYPES and MODEL_TYPES[model_type].encoder is None:
+        raise InputError(f"a model of type {model_type} has no encoder to classify with", path)
+    if model_type == "elmo":  # its states have another size and its inputs are not ids alone
+        rule = "no classifier over a model of type elmo; tta-probe measures its vectors"
+        raise InputError(rule, path)

@@ -1,0 +1,41 @@
+"""The head of a text classifier: BERT's pooler, dropout and a dense layer."""
+
+import keras
+from keras import ops
+
+from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.dense import dense
+
+
+@keras.saving.register_keras_serializable("tta")
+class ClassificationHead(ConfiguredLayer):
+    """Dense and tanh (the pooler), dropout, then a dense layer to one number per label.
+
+    Devlin et al. 2019, section 4.1 and the original code: W tanh(V h + a) + b.
+
+    Args:
+        config: a `ClassifierConfig`.
+
+    Call:
+        pooled_states: [..., D], the encoder's output at the pooled token.
+
+    Returns:
+        [..., L] float32: the logits of the L labels, or the predicted number (L = 1).
+    """
+
+    def build(self, pooled_states_shape):
+        size, outputs = pooled_states_shape[-1], self.config.num_outputs
+        deviation = getattr(self.config.encoder, "initializer_range", 0.02)
+        kwargs = {"initializer_range": deviation, "dtype": self.dtype_policy}
+        self.pooler = dense(size, size, name="pooler", **kwargs)
+        self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")
+        self.output_dense = dense(size, outputs, name="output", **kwargs)
+
+    def call(self, pooled_states, training=None):
+        pooled = ops.tanh(ops.cast(self.pooler(pooled_states, training=training), "float32"))
+        pooled = self.dropout(pooled, training=training)
+        pooled = ops.cast(pooled, self.compute_dtype)
+        return ops.cast(self.output_dense(pooled, training=training), "float32")
+
+    def compute_output_shape(self, pooled_states_shape):
+        return (*pooled_states_shape[:-1], self.config.num_outputs)

@@ -1,0 +1,106 @@
+"""A text classifier: the encoder of a language model, and a head on the output of one token."""
+
+import dataclasses
+from typing import Any
+
+import keras
+from keras import ops
+
+from tta.modeling.config.base import config_of
+from tta.modeling.config.classifier import ClassifierConfig
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.heads.classification import ClassificationHead
+
+
+@keras.saving.register_keras_serializable("tta")
+class TextClassifier(keras.Model):
+    """Predicts the label of a text or of a pair of texts, or a number.
+
+    It reads the encoder's output at the first token ([CLS]), or at the last one, whichever the
+    config names. In a T-TA and a biLM, the output at the first token has seen all others. In a
+    uniLM it has seen nothing, and the output at the last token has seen everything.
+
+    B batch, T tokens, D hidden size, L labels.
+
+    Args:
+        config: a `ClassifierConfig`.
+        dtype: as in `LanguageModel`.
+
+    Call:
+        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}: the
+            begin token, then each text with a separator behind it.
+
+    Returns:
+        {"logits": [B, L] float32}; L is 1 if the model predicts a number.
+
+    Raises:
+        ValueError: T is larger than the encoder's `max_position_embeddings`.
+    """
+
+    def __init__(
+        self, config: ClassifierConfig, dtype: str = "float32", name: str = "text_classifier"
+    ):
+        super().__init__(name=name, dtype=dtype)
+        self.config = config
+        encoder_class = MODEL_TYPES.load(config.encoder.model_type).part("encoder")
+        self.encoder = encoder_class(config.encoder, name="encoder", dtype=dtype)
+        self.head = ClassificationHead(config, name="head", dtype=dtype)
+        self.encoder.build()
+        self.head.build((None, config.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        return {"logits": self.head(self._pooled_states(inputs, training), training=training)}
+
+    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+        """The encoder's outputs at every token: {"hidden_states": [B, T, D], ...}."""
+        return self.encoder(self._with_segments(inputs), training=training)
+
+    def _pooled_states(self, inputs, training):
+        """[B, D]; the encoder computes no other position, where it can."""
+        mask = inputs["padding_mask"]
+        if self.config.pooled_token == "last":
+            hidden = self.encode(inputs, training)["hidden_states"]
+            last = ops.sum(ops.cast(mask, "int32"), axis=1) - 1
+            return ops.take_along_axis(hidden, last[:, None, None], axis=1)[:, 0]
+        only_first = {
+            "positions": lambda: ops.zeros((1,), "int32"),
+            "wanted": lambda: ops.broadcast_to(ops.arange(ops.shape(mask)[1]) < 1, ops.shape(mask)),
+        }
+        takes = self.encoder.optional_inputs
+        added = {name: make() for name, make in only_first.items() if name in takes}
+        return self.encode(inputs | added, training)["hidden_states"][:, 0]
+
+    def _with_segments(self, inputs):
+        """Adds the "segment_ids" of a BERT: 0 up to the first separator, 1 in the second text."""
+        count = getattr(self.config.encoder, "num_segments", 0)
+        if count < 2:
+            return inputs
+        ends = ops.cast(inputs["input_ids"] == self.config.separator_id, "int32")
+        before = ops.cumsum(ends, axis=1) - ends
+        return inputs | {"segment_ids": ops.minimum(before, 1)}
+
+    @property
+    def token_table(self) -> Any:
+        """[V, D] the token embeddings; None if the encoder has no such table."""
+        return getattr(self.encoder.embeddings, "token_table", None)
+
+    def compute_output_in_float32(self) -> None:
+        """As `LanguageModel.compute_output_in_float32`."""
+        if hasattr(self.encoder, "compute_output_in_float32"):
+            self.encoder.compute_output_in_float32()
+
+    def named_weights(self) -> dict[str, keras.Variable]:
+        """As `LanguageModel.named_weights`; names of the encoder's weights are the same there."""
+        return {v.path: v for v in self.weights}
+
+    def get_config(self):
+        return {
+            "config": dataclasses.asdict(self.config),
+            "dtype": self.dtype_policy.name,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config | {"config": config_of(config["config"])})

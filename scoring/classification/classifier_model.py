@@ -1,0 +1,167 @@
+"""A fine-tuned text classifier: labels and probabilities of texts, or of pairs of texts.
+
+N examples, L labels.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tta.data.labelled.inputs import encode_rows
+from tta.errors import InputError
+from tta.names import VOCABULARY
+from tta.scoring.scorers.inference.batches import Batch, run_batches
+from tta.scoring.scorers.scorer import SentenceError, as_list, as_texts
+from tta.scoring.scorers.text_model import TextModel
+
+# The parts of a signature that do not apply.
+_OF_SCORES = ("pll", "normalizer", "boundary_tokens", "log")
+
+
+class ClassifierModel(TextModel):
+    """Labels texts; `tta.load` makes one from a directory of tta-classify.
+
+    It also encodes texts, with the fine-tuned encoder. It gives no sentence scores.
+
+    `texts` are N str, or N pairs of str if the model was trained on pairs. An input of more than
+    `max_seq_length` tokens is cut as in training, and a note on standard error says how many were.
+    With `long_sentences="refuse"` it is an error. Arguments of the class are those of `TextModel`.
+    """
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of the probabilities; () if the model predicts numbers."""
+        return self._model.config.labels
+
+    @property
+    def signature(self):
+        """What a prediction depends on, in one line."""
+        parts = super().signature.split("|")
+        kept = [part for part in parts if part.partition(":")[0] not in _OF_SCORES]
+        return "|".join([*kept[:-1], f"max_seq_length:{self._max_length}", kept[-1]])
+
+    def predict(self, texts: Iterable[Any]) -> Any:
+        """Labels texts.
+
+        Args:
+            texts: N str, or N pairs of str.
+
+        Returns:
+            The N most probable labels, a list of str; or the N predicted numbers, [N] float64.
+
+        Raises:
+            InputError: texts are given where pairs are needed, or pairs where texts are; or an
+                input is too long and `long_sentences` is "refuse".
+            TypeError: `texts` is not an ordered iterable.
+        """
+        logits = self.logits(texts, notes=True)
+        if not self.labels:
+            return logits[:, 0].astype(np.float64)
+        return [self.labels[number] for number in logits.argmax(axis=1)]
+
+    def predict_probabilities(self, texts: Iterable[Any]) -> np.ndarray:
+        """The probability of each label: [N, L] float64; arguments and errors as in `predict`.
+
+        Raises:
+            InputError: the model predicts numbers.
+        """
+        if not self.labels:
+            raise InputError("the model predicts numbers, not labels", self.name)
+        return probabilities(self.logits(texts, notes=True))
+
+    def logits(self, texts: Iterable[Any], notes: bool = False) -> np.ndarray:
+        """The outputs of the model: [N, L] float32, L = 1 for numbers; texts as in `predict`.
+
+        `notes` is whether to say on standard error how many inputs were cut.
+        """
+        columns = self.as_columns(texts)
+        if not columns[0]:
+            return np.zeros((0, self._model.config.num_outputs), np.float32)
+        rows, is_cut = encode_rows(self.tokenizer, columns, self._max_length)
+        if is_cut.any():
+            self._report_cut(is_cut, notes)
+        batches = self._make_batches(rows)
+        found = np.zeros((len(columns[0]), self._model.config.num_outputs), np.float32)
+        function = self._frozen.get(self._logits_of)
+        for batch, result in run_batches(function, batches, self._in_flight):
+            found[batch.text_index] = result
+        return found
+
+    def as_columns(self, texts: Iterable[Any]) -> list[list[str]]:
+        """Checks texts, and returns the N first ones and, of pairs, the N second ones.
+
+        Raises:
+            InputError, TypeError: as `predict`.
+        """
+        if self.tokenizer is None:
+            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
+        listed = as_list(texts, "texts", "str or pairs of str")
+        if self._model.config.texts_per_example == 1:
+            if any(_is_pair(one) for one in listed):
+                raise InputError("the model labels single texts, not pairs", self.name)
+            return [as_texts(listed)]
+        for index, one in enumerate(listed):
+            if not _is_pair(one):
+                shown = "a single text" if isinstance(one, str) else type(one).__name__
+                raise InputError(
+                    f"the model labels pairs of texts; texts[{index}] is {shown}", self.name
+                )
+        return [as_texts([pair[place] for pair in listed]) for place in (0, 1)]
+
+    @property
+    def _max_length(self):
+        return self._model.config.max_seq_length
+
+    def _logits_of(self, batch, weights, output_table):
+        return self._model(batch, training=False)["logits"]
+
+    def _report_cut(self, is_cut, notes):
+        if self.options.long_sentences == "refuse":
+            raise SentenceError(
+                f"has more than {self._max_length} tokens, which the model takes; "
+                "--long_sentences=window cuts it",
+                int(np.argmax(is_cut)),
+            )
+        if notes:
+            print(
+                f"note: {self.name}: {is_cut.sum():,} of {len(is_cut):,} inputs were cut to "
+                f"{self._max_length} tokens",
+                file=sys.stderr,
+            )
+
+    def _make_batches(self, rows):
+        """`Batch`es of N rows of ids, the longest first."""
+        order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
+        batches = []
+        while order:
+            width = len(rows[order[0]])
+            count = max(1, self.batch_tokens // width)
+            chosen, order = order[:count], order[count:]
+            ids, mask = pad([rows[index] for index in chosen], self.tokenizer.vocabulary.pad_id)
+            batches.append(Batch(ids, mask, mask, chosen))
+        return batches
+
+
+def pad(rows: Sequence[np.ndarray], pad_id: int, width: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Pads B rows of ids to the longest, or to a larger width.
+
+    Returns (ids [B, T] int32, padding mask [B, T] bool, True at real tokens).
+    """
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(max(width, lengths.max())) < lengths[:, None]
+    ids = np.full(mask.shape, pad_id, np.int32)
+    ids[mask] = np.concatenate(rows)
+    return ids, mask
+
+
+def probabilities(logits: np.ndarray) -> np.ndarray:
+    """The softmax of logits [N, L]: [N, L] float64."""
+    from scipy.special import softmax
+
+    return softmax(logits.astype(np.float64), axis=1)
+
+
+def _is_pair(value):
+    return isinstance(value, (tuple, list)) and len(value) == 2

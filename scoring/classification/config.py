@@ -1,0 +1,105 @@
+"""Settings of tta-classify. Names are those of BERT's run_classifier where it has one."""
+
+import importlib.util
+from dataclasses import dataclass
+
+from tta.data.labelled.glue import TASKS
+from tta.errors import InputError
+from tta.settings import FILES, SEED, Config, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyConfig(Config):
+    """On which labelled texts a model is fine-tuned, and how."""
+
+    output_dir: str = setting(
+        ...,
+        "Folder for the fine-tuned model, the predictions and what an interrupted command needs to "
+        "go on, when you repeat it. --model=FOLDER then loads the model.",
+        group=FILES,
+    )
+    task: str | None = setting(
+        None,
+        "A task of GLUE. It names the columns, the labels and the measures. Default: files of your "
+        "own.",
+        choices=TASKS,
+    )
+    data_dir: str | None = setting(
+        None, "Folder of the task's files as GLUE has them: train.tsv and dev.tsv."
+    )
+    train_file: str | None = setting(
+        None,
+        "Labelled texts to train on, in UTF-8, columns separated by tabs: label and text, or "
+        "label, text and text for pairs. Or, with a header, the columns label and sentence, or "
+        "label, sentence1 and sentence2. The file may be plain, .gz or .xz.",
+    )
+    dev_file: str | None = setting(
+        None, "Labelled texts to measure and to choose the best run, in the layout of the training."
+    )
+    test_file: str | None = setting(
+        None,
+        "Further texts, with or without labels. The best run's predictions are written to "
+        "test_predictions.tsv in the output folder, and measured if there are labels.",
+    )
+    text_columns: list[str] | None = setting(
+        None,
+        "For files with a header: names of the columns of the texts, one or two. Default: "
+        "sentence1,sentence2 if the header has both, else sentence.",
+    )
+    label_column: str = setting(
+        "label", "For files with a header: name of the column of the label."
+    )
+    regression: bool = setting(
+        False, "The labels are numbers, and the model predicts numbers, as in --task=stsb."
+    )
+    learning_rates: list[float] = setting(
+        [1e-4],
+        "Highest learning rates, comma-separated. There is a run for each rate and seed. Small "
+        "models need higher rates than BERT's 2e-5 to 5e-5.",
+        0,
+        group="Training",
+    )
+    num_seeds: int = setting(
+        3,
+        "Number of seeds, --seed and those after it: another initial head, another order of the "
+        "examples, other dropout.",
+        1,
+        1000,
+    )
+    num_train_epochs: int = setting(3, "Passes over the training examples in each run.", 1)
+    train_batch_size: int = setting(32, "Examples in a training step.", 1)
+    max_seq_length: int = setting(
+        128,
+        "Tokens of the longest input, boundary tokens included. Longer inputs are cut; of a pair, "
+        "the longer text first. At most what the model takes.",
+        4,
+    )
+    warmup_proportion: float = setting(
+        0.1, "Part of the steps, 0 to 1, over which the learning rate rises from 0.", 0, 0.999
+    )
+    seed: int = setting(0, SEED)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if len(set(self.learning_rates)) < len(self.learning_rates):
+            raise InputError("learning_rates must name none twice")
+        columns = self.text_columns
+        if (columns is not None and len(set(columns)) != len(columns)) or len(columns or [""]) > 2:
+            raise InputError(f"text_columns must be one or two, not {','.join(columns or [])!r}")
+        if self.task is not None:
+            for name, default in (
+                ("text_columns", None),
+                ("label_column", "label"),
+                ("regression", False),
+            ):
+                if getattr(self, name) != default:
+                    raise InputError(f"{name} has no meaning with task, which names it")
+        elif self.data_dir is not None:
+            raise InputError("data_dir needs task")
+        if self.data_dir is None and (self.train_file is None or self.dev_file is None):
+            raise InputError("train_file and dev_file are required, or task and data_dir")
+
+    def check_packages(self) -> None:
+        """Raises InputError if the package of the extra `classify` is missing."""
+        if importlib.util.find_spec("sklearn") is None:
+            raise InputError("scikit-learn is missing: pip install 'tta-lm[classify]'")

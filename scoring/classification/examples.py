@@ -1,0 +1,190 @@
+"""The labelled texts of tta-classify: reads the files of a task, or of a user."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.data.labelled.glue import TASKS, GlueTask
+from tta.data.labelled.tables import TEXT_COLUMNS, read_table
+from tta.data.nbest.lists import shown
+from tta.data.pairs.sts import read_sts
+from tta.data.text.files import check_rereadable
+from tta.errors import InputError
+from tta.scoring.classification.config import ClassifyConfig
+
+TRAIN_FILE = "train.tsv"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The N examples of a file.
+
+    Attributes:
+        path: of the file.
+        texts: N str, or N pairs of str.
+        targets: [N] float32, the numbers of the labels or the numbers to predict; None without.
+    """
+
+    path: str
+    texts: list[Any]
+    targets: np.ndarray | None
+
+    @property
+    def columns(self) -> list[list[str]]:
+        """The N first texts and, of pairs, the N second ones."""
+        if isinstance(self.texts[0], str):
+            return [self.texts]
+        return [[pair[place] for pair in self.texts] for place in (0, 1)]
+
+    @property
+    def gold(self) -> np.ndarray:
+        """The targets of a part that has them."""
+        assert self.targets is not None
+        return self.targets
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a model is fine-tuned on.
+
+    Attributes:
+        name: of the task, or of the training file.
+        labels: in the order of their numbers; () for numbers.
+        texts_per_example: 1, or 2 for pairs.
+        metrics: keys of `tta.scoring.classification.metrics.METRICS`; the first one chooses.
+        train, dev, test: the parts; `test` may be None.
+        notes: remarks on the files, one line each.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    texts_per_example: int
+    metrics: tuple[str, ...]
+    train: Part
+    dev: Part
+    test: Part | None
+    notes: list[str]
+
+
+def read_examples(config: ClassifyConfig) -> Examples:
+    """Reads the files of a config.
+
+    Raises:
+        InputError: a file is missing or malformed, a label of the dev part is unknown, or all
+            training examples have the same label.
+    """
+    task = TASKS.get(config.task or "")
+    train_file, dev_file = config.train_file, config.dev_file
+    if config.data_dir is not None:
+        assert task is not None
+        train_file = train_file or str(Path(config.data_dir) / TRAIN_FILE)
+        dev_file = dev_file or str(Path(config.data_dir) / task.dev_file)
+    assert train_file is not None
+    assert dev_file is not None
+    name = config.task or Path(train_file).name
+    read = _StsReader() if config.task == "stsb" else _TableReader(config, task)
+    for path in filter(None, (train_file, dev_file, config.test_file)):
+        check_rereadable(path)
+    train = read(train_file)
+    _check_differ(train, read.labels)
+    dev = read(dev_file)
+    test = read(config.test_file, needs_labels=False) if config.test_file else None
+    if not read.labels:
+        _check_differ(dev, ())
+    return Examples(
+        name, read.labels, len(train.columns), read.metrics, train, dev, test, read.notes
+    )
+
+
+def _check_differ(part, labels):
+    first = part.gold[0]
+    if (part.gold == first).all():
+        label = shown(labels[int(first)]) if labels else f"{first:g}"
+        raise InputError(f"expected two labels or more, all examples have {label}", part.path)
+
+
+class _TableReader:
+    """Reads tables; the first one decides on the columns of the texts and, of a user's, labels."""
+
+    def __init__(self, config: ClassifyConfig, task: GlueTask | None):
+        self.notes: list[str] = []
+        self.is_number = config.regression
+        self.skips_rows = task is not None and task.skips_rows
+        self.labels: tuple[str, ...] = () if task is None else task.labels
+        if task is None:
+            self.label_column, self.text_columns = config.label_column, config.text_columns
+            self.metrics = ("pearson", "spearman") if self.is_number else ("accuracy", "macro_f1")
+            named = [] if self.text_columns else TEXT_COLUMNS[::-1]
+            self.columns = {1 + len(names): (self.label_column, *names) for names in named}
+        else:
+            self.label_column, self.text_columns = task.label_column, task.text_columns
+            self.metrics = task.metrics
+            self.columns = {} if task.columns is None else {len(task.columns): task.columns}
+        self.has_read = False
+
+    def __call__(self, path: str, needs_labels: bool = True) -> Part:
+        table = read_table(
+            path,
+            self.text_columns,
+            self.label_column,
+            self.labels or None,
+            columns=self._columns(needs_labels),
+            needs_labels=needs_labels,
+            skips_rows=self.skips_rows,
+        )
+        if table.num_skipped:
+            rule = "rows without a text or with other columns were left out"
+            self.notes.append(f"{path}: {table.num_skipped:,} {rule}")
+        if not self.has_read:
+            self.has_read, self.text_columns = True, table.text_columns
+            texts = set(table.text_columns)
+            self.columns = {n: names for n, names in self.columns.items() if texts <= set(names)}
+            if not self.labels and not self.is_number:
+                self.labels = tuple(table.labels)
+        targets = None
+        if table.has_labels:
+            places = {label: float(number) for number, label in enumerate(self.labels)}
+            find = _number if self.is_number else lambda row, _: places[row.label]
+            targets = np.array([find(row, path) for row in table.rows], np.float32)
+        is_pair = len(table.text_columns) == 2
+        return Part(path, [r.texts if is_pair else r.texts[0] for r in table.rows], targets)
+
+    def _columns(self, needs_labels):
+        """The columns of a file without a header, by their number; None if it must have one."""
+        if needs_labels or not self.columns:
+            return self.columns or None
+        # Further texts may have no labels. The training part tells whether they are pairs.
+        texts = tuple(self.text_columns or ())
+        return {len(texts): texts} | self.columns
+
+
+class _StsReader:
+    """Reads STS-B in all layouts of `read_sts`: GLUE's, the original one and csv."""
+
+    labels = ()
+    metrics = TASKS["stsb"].metrics
+
+    def __init__(self):
+        self.notes: list[str] = []
+
+    def __call__(self, path: str, needs_labels: bool = True) -> Part:
+        pairs = read_sts(path)
+        scores = [pair.gold for pair in pairs]
+        if None in scores:
+            if needs_labels:
+                raise InputError("the file has no scores", path)
+            return Part(path, [(p.first, p.second) for p in pairs], None)
+        return Part(path, [(p.first, p.second) for p in pairs], np.array(scores, np.float32))
+
+
+def _number(row, path):
+    try:
+        value = float(row.label)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"expected a number as label, got {shown(row.label)}", path, row.line)
+    return value

@@ -1,0 +1,160 @@
+"""One run of fine-tuning: a classifier from the weights of a language model.
+
+The recipe is BERT's run_classifier: all weights are trained for a fixed number of passes, with
+AdamW and a learning rate that rises and then falls linearly. Runs are the `Trainer`'s, so a stopped
+one goes on where it was.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tta.modeling.config.classifier import ClassifierConfig
+from tta.modeling.models.language_model import build_model
+from tta.modeling.objectives.classification import TARGET, Classification
+from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
+from tta.modeling.training.trainer import Trainer
+from tta.scoring.classification.classifier_model import pad
+from tta.scoring.classification.config import ClassifyConfig
+from tta.scoring.classification.examples import Examples
+
+SORTED_BATCHES = 16  # batches whose examples are sorted by length, to need little padding
+WIDTH_STEP = 16  # widths of batches are its multiples: XLA compiles functions for each width
+SAVE_STEPS = 500
+
+_SPEC = {
+    "input_ids": tf.TensorSpec([None, None], tf.int32),
+    "padding_mask": tf.TensorSpec([None, None], tf.bool),
+    TARGET: tf.TensorSpec([None], tf.float32),
+}
+
+
+def classifier_config(start: Any, tokenizer: Any, examples: Examples, max_length: int) -> Any:
+    """The `ClassifierConfig` over the encoder of a start model.
+
+    A uniLM is read at its last token, because the first one sees no other.
+    """
+    from tta.modeling.config.model_types import MODEL_TYPES
+
+    encoder = getattr(start.config, "encoder", start.config)  # a classifier's is used again
+    likelihood = MODEL_TYPES.load(encoder.model_type).part("likelihood")
+    sees_nothing = likelihood is not None and not likelihood.scores_first_token
+    longest = getattr(encoder, "max_position_embeddings", max_length)
+    return ClassifierConfig.of(
+        encoder,
+        labels=examples.labels,
+        texts_per_example=examples.texts_per_example,
+        max_seq_length=min(max_length, longest),
+        pooled_token="last" if sees_nothing else "first",
+        separator_id=tokenizer.vocabulary.eos_id,
+    )
+
+
+def make_batches(
+    rows: Sequence[np.ndarray],
+    targets: np.ndarray,
+    size: int,
+    pad_id: int,
+    max_length: int,
+    seed: int,
+    epoch: int,
+) -> Any:
+    """The batches of an epoch, a `tf.data.Dataset`; their order depends on (seed, epoch) alone.
+
+    Each example is in one batch. Examples of similar length are together.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    order = rng.permutation(len(rows))
+    lengths = np.array([len(row) for row in rows])
+    pool = size * SORTED_BATCHES
+    pools = [order[i : i + pool] for i in range(0, len(order), pool)]
+    order = np.concatenate([one[np.argsort(lengths[one], kind="stable")] for one in pools])
+    chosen = [order[i : i + size] for i in range(0, len(order), size)]
+    rng.shuffle(chosen)
+
+    def generate():
+        for indices in chosen:
+            longest = lengths[indices].max()
+            width = min(-(-longest // WIDTH_STEP) * WIDTH_STEP, max_length)
+            ids, mask = pad([rows[i] for i in indices], pad_id, width)
+            yield {"input_ids": ids, "padding_mask": mask, TARGET: targets[indices]}
+
+    batches = tf.data.Dataset.from_generator(generate, output_signature=_SPEC)
+    options = tf.data.Options()
+    options.autotune.enabled = False  # its thread delays the end of an iterator
+    return batches.with_options(options)
+
+
+def fine_tune(
+    config: ClassifyConfig,
+    model_config: ClassifierConfig,
+    start: Any,
+    tokenizer: Any,
+    rows: Sequence[np.ndarray],
+    targets: np.ndarray,
+    run: tuple[float, int],
+    folder: Path,
+) -> Any:
+    """Fine-tunes a classifier, or goes on with a stopped run; sets the global random seeds.
+
+    Args:
+        config: how to train.
+        model_config: of the classifier.
+        start: the Keras model whose encoder it starts from.
+        tokenizer: of the model.
+        rows, targets: the N training examples: ids, and [N] float32.
+        run: the learning rate and the seed.
+        folder: of the run, for its checkpoints.
+
+    Returns:
+        The Keras model; None if SIGTERM stopped the run.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C stopped the run.
+        InputError: the training diverged, or a checkpoint is damaged.
+        OSError: the disk is full.
+    """
+    rate, seed = run
+    pad_id, length = tokenizer.vocabulary.pad_id, model_config.max_seq_length
+    steps_per_epoch = -(-len(rows) // config.train_batch_size)
+    num_steps = config.num_train_epochs * steps_per_epoch
+    num_warmup = min(int(config.warmup_proportion * num_steps), num_steps - 1)
+    keras.utils.set_random_seed(seed % 2**32)
+    model = build_model(model_config)
+    _start_from(start, model)
+    if not model_config.labels:
+        model.head.output_dense.bias.assign(targets.mean(keepdims=True))
+    trainer = Trainer(
+        model,
+        BertAdamW(WarmupLinearDecay(rate, num_warmup, num_steps)),
+        Classification(),
+        lambda epoch: make_batches(
+            rows, targets, config.train_batch_size, pad_id, length, seed, epoch
+        ),
+        heldout_batches=None,
+        output_dir=folder,
+        config=PretrainingConfig(
+            input_dir="",
+            config_file="",
+            output_dir=str(folder),
+            num_train_steps=num_steps,
+            num_warmup_steps=num_warmup,
+            learning_rate=rate,
+            save_checkpoints_steps=SAVE_STEPS,
+            seed=seed,
+        ),
+    )
+    return model if trainer.train() else None
+
+
+def _start_from(start, model):
+    """Assigns the weights of the encoder."""
+    weights = start.named_weights()
+    for name, variable in model.named_weights().items():
+        if name.startswith("encoder/"):
+            variable.assign(weights[name])

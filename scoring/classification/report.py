@@ -1,0 +1,155 @@
+"""The report of tta-classify as text: a row per learning rate, and the best run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy
+import sklearn
+
+import tta
+from tta.scoring.classification.config import ClassifyConfig
+from tta.scoring.classification.examples import Examples
+from tta.scoring.classification.metrics import METRICS, RESAMPLES, SEED, interval
+from tta.scoring.metrics.significance import LEVEL
+from tta.scoring.reports.table import align, format_count, format_number
+
+MAJORITY = "majority class"
+MEAN = "training mean"
+
+Run = tuple[float, int]  # learning rate and seed
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """The runs with one learning rate, or the control; all values are in percent.
+
+    Attributes:
+        name: of the row.
+        values: {key of `METRICS`: one value per seed}; the first measure chooses.
+        interval: of the mean of the first measure, from a bootstrap over the dev examples.
+    """
+
+    name: str
+    values: dict[str, list[float]]
+    interval: tuple[float, float]
+
+    def mean(self, metric: str) -> float:
+        """The mean over the seeds."""
+        return float(np.mean(self.values[metric]))
+
+    def deviation(self, metric: str) -> float:
+        """The standard deviation over the seeds; NaN for a single one."""
+        values = self.values[metric]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+    def cells(self) -> list[str]:
+        """The cells of the table."""
+        cells = [self.name]
+        for place, metric in enumerate(self.values):
+            deviation = self.deviation(metric)
+            cells.append(format_number(self.mean(metric), ".2f"))
+            cells.append("" if np.isnan(deviation) else format_number(deviation, ".2f"))
+            if place == 0:
+                low, high = (format_number(bound, ".2f") for bound in self.interval)
+                cells.append(f"[{low}, {high}]")
+        return cells
+
+
+@dataclass(frozen=True)
+class ClassifyReport:
+    """How a model was fine-tuned; `str` gives the text that tta-classify prints.
+
+    Attributes:
+        name: of the task or the training file.
+        counts: {part: number of its examples}.
+        metrics: keys of `METRICS`; the first one chose.
+        rows: the control, then one per learning rate.
+        best: the run whose model was kept.
+        best_values: of that run, on the dev part, {metric: percent}.
+        test_values: of that run, on the test part; None without labelled test examples.
+        directory: of the model.
+        notes: remarks, one line each.
+        signatures: everything that the numbers depend on, one line each.
+    """
+
+    name: str
+    counts: dict[str, int]
+    metrics: tuple[str, ...]
+    rows: list[RateRow]
+    best: Run
+    best_values: dict[str, float]
+    test_values: dict[str, float] | None
+    directory: Path
+    notes: list[str]
+    signatures: list[str]
+
+    def __str__(self):
+        sizes = ", ".join(f"{count:,} {part}" for part, count in self.counts.items())
+        heads = [""]
+        for place, metric in enumerate(self.metrics):
+            heads += [METRICS[metric].name, "sd", *[f"{LEVEL:.0%} interval"] * (place == 0)]
+        cells = [heads, *(row.cells() for row in self.rows)]
+        lines = [f"{self.name}: {sizes} examples", "on dev, in %, over seeds:"]
+        lines.append(align(cells, ["left", *["right"] * (len(heads) - 1)]))
+        num_runs = sum(len(row.values[self.metrics[0]]) for row in self.rows[1:])
+        best = f"rate {self.best[0]:g}, seed {self.best[1]}"
+        if num_runs > 1:
+            lines.append(
+                f"best of {num_runs} runs on dev: {best}: {shown(self.best_values)}. The same "
+                "examples chose it, so this is too high; compare models by mean and sd"
+            )
+        if self.test_values is not None:
+            lines.append(f"{best} on test: {shown(self.test_values)}")
+        lines.append(f"{self.directory}: the model of {best}")
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, *self.signatures])
+
+
+def shown(values: Mapping[str, float]) -> str:
+    """Values of metrics, as `F1 81.22, accuracy 68.38`."""
+    return ", ".join(
+        f"{METRICS[name].name} {format_number(value, '.2f')}" for name, value in values.items()
+    )
+
+
+def predicted_targets(logits: np.ndarray, labels: Sequence[str]) -> np.ndarray:
+    """The predictions that are measured: [N] numbers of labels, or the predicted numbers."""
+    return logits.argmax(axis=1) if labels else logits[:, 0]
+
+
+def measure(examples: Examples, gold: np.ndarray, predicted: np.ndarray) -> dict[str, float]:
+    """{metric: percent} of predictions [N]."""
+    gold = gold.astype(int) if examples.labels else gold
+    return {name: METRICS[name].value(gold, predicted) for name in examples.metrics}
+
+
+def rate_rows(examples: Examples, dev: Mapping[Run, np.ndarray]) -> list[RateRow]:
+    """The control, and a row per learning rate, from the logits of each run on the dev part."""
+    train = examples.train.gold
+    numbers, counts = np.unique(train, return_counts=True)
+    constant = numbers[np.argmax(counts)] if examples.labels else train.mean()
+    named = {MAJORITY if examples.labels else MEAN: [np.full(len(examples.dev.gold), constant)]}
+    for rate in dict.fromkeys(rate for rate, _ in dev):
+        found = [predicted_targets(x, examples.labels) for (r, _), x in dev.items() if r == rate]
+        named[f"rate {rate:g}, {format_count(len(found), 'seed', 'seeds')}"] = found
+    return [_row(examples, name, predictions) for name, predictions in named.items()]
+
+
+def _row(examples, name, predictions):
+    gold = examples.dev.gold.astype(int) if examples.labels else examples.dev.gold
+    measured = [measure(examples, gold, one) for one in predictions]
+    values = {metric: [one[metric] for one in measured] for metric in examples.metrics}
+    return RateRow(name, values, interval(METRICS[examples.metrics[0]], gold, predictions))
+
+
+def signature(config: ClassifyConfig, max_length: int, seeds: Sequence[int]) -> str:
+    """What the numbers depend on besides the model, in one line."""
+    return (
+        f"classify|task:{config.task or 'own'}|epochs:{config.num_train_epochs}"
+        f"|batch:{config.train_batch_size}|max_seq_length:{max_length}"
+        f"|warmup:{config.warmup_proportion:g}|seeds:{','.join(map(str, seeds))}"
+        f"|interval:{LEVEL:.0%} bootstrap over dev examples, resamples:{RESAMPLES}, seed:{SEED}"
+        f"|scikit-learn:{sklearn.__version__}|scipy:{scipy.__version__}|version:{tta.__version__}"
+    )

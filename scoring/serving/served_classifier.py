@@ -1,0 +1,91 @@
+"""The served graph of a text classifier: raw strings to labels, in TensorFlow operations only.
+
+N examples, L labels.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tta.data.labelled.inputs import encode_texts
+from tta.scoring.classification.classifier_model import ClassifierModel
+from tta.scoring.serving.served_model import check_texts, require
+
+
+class ServedClassifier(tf.Module):
+    """The signature `classify` of a `ClassifierModel`, ready for `tf.saved_model.save`.
+
+    Args:
+        lm: a classifier with a tokenizer.
+    """
+
+    def __init__(self, lm: ClassifierModel):
+        super().__init__(name="tta")
+        self.lm = lm
+        config = lm.model.config
+        is_pair = config.texts_per_example == 2
+        self.input_names = ("first_texts", "second_texts") if is_pair else ("texts",)
+        # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
+        self.saved_variables = [variable.value for variable in lm.model.variables]
+
+    def signatures(self) -> dict[str, Callable[..., dict[str, Any]]]:
+        """{"classify": `tf.function` with named inputs and outputs}; also `serving_default`."""
+        specs = [tf.TensorSpec([None], tf.string, name) for name in self.input_names]
+        classify = tf.function(self.classify, input_signature=specs, autograph=False)
+        return {"classify": classify, "serving_default": classify}
+
+    def warmup_inputs(self, texts: tf.Tensor) -> dict[str, dict[str, tf.Tensor]]:
+        """{signature: inputs} of requests that TF Serving runs before it accepts others."""
+        return {"classify": dict.fromkeys(self.input_names, texts)}
+
+    def classify(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """As `ClassifierModel.predict`, for texts [N], or first and second texts [N] of pairs.
+
+        Returns {"labels": [N] string, the most probable ones, "probabilities": [N, L] float32}, or
+        {"values": [N] float32} of a model that predicts numbers.
+        """
+        columns = [check_texts(one) for one in texts]
+        sizes = tf.stack([tf.size(one) for one in columns])
+        rule = "every first text must have a second; texts:"
+        # Otherwise an operation that fails on such columns may run first.
+        with tf.control_dependencies([require(tf.reduce_all(sizes == sizes[0]), rule, sizes)]):
+            columns = [tf.identity(one) for one in columns]
+        config = self.lm.model.config
+        encoded = encode_texts(self.lm.tokenizer, columns, config.max_seq_length)
+        if self.lm.options.long_sentences == "refuse":
+            longest = tf.reduce_max(tf.concat([encoded.lengths, [0]], axis=0))
+            require(
+                longest <= config.max_seq_length,
+                f"the model takes {config.max_seq_length} tokens, an input has",
+                longest,
+            )
+        logits = self._logits(encoded.input_ids)
+        if not config.labels:
+            return {"values": logits[:, 0]}
+        names = tf.gather(tf.constant(config.labels), tf.argmax(logits, axis=1))
+        return {"labels": names, "probabilities": tf.nn.softmax(logits)}
+
+    def _logits(self, ids):
+        """The logits of a RaggedTensor [N, None] of ids: [N, L] float32.
+
+        A batch has at most `batch_tokens` tokens, so that memory is bounded for requests of any
+        size.
+        """
+        config, vocabulary = self.lm.model.config, self.lm.tokenizer.vocabulary
+        count, size = ids.nrows(tf.int32), max(1, self.lm.batch_tokens // config.max_seq_length)
+
+        def step(first, found):
+            rows = ids[first : first + size]
+            mask = tf.sequence_mask(rows.row_lengths())
+            inputs = {"input_ids": rows.to_tensor(vocabulary.pad_id), "padding_mask": mask}
+            logits = self.lm.model(inputs, training=False)["logits"]
+            return first + size, tf.concat([found, logits], axis=0)
+
+        return tf.while_loop(
+            lambda first, _: first < count,
+            step,
+            [0, tf.zeros([0, config.num_outputs])],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, config.num_outputs])],
+            parallel_iterations=1,
+        )[1]

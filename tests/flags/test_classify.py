@@ -1,0 +1,57 @@
+"""tta-classify as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import tta
+from tests.tiny import write_model_directory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(*flags):
+    return subprocess.run(
+        [sys.executable, "-m", "tta.flags.classify", *flags],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": "", "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+
+
+def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):
+    model = write_model_directory(tmp_path / "tiny")
+    animals = np.random.default_rng(0).integers(0, 2, 50)
+    lines = [f"{('dog', 'cat')[a]}-like\tthe {('dog', 'cat')[a]} sat\n" for a in animals]
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    (tmp_path / "dev.tsv").write_text("label\tsentence\n" + "".join(lines[:9]) + "\n")
+    flags = [f"--model={model}", f"--output_dir={tmp_path / 'out'}", "--num_seeds=1"]
+    flags += [f"--{part}_file={tmp_path / part}.tsv" for part in ("train", "dev")]
+    flags += ["--learning_rates=0.01", "--num_train_epochs=4", "--train_batch_size=8"]
+    done = command(*flags)
+    assert done.returncode == 0, done.stderr
+    count, _, heading, control, row, last, note, *_ = done.stdout.splitlines()
+    assert count == "train.tsv: 50 train, 9 dev examples"
+    assert heading.split() == ["accuracy", "sd", "95%", "interval", "macro", "F1", "sd"]
+    assert control.startswith("majority class")
+    assert row.split()[:5] == ["rate", "0.01,", "1", "seed", "100.00"]
+    assert last == f"{tmp_path / 'out'}: the model of rate 0.01, seed 0"
+    assert not note.startswith("note:"), "nothing was cut"
+    assert tta.load(tmp_path / "out").predict(["the cat sat"]) == ["cat-like"]
+    again = command(*flags)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert "step" not in again.stderr
+
+
+def test_wrong_flags_and_files_are_one_line(tmp_path):
+    wrong = command("--output_dir=x")
+    assert wrong.returncode == 2
+    rule = "train_file and dev_file are required, or task and data_dir (--help lists the flags)"
+    assert wrong.stderr == f"error: {rule}\n"
+    missing = command("--output_dir=x", "--task=rte", f"--data_dir={tmp_path}")
+    assert missing.returncode == 1
+    assert missing.stderr == f"error: {tmp_path}/train.tsv: no such file\n"

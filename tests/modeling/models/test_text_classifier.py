@@ -1,0 +1,196 @@
+"""The text classifier against NumPy: which token it reads, its head, its losses, its segments."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.modeling.formats.test_bert import (
+    SEGMENTS,
+    google_variables,
+    huggingface_tensors,
+    write_google,
+    write_huggingface,
+)
+from tests.modeling.numpy_tta import layer_norm, softmax
+from tests.modeling.tiny import arrays, batch, randomize, tiny_config
+from tta.errors import InputError
+from tta.modeling.config.base import read_config
+from tta.modeling.config.classifier import ClassifierConfig
+from tta.modeling.formats.model_directory import load_model
+from tta.modeling.models.language_model import build_model
+from tta.modeling.objectives.classification import Classification
+
+LENGTHS = [7, 3, 5]
+POOLED = {"tta": "first", "bilm": "first", "unilm": "last"}
+
+
+def config_of(model_type, labels=("a", "b", "c"), **changes):
+    encoder = changes.pop("encoder", tiny_config(model_type=model_type))
+    values = {"max_seq_length": 19, "pooled_token": POOLED[model_type], "dropout": 0.0}
+    return ClassifierConfig.of(encoder, labels=labels, **values | changes)
+
+
+def classifier(model_type, **changes):
+    model = build_model(config_of(model_type, **changes))
+    randomize(model.named_weights())
+    return model
+
+
+def language_model(model):
+    """A `LanguageModel` with the encoder of a classifier."""
+    made = build_model(model.config.encoder)
+    weights = model.named_weights()
+    for name, variable in made.named_weights().items():
+        if name.startswith("encoder/"):
+            variable.assign(weights[name])
+    return made
+
+
+def logits_of(model, inputs):
+    return np.array(model(inputs)["logits"])
+
+
+@pytest.mark.parametrize("model_type", POOLED)
+def test_logits_are_those_of_the_head_on_the_pooled_token(model_type):
+    model, inputs = classifier(model_type), batch(LENGTHS)
+    hidden = np.array(language_model(model).encode(inputs)["hidden_states"], np.float64)
+    w = arrays(model)
+    for row, length in enumerate(LENGTHS):
+        state = hidden[row, length - 1 if model_type == "unilm" else 0]
+        pooled = np.tanh(state @ w["head/pooler/kernel"] + w["head/pooler/bias"])
+        expected = pooled @ w["head/output/kernel"] + w["head/output/bias"]
+        np.testing.assert_allclose(logits_of(model, inputs)[row], expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("model_type", POOLED)
+def test_every_token_but_the_pooled_one_of_a_tta_counts_and_no_padding_does(model_type):
+    model, inputs = classifier(model_type), batch([7], width=9)
+    before = logits_of(model, inputs)
+    for place in range(9):
+        changed = {name: value.copy() for name, value in inputs.items()}
+        changed["input_ids"][0, place] = (changed["input_ids"][0, place] + 1) % 23
+        is_seen = place < 7 and (model_type, place) != ("tta", 0)
+        assert (logits_of(model, changed) != before).any() == is_seen, place
+
+
+@pytest.mark.parametrize("model_type", POOLED)
+def test_a_narrower_batch_gives_the_same_logits(model_type):
+    model = classifier(model_type)
+    wide, narrow = batch([5, 3], width=11), batch([5, 3], width=5)
+    narrow["input_ids"][:] = wide["input_ids"][:, :5]
+    np.testing.assert_allclose(logits_of(model, wide), logits_of(model, narrow), atol=1e-5)
+
+
+def test_the_first_token_of_a_unilm_sees_nothing():
+    model = classifier("unilm", pooled_token="first")
+    one, other = batch([7], seed=0), batch([7], seed=1)
+    other["input_ids"][0, 0] = one["input_ids"][0, 0]
+    np.testing.assert_array_equal(logits_of(model, one), logits_of(model, other))
+
+
+@pytest.mark.parametrize("labels", [("a", "b", "c"), ()])
+def test_the_loss_is_the_weighted_cross_entropy_or_squared_error(labels):
+    model, inputs = classifier("tta", labels=labels), batch(LENGTHS)
+    targets = np.array([2, 0, 1], np.float32)
+    objective = Classification()
+    task = objective.task(inputs | {"target": targets}, 0)
+    weights = np.array([0.2, 0.5, 0.3], np.float32)
+    logits = logits_of(model, inputs).astype(np.float64)
+    if labels:
+        losses = [-np.log(softmax(row)[int(t)]) for row, t in zip(logits, targets, strict=True)]
+    else:
+        assert logits.shape == (3, 1)
+        losses = (logits[:, 0] - targets) ** 2
+    loss = objective.loss(model, task._replace(weights=weights)).total
+    assert float(loss) == pytest.approx(float(np.sum(weights * losses)), rel=1e-5)
+    sums, counts = objective.evaluate(model, inputs | {"target": targets})["loss"]
+    np.testing.assert_allclose(np.array(sums), losses, rtol=1e-5)
+    assert np.array(counts).tolist() == [1, 1, 1]
+
+
+def test_the_second_text_is_segment_1():
+    encoder = tiny_config(model_type="bilm", num_segments=2)
+    model = classifier("bilm", encoder=encoder, separator_id=9, texts_per_example=2)
+    inputs = batch([7, 5], seed=3)
+    inputs["input_ids"][inputs["input_ids"] == 9] = 8
+    inputs["input_ids"][0, [3, 6]] = inputs["input_ids"][1, [1, 4]] = 9
+    w = arrays(model)
+    segments = [[0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1]]
+    total = w["encoder/embeddings/token_table"][inputs["input_ids"]]
+    total = total + w["encoder/embeddings/position_table"][:7]
+    total = total + w["encoder/embeddings/segment_table"][segments]
+    norm = (w[f"encoder/embeddings/norm/{name}"] for name in ("gamma", "beta"))
+    expected = layer_norm(total, *norm)
+    found = np.array(model.encode(inputs)["embedding_output"])
+    np.testing.assert_allclose(found[inputs["padding_mask"]], expected[inputs["padding_mask"]],
+                               atol=1e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["google", "huggingface"])
+def test_a_bert_keeps_its_segments_for_a_classifier(kind, tmp_path):
+    variables = google_variables()
+    if kind == "google":
+        write_google(tmp_path, variables)
+    else:
+        write_huggingface(tmp_path, huggingface_tensors(variables))
+    folded, kept = load_model(tmp_path), load_model(tmp_path, keep_segments=True)
+    inputs = batch([7, 3], vocab_size=folded.config.vocab_size)
+    np.testing.assert_allclose(
+        np.array(kept(inputs)["logits"]), np.array(folded(inputs)["logits"]), atol=1e-4
+    )
+    weights = arrays(kept)
+    np.testing.assert_array_equal(weights["encoder/embeddings/segment_table"], variables[SEGMENTS])
+    assert "encoder/embeddings/segment_table" not in arrays(folded)
+
+
+def test_the_config_survives_a_file_and_holds_the_encoders(tmp_path):
+    config = config_of("bilm", encoder=tiny_config(model_type="bilm", num_segments=2))
+    config.to_json(tmp_path / "config.json")
+    assert read_config(tmp_path / "config.json") == config
+    values = json.loads((tmp_path / "config.json").read_text())
+    assert values["model_type"] == "classifier"
+    assert values["labels"] == ["a", "b", "c"]
+    assert values["encoder"]["model_type"] == "bilm"
+    assert values["encoder"]["num_segments"] == 2
+
+
+def test_the_number_of_parameters_is_that_of_the_weights():
+    for encoder in (tiny_config(), tiny_config(model_type="bilm", num_segments=2)):
+        model = build_model(config_of(encoder.model_type, encoder=encoder))
+        count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
+        assert model.config.num_parameters == count
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"labels": ["a"]}, "labels must be two or more, all different, or none, not ['a']"),
+        ({"labels": ["a", "a"]}, "labels must be two or more"),
+        ({"labels": ["a", 1]}, "labels must be texts"),
+        ({"labels": "ab"}, "labels must be a list"),
+        ({"encoder": 3}, "encoder must be an object"),
+        ({"encoder": {"vocab_size": 0}}, "vocab_size must be at least 1"),
+        ({"encoder": {"model_type": "classifier"}}, "of type classifier has no encoder"),
+        ({"encoder": {"model_type": "x"}}, "model_type must be tta or"),
+        ({"pooled_token": "middle"}, "pooled_token must be first or last"),
+        ({"max_seq_length": 20}, "max_position_embeddings, 19, not 20"),
+        ({"texts_per_example": 3}, "texts_per_example must be 1 or 2"),
+        ({"separator_id": 23}, "separator_id must be a token's id"),
+        ({"dropout": 1.0}, "dropout must lie in [0, 1)"),
+        ({"dropout": "x"}, "dropout must be of type float"),
+        ({"hidden_size": 7}, "unknown key 'hidden_size'"),
+    ],
+)
+def test_a_broken_config_is_one_line(changes, rule, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config_of("tta").to_dict() | changes))
+    with pytest.raises(InputError) as error:
+        read_config(path)
+    assert rule in str(error.value)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+def test_segments_are_refused_where_they_would_be_ignored():
+    with pytest.raises(InputError, match="num_segments must be 0, or more in a BERT, not 2"):
+        tiny_config(num_segments=2)
