@@ -1,0 +1,175 @@
+"""Trains models with different output layers for equal time, and compares their vectors.
+
+    python benchmarks/semfit/quality.py --minutes=30 --num_seeds=2 \\
+        --pieces_dir=runs/data/tfrecords --words_dir=runs/data/words
+    python benchmarks/semfit/quality.py --rows='ELMo-A,ELMo-S_ONEB' ...
+
+The counterpart of Tables 3 and 4 of Li et al. 2019. The two folders are data sets of
+tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model) and of words. A
+model is trained with as many steps as fit into --minutes, by the time of a step that is measured
+first. Then its mean vectors are compared with STS-B dev and SICK train (Pearson's r x 100), and
+tta-probe measures labelled sentences and named entities. Everything is kept in --work_dir, so that
+the command goes on where it was stopped; all rows are printed at the end.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from absl import app, flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import evaluation_data
+from benchmarks.semfit.rows import NOT_MEASURED, PIECES, ROWS, VECTORS
+
+FLAGS = flags.FLAGS
+ROOT = Path(__file__).resolve().parents[2]
+FEW, MORE = 20, 100  # steps of the two runs whose difference is the time of a step
+STS = {"STS-B dev": "stsb-en-dev.csv", "SICK train": "SICK_train.txt"}
+SENTENCES = evaluation_data.FOLDER / "labelled" / "sentences"
+PROBES = {
+    "MR": {"data_file": SENTENCES / "MR/all.tsv"},
+    "SUBJ": {"data_file": SENTENCES / "SUBJ/all.tsv"},
+    "TREC": {
+        "data_file": SENTENCES / "TREC/train.tsv",
+        "test_file": SENTENCES / "TREC/test.tsv",
+    },
+    "SST-5": {
+        "data_file": SENTENCES / "SST-5/train.tsv",
+        "test_file": SENTENCES / "SST-5/dev.tsv",
+    },
+}
+
+
+def main(_):
+    work = Path(FLAGS.work_dir)
+    work.mkdir(parents=True, exist_ok=True)
+    wanted = FLAGS.rows or [row.name for row in ROWS]
+    for seed in range(FLAGS.num_seeds):
+        for row in ROWS:
+            if row.name in wanted:
+                model = trained(row, seed, work)
+                measured(f"{row.name}, seed {seed}", str(model), row.representations, work)
+    for name, (data, _) in VECTORS.items():
+        folder = work / "vectors" / name
+        if data != PIECES and folder.exists():  # the mean of the words' own vectors
+            measured(f"mean of {name}", f"vectors:{folder}", ("embed",), work)
+    print(table(work))
+
+
+def trained(row, seed, work):
+    """The folder of a trained model; trains it if it has not finished."""
+    folder = work / f"{slug(row.name)}-{seed}"
+    if not (folder / "model.weights.h5").exists():
+        steps = round(60 * FLAGS.minutes / seconds_per_step(row, work))
+        pretrain(row, folder, steps, seed)
+    return folder
+
+
+def pretrain(row, folder, steps, seed=0):
+    """Runs run_pretraining.py, and returns the seconds that it took."""
+    command = [
+        *(sys.executable, "run_pretraining.py", f"--output_dir={folder}", f"--seed={seed}"),
+        *(f"--input_dir={data_of(row.data)}", f"--config_file=configs/{row.config}.json"),
+        *(f"--num_train_steps={steps}", f"--num_warmup_steps={min(500, steps // 10)}"),
+        *(f"--mixed_precision={FLAGS.precision}", "--max_eval_batches=20", *row.flags),
+    ]
+    if row.vectors:
+        command.append(f"--vectors={vectors_of(row.vectors)}")
+    start = time.time()
+    subprocess.run(command, cwd=ROOT, check=True)
+    return time.time() - start
+
+
+def seconds_per_step(row, work):
+    """The time of a training step, measured once: two short runs differ by many steps."""
+    path = work / f"{slug(row.name)}.seconds"
+    if not path.exists():
+        few, more = (
+            pretrain(row, work / f"timing-{slug(row.name)}-{steps}", steps)
+            for steps in (FEW, FEW + MORE)
+        )
+        path.write_text(str((more - few) / MORE), encoding="utf-8")
+    return float(path.read_text(encoding="utf-8"))
+
+
+def data_of(kind):
+    return Path(FLAGS.pieces_dir if kind == PIECES else FLAGS.words_dir).resolve()
+
+
+def vectors_of(source):
+    """The folder of vectors; makes them if they are not there."""
+    data, options = VECTORS[source]
+    folder = Path(FLAGS.work_dir).resolve() / "vectors" / source
+    if not (folder / "vectors.npy").exists():
+        code = "from tta.flags.create_vectors import run; run()"
+        given = [f"--input_dir={data_of(data)}", f"--output_dir={folder}", "--num_workers=2"]
+        folder.parent.mkdir(exist_ok=True)
+        command = [sys.executable, "-c", code, *given, "--num_epochs=1", *options]
+        subprocess.run(command, cwd=ROOT, check=True)
+    return folder
+
+
+def measured(name, model, representations, work):
+    """Measures a model, and keeps the results in a file: {representation: {column: number}}."""
+    path = work / f"{slug(name)}.json"
+    if path.exists():
+        return
+    from tta.scoring.probing.config import ProbeConfig
+    from tta.scoring.probing.probe import probe_files
+    from tta.scoring.similarity.config import StsConfig
+    from tta.scoring.similarity.sts import compare_files
+
+    values = {representation: {} for representation in representations}
+    for column, file in STS.items():
+        config = StsConfig(
+            sts_file=[str(evaluation_data.FOLDER / "sts" / file)],
+            representation=list(representations),
+        )
+        for result in compare_files(config, [model]).results:
+            values[result.vectors][column] = result.correlation.pearson
+    for column, files in PROBES.items():
+        config = ProbeConfig(
+            **{flag: str(file) for flag, file in files.items()},
+            representation=list(representations),
+            num_folds=5,
+            num_seeds=1,
+        )
+        rows = probe_files(config, [model]).rows[1:]  # the first is the majority class
+        for representation, row in zip(representations, rows, strict=True):
+            values[representation][column] = row.mean
+    path.write_text(json.dumps({"name": name, "values": values}), encoding="utf-8")
+
+
+def table(work):
+    """All rows that were measured, as Markdown; then why others were not."""
+    columns = [*STS, *PROBES, "probes"]
+    lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for path in sorted(work.glob("*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        for representation, values in found["values"].items():
+            mean = sum(values[name] for name in PROBES) / len(PROBES)
+            cells = [f"{value:.2f}" for value in [*(values[c] for c in columns[:-1]), mean]]
+            lines.append(f"| {found['name']}, {representation} | {' | '.join(cells)} |")
+    lines += [f"| {name} |" + " - |" * len(columns) for name in NOT_MEASURED]
+    reasons = [f"- {name}: {reason}." for name, reason in NOT_MEASURED.items()]
+    return "\n".join([*lines, "", *reasons])
+
+
+def slug(name):
+    """A file name for a row."""
+    return "".join(c if c.isalnum() else "-" for c in name.lower())
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("work_dir", "runs/semfit", "Folder of models, vectors and results.")
+    flags.DEFINE_string("pieces_dir", None, "Data set of word pieces.", required=True)
+    flags.DEFINE_string("words_dir", None, "Data set of words.", required=True)
+    flags.DEFINE_float("minutes", 30, "Time that each model is trained.", lower_bound=0.01)
+    flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
+    flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_list("rows", None, "Names of rows. Default: all.")
+    app.run(main)

@@ -1,0 +1,73 @@
+"""The models of benchmarks/semfit/quality.py: what each reads, predicts and is trained with."""
+
+from dataclasses import dataclass, field
+
+PIECES, WORDS = "pieces", "words"
+
+# Source of vectors -> (data set, flags of tta-create-vectors).
+VECTORS = {
+    "skip_gram": (PIECES, ["--source=skip_gram", "--size=300"]),
+    "token_table": (PIECES, ["--source=token_table", "--model=small"]),
+    "random": (PIECES, ["--source=random", "--size=300"]),
+    "fasttext": (WORDS, ["--source=fasttext", "--size=300"]),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model that is trained.
+
+    Attributes:
+        name: the name of its row.
+        data: PIECES or WORDS.
+        config: a file of configs/.
+        vectors: a key of `VECTORS`, or None.
+        flags: further flags of run_pretraining.py.
+        representations: its sentence vectors.
+    """
+
+    name: str
+    data: str
+    config: str
+    vectors: str | None = None
+    flags: list = field(default_factory=list)
+    representations: tuple = ("context",)
+
+
+def _tta(name, flags, vectors=None):
+    common = ["--train_batch_tokens=4096", "--optimizer=muon", "--learning_rate=0.003"]
+    representations = ("context", "fit") if vectors else ("context",)
+    return Row(name, PIECES, "small", vectors, common + flags, representations)
+
+
+def _semfit(distance, vectors):
+    flags = ["--output_layer=semfit", f"--semfit_distance={distance}"]
+    return _tta(f"T-TA SemFit {distance}, {vectors}", flags, vectors)
+
+
+def _elmo(name, config, data=WORDS, vectors=None, *flags):
+    common = ["--objective=bidirectional_clm", "--train_batch_tokens=2048"]
+    common += ["--learning_rate=0.001", *flags]
+    fit = ("fit",) if "elmo-s-" in config else ()
+    return Row(name, data, config, vectors, common, ("context", "layers", *fit))
+
+
+ROWS = (
+    _tta("T-TA full softmax", []),
+    _tta("T-TA sampled softmax", ["--num_sampled_pieces=3072"]),
+    _semfit("cosine", "skip_gram"),
+    _semfit("l2", "skip_gram"),
+    _semfit("vmf", "skip_gram"),
+    _semfit("cosine", "token_table"),
+    _semfit("cosine", "random"),
+    _elmo("ELMo-A", "elmo-a-small", WORDS, "fasttext"),
+    _elmo("ELMo-S_ONEB", "elmo-s-oneb-small", WORDS, "fasttext"),
+    _elmo("ELMo-Sub", "elmo-sub-small", PIECES, None),
+)
+
+# Rows of the paper that are not measured, and why.
+NOT_MEASURED = {
+    "ELMo": "its network over characters takes some 20 times the time of all other parts here",
+    "ELMo-S": "the vectors that fastText's authors trained on Common Crawl are not available here",
+    "ELMo-S_CNN": "it needs the network of a trained ELMo",
+}
