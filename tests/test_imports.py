@@ -21,7 +21,8 @@ ORDER = {
     "data": [
         {"text"},
         {"vocabulary", "nbest"},
-        {"records", "pairs", "labelled", "vectors"},
+        {"records", "pairs", "labelled"},
+        {"vectors"},
         {"corpus"},
     ],
     "modeling": [

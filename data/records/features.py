@@ -13,7 +13,10 @@ Features = dict[str, dict[str, Any]]
 
 INPUT_IDS = "input_ids"
 PADDING_MASK = "padding_mask"  # made by the pipeline, not stored
-TARGET_VECTORS = "target_vectors"  # added by `tta.data.records.inputs.ModelInputs`, not stored
+# Added by `tta.data.records.inputs.ModelInputs`, not stored.
+TARGET_VECTORS = "target_vectors"
+INPUT_VECTORS = "input_vectors"
+CHARACTERS = "characters"
 PER_TOKEN = [None]
 DTYPES = ("int32", "int64", "float32")
 
@@ -40,7 +43,8 @@ def check_features(features: Any) -> None:
             case [int(size)] if size > 0 and size is not True:
                 continue
         raise InputError(f"feature {name!r} needs a shape [null], [] or [k], got {feature}")
-    made = [name for name in (PADDING_MASK, TARGET_VECTORS) if name in features]
+    names = (PADDING_MASK, TARGET_VECTORS, INPUT_VECTORS, CHARACTERS)
+    made = [name for name in names if name in features]
     if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or made:
         no = made[0] if made else PADDING_MASK
         raise InputError(f"features must have {DEFAULT_FEATURES} and no {no!r}, got {features}")

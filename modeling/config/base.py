@@ -85,6 +85,11 @@ class ModelConfig:
         choices = " or ".join(TOKENIZERS)
         require(self.tokenizer in TOKENIZERS, f"tokenizer must be {choices}", repr(self.tokenizer))
         self._check_semfit()
+        require(
+            self.output_layer != "adaptive_softmax" or hasattr(self, "adaptive_cutoffs"),
+            "output_layer adaptive_softmax needs model_type elmo",
+            self.model_type,
+        )
         self.check()
         require(
             self.num_parameters <= MAX_PARAMETERS,

@@ -6,6 +6,8 @@ fall with frequency.
 M rows, D hidden size, c the number of frequent words, J clusters.
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -39,7 +41,7 @@ class AdaptiveSoftmaxHead(Head):
 
     def build(self, hidden_states_shape, table_shape=None):
         size, config = hidden_states_shape[-1], self.config
-        start = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
+        start: Any = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
         first, *self.clusters = adaptive_clusters(config)
         self.num_frequent = first.stop
 

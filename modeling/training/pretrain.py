@@ -196,7 +196,7 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
     changes |= _layers(config, model_config, vectors)
     if config.dropout is not None:
         names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
-        changes |= dict.fromkeys(names, config.dropout)
+        changes |= {name: config.dropout for name in names if hasattr(model_config, name)}
     return model_config.replace(**changes), dataclasses.replace(config, **weights)
 
 
@@ -207,17 +207,18 @@ def _layers(config, model_config, vectors) -> dict[str, Any]:
         InputError: input layer, output layer, distance and vectors do not fit each other.
     """
     name = config.output_layer or model_config.output_layer
-    needs = {"output_layer semfit": name == "semfit"}
-    needs["input_layer vectors"] = getattr(model_config, "input_layer", None) == "vectors"
-    if vectors is None and any(needs.values()):
-        needed = next(layer for layer, is_needed in needs.items() if is_needed)
-        raise InputError(f"{needed} needs vectors; tta-create-vectors makes them")
-    if vectors is not None and not any(needs.values()):
-        raise InputError(f"vectors needs {' or '.join(needs)}")
     if config.semfit_distance is not None and name != "semfit":
         raise InputError(f"semfit_distance needs output_layer semfit, not {name}")
+    reads_vectors = getattr(model_config, "input_layer", None) == "vectors"
     changes: dict[str, Any] = {"output_layer": name}
-    if needs["input_layer vectors"]:
+    if vectors is None:
+        if name == "semfit" or reads_vectors:
+            layer = "output_layer semfit" if name == "semfit" else "input_layer vectors"
+            raise InputError(f"{layer} needs vectors; tta-create-vectors makes them")
+        return changes
+    if not (name == "semfit" or reads_vectors):
+        raise InputError("vectors needs output_layer semfit or input_layer vectors")
+    if reads_vectors:
         changes["input_size"] = vectors.size
     if name == "semfit":
         if model_config.target_size not in (None, vectors.size):
@@ -233,7 +234,7 @@ def _layers(config, model_config, vectors) -> dict[str, Any]:
 
 def _inputs(model_config, vocabulary, vectors) -> ModelInputs:
     """What batches need besides ids: what the model reads, and the vectors it predicts."""
-    from tta.modeling.embeddings.look_ups import inputs_of
+    from tta.data.vectors.model_inputs import inputs_of
 
     look_up = None if vectors is None else vectors.look_up
     tokenizer = make_tokenizer(vocabulary, model_config.do_lower_case)

@@ -216,7 +216,7 @@ class TextModel(Scorer):
     @cached_property
     def graph(self) -> BatchGraph:
         """What the model computes for a batch of ids."""
-        from tta.modeling.embeddings.look_ups import inputs_in
+        from tta.data.vectors.model_inputs import inputs_in
 
         likelihood = self.likelihood if self._has_likelihood else None
         inputs = None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.modeling.tiny import randomize
+from tests.modeling.tiny import randomize, tiny_config
 from tta.errors import InputError
 from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.config.output_layers import head_parameters
@@ -135,6 +135,11 @@ def test_bfloat16_products_give_float32_results_that_are_near():
 def test_cutoffs_outside_of_the_vocabulary_or_out_of_order_are_refused(cutoffs):
     with pytest.raises(InputError, match="adaptive_cutoffs must rise and lie between 0 and "):
         config(cutoffs)
+
+
+def test_other_families_have_none():
+    with pytest.raises(InputError, match="adaptive_softmax needs model_type elmo, not tta"):
+        tiny_config(output_layer="adaptive_softmax")
 
 
 def test_a_factor_of_0_and_cutoffs_that_are_no_numbers_are_refused():

@@ -4,23 +4,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tta.data.records.features import CHARACTERS, INPUT_VECTORS
 from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.word_inputs import CharacterInputs, word_vectors_in
 from tta.errors import InputError
-from tta.modeling.config.base import ModelConfig
-from tta.modeling.embeddings.inputs import CHARACTERS, VECTORS
 
 
 def inputs_of(
-    config: ModelConfig,
+    config: Any,
     tokenizer: Any,
     vectors: Callable[[Any], Any] | None = None,
 ) -> ModelInputs:
     """The features that the input layer of a model needs, for training and scoring.
 
     Args:
-        config: the model's config. Its `vocab_size` may be smaller than the vocabulary of words:
-            the ids of the other words become the unknown id, after their features are looked up.
+        config: the `ModelConfig` of the model. Its `vocab_size` may be smaller than the vocabulary
+            of words: other words become the unknown id, after their features are looked up.
         tokenizer: that of the model.
         vectors: from ids [B, T] to the vectors of words [B, T, m].
 
@@ -30,7 +29,7 @@ def inputs_of(
     look_ups: dict[str, Any] = {}
     input_layer = getattr(config, "input_layer", None)
     if input_layer == "vectors":
-        look_ups[VECTORS] = vectors
+        look_ups[INPUT_VECTORS] = vectors
     if input_layer == "characters":
         if config.tokenizer != "words":
             raise InputError("input_layer characters needs a data set of words (--tokenizer=words)")
@@ -40,7 +39,7 @@ def inputs_of(
     return ModelInputs(look_ups)
 
 
-def inputs_in(directory: Path | str, config: ModelConfig, tokenizer: Any) -> ModelInputs:
+def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs:
     """As `inputs_of`, with the vectors in a model directory.
 
     Raises:
