@@ -21,6 +21,7 @@ from tta.names import NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY
 from tta.scoring.vectors.config import VectorsConfig
 
 _BATCH_TOKENS = 1 << 16
+_BLOCK = 1024  # words that an input layer reads at a time
 
 
 def create_vectors(config: VectorsConfig) -> np.ndarray:
@@ -66,7 +67,9 @@ def _make(config, info, vocabulary):
     if config.source == "random":
         return random_directions(len(vocabulary), config.size, config.seed), None
     if config.source == "token_table":
-        return _token_table(config.model, vocabulary), None
+        return _token_table(_load(config.model, vocabulary)), None
+    if config.source == "input_layer":
+        return _input_layer(_load(config.model, vocabulary)), None
     sentences = _Sentences(config.input_dir, info, vocabulary.pad_id)
     training = config.window, config.num_epochs, config.seed, config.num_workers
     if config.source == "skip_gram":
@@ -116,14 +119,35 @@ def random_directions(count: int, size: int, seed: int) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def _token_table(model, vocabulary):
+def _load(model, vocabulary):
+    """The model, checked to have this vocabulary."""
     lm = tta.load(model)
-    table = getattr(lm.model, "token_table", None)
-    if table is None or lm.tokenizer is None:
-        raise InputError("the model has no token table with a vocabulary", lm.name)
-    if lm.tokenizer.vocabulary.tokens != vocabulary.tokens:
+    tokenizer = getattr(lm, "tokenizer", None)
+    if tokenizer is None or tokenizer.vocabulary.tokens != vocabulary.tokens:
         raise InputError(f"the model has another vocabulary than {vocabulary.path}", lm.name)
+    return lm
+
+
+def _token_table(lm):
+    table = getattr(lm.model, "token_table", None)
+    if table is None:
+        raise InputError("the model has no token table", lm.name)
     return np.asarray(table, np.float32)
+
+
+def _input_layer(lm):
+    """What the input layer makes of each word; zeros for padding and the unknown word: [V, D]."""
+    if lm.model.config.model_type != "elmo":
+        raise InputError("source input_layer needs a model of type elmo", lm.name)
+    vocabulary = lm.tokenizer.vocabulary
+    parts = []
+    for start in tqdm(range(0, len(vocabulary), _BLOCK), disable=not sys.stderr.isatty()):
+        ids = np.arange(start, min(start + _BLOCK, len(vocabulary)), dtype=np.int32)[:, None]
+        batch = {"input_ids": ids, "padding_mask": np.ones(ids.shape, bool)}
+        parts.append(np.asarray(lm.graph.vectors(batch, None, None, "embed"))[:, 0])
+    vectors = np.concatenate(parts)
+    vectors[[vocabulary.pad_id, vocabulary.unk_id]] = 0
+    return vectors
 
 
 class _Sentences:

@@ -76,7 +76,7 @@ def test_the_token_table_of_a_trained_model(tmp_path):
 
 @pytest.mark.parametrize("settings", [{"source": "token_table"}, {"model": "small"}])
 def test_a_model_goes_with_its_source(settings):
-    with pytest.raises(InputError, match="source token_table needs a model, and no other source"):
+    with pytest.raises(InputError, match="sources token_table and input_layer need a model"):
         VectorsConfig(input_dir="x", output_dir="y", **settings)
 
 
