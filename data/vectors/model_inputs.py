@@ -20,7 +20,7 @@ def inputs_of(
     Args:
         config: the `ModelConfig` of the model. Its `vocab_size` may be smaller than the vocabulary
             of words: other words become the unknown id, after their features are looked up.
-        tokenizer: that of the model.
+        tokenizer: that of the model; None is allowed for word pieces.
         vectors: from ids [B, T] to the vectors of words [B, T, m].
 
     Raises:

@@ -237,7 +237,9 @@ def _inputs(model_config, vocabulary, vectors) -> ModelInputs:
     from tta.data.vectors.model_inputs import inputs_of
 
     look_up = None if vectors is None else vectors.look_up
-    tokenizer = make_tokenizer(vocabulary, model_config.do_lower_case)
+    # The tokenizer of word pieces would create tensors, and inputs do not need it.
+    is_words = model_config.tokenizer == "words"
+    tokenizer = make_tokenizer(vocabulary, model_config.do_lower_case) if is_words else None
     inputs = inputs_of(model_config, tokenizer, look_up)
     if model_config.output_layer != "semfit":
         return inputs

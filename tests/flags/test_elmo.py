@@ -36,7 +36,7 @@ MODELS = {
 
 OPTIONS = {
     "tokens": {"num_sampled_pieces": 8, "sampling": "log_uniform"},
-    "characters": {"learning_rate": 1e-3},  # for its layers of 2,048
+    "characters": {"learning_rate": 1e-3, "steps": 30},  # for its layers of 2,048
 }
 
 
@@ -129,7 +129,7 @@ def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
 @pytest.mark.parametrize("name", ["adaptive", "characters", "tokens"])
 def test_models_with_a_softmax_learn_and_score(folder, name):
     evaluation = train(folder, name, **OPTIONS.get(name, {})).evaluation
-    assert evaluation.values["nll"] < 2.2  # 2.9 at random
+    assert evaluation.values["nll"] < 2.5  # 2.9 at random
     lm = tta.load(str(folder / name))
     scores = lm.score(["7 Cat dog 2", "7 Cat moon 2"])
     assert np.isfinite(scores).all()

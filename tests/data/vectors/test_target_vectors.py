@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_shard
 from tta.data.records.features import DEFAULT_FEATURES
-from tta.data.records.pipeline import eval_batches, train_batches, with_vectors
+from tta.data.records.inputs import ModelInputs
+from tta.data.records.pipeline import eval_batches, train_batches, with_inputs
 from tta.data.vectors.target_vectors import TargetVectors, write_vectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
@@ -40,7 +41,7 @@ def test_batches_get_the_vectors_of_their_tokens(tmp_path):
     vectors = TargetVectors(write(tmp_path, ARRAY), VOCABULARY)
     arguments = [str(tmp_path / "shard")], DEFAULT_FEATURES, 100, MAX_LENGTH, VOCABULARY.pad_id
     for batches in (eval_batches(*arguments), train_batches(*arguments, 0, 0)):
-        found = with_vectors(batches, vectors)
+        found = with_inputs(batches, ModelInputs({"target_vectors": vectors.look_up}))
         assert found.element_spec["target_vectors"].shape.as_list() == [None, None, M]
         count = 0
         for batch in found:

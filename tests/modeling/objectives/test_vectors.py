@@ -112,16 +112,13 @@ def test_measures_equal_plain_numpy(model_type):
 
 
 class Known:
-    """A model, its head and its likelihood at once, whose predictions are given."""
+    """A head whose predictions are given."""
 
     def __init__(self, predictions):
-        self.head, self.predictions = self, tf.constant(predictions, tf.float32)
+        self.predictions = tf.constant(predictions, tf.float32)
 
     def __call__(self, states):
         return self.predictions
-
-    def predicting_states(self, model, batch):
-        return None
 
     def distance(self, vectors, targets):
         return tf.zeros(targets.shape[:-1])
@@ -137,7 +134,7 @@ def test_only_tokens_that_count_are_neighbours():
     for weights, right in (([1, 0, 1, 1], 3), ([1, 1, 1, 1], 3), ([1, 0, 0, 1], 2)):
         given = tf.constant([weights], tf.float32)
         known = Known(predictions)
-        measured = measure_vectors(known, known, {"input_ids": ids}, vectors[ids], given)
+        measured = measure_vectors(known, None, ids, vectors[ids], given)
         assert float(measured["nearest"][0][0]) == right, weights
 
 

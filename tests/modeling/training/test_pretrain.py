@@ -116,11 +116,12 @@ def test_a_config_of_another_vocab_size_is_refused(tmp_path):
     write_dataset(tmp_path / "data", sentences(20))
     config = tiny_run(tmp_path)
     tiny_config(vocab_size=29).to_json(tmp_path / "config.json")
-    rule = r"vocab_size is 29, but \S+ has 23 pieces; without vocab_size, the config takes that n"
+    rule = r"vocab_size is 29, but \S+ has 23 tokens; without vocab_size, the config takes that n"
     with pytest.raises(InputError, match=rule):
         pretrain(config)
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.json")), ids=lambda path: path.stem)
 def test_the_configs_of_the_repository_fit_any_vocabulary(path):
-    assert read_config(path, vocab_size=825).vocab_size == 825
+    size = 825 if "elmo-a" not in path.stem else 200_825  # more than its clusters' first words
+    assert read_config(path, vocab_size=size).vocab_size == size
