@@ -1,4 +1,4 @@
-"""SemFit's distances against plain NumPy, and where their minimum lies (paper, section 3)."""
+"""SemFit's distances against NumPy, and where their minimum lies (Li et al. 2019, section 3)."""
 
 import mpmath
 import numpy as np
@@ -82,8 +82,8 @@ LAMBDAS = {"lambda_1": 0.0, "lambda_2": 1.0}
 
 @pytest.mark.parametrize(("name", "options"), [("l2", {}), ("cosine", {}), ("vmf", LAMBDAS)])
 def test_the_best_prediction_is_the_mean_target(name, options):
-    # Of one context, three words follow with these probabilities. The paper's section 3.3: the
-    # optimum has the direction of sum_w p(w) w, and for l2 it is this sum.
+    # Of one context, three words follow with these probabilities. By Li et al. 2019, section 3.3,
+    # the optimum has the direction of sum_w p(w) w, and for l2 it is this sum.
     shares, targets = np.array([0.5, 0.3, 0.2], np.float32), W[0].astype(np.float32)
     directions = targets / np.linalg.norm(targets, axis=1, keepdims=True)
     mean = shares @ (targets if name == "l2" else directions)
