@@ -87,7 +87,9 @@ def _steps(name, config, objective, options, table, shape, precision):
         return objective.loss(model, task).total
 
     def loss_of_head(task):
-        states = tf.random.stateless_normal([*tf.shape(task.weights), config.hidden_size], [0, 0])
+        size = tf.concat([tf.shape(task.weights), [config.hidden_size]], axis=0)
+        states = tf.random.stateless_normal(size, (0, 0))
+        states.set_shape([None, None, config.hidden_size])
         return model.loss_of(states, task.targets, task.weights)
 
     def case(name, loss_of, variables):
