@@ -52,3 +52,4 @@ class RandomModel(TextModel):
             model.compute_output_in_float32()
         name = f"random:{trained.name}"
         super().__init__(model, trained.tokenizer, name, options, is_shared=False)
+        self.__dict__["_inputs_directory"] = trained.directory  # has the vectors that it reads

@@ -221,7 +221,8 @@ class TextModel(Scorer):
         likelihood = self.likelihood if self._has_likelihood else None
         inputs = None
         if self.tokenizer is not None:
-            inputs = inputs_in(self.directory or "", self._model.config, self.tokenizer)
+            directory = self.__dict__.get("_inputs_directory", self.directory)
+            inputs = inputs_in(directory or "", self._model.config, self.tokenizer)
         vocabulary = self.tokenizer and self.tokenizer.vocabulary
         return BatchGraph(self._model, likelihood, vocabulary, inputs)
 
