@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tta.data.text.files import check_rereadable, open_input
+from tta.data.vectors.skip_gram import from_gensim, train_by_gensim
 from tta.errors import InputError
 
-NEGATIVES = 5  # gensim's default
 LINE_END = "</s>"  # how fastText names the end of a line
 
 _FIRST_BYTES = b"\xba\x16\x4f\x2f"  # of a binary file
@@ -45,7 +45,7 @@ class SubwordVectors:
             InputError: gensim is missing, or the file is missing, not of fastText, quantized,
                 truncated or damaged.
         """
-        load = _gensim("load_facebook_vectors")
+        load = from_gensim("fasttext", "load_facebook_vectors")
         check_rereadable(path)
         with open_input(path) as stream:
             if stream.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
@@ -86,24 +86,10 @@ class SubwordVectors:
         Raises:
             InputError: gensim is missing, or there is no word.
         """
-        model = _gensim("FastText")(
-            vector_size=size,
-            window=window,
-            sg=1,
-            negative=NEGATIVES,
-            min_count=1,
-            epochs=num_epochs,
-            seed=seed % 2**32,
-            workers=num_workers,
-            min_n=3,
-            max_n=6,
-            bucket=num_buckets,
-        )
-        model.build_vocab(sentences)
-        if not len(model.wv):
-            raise InputError("the training set holds no word")
-        model.train(sentences, total_examples=model.corpus_count, epochs=num_epochs)
-        return cls(model.wv)
+        kind = from_gensim("fasttext", "FastText")
+        training = window, num_epochs, seed, num_workers
+        ngrams = {"min_n": 3, "max_n": 6, "bucket": num_buckets}
+        return cls(train_by_gensim(kind, sentences, size, *training, "word", **ngrams))
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:
         """The vectors of words: [N, m] float32.
@@ -117,11 +103,3 @@ class SubwordVectors:
             if word in self._vectors.key_to_index or has_ngrams:
                 row[:] = self._vectors.get_vector(word)
         return made
-
-
-def _gensim(name):
-    try:
-        from gensim.models import fasttext
-    except ImportError:
-        raise InputError("gensim is missing: pip install 'tta-lm[vectors]'") from None
-    return getattr(fasttext, name)

@@ -1,5 +1,6 @@
 """Trains vectors of tokens by skip-gram with negative sampling (Mikolov et al. 2013), by gensim."""
 
+import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -33,12 +34,32 @@ def train_skip_gram(
     Raises:
         InputError: gensim is missing, or there is no sentence.
     """
-    try:
-        from gensim.models import Word2Vec
-    except ImportError:
-        raise InputError("gensim is missing: pip install 'tta-lm[vectors]'") from None
+    found = train_by_gensim(
+        from_gensim("word2vec", "Word2Vec"), sentences, size, window, num_epochs, seed, num_workers
+    )
+    vectors = np.zeros((vocab_size, size), np.float32)
+    ids: Any = list(found.key_to_index)  # in the order of the rows
+    vectors[ids] = found.vectors
+    return vectors
 
-    model = Word2Vec(
+
+def train_by_gensim(
+    kind: Any,
+    sentences: Iterable[Sequence[Any]],
+    size: int,
+    window: int,
+    num_epochs: int,
+    seed: int,
+    num_workers: int,
+    unit: str = "sentence",
+    **options: Any,
+) -> Any:
+    """gensim's `KeyedVectors` of all tokens, trained by skip-gram.
+
+    `kind` is a class of gensim, `options` its further arguments, `unit` what a set without tokens
+    lacks; the others and the errors are as in `train_skip_gram`.
+    """
+    model = kind(
         vector_size=size,
         window=window,
         sg=1,
@@ -47,12 +68,18 @@ def train_skip_gram(
         epochs=num_epochs,
         seed=seed % 2**32,
         workers=num_workers,
+        **options,
     )
     model.build_vocab(sentences)
     if not len(model.wv):
-        raise InputError("the training set holds no sentence")
+        raise InputError(f"the training set holds no {unit}")
     model.train(sentences, total_examples=model.corpus_count, epochs=num_epochs)
-    vectors = np.zeros((vocab_size, size), np.float32)
-    ids: Any = list(model.wv.key_to_index)  # in the order of the rows
-    vectors[ids] = model.wv.vectors
-    return vectors
+    return model.wv
+
+
+def from_gensim(module: str, name: str) -> Any:
+    """A class or function of a module of gensim.models; InputError if gensim is missing."""
+    try:
+        return getattr(importlib.import_module(f"gensim.models.{module}"), name)
+    except ImportError:
+        raise InputError("gensim is missing: pip install 'tta-lm[vectors]'") from None

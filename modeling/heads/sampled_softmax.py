@@ -43,10 +43,7 @@ class PieceSampler(keras.layers.Layer):
 
     def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
         super().__init__(name=name)
-        if not 3 <= num_pieces < len(counts):
-            raise InputError(
-                f"num_sampled_pieces must be 3 to {len(counts) - 1}, or 0 for all, not {num_pieces}"
-            )
+        _check_count(num_pieces, len(counts))
         self.num_drawn = num_pieces // 3
         order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
         self.frequent, self.others = np.split(order, [num_pieces - self.num_drawn])
@@ -86,10 +83,7 @@ class LogUniformSampler(keras.layers.Layer):
 
     def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
         super().__init__(name=name)
-        if not 3 <= num_pieces < len(counts):
-            raise InputError(
-                f"num_sampled_pieces must be 3 to {len(counts) - 1}, or 0 for all, not {num_pieces}"
-            )
+        _check_count(num_pieces, len(counts))
         self.num_pieces = num_pieces
         self.vocab_size = len(counts)
         ranks = np.empty(len(counts), np.int64)
@@ -114,6 +108,13 @@ class LogUniformSampler(keras.layers.Layer):
 
 # --sampling -> the sampler.
 SAMPLERS = {"frequent": PieceSampler, "log_uniform": LogUniformSampler}
+
+
+def _check_count(num_pieces, vocab_size):
+    if not 3 <= num_pieces < vocab_size:
+        raise InputError(
+            f"num_sampled_pieces must be 3 to {vocab_size - 1}, or 0 for all, not {num_pieces}"
+        )
 
 
 def _inclusion(probabilities, count):

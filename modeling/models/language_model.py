@@ -1,18 +1,18 @@
 """A language model: an encoder, a head, and the token table they share."""
 
-import dataclasses
 from typing import Any
 
 import keras
 import numpy as np
 
-from tta.modeling.config.base import ModelConfig, config_of
+from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.heads import HEADS
+from tta.modeling.models.base import ConfiguredModel
 
 
 @keras.saving.register_keras_serializable("tta")
-class LanguageModel(keras.Model):
+class LanguageModel(ConfiguredModel):
     """Encodes tokens and, with its head, predicts them.
 
     B batch, T tokens, D hidden size, V vocabulary.
@@ -44,8 +44,7 @@ class LanguageModel(keras.Model):
     ):
         encoder_class = MODEL_TYPES.load(config.model_type).part("encoder")
         head_class = HEADS.load(config.output_layer)
-        super().__init__(name=name, dtype=dtype)
-        self.config = config
+        super().__init__(config, dtype, name=name)
         self.encoder = encoder_class(config, name="encoder", dtype=dtype)
         self.head = head_class(config, name="head", dtype=dtype, **head_options or {})
         self.encoder.build()
@@ -58,11 +57,6 @@ class LanguageModel(keras.Model):
         states = encoded.get("predicting_states", hidden_states)
         outputs = self.head(states, self.token_table)
         return {"hidden_states": hidden_states, self.head.output_name: outputs}
-
-    @property
-    def token_table(self) -> Any:
-        """[V, D] the token embeddings, tied to the head's; None if the input has no such table."""
-        return getattr(self.encoder.embeddings, "token_table", None)
 
     def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
@@ -97,11 +91,6 @@ class LanguageModel(keras.Model):
             hidden_states, self.token_table, targets, normalizer, wanted, output_table
         )
 
-    def compute_output_in_float32(self) -> None:
-        """Makes scores in mixed_bfloat16 more precise, see the encoder's method of this name."""
-        if hasattr(self.encoder, "compute_output_in_float32"):
-            self.encoder.compute_output_in_float32()
-
     @property
     def can_standardize_outputs(self) -> bool:
         """Whether the encoder ends in a LayerNorm whose scale and shift the head can undo."""
@@ -121,21 +110,6 @@ class LanguageModel(keras.Model):
         self.head.undo_standardization(mean, deviation)
         norm.gamma.assign(np.asarray(norm.gamma) / deviation)
         norm.beta.assign((np.asarray(norm.beta) - mean) / deviation)
-
-    def named_weights(self) -> dict[str, keras.Variable]:
-        """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""
-        return {v.path: v for v in self.weights}
-
-    def get_config(self):
-        return {
-            "config": dataclasses.asdict(self.config),
-            "dtype": self.dtype_policy.name,
-            "name": self.name,
-        }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        return cls(**config | {"config": config_of(config["config"])})
 
 
 def build_model(config: ModelConfig, dtype: str = "float32", **options: Any) -> Any:

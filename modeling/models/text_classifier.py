@@ -1,19 +1,18 @@
 """A text classifier: the encoder of a language model, and a head on the output of one token."""
 
-import dataclasses
 from typing import Any
 
 import keras
 from keras import ops
 
-from tta.modeling.config.base import config_of
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.heads.classification import ClassificationHead
+from tta.modeling.models.base import ConfiguredModel
 
 
 @keras.saving.register_keras_serializable("tta")
-class TextClassifier(keras.Model):
+class TextClassifier(ConfiguredModel):
     """Predicts the label of a text or of a pair of texts, or a number.
 
     It reads the encoder's output at the first token ([CLS]), or at the last one, whichever the
@@ -40,8 +39,7 @@ class TextClassifier(keras.Model):
     def __init__(
         self, config: ClassifierConfig, dtype: str = "float32", name: str = "text_classifier"
     ):
-        super().__init__(name=name, dtype=dtype)
-        self.config = config
+        super().__init__(config, dtype, name=name)
         encoder_class = MODEL_TYPES.load(config.encoder.model_type).part("encoder")
         self.encoder = encoder_class(config.encoder, name="encoder", dtype=dtype)
         self.head = ClassificationHead(config, name="head", dtype=dtype)
@@ -79,28 +77,3 @@ class TextClassifier(keras.Model):
         ends = ops.cast(inputs["input_ids"] == self.config.separator_id, "int32")
         before = ops.cumsum(ends, axis=1) - ends
         return inputs | {"segment_ids": ops.minimum(before, 1)}
-
-    @property
-    def token_table(self) -> Any:
-        """[V, D] the token embeddings; None if the encoder has no such table."""
-        return getattr(self.encoder.embeddings, "token_table", None)
-
-    def compute_output_in_float32(self) -> None:
-        """As `LanguageModel.compute_output_in_float32`."""
-        if hasattr(self.encoder, "compute_output_in_float32"):
-            self.encoder.compute_output_in_float32()
-
-    def named_weights(self) -> dict[str, keras.Variable]:
-        """As `LanguageModel.named_weights`; names of the encoder's weights are the same there."""
-        return {v.path: v for v in self.weights}
-
-    def get_config(self):
-        return {
-            "config": dataclasses.asdict(self.config),
-            "dtype": self.dtype_policy.name,
-            "name": self.name,
-        }
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        return cls(**config | {"config": config_of(config["config"])})

@@ -94,7 +94,7 @@ LAYERS = {
 
 
 # Faces that subclasses fill in.
-BASES = {"Encoder", "BlockEncoder", "Head", "TransformHead"}
+BASES = {"ConfiguredModel", "Encoder", "BlockEncoder", "Head", "TransformHead"}
 
 
 def public_layers():

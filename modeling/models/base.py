@@ -1,0 +1,48 @@
+"""What the Keras models of all families with an encoder share."""
+
+import dataclasses
+from typing import Any
+
+import keras
+
+from tta.modeling.config.base import ModelConfig, config_of
+
+
+class ConfiguredModel(keras.Model):
+    """A model with an `encoder`, which is built from a config and serialized with it.
+
+    Args:
+        config: the config of a family.
+        dtype: "float32", or "mixed_bfloat16" (products in bfloat16; weights, sums in float32).
+    """
+
+    encoder: Any
+
+    def __init__(self, config: ModelConfig, dtype: str = "float32", **kwargs: Any):
+        super().__init__(dtype=dtype, **kwargs)
+        self.config: Any = config
+
+    @property
+    def token_table(self) -> Any:
+        """[V, D] the token embeddings, tied to the head's; None if the input has no such table."""
+        return getattr(self.encoder.embeddings, "token_table", None)
+
+    def compute_output_in_float32(self) -> None:
+        """Makes results in mixed_bfloat16 more precise, see the encoder's method of this name."""
+        if hasattr(self.encoder, "compute_output_in_float32"):
+            self.encoder.compute_output_in_float32()
+
+    def named_weights(self) -> dict[str, keras.Variable]:
+        """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""
+        return {v.path: v for v in self.weights}
+
+    def get_config(self):
+        return {
+            "config": dataclasses.asdict(self.config),
+            "dtype": self.dtype_policy.name,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config | {"config": config_of(config["config"])})
