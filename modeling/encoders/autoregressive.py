@@ -76,7 +76,7 @@ class MemoryDecoder(BlockEncoder):
             after += projected
         return hidden, after
 
-    def _memories(self, inputs):
+    def _memories(self, inputs) -> list[Any]:
         """For each layer the memory as (key, value), [B, N, 1, H] each, or None without memory."""
         if "memory" not in inputs:
             return [None] * len(self.blocks)

@@ -16,7 +16,6 @@ from tta.modeling.encoders.transformer import BidirectionalEncoder
 from tta.modeling.encoders.tta import TTAEncoder
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
 from tta.modeling.layers.latent import LatentConnector, LatentInputs
-from tta.modeling.layers.masks import inner_weights
 
 # decoder_type -> the layer, whose weights are those of a language model of this type.
 DECODERS = {"bilm": BidirectionalEncoder, "tta": TTAEncoder, "unilm": MemoryDecoder}
@@ -169,19 +168,6 @@ class SequenceAutoencoder(keras.Model):
 
         start = (ops.zeros((), "int32"), ids, *cache)
         return ops.while_loop(lambda place, *_: place < length - 1, write, start)[1]
-
-    def predicted(self, padding_mask: Any, boundary_tokens: bool = True) -> Any:
-        """1 at the tokens that the decoder predicts, else 0: [B, T] float32.
-
-        `boundary_tokens` says whether begin and end token count. A uniLM never predicts the begin
-        token.
-        """
-        if not boundary_tokens:
-            return inner_weights(padding_mask)
-        weights = ops.cast(padding_mask, "float32")
-        if self.config.decoder_type != "unilm":
-            return weights
-        return weights * ops.cast(ops.arange(ops.shape(weights)[1]) > 0, "float32")
 
     @property
     def token_table(self) -> Any:

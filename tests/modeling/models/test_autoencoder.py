@@ -1,4 +1,4 @@
-"""The autoencoder: what its decoders may see, how the latent vector gets in, and greedy decoding."""
+"""The autoencoder: what its decoders may see, where the latent vector gets in, greedy decoding."""
 
 import json
 
@@ -196,11 +196,7 @@ def test_the_latent_vector_reaches_every_layer(kind):
 
         block.call = record
     original = model.decoder.embeddings.call
-    drop = (
-        lambda *arguments, added=None, **options: original(  # noqa: E731
-            *arguments[:2], **options
-        )
-    )
+    drop = lambda *arguments, added=None, **options: original(*arguments[:2], **options)
     first_query = model.decoder.embeddings.first_query
     model.decoder.embeddings.call = drop
     model.decoder.embeddings.first_query = lambda ids, *_, **__: first_query(ids)
