@@ -196,7 +196,10 @@ def test_the_latent_vector_reaches_every_layer(kind):
 
         block.call = record
     original = model.decoder.embeddings.call
-    drop = lambda *arguments, added=None, **options: original(*arguments[:2], **options)
+
+    def drop(*arguments, added=None, **options):
+        return original(*arguments[:2], **options)
+
     first_query = model.decoder.embeddings.first_query
     model.decoder.embeddings.call = drop
     model.decoder.embeddings.first_query = lambda ids, *_, **__: first_query(ids)
