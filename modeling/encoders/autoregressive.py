@@ -46,8 +46,10 @@ class MemoryDecoder(BlockEncoder):
 
         `inputs` has the "memory".
         """
-        rest = [[0, 0], [0, 0], [0, length], [0, 0]]
-        return [ops.pad(one, rest) for pair in self._memories(inputs) for one in pair]
+        memories = [one for pair in self._memories(inputs) for one in pair]
+        empty = ops.zeros_like(memories[0])
+        empty = ops.repeat(empty, length, axis=2)
+        return [ops.concatenate([one, empty], axis=2) for one in memories]
 
     def step(
         self, ids: Any, place: Any, cache: list[Any], inputs: dict[str, Any]

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tta.errors import InputError
+from tta.errors import InputError, located
 from tta.modeling.config.autoencoder import PARTS
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
 from tta.modeling.models.language_model import build_model
@@ -21,7 +21,15 @@ def part_of(model: Any, part: str) -> Any:
     Args:
         model: the autoencoder.
         part: "encoder" or "decoder".
+
+    Raises:
+        InputError: there is no part of that name, or the model has no parts.
     """
+    if part not in PARTS:
+        raise InputError(f"part must be {' or '.join(PARTS)}, not {part!r}")
+    if not hasattr(model.config, "part"):
+        family = model.config.model_type
+        raise InputError(f"a model of type {family} has no {part} of its own; an autoencoder has")
     half = build_model(model.config.part(part), model.dtype_policy.name)
     weights = model.named_weights()
     for name, variable in half.named_weights().items():
@@ -34,15 +42,11 @@ def load_part(directory: Path | str, part: str, dtype: str = "float32") -> Any:
     """Loads a half of the autoencoder in a model directory, see `part_of`.
 
     Raises:
-        InputError: as `load_model`, the model has no such part, or there is no part of that name.
+        InputError: as `load_model` and `part_of`.
     """
-    if part not in PARTS:
-        raise InputError(f"part must be {' or '.join(PARTS)}, not {part!r}")
     model = load_model(directory, dtype)
-    if not hasattr(model.config, "part"):
-        family = model.config.model_type
-        raise InputError(f"a model of type {family} has no parts, only an autoencoder", directory)
-    return part_of(model, part)
+    with located(path=directory):
+        return part_of(model, part)
 
 
 def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:

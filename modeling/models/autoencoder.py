@@ -135,7 +135,28 @@ class SequenceAutoencoder(keras.Model):
         states = self.decoder(before | added, training=training)["hidden_states"]
         return ops.pad(states, [[0, 0], [1, 0], [0, 0]])
 
-    def decode_greedily(self, latent: Any, length: int, begin_id: int, cached: bool = True) -> Any:
+    def decode_at_once(
+        self, latent: Any, padding_mask: Any, input_ids: Any = None, output_table: Any = None
+    ) -> Any:
+        """The most probable token at each place, from one pass of the decoder: [B, T] int32.
+
+        Arguments are those of `decode`; `output_table` is as in `LanguageModel.log_probabilities`.
+        """
+        states = self.decode(latent, padding_mask, input_ids, training=False)
+        return self._best(states, output_table)
+
+    def _best(self, states, output_table):
+        table = self.token_table if output_table is None else output_table
+        return ops.cast(ops.argmax(self.head(states, table), axis=-1), "int32")
+
+    def decode_greedily(
+        self,
+        latent: Any,
+        length: int,
+        begin_id: int,
+        cached: bool = True,
+        output_table: Any = None,
+    ) -> Any:
         """Writes the most probable token after the ones before, from the begin token on.
 
         Only for decoder_type "unilm".
@@ -146,6 +167,7 @@ class SequenceAutoencoder(keras.Model):
             begin_id: id of the begin token.
             cached: whether keys and values of earlier tokens are kept. Without, every token reads
                 the whole sentence again. The result is the same, up to rounding.
+            output_table: as in `LanguageModel.log_probabilities`.
 
         Returns:
             [B, T] int32; the first is the begin token.
@@ -162,9 +184,8 @@ class SequenceAutoencoder(keras.Model):
             else:
                 states = self.decoder({"input_ids": ids, "padding_mask": mask} | added)
                 state = ops.take(states["hidden_states"], ops.reshape(place, (1,)), axis=1)
-            found = ops.argmax(self.head(state, self.token_table), axis=-1)  # [B, 1]
             is_next = ops.arange(length) == place + 1
-            return place + 1, ops.where(is_next, ops.cast(found, "int32"), ids), *cache
+            return place + 1, ops.where(is_next, self._best(state, output_table), ids), *cache
 
         start = (ops.zeros((), "int32"), ids, *cache)
         return ops.while_loop(lambda place, *_: place < length - 1, write, start)[1]

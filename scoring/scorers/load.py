@@ -24,6 +24,8 @@ KINDS = Registry(
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
         "fasttext": "tta.scoring.scorers.static_vectors:FastTextVectors",
         "vectors": "tta.scoring.scorers.static_vectors:VectorsFolder",
+        "encoder": "tta.scoring.reconstruction.part_model:EncoderModel",
+        "decoder": "tta.scoring.reconstruction.part_model:DecoderModel",
         "random": "tta.scoring.scorers.random_model:RandomModel",
     },
 )
@@ -31,7 +33,10 @@ KINDS = Registry(
 # Families of models with a scorer of their own; those of the others are a `TextModel`.
 FAMILIES = Registry(
     "model_type",
-    {"classifier": "tta.scoring.classification.classifier_model:ClassifierModel"},
+    {
+        "autoencoder": "tta.scoring.reconstruction.autoencoder_model:AutoencoderModel",
+        "classifier": "tta.scoring.classification.classifier_model:ClassifierModel",
+    },
 )
 
 BUILT_IN = Path(tta.__file__).parent / "small"
