@@ -1,6 +1,7 @@
 """The config of a sentence autoencoder: two Transformers of one size, joined by a latent vector."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 from tta.modeling.config.base import require, require_counts
 from tta.modeling.config.output_layers import head_parameters
@@ -76,6 +77,7 @@ class AutoencoderConfig(TransformerConfig):
     def part(self, name: str) -> TransformerConfig:
         """The config of a half as a language model; `name` is one of `PARTS`."""
         assert name in PARTS, name
-        values = {one.name: getattr(self, one.name) for one in fields(TransformerConfig)}
-        family = "bilm" if name == "encoder" else self.decoder_type
-        return TransformerConfig(**values | {"model_type": family})
+        shared = (field.name for field in fields(TransformerConfig))
+        values: dict[str, Any] = {field: getattr(self, field) for field in shared}
+        values["model_type"] = "bilm" if name == "encoder" else self.decoder_type
+        return TransformerConfig(**values)
