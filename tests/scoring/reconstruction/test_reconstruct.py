@@ -16,6 +16,7 @@ from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.formats.model_directory import save_model
 from tta.modeling.models.language_model import build_model
 from tta.modeling.training.pretrain import pretrain
+from tta.scoring.classification import classify
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
 from tta.scoring.reconstruction.config import ReconstructConfig
 from tta.scoring.reconstruction.reconstruct import reconstruct
@@ -142,6 +143,8 @@ def test_halves_are_models_by_name(lm, trained):
         encoder.score(texts)
     with pytest.raises(InputError, match="has no encoder of its own; an autoencoder has"):
         tta.load("encoder:small")
+    with pytest.raises(InputError, match="name a half: encoder:MODEL or decoder:MODEL"):
+        classify._load(str(directory))
 
 
 @pytest.mark.parametrize(
