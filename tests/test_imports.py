@@ -42,7 +42,7 @@ ORDER = {
         {"scorers"},
         {"combining"},
         {"reports"},
-        {"classification"},
+        {"classification", "reconstruction"},
         {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},
     ],
     "flags": [],

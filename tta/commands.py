@@ -16,6 +16,7 @@ COMMANDS = {
     "tta-fit-pooling": "tta.flags.fit_pooling",
     "tta-pretrain": "tta.flags.pretraining",
     "tta-probe": "tta.flags.probe",
+    "tta-reconstruct": "tta.flags.reconstruct",
     "tta-rerank": "tta.flags.rerank",
     "tta-score": "tta.flags.score",
     "tta-sts": "tta.flags.sts",

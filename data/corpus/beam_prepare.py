@@ -68,7 +68,7 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
             dealt = (
                 text
                 | "SpreadFiles" >> beam.Reshuffle()
-                | "Read" >> beam.FlatMapTuple(read_chunks)
+                | "Read" >> beam.FlatMapTuple(read_chunks, config.merge_sentences)
                 | "SpreadChunks" >> beam.Reshuffle()
                 | "Tokenize"
                 >> beam.ParDo(_Prepare(vocabulary, config)).with_outputs("counts", main="sentences")
@@ -92,9 +92,14 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
         return json.load(file)
 
 
-def read_chunks(file_number: int, path: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the chunks of a file: a number that is unique in the corpus, and the lines."""
-    lines = iter_lines(path, open_file, strip=True, may_be_empty=True)
+def read_chunks(
+    file_number: int, path: str, has_documents: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields the chunks of a file: a number that is unique in the corpus, and the lines.
+
+    With `has_documents`, blank lines are kept.
+    """
+    lines = iter_lines(path, open_file, strip=not has_documents, may_be_empty=True)
     for number, chunk in enumerate(iter_chunks(lines)):
         yield file_number * CHUNKS_PER_FILE + number, chunk
 

@@ -41,10 +41,14 @@ def prepare_chunk(
 
     All random choices depend on the seed of the config and on `number`, the number of the chunk.
 
+    With `merge_sentences`, a record has several sentences, see `merged`; a blank line ends a
+    document. Held-out sentences are merged among themselves. Records end with the chunk.
+
     Returns:
-        For each train shard, and last for the held-out split, the ids of its sentences (with begin
+        For each train shard, and last for the held-out split, the ids of its records (with begin
         and end) one after another and their lengths, both int32; and the counts of `NO_COUNTS`.
     """
+    lines, document = _documents(lines) if config.merge_sentences else (lines, None)
     rng = np.random.default_rng([config.seed, 0, number])
     shard = rng.integers(config.num_shards, size=len(lines))
     speak = rng.random(len(lines)) < config.spoken_fraction
@@ -61,16 +65,22 @@ def prepare_chunk(
     limit = config.max_seq_length - 2  # Begin and end take two positions.
     short, long = lengths < config.min_tokens, lengths > limit
     drop = config.long_sentences == "drop"
-    keep = ~(short | long) if drop else ~short
-    order = np.argsort(shard, kind="stable")
-    order = order[keep[order]]
-
-    starts = (np.cumsum(lengths) - lengths)[order]
+    keep = np.flatnonzero(~(short | long) if drop else ~short)
+    starts, sizes = (np.cumsum(lengths) - lengths)[keep], np.minimum(lengths[keep], limit)
+    shard, is_first = shard[keep], np.ones(len(keep), bool)
+    if document is None:
+        order = np.argsort(shard, kind="stable")
+    else:
+        record = merged(sizes, document[keep], shard == config.num_shards, config.max_seq_length)
+        _, first, record = np.unique(record, return_index=True, return_inverse=True)
+        shard = shard[first][record]  # that of the record's first sentence
+        order = np.lexsort([record, shard])
+        is_first[1:] = np.diff(record[order]) != 0
     vocabulary = tokenizer.vocabulary
-    records, sizes = _with_specials(
-        ids, starts, np.minimum(lengths[order], limit), vocabulary.bos_id, vocabulary.eos_id
-    )
-    per_shard = np.cumsum(np.bincount(shard[order], minlength=config.num_shards + 1))[:-1]
+    given = ids, starts[order], sizes[order], is_first, vocabulary.bos_id, vocabulary.eos_id
+    records, sizes = _with_specials(*given)
+    shards_of_records = shard[order][is_first]
+    per_shard = np.cumsum(np.bincount(shards_of_records, minlength=config.num_shards + 1))[:-1]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     sentences = zip(np.split(records, ends[per_shard]), np.split(sizes, per_shard), strict=True)
     counts = NO_COUNTS | {
@@ -99,13 +109,50 @@ def _heldout(lines, fraction, seed):
     return hashes >> 11 < fraction * 2**53  # A float represents 53 bits exactly.
 
 
-def _with_specials(ids, starts, lengths, begin, end):
-    """As `take_runs`, with begin and end ids around each run; returns ids and lengths, int32."""
-    ends = np.cumsum(lengths + 2)
+def merged(lengths: np.ndarray, document: np.ndarray, split: np.ndarray, limit: int) -> np.ndarray:
+    """Which sentences share a record: [N] int, equal numbers.
+
+    Greedy: a sentence joins the record of the sentence before it in its document and its split,
+    unless the record would have more than `limit` tokens.
+
+    Args:
+        lengths: [N] int, the pieces of each sentence; each is at most `limit` - 2. A record has a
+            begin token, and after each sentence an end token.
+        document: [N] int, the document of each sentence.
+        split: [N] bool, whether the sentence is held out.
+    """
+    record = np.empty(len(lengths), np.int64)
+    last: dict[bool, tuple[int, int, int]] = {}  # of each split: (document, record, its tokens)
+    sentences = zip(lengths.tolist(), document.tolist(), split.tolist(), strict=True)
+    for index, (length, where, part) in enumerate(sentences):
+        before, number, tokens = last.get(part, (None, 0, 0))
+        tokens += length + 1
+        if before != where or tokens > limit:
+            number, tokens = index, 1 + length + 1
+        record[index] = number
+        last[part] = where, number, tokens
+    return record
+
+
+def _documents(lines):
+    """The lines that are not blank, without white space around them, and their documents."""
+    lines = [line.strip() for line in lines]
+    is_blank = np.array([not line for line in lines], bool)
+    return [line for line in lines if line], np.cumsum(is_blank)[~is_blank]
+
+
+def _with_specials(ids, starts, lengths, is_first, begin, end):
+    """The records that runs of ids make, one after another, and their lengths, int32.
+
+    An end id follows each run, and a begin id precedes it where `is_first`: a new record.
+    """
+    sizes = lengths + 1 + is_first
+    ends = np.cumsum(sizes)
+    begins = (ends - sizes)[is_first]
     records = np.empty(ends[-1] if len(ends) else 0, np.int32)
     inside = np.ones(len(records), bool)
-    inside[ends - 1] = inside[ends - lengths - 2] = False
+    inside[ends - 1] = inside[begins] = False
     records[inside] = take_runs(ids, starts, lengths)
     records[ends - 1] = end
-    records[ends - lengths - 2] = begin
-    return records, (lengths + 2).astype(np.int32)
+    records[begins] = begin
+    return records, np.diff(np.append(begins, len(records))).astype(np.int32)

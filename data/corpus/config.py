@@ -16,6 +16,12 @@ class CorpusConfig(Config):
     max_seq_length: int = setting(
         128, "Maximum tokens per record, begin and end included.", 3, group="Sentences"
     )
+    merge_sentences: bool = setting(
+        False,
+        "Merge consecutive sentences of a document into records of up to --max_seq_length tokens, "
+        "with the end token after each sentence. A blank line, or the end of a file, ends a "
+        "document.",
+    )
     min_tokens: int = setting(2, "Drop sentences with fewer word pieces or words.", 1)
     long_sentences: str = setting(
         "truncate", "What to do with sentences over --max_seq_length.", choices=("truncate", "drop")

@@ -23,7 +23,7 @@ WORK_FOLDER = ".tta-create-tfrecords.tmp"
 
 # The settings that are copied into the description.
 _SETTINGS = (
-    *("num_shards", "max_seq_length", "min_tokens", "long_sentences"),
+    *("num_shards", "max_seq_length", "merge_sentences", "min_tokens", "long_sentences"),
     *("heldout_fraction", "spoken_fraction", "seed"),
 )
 

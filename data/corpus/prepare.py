@@ -58,7 +58,9 @@ def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
         spills = [Spill(work / f"spill-{i}") for i in range(len(shards))]
         shard_paths = [work / name for name in shards]
         with ThreadPoolExecutor(workers) as pool:
-            counts = _fill_spills(TextReader(paths), tokenizer, spills, config, pool, workers)
+            # Blank lines end documents, and so do ends of files.
+            reader = TextReader(paths, config.merge_sentences, config.merge_sentences)
+            counts = _fill_spills(reader, tokenizer, spills, config, pool, workers)
             if not counts["sentences"]:
                 raise InputError("no sentence is left to write", ", ".join(paths))
             numbers = range(len(shards))

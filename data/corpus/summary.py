@@ -6,8 +6,9 @@ from typing import Any
 def summary(info: dict[str, Any], seconds: float) -> str:
     """Says what was written, changed and dropped; `info` is the contents of dataset.json."""
     counts = info["counts"]
+    unit = "records of merged sentences" if info.get("merge_sentences") else "sentences"
     lines = [
-        f"{name}: {split['sentences']:,} sentences, {split['tokens']:,} tokens, "
+        f"{name}: {split['sentences']:,} {unit}, {split['tokens']:,} tokens, "
         f"{split['shards']} shard{'s' * (split['shards'] > 1)}"
         for name, split in info["splits"].items()
     ]

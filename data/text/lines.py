@@ -100,7 +100,7 @@ class TextReader:
 
     White space around lines is removed and blank lines are skipped, unless the reader is
     `verbatim`. See `iter_lines` for compression, line ends and errors. A file may be empty. The
-    path `-` is standard input.
+    path `-` is standard input. With `ends_files`, a blank line follows each file.
 
     Attributes:
         total_bytes: the size of all files as stored (compressed), or None if one of them is
@@ -112,8 +112,9 @@ class TextReader:
         OSError: a file does not exist.
     """
 
-    def __init__(self, paths: Iterable[str], verbatim: bool = False):
+    def __init__(self, paths: Iterable[str], verbatim: bool = False, ends_files: bool = False):
         self._paths = list(paths)
+        self._ends_files = ends_files
         self._verbatim = verbatim
         self._sizes = [_stored_size(path) for path in self._paths]
         self.total_bytes = None if None in self._sizes else sum(filter(None, self._sizes))
@@ -140,6 +141,8 @@ class TextReader:
             with open_input(path, opener) as self._lines:
                 strip = not self._verbatim
                 yield from _decoded(self._lines, shown_path(path), MAX_LINE_BYTES, strip, True)
+            if self._ends_files:
+                yield ""
             self._finished_bytes += size or 0
             self._stored = None
 

@@ -54,6 +54,12 @@ MODEL_TYPES = Registry(
             "tta.modeling.likelihood.bidirectional_causal:BidirectionalCausalLikelihood",
             "tta.modeling.config.elmo:ElmoConfig",
         ),
+        "autoencoder": ModelType(  # two encoders of other families, and a latent vector
+            None,
+            ("ae", "vae", "full_vae"),
+            config="tta.modeling.config.autoencoder:AutoencoderConfig",
+            model="tta.modeling.models.autoencoder:SequenceAutoencoder",
+        ),
         "classifier": ModelType(  # over the encoder of another family; tta-classify trains it
             None,
             (),

@@ -50,7 +50,7 @@ class Encoder(ConfiguredLayer):
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""
-        for name in ("word_ids", "wanted", "positions", "segment_ids"):
+        for name in ("word_ids", "wanted", "positions", "segment_ids", "added", "memory"):
             if name in inputs and name not in self.optional_inputs:
                 raise TypeError(f"{type(self).__name__} takes no {name}")
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from tta.modeling.encoders.base import BlockEncoder
 from tta.modeling.layers.masks import causal_mask, full_mask
@@ -16,20 +17,24 @@ class _TransformerEncoder(BlockEncoder):
     - "positions" [Q] int32. The hidden states are then those of these positions only, [B, Q, D],
       and the last layer computes no others.
     - "segment_ids" [B, T] int32, the segments of a BERT that has them (`num_segments`).
+    - "added" [B, 1, D], added to the embeddings before their LayerNorm, and to the input of every
+      later layer: the latent vector of an autoencoder.
     """
 
-    optional_inputs = ("positions", "segment_ids")
+    optional_inputs = ("positions", "segment_ids", "added")
     attention_mask: Any = None
 
     def call(self, inputs, training=None):
         self.check_inputs(inputs)
-        segments = inputs.get("segment_ids")
-        embedded = hidden = self.embeddings(inputs["input_ids"], segments, training=training)
+        given = inputs["input_ids"], inputs.get("segment_ids"), inputs.get("added")
+        embedded = hidden = self.embeddings(*given, training=training)
         mask = type(self).attention_mask(inputs["padding_mask"])
-        for block in self.blocks[:-1]:
-            hidden = block(hidden, mask, training=training)
-        positions = inputs.get("positions")
-        hidden = self.blocks[-1](hidden, mask, positions=positions, training=training)
+        for number, block in enumerate(self.blocks):
+            if number and "added" in inputs:
+                hidden = hidden + ops.cast(inputs["added"], hidden.dtype)
+            is_last = number == len(self.blocks) - 1
+            positions = inputs.get("positions") if is_last else None
+            hidden = block(hidden, mask, positions=positions, training=training)
         return {"hidden_states": hidden, "embedding_output": embedded}
 
 

@@ -20,19 +20,22 @@ class TTAEncoder(BlockEncoder):
       word too (within-word left-to-right).
     - "wanted" [B, T] bool, the tokens whose hidden states are needed. No token attends to another
       token's query, so positions that no sentence needs are not computed; their rows are 0.
+    - "added" [B, 1, D], the same at every token: added to key/value and to the first query before
+      their LayerNorm, and to the query of every later layer.
     """
 
     block_class = SelfMaskedSelfAttentionBlock
-    optional_inputs = ("word_ids", "wanted")
+    optional_inputs = ("word_ids", "wanted", "added")
 
     def call(self, inputs, training=None):
         ids, mask, wanted = inputs["input_ids"], inputs["padding_mask"], inputs.get("wanted")
         if "word_ids" in inputs:
             mask = within_word_mask(mask, inputs["word_ids"])
-        key_value = self.embeddings(ids, training=training)
+        added = inputs.get("added")
+        key_value = self.embeddings(ids, added=added, training=training)
         query = self.embeddings.first_query(
-            ids, self.config.first_query_token_id, training=training
-        )  # [1, T, D]
+            ids, self.config.first_query_token_id, training=training, added=added
+        )  # [1 or B, T, D]
         positions = asked = None
         if wanted is not None:
             asked = ops.any(wanted, axis=0)  # [T]
@@ -41,7 +44,9 @@ class TTAEncoder(BlockEncoder):
         # All layers read the same stream, so one product gives their keys and values.
         attentions = [block.attention for block in self.blocks]
         projections = project_together(key_value, attentions, training)
-        for block, projected in zip(self.blocks, projections, strict=True):
+        for number, (block, projected) in enumerate(zip(self.blocks, projections, strict=True)):
+            if number and added is not None:
+                query = query + ops.cast(added, query.dtype)
             query = block(query, key_value, mask, projected, positions=positions, training=training)
         if asked is not None:
             query = _spread(query, asked)

@@ -95,7 +95,8 @@ class MaskedAttention(keras.layers.Layer):
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, S, D].
         attention_mask: [B, T or 1, S] bool, True = may attend.
-        projected: the (key, value) pair from `project_together`; None computes it here.
+        projected: the (key, value) pair from `project` or `project_together`; None computes it
+            here.
 
     Returns:
         [B, T, D]. A query without any allowed key gets only the bias of the output projection.
@@ -120,15 +121,16 @@ class MaskedAttention(keras.layers.Layer):
 
     def call(self, query, key_value, attention_mask, projected=None, training=None):
         query = split_heads(self.query_dense(query), self.num_heads)  # [B or 1, N, T, H]
-        if projected is None:
-            projected = (
-                split_heads(layer(key_value), self.num_heads)
-                for layer in (self.key_dense, self.value_dense)
-            )
-        key, value = projected  # [B, N, S, H] each
+        key, value = self.project(key_value) if projected is None else projected
         weights = ops.cast(attention_weights(query, key, attention_mask), self.compute_dtype)
         weights = self.weights_dropout(weights, training=training)
         return self.output_dense(merge_heads(ops.matmul(weights, value)))
+
+    def project(self, key_value: Any) -> tuple[Any, Any]:
+        """The keys and values of a stream [B, S, D]: [B, N, S, H] each."""
+        layers = (self.key_dense, self.value_dense)
+        key, value = (split_heads(layer(key_value), self.num_heads) for layer in layers)
+        return key, value
 
     def get_config(self):
         return super().get_config() | {

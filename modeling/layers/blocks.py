@@ -88,15 +88,16 @@ class TransformerBlock(_Block):
         x: [B, T, D].
         attention_mask: [B, T or 1, T] bool, True = may attend.
         positions: [Q] int32, the positions to compute; None is all.
+        projected: (keys, values) [B, N, S, H] to attend to; None makes them from x.
 
     Returns:
         [B, T or Q, D] float32.
     """
 
-    def call(self, x, attention_mask, positions=None, training=None):
+    def call(self, x, attention_mask, positions=None, projected=None, training=None):
         query = x
         if positions is not None:
             query = ops.take(x, positions, axis=1)
             if attention_mask.shape[1] != 1:
                 attention_mask = ops.take(attention_mask, positions, axis=1)
-        return super().call(query, x, attention_mask, training=training)
+        return super().call(query, x, attention_mask, projected, training=training)

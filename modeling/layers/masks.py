@@ -49,6 +49,12 @@ def causal_mask(padding_mask: Any) -> Any:
     return ops.logical_and(not_after[None], padding_mask[:, None, :])
 
 
+def weights_after_first(padding_mask: Any) -> Any:
+    """1 at all real tokens except the first of each sentence, else 0: [B, T] float32."""
+    is_later = ops.arange(ops.shape(padding_mask)[1]) > 0
+    return ops.cast(ops.logical_and(padding_mask, is_later), "float32")
+
+
 def inner_weights(padding_mask: Any) -> Any:
     """1 at all real tokens except the first and last of each sentence, else 0: [B, T] float32."""
     nothing = ops.zeros_like(padding_mask[:, :1])

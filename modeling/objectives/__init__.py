@@ -9,6 +9,9 @@ OBJECTIVES = Registry(
         "lae": "tta.modeling.objectives.lae:LanguageAutoencoding",
         "mlm": "tta.modeling.objectives.mlm:MaskedLanguageModeling",
         "clm": "tta.modeling.objectives.clm:CausalLanguageModeling",
+        "ae": "tta.modeling.objectives.autoencoding:Autoencoding",
+        "vae": "tta.modeling.objectives.autoencoding:VariationalAutoencoding",
+        "full_vae": "tta.modeling.objectives.autoencoding:FullVariationalAutoencoding",
         "bidirectional_clm": "tta.modeling.objectives.bidirectional_clm:BidirectionalCausal",
     },
 )

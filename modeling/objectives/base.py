@@ -59,6 +59,16 @@ class Objective:
         """A field of the config; 0.0 if it is not set."""
         return getattr(self.config, name, None) or 0.0
 
+    def check_model(self, config: Any) -> None:
+        """Raises InputError if the objective cannot train a model of this config."""
+
+    def at_step(self, step: Any) -> dict[str, Any]:
+        """What the objective changes in the course of a run, by name, after `step` steps.
+
+        It is shown with the losses and the held-out results: {name: a number or [] float32}.
+        """
+        return {}
+
     def task(self, batch: dict[str, Any], step: Any) -> Task:
         """Turns a training batch into a task; `step`, [] int64, is the number of steps done.
 

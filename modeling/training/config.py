@@ -31,14 +31,17 @@ class PretrainingConfig(Config):
         "Model directory whose weights the run starts from, for example to continue training on "
         "your own text. A smaller model grows: sizes by whole factors, heads by their number. A "
         "piece that its vocabulary lacks starts as the mean of the pieces into which its "
-        "tokenizer splits it. Default: random weights.",
+        "tokenizer splits it. Both halves of an autoencoder start from a language model. Default: "
+        "random weights.",
     )
     objective: str = setting(
         "lae",
         "lae: language autoencoding (T-TA), predicts every token from all others. mlm: masked "
         "language modeling (biLM). clm: causal language modeling (uniLM), predicts every token "
         "from those before it. bidirectional_clm: each token from those before it, and from those "
-        "after it. The config's model_type must match: tta, bilm, unilm or elmo.",
+        "after it. ae, vae, full_vae: the text from one latent vector, which a VAE samples; the "
+        "weight of its KL term is cyclical (docs/autoencoder.md). The config's model_type must "
+        "match: tta, bilm, unilm, elmo or autoencoder.",
         choices=OBJECTIVES,
         group="Objective",
     )
@@ -64,7 +67,11 @@ class PretrainingConfig(Config):
         choices=SEMFIT_DISTANCES,
     )
     num_train_steps: int = setting(
-        100_000, "Total number of steps.", 1, group="Steps and optimizer"
+        100_000,
+        "Total number of steps. Another number for a resumed run moves the decay of the learning "
+        "rate, and the cycles of vae and full_vae.",
+        1,
+        group="Steps and optimizer",
     )
     num_warmup_steps: int = setting(1_000, "Steps over which the learning rate rises from 0.", 0)
     train_batch_tokens: int = setting(4096, "Tokens per batch and replica, with padding.", 1)

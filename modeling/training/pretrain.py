@@ -194,6 +194,8 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
         "learned_normalizer": weights["log_normalizer_weight"] > 0,
     }
     changes |= _layers(config, model_config, vectors)
+    if hasattr(model_config, "pad_id"):
+        changes["pad_id"] = vocabulary.pad_id
     if config.dropout is not None:
         names = ("hidden_dropout_prob", "attention_probs_dropout_prob")
         changes |= {name: config.dropout for name in names if hasattr(model_config, name)}
@@ -308,6 +310,7 @@ def make_trainer(
     keras.utils.set_random_seed(config.seed)
     with strategy.scope():
         objective = OBJECTIVES.load(config.objective)(vocabulary, config)
+        objective.check_model(model_config)
         head = HEADS.load(model_config.output_layer)
         model = build_model(
             model_config,
@@ -346,6 +349,7 @@ def _start_from(directory, model, vocabulary, seed):
     """Starts from the weights of a model directory, grown and for this vocabulary if needed."""
     from tta.modeling.formats.growth import grow
     from tta.modeling.formats.model_directory import load_model, vocabulary_path
+    from tta.modeling.models.language_model import build_model
 
     theirs = Vocabulary.from_file(vocabulary_path(directory))
     trained = load_model(directory)
@@ -363,4 +367,9 @@ def _start_from(directory, model, vocabulary, seed):
             "as means of its pieces",
             file=sys.stderr,
         )
-    grow(model, trained, directory, origins, seed)
+    if hasattr(model, "start_halves") and not hasattr(trained, "start_halves"):
+        half = build_model(model.config.part("encoder"))
+        grow(half, trained, directory, origins, seed)
+        model.start_halves(half)
+    else:
+        grow(model, trained, directory, origins, seed)

@@ -1,6 +1,7 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, resuming."""
 
 import contextlib
+import dataclasses
 import os
 import re
 import signal
@@ -341,18 +342,27 @@ class Trainer:
     def _log(self, bar, step, recent, rate):
         learning_rate = float(self.optimizer.learning_rate)
         means = {name: np.mean([losses[name] for losses in recent]) for name in recent[0]}
+        means |= self._schedule(step)
         for name, mean in means.items():
             tf.summary.scalar(f"train/{name}", mean, step=step)
         tf.summary.scalar("train/tokens_per_second", rate, step=step)
         tf.summary.scalar("train/learning_rate", learning_rate, step=step)
+        parts = [f"{n} {v:.3f}, " for n, v in means.items() if n not in ("loss", "head")]
         bar.set_postfix_str(
-            f"loss {means['loss']:.3f}, {rate:,.0f} tokens/s, rate {learning_rate:.1e}"
+            f"loss {means['loss']:.3f}, {''.join(parts)}{rate:,.0f} tokens/s, "
+            f"rate {learning_rate:.1e}"
         )
+
+    def _schedule(self, step):
+        return {name: float(value) for name, value in self.objective.at_step(step).items()}
 
     def _evaluate(self, bar, step):
         if self._evaluator is None or self.heldout_batches is None:
             return
         result = self._evaluator(self.heldout_batches(), self.config.max_eval_batches)
+        schedule = self._schedule(step)
+        text = "".join([result.text, *(f", {name} {v:.3f}" for name, v in schedule.items())])
+        result = dataclasses.replace(result, values=result.values | schedule, text=text)
         self.last_evaluation = result
         for name, value in result.values.items():
             tf.summary.scalar(f"heldout/{name}", value, step=step)

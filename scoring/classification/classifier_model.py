@@ -4,7 +4,7 @@ N examples, L labels.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,9 @@ import numpy as np
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
 from tta.names import VOCABULARY
-from tta.scoring.scorers.inference.batches import Batch, run_batches
+from tta.scoring.scorers.inference.batches import batches_of_rows, run_batches
 from tta.scoring.scorers.scorer import SentenceError, as_list, as_texts
-from tta.scoring.scorers.text_model import TextModel
-
-# The parts of a signature that do not apply.
-_OF_SCORES = ("pll", "normalizer", "boundary_tokens", "log")
+from tta.scoring.scorers.text_model import TextModel, without_scores
 
 
 class ClassifierModel(TextModel):
@@ -38,9 +35,8 @@ class ClassifierModel(TextModel):
     @property
     def signature(self):
         """What a prediction depends on, in one line."""
-        parts = super().signature.split("|")
-        kept = [part for part in parts if part.partition(":")[0] not in _OF_SCORES]
-        return "|".join([*kept[:-1], f"max_seq_length:{self._max_length}", kept[-1]])
+        *kept, version = without_scores(super().signature)
+        return "|".join([*kept, f"max_seq_length:{self._max_length}", version])
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """Labels texts.
@@ -82,7 +78,7 @@ class ClassifierModel(TextModel):
         rows, is_cut = encode_rows(self.tokenizer, columns, self._max_length)
         if is_cut.any():
             self._report_cut(is_cut, notes)
-        batches = self._make_batches(rows)
+        batches = batches_of_rows(rows, self.tokenizer.vocabulary.pad_id, self.batch_tokens)
         found = np.zeros((len(columns[0]), self._model.config.num_outputs), np.float32)
         function = self._frozen.get(self._logits_of)
         for batch, result in run_batches(function, batches, self._in_flight):
@@ -130,30 +126,6 @@ class ClassifierModel(TextModel):
                 f"{self._max_length} tokens",
                 file=sys.stderr,
             )
-
-    def _make_batches(self, rows):
-        """`Batch`es of N rows of ids, the longest first."""
-        order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
-        batches = []
-        while order:
-            width = len(rows[order[0]])
-            count = max(1, self.batch_tokens // width)
-            chosen, order = order[:count], order[count:]
-            ids, mask = pad([rows[index] for index in chosen], self.tokenizer.vocabulary.pad_id)
-            batches.append(Batch(ids, mask, mask, chosen))
-        return batches
-
-
-def pad(rows: Sequence[np.ndarray], pad_id: int, width: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Pads B rows of ids to the longest, or to a larger width.
-
-    Returns (ids [B, T] int32, padding mask [B, T] bool, True at real tokens).
-    """
-    lengths = np.array([len(row) for row in rows])
-    mask = np.arange(max(width, lengths.max())) < lengths[:, None]
-    ids = np.full(mask.shape, pad_id, np.int32)
-    ids[mask] = np.concatenate(rows)
-    return ids, mask
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:

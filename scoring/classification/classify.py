@@ -123,6 +123,8 @@ def _load(model: str | None) -> TextModel:
             f"{type(lm).__name__}",
             lm.name,
         )
+    if lm.model_type == "autoencoder":
+        raise InputError("of an autoencoder, name a half: encoder:MODEL or decoder:MODEL", lm.name)
     if lm.tokenizer is None:
         raise InputError(f"no {VOCABULARY}, which fine-tuning needs", lm.directory or lm.name)
     return lm

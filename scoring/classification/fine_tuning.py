@@ -19,9 +19,9 @@ from tta.modeling.objectives.classification import TARGET, Classification
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
 from tta.modeling.training.trainer import Trainer
-from tta.scoring.classification.classifier_model import pad
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.examples import Examples
+from tta.scoring.scorers.inference.batches import pad
 
 SORTED_BATCHES = 16  # batches whose examples are sorted by length, to need little padding
 WIDTH_STEP = 16  # widths of batches are its multiples: XLA compiles functions for each width

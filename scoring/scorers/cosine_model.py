@@ -1,8 +1,7 @@
 """Ranks texts with a SemFit model, by the cosines of its predicted vectors and the targets."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from tta.data.vectors.word_inputs import WordVectorInputs, word_vectors_in
 from tta.errors import InputError
 from tta.scoring.scorers.load import find_directory
-from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
 _ONLY_COMPARE = (
@@ -30,8 +29,7 @@ class CosineModel(TextModel):
 
     Args:
         path: the directory of a SemFit model, or its name, as in `tta.load`.
-        long_sentences, batch_tokens, precision, pll_variant, score_boundary_tokens: as in
-            `tta.load`.
+        options: as in `tta.load`; the normalizer is ignored.
 
     Raises:
         InputError: as `TextModel.from_directory`; or the model does not predict vectors, or its
@@ -41,22 +39,8 @@ class CosineModel(TextModel):
     gives_log_probabilities = False
     _targets: WordVectorInputs
 
-    def __init__(
-        self,
-        path: Path | str,
-        long_sentences: str = "window",
-        batch_tokens: int | None = None,
-        precision: str = "float32",
-        pll_variant: str = "original",
-        score_boundary_tokens: bool = False,
-    ):
-        options = ScoreOptions(
-            long_sentences=long_sentences,
-            batch_tokens=batch_tokens,
-            precision=precision,
-            pll_variant=pll_variant,
-            score_boundary_tokens=score_boundary_tokens,
-        )
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        options = replace(options, normalizer="exact")
         directory = Path(find_directory(str(path)))
         lm = TextModel.from_directory(directory, options)
         super().__init__(lm._model, lm.tokenizer, lm.name, options, directory, is_shared=False)
@@ -67,9 +51,7 @@ class CosineModel(TextModel):
         self.__dict__["_targets"] = word_vectors_in(directory, lm.tokenizer)
 
     def __reduce__(self):
-        _, (directory, options) = super().__reduce__()
-        taken = {n: v for n, v in asdict(options).items() if n != "normalizer"}
-        return partial(type(self), **taken), (directory,)
+        return type(self), super().__reduce__()[1]
 
     @property
     def signature(self):

@@ -13,8 +13,8 @@ from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
-# A new kind of scorer is one class and one line here. The class is called with the path and with
-# the options that it has as parameters.
+# A new kind of scorer is one class and one line here. The class is called with the path, and with
+# the options that it has as parameters, or all of them as `options`, a `ScoreOptions`.
 KINDS = Registry(
     "kind of model",
     {
@@ -24,6 +24,8 @@ KINDS = Registry(
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
         "fasttext": "tta.scoring.scorers.static_vectors:FastTextVectors",
         "vectors": "tta.scoring.scorers.static_vectors:VectorsFolder",
+        "encoder": "tta.scoring.reconstruction.part_model:EncoderModel",
+        "decoder": "tta.scoring.reconstruction.part_model:DecoderModel",
         "random": "tta.scoring.scorers.random_model:RandomModel",
     },
 )
@@ -31,7 +33,10 @@ KINDS = Registry(
 # Families of models with a scorer of their own; those of the others are a `TextModel`.
 FAMILIES = Registry(
     "model_type",
-    {"classifier": "tta.scoring.classification.classifier_model:ClassifierModel"},
+    {
+        "autoencoder": "tta.scoring.reconstruction.autoencoder_model:AutoencoderModel",
+        "classifier": "tta.scoring.classification.classifier_model:ClassifierModel",
+    },
 )
 
 BUILT_IN = Path(tta.__file__).parent / "small"
@@ -83,8 +88,9 @@ def _load_kind(kind, path, model, options):
     scorer = KINDS.load(kind)
     takes = inspect.signature(scorer).parameters
     shared = {field.name for field in fields(ScoreOptions)} & options.keys()
-    ScoreOptions(**{name: options[name] for name in shared})  # checks the values
-    return scorer(path, **{n: v for n, v in options.items() if n in takes or n not in shared})
+    settings = ScoreOptions(**{name: options[name] for name in shared})  # checks the values
+    given = {n: v for n, v in options.items() if n in takes or n not in shared}
+    return scorer(path, **{"options": settings} if "options" in takes else {}, **given)
 
 
 def find_directory(model: str | None) -> Path | str:

@@ -13,9 +13,9 @@ _MODEL = (
     "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
     "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
     "fasttext:vectors.bin, vectors:DIRECTORY (of tta-create-vectors --source=fasttext), "
-    "random:MODEL, an untrained model like MODEL, or cosine:DIRECTORY, a SemFit model that reranks "
-    "by cosines (docs/semfit.md). "
-    "Default: the built-in model."
+    "random:MODEL, an untrained model like MODEL, encoder:MODEL or decoder:MODEL, a half of an "
+    "autoencoder (docs/autoencoder.md), or cosine:DIRECTORY, a SemFit model that reranks by "
+    "cosines (docs/semfit.md). Default: the built-in model."
 )
 
 # The name that stands for no model in reranking.
@@ -126,6 +126,9 @@ class ScoreOptions(EncodeOptions):
     """How a model scores text."""
 
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)
+
+
+DEFAULTS = ScoreOptions()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -512,6 +512,12 @@ class TextModel(Scorer):
         ]
 
 
+def without_scores(signature: str) -> list[str]:
+    """The parts of a signature, without those that only scores depend on; the version is last."""
+    of_scores = ("pll", "normalizer", "boundary_tokens", "log")
+    return [part for part in signature.split("|") if part.partition(":")[0] not in of_scores]
+
+
 def _means(vectors, counts):
     """The means of the first counts[0] rows of [T, D], of the next counts[1], ...: [W, D]."""
     belongs = np.repeat(np.arange(len(counts)), counts) == np.arange(len(counts))[:, None]

@@ -42,10 +42,11 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     """Writes a model as a SavedModel. The folder appears only when it is complete.
 
     Args:
-        lm: `tta.scoring.scorers.text_model.TextModel`, or a `ClassifierModel`.
+        lm: `tta.scoring.scorers.text_model.TextModel`, also a `ClassifierModel` or an
+            `AutoencoderModel`.
         output_dir: the folder of the version, `models/tta/1`; missing parents are made.
         reduction: "sum" or "mean" of the token scores of a hypothesis, for the signature `rerank`,
-            which a classifier does not have.
+            which classifiers and autoencoders do not have.
 
     Raises:
         InputError: as `check_output_dir`; the model is of another kind, has no vocabulary or gives
@@ -54,7 +55,9 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     import tensorflow as tf
 
     from tta.scoring.classification.classifier_model import ClassifierModel
+    from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
     from tta.scoring.scorers.text_model import TextModel
+    from tta.scoring.serving.served_autoencoder import ServedAutoencoder
     from tta.scoring.serving.served_classifier import ServedClassifier
     from tta.scoring.serving.served_model import ServedModel
 
@@ -66,15 +69,15 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
     if lm.model.config.tokenizer != "word_pieces":
         raise InputError("only models of word pieces can be exported, not of words", lm.name)
-    is_classifier = isinstance(lm, ClassifierModel)
-    if not is_classifier:
+    own = {ClassifierModel: ServedClassifier, AutoencoderModel: ServedAutoencoder}.get(type(lm))
+    if own is None:
         lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     # TF Serving ignores folders whose name is not a number.
     temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")
     temporary.mkdir()  # an error if it exists: a link there is never followed
     try:
-        served = ServedClassifier(lm) if is_classifier else ServedModel(lm, reduction)
+        served = ServedModel(lm, reduction) if own is None else own(lm)
         tf.saved_model.save(served, temporary, served.signatures())
         extra = temporary / "assets.extra"
         extra.mkdir()
@@ -91,7 +94,7 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
 
 
 def warmup_requests(served: Any) -> list[Any]:
-    """A `PredictionLog` for each signature of a `ServedModel` or a `ServedClassifier`."""
+    """A `PredictionLog` for each signature of a `ServedModel`, or of one of the other kinds."""
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 

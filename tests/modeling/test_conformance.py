@@ -11,12 +11,17 @@ import tensorflow as tf
 
 import tta
 from tests.modeling.tiny import randomize, tiny_config
+from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
 
 CONFIG = tiny_config(hidden_dropout_prob=0.1)
 CLASSIFIER = ClassifierConfig.of(
     CONFIG.replace(model_type="bilm", num_segments=2), labels=("a", "b", "c"), max_seq_length=19
+)
+AUTOENCODER = AutoencoderConfig(
+    **CONFIG.to_dict()
+    | {"model_type": "autoencoder", "latent_size": 7, "variational": True, "pad_id": 2}
 )
 V, D, N, F = 23, 15, 3, 17
 ELMO = ElmoConfig(
@@ -60,12 +65,15 @@ LAYERS = {
             "TTAEncoder": "tta",
             "BidirectionalEncoder": "bilm",
             "CausalEncoder": "unilm",
+            "MemoryDecoder": "unilm",
         }.items()
     },
     "ElmoEncoder": (
         {"config": ELMO},
         {"inputs": {"input_ids": IDS, "padding_mask": MASK, "input_vectors": VECTORS}},
     ),
+    "LatentConnector": ({"latent_size": 7, "variational": True}, {"state": STREAM}),
+    "LatentInputs": ({"hidden_size": D, "num_memories": 2}, {"latent": ("float32", 7)}),
     "ProjectedLSTM": (
         {"units": F, "projection": D, "num_networks": 2, "use_layer_norm": True},
         {"x": ("float32", 2, D)},
@@ -88,7 +96,11 @@ LAYERS = {
             {"config": config},
             {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
         )
-        for model, config in {"LanguageModel": CONFIG, "TextClassifier": CLASSIFIER}.items()
+        for model, config in {
+            "LanguageModel": CONFIG,
+            "SequenceAutoencoder": AUTOENCODER,
+            "TextClassifier": CLASSIFIER,
+        }.items()
     },
 }
 
@@ -224,7 +236,7 @@ def symbolic_input(kind):
 
 
 # A table is not a stream of one batch. Models have no symbolic inputs.
-WITHOUT_STREAM = {"LanguageModel", "TextClassifier", "TiedSoftmaxHead"}
+WITHOUT_STREAM = {"LanguageModel", "SequenceAutoencoder", "TextClassifier", "TiedSoftmaxHead"}
 
 
 @pytest.mark.parametrize("name", sorted(set(LAYERS) - WITHOUT_STREAM))

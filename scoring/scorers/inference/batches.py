@@ -1,6 +1,6 @@
 """Sentences to batches of similar length with a limited number of tokens. B batch, T tokens."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,30 @@ def _make_batch(windows, length, places, vocabulary):
         keep[row, 0] = "begin" in places and window.start == 0
         keep[row, stop] = "end" in places and window.stop == len(pieces)
     return Batch(ids, mask, keep, [index for index, _, _ in windows])
+
+
+def pad(rows: Sequence[np.ndarray], pad_id: int, width: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Pads B rows of ids to the longest, or to a larger width.
+
+    Returns (ids [B, T] int32, padding mask [B, T] bool, True at real tokens).
+    """
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(max(width, lengths.max())) < lengths[:, None]
+    ids = np.full(mask.shape, pad_id, np.int32)
+    ids[mask] = np.concatenate(rows)
+    return ids, mask
+
+
+def batches_of_rows(rows: Sequence[np.ndarray], pad_id: int, batch_tokens: int) -> list[Batch]:
+    """`Batch`es of N rows of ids [T_n], the longest first; `batch_tokens` as in `make_batches`."""
+    order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
+    batches = []
+    while order:
+        count = max(1, batch_tokens // len(rows[order[0]]))
+        chosen, order = order[:count], order[count:]
+        ids, mask = pad([rows[index] for index in chosen], pad_id)
+        batches.append(Batch(ids, mask, mask, chosen))
+    return batches
 
 
 def run_batches(function, batches, in_flight, piece_weights=None, advance=None):

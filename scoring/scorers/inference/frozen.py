@@ -32,9 +32,10 @@ def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -
     import tensorflow as tf
 
     table = getattr(model, "token_table", None)
-    weights = [(v, v is table or math.prod(v.shape) > _LARGE) for v in model.weights]
-    values: list[tuple[Any, Any]] = [(v, v.numpy()) for v, is_read in weights if not is_read]
-    rows = [(v, tf.identity(v.value)) for v, is_read in weights if is_read]
+    is_read = [v.name == "token_table" or math.prod(v.shape) > _LARGE for v in model.weights]
+    weights = list(zip(model.weights, is_read, strict=True))
+    values: list[tuple[Any, Any]] = [(v, v.numpy()) for v, read in weights if not read]
+    rows = [(v, tf.identity(v.value)) for v, read in weights if read]
     columns = None if table is None else tf.cast(table.value, model.compute_dtype).numpy()
 
     def with_constants(*arguments):

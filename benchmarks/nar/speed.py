@@ -1,0 +1,145 @@
+"""Time to decode latent vectors: all tokens at once against one token after the other.
+
+    python benchmarks/nar/speed.py --quick --json=speed.json
+    python benchmarks/nar/speed.py --json=speed.json
+
+The models have the size of configs/small-autoencoder.json, 16,000 pieces and random weights, which
+do not affect the speed. `nar` decodes B latent vectors to T tokens each in one pass of a bilm
+decoder. `ar` is a unilm decoder of the same size, which writes greedily; `cached` keeps keys and
+values of earlier tokens, `plain` reads all of them again for each token. Each is one compiled
+graph.
+
+All cases run in one process, interleaved round after round, so that other load on the machine
+affects all of them equally: trust the ratios, not the seconds. `nar_over_ar_cached_b1_t32` is how
+many times faster `nar` is than `ar cached`, for 1 vector and 32 tokens, by the median times.
+"""
+
+import itertools
+import json
+import sys
+from pathlib import Path
+
+from absl import app, flags
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+FLAGS = flags.FLAGS
+flags.DEFINE_bool("quick", False, "32 tokens only, few rounds, and no decoding without a cache.")
+flags.DEFINE_integer("rounds", 15, "Rounds.", lower_bound=3)
+flags.DEFINE_enum(
+    "precision", "float32", ["float32", "bfloat16"], "Type of the products of both decoders."
+)
+flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
+
+VOCAB_SIZE, BEGIN_ID = 16_000, 3
+BATCHES = (1, 64)
+LENGTHS, QUICK_LENGTHS = (8, 16, 32, 64, 128), (32,)
+QUICK_ROUNDS = 5
+
+
+def main(_):
+    import tta  # noqa: F401  (first, because it silences TensorFlow)
+    from benchmarks.timing import interleave
+
+    lengths = QUICK_LENGTHS if FLAGS.quick else LENGTHS
+    cases = make_cases(lengths, with_plain=not FLAGS.quick)
+    times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
+    results = ratios(times, lengths)
+    print(format_times(times), "", *(f"{n} {v:.1f}" for n, v in results.items()), sep="\n")
+    if FLAGS.json:
+        results["seconds"] = {name: one.median for name, one in times.items()}
+        Path(FLAGS.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+def make_cases(lengths, with_plain):
+    """A `Case` per kind of decoder, number of vectors and number of tokens."""
+    import numpy as np
+
+    from benchmarks.timing import Case
+
+    nar, ar = (model(decoder_type) for decoder_type in ("bilm", "unilm"))
+    rng, cases = np.random.default_rng(0), []
+    for length in lengths:
+        functions = {"nar": all_at_once(nar, length), "ar cached": greedy(ar, length, True)}
+        if with_plain:
+            functions["ar plain"] = greedy(ar, length, False)
+        for size in BATCHES:
+            latent = rng.normal(size=(size, nar.config.latent_size)).astype(np.float32)
+            for name, function in functions.items():
+
+                def call(function=function, latent=latent):
+                    return function(latent).numpy()
+
+                cases.append(Case(key(name, size, length), call))
+    return cases
+
+
+def key(name, size, length):
+    """The name of a case."""
+    return f"{name} b{size} t{length}"
+
+
+def model(decoder_type):
+    """An autoencoder of configs/small-autoencoder.json with another decoder."""
+    from tta.modeling.config.base import read_config
+    from tta.modeling.models.language_model import build_model
+
+    config = read_config(ROOT / "configs/small-autoencoder.json", vocab_size=VOCAB_SIZE)
+    decoder_input = "ground_truth" if decoder_type == "unilm" else "pad"
+    dtype = "mixed_bfloat16" if FLAGS.precision == "bfloat16" else "float32"
+    changes = {"decoder_type": decoder_type, "decoder_input": decoder_input}
+    return build_model(config.replace(**changes), dtype)
+
+
+def all_at_once(nar, length):
+    """A function of latent vectors [B, P] that returns ids [B, T]: one pass of the decoder."""
+    import keras
+    import tensorflow as tf
+
+    def decode(latent, output_table):
+        mask = keras.ops.ones((keras.ops.shape(latent)[0], length), "bool")
+        return nar.decode_at_once(latent, mask, output_table=output_table)
+
+    return compiled(decode, nar, tf)
+
+
+def greedy(ar, length, cached):
+    """The same for a decoder that writes one token after the other."""
+    import tensorflow as tf
+
+    def decode(latent, output_table):
+        return ar.decode_greedily(latent, length, BEGIN_ID, cached, output_table)
+
+    return compiled(decode, ar, tf)
+
+
+def compiled(function, model, tf):
+    """A graph with the weights as constants, as in `AutoencoderModel.decode`."""
+    from tta.scoring.scorers.inference.frozen import frozen
+
+    return frozen(function, [tf.TensorSpec([None, None], tf.float32)], model)
+
+
+def ratios(times, lengths):
+    """{key: how many times faster `nar` is}."""
+    found = {}
+    for name in ("ar cached", "ar plain"):
+        for size, length in itertools.product(BATCHES, lengths):
+            if key(name, size, length) in times:
+                slow, fast = (times[key(one, size, length)].median for one in (name, "nar"))
+                found[f"nar_over_{name.replace(' ', '_')}_b{size}_t{length}"] = slow / fast
+    return found
+
+
+def format_times(times):
+    """A row per case, in milliseconds."""
+    rows = []
+    for name, one in times.items():
+        low, high = (1e3 * bound for bound in one.quartiles)
+        rows.append(f"{name:20} {1e3 * one.median:9.2f} ms  [{low:.2f}, {high:.2f}]")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    app.run(main)

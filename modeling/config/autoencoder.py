@@ -1,0 +1,83 @@
+"""The config of a sentence autoencoder: two Transformers of one size, joined by a latent vector."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tta.modeling.config.base import require, require_counts
+from tta.modeling.config.output_layers import head_parameters
+from tta.modeling.config.transformer import TransformerConfig
+
+# What decodes: "bilm", "tta" (not autoregressive), "unilm" (autoregressive).
+DECODER_TYPES = ("bilm", "tta", "unilm")
+DECODER_INPUTS = ("pad", "ground_truth")
+PARTS = ("encoder", "decoder")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoencoderConfig(TransformerConfig):
+    """The shape of a `SequenceAutoencoder`: the sizes of each half, and what joins them.
+
+    The encoder is a biLM. The decoder has the same sizes and weights of its own.
+
+    Attributes:
+        latent_size: P, numbers in the latent vector.
+        variational: whether the encoder gives a normal distribution of latent vectors (VAE)
+            instead of one vector (AE).
+        decoder_type: "bilm", "tta" or "unilm". In a T-TA, the state at a place has not seen the
+            token there. A uniLM writes one token after the other.
+        decoder_input: what the decoder reads besides the latent vector. "pad": the embedding of
+            the padding token at every place. "ground_truth": the tokens of the text. A biLM then
+            copies them. A uniLM always reads the tokens before each place.
+        pad_id: id of the padding token. Training takes it from the vocabulary.
+    """
+
+    model_type: str = "autoencoder"
+    latent_size: int = 32
+    variational: bool = False
+    decoder_type: str = "bilm"
+    decoder_input: str = "pad"
+    pad_id: int = 0
+
+    def check(self) -> None:
+        """Checks the sizes, and that the parts fit each other."""
+        require_counts(self, "latent_size")
+        for name, choices in (("decoder_type", DECODER_TYPES), ("decoder_input", DECODER_INPUTS)):
+            value = getattr(self, name)
+            require(value in choices, f"{name} must be {' or '.join(choices)}", repr(value))
+        require(
+            self.decoder_type != "unilm" or self.decoder_input == "ground_truth",
+            "decoder_input must be ground_truth with decoder_type unilm",
+            repr(self.decoder_input),
+        )
+        for name, only in (("output_layer", "tied_softmax"), ("tokenizer", "word_pieces")):
+            value = getattr(self, name)
+            require(value == only, f"{name} of an autoencoder must be {only}", repr(value))
+        require(self.num_segments == 0, "an autoencoder has no num_segments", self.num_segments)
+        super().check()
+        good = 0 <= self.pad_id < self.vocab_size
+        require(good, "pad_id must be a token's id", self.pad_id)
+
+    @property
+    def can_grow(self) -> bool:
+        """As `TransformerConfig.can_grow`; a latent vector cannot grow."""
+        return False
+
+    @property
+    def num_memories(self) -> int:
+        """Keys and values that an autoregressive decoder gets from the latent vector."""
+        return self.num_hidden_layers if self.decoder_type == "unilm" else 0
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of weights of both halves, what joins them, and the output head."""
+        kernels = 1 + self.variational + 1 + self.num_memories
+        joint = kernels * self.hidden_size * self.latent_size
+        return 2 * self.num_encoder_parameters + joint + head_parameters(self)
+
+    def part(self, name: str) -> TransformerConfig:
+        """The config of a half as a language model; `name` is one of `PARTS`."""
+        assert name in PARTS, name
+        shared = (field.name for field in fields(TransformerConfig))
+        values: dict[str, Any] = {field: getattr(self, field) for field in shared}
+        values["model_type"] = "bilm" if name == "encoder" else self.decoder_type
+        return TransformerConfig(**values)

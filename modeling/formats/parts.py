@@ -1,0 +1,75 @@
+"""Takes a half of an autoencoder out as a language model."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tta.errors import InputError, located
+from tta.modeling.config.autoencoder import PARTS
+from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
+from tta.modeling.models.language_model import build_model
+from tta.names import VOCABULARY
+
+
+def part_of(model: Any, part: str) -> Any:
+    """A half of a `SequenceAutoencoder` as a `LanguageModel`, with copies of its weights.
+
+    The decoder is a biLM, T-TA or uniLM, with the head. Its scores are those of a decoder without
+    a latent vector. The encoder is a biLM. It gets the head too, but the head belongs to the
+    decoder: after the training, scores of the encoder mean nothing.
+
+    Args:
+        model: the autoencoder.
+        part: "encoder" or "decoder".
+
+    Raises:
+        InputError: there is no part of that name, or the model has no parts.
+    """
+    if part not in PARTS:
+        raise InputError(f"part must be {' or '.join(PARTS)}, not {part!r}")
+    if not hasattr(model.config, "part"):
+        family = model.config.model_type
+        raise InputError(f"a model of type {family} has no {part} of its own; an autoencoder has")
+    half = build_model(model.config.part(part), model.dtype_policy.name)
+    weights = model.named_weights()
+    for name, variable in half.named_weights().items():
+        is_encoders = name.startswith("encoder/")
+        variable.assign(weights[f"{part}/{name.removeprefix('encoder/')}" if is_encoders else name])
+    return half
+
+
+def load_part(directory: Path | str, part: str, dtype: str = "float32") -> Any:
+    """Loads a half of the autoencoder in a model directory, see `part_of`.
+
+    Raises:
+        InputError: as `load_model` and `part_of`.
+    """
+    model = load_model(directory, dtype)
+    with located(path=directory):
+        return part_of(model, part)
+
+
+def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:
+    """Writes a half of an autoencoder as a model directory of its own, with the vocabulary.
+
+    Args:
+        directory: of the autoencoder.
+        part: "encoder" or "decoder".
+        output_dir: a folder that has no model yet; made if needed.
+
+    Raises:
+        InputError: as `load_part`, or `output_dir` has files.
+    """
+    output_dir = Path(output_dir)
+    if output_dir.exists() and any(output_dir.iterdir()):
+        raise InputError("expected a new or an empty folder", output_dir)
+    half = load_part(directory, part)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    source = vocabulary_path(directory)
+    if source.exists():
+        shutil.copy(source, output_dir / VOCABULARY)
+    note = "Its scores mean nothing: the head is the decoder's.\n" if part == "encoder" else ""
+    name = Path(directory).resolve().name
+    save_model(
+        half, output_dir, f"# {output_dir.name}\n\nThe {part} of the autoencoder {name}.\n{note}"
+    )

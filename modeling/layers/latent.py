@@ -1,0 +1,135 @@
+"""The latent vector that joins the halves of an autoencoder.
+
+B sentences, P numbers in a latent vector, D hidden size, L layers of the decoder.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+
+class _Products(keras.layers.Layer):
+    """Base of the layers below: kernels without biases, float32 in any precision."""
+
+    def __init__(self, initializer_range: float = 0.02, **kwargs: Any):
+        kwargs["dtype"] = "float32"
+        super().__init__(**kwargs)
+        self.initializer_range = initializer_range
+
+    def add_kernel(self, inputs: int, outputs: int, name: str) -> Any:
+        """A weight [inputs, outputs], truncated normal."""
+        start = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+        return self.add_weight((inputs, outputs), start, name=name)
+
+    def get_config(self):
+        return super().get_config() | {"initializer_range": self.initializer_range}
+
+
+@keras.saving.register_keras_serializable("tta")
+class LatentConnector(_Products):
+    """Makes the latent vector of a text from the encoder's first state h.
+
+    z = W_E h; or, variational, mean and log-variance of a normal distribution, W_E h (Li et al.
+    2020, Optimus, section 3). There is no bias.
+
+    Args:
+        latent_size: P.
+        variational: whether there is a log-variance.
+        initializer_range: standard deviation of the initial kernel.
+        seed: seed of `sample`. None takes one from Keras's global seed.
+
+    Call:
+        state: [B, D], the encoder's output at the begin token.
+
+    Returns:
+        {"mean": [B, P], "log_variance": [B, P]} float32; without the second if not variational.
+    """
+
+    def __init__(
+        self, latent_size: int, variational: bool = False, seed: int | None = None, **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self.latent_size = latent_size
+        self.variational = variational
+        # In the layer, so that checkpoints hold its state and each replica draws its own numbers.
+        self.generator = keras.random.SeedGenerator(seed)
+
+    def build(self, state_shape):
+        outputs = (1 + self.variational) * self.latent_size
+        self.kernel = self.add_kernel(state_shape[-1], outputs, "kernel")
+
+    def call(self, state):
+        outputs = ops.matmul(state, self.kernel)
+        if not self.variational:
+            return {"mean": outputs}
+        mean, log_variance = ops.split(outputs, 2, axis=-1)
+        return {"mean": mean, "log_variance": log_variance}
+
+    def sample(self, mean: Any, log_variance: Any) -> Any:
+        """mean + exp(log_variance / 2) * e with a new standard normal e: [B, P] float32."""
+        noise = keras.random.normal(ops.shape(mean), seed=self.generator)
+        return mean + ops.exp(0.5 * log_variance) * noise
+
+    def compute_output_shape(self, state_shape):
+        names = ["mean", "log_variance"] if self.variational else ["mean"]
+        return dict.fromkeys(names, (*state_shape[:-1], self.latent_size))
+
+    def get_config(self):
+        own = {"latent_size": self.latent_size, "variational": self.variational}
+        return super().get_config() | own
+
+
+@keras.saving.register_keras_serializable("tta")
+class LatentInputs(_Products):
+    """Makes what a decoder reads from the latent vector z.
+
+    W_D z, which is added to embeddings and layers; for an autoregressive decoder also the memory
+    W_M z, one vector per layer (Li et al. 2020, section 3). There are no biases.
+
+    Args:
+        hidden_size: D.
+        num_memories: L vectors of the memory; 0 for a decoder without.
+        initializer_range: standard deviation of the initial kernels.
+
+    Call:
+        latent: [..., P].
+
+    Returns:
+        {"added": [..., 1, D], "memory": [..., L, D]} float32; without the second if L is 0.
+    """
+
+    def __init__(self, hidden_size: int, num_memories: int = 0, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.hidden_size = hidden_size
+        self.num_memories = num_memories
+
+    def build(self, latent_shape):
+        size = self.hidden_size
+        self.added = self.add_kernel(latent_shape[-1], size, "added_kernel")
+        if self.num_memories:
+            outputs = self.num_memories * size
+            self.memory = self.add_kernel(latent_shape[-1], outputs, "memory_kernel")
+
+    def call(self, latent):
+        found = {"added": ops.matmul(latent, self.added)[..., None, :]}
+        if self.num_memories:
+            shape = (*ops.shape(latent)[:-1], self.num_memories, self.hidden_size)
+            found["memory"] = ops.reshape(ops.matmul(latent, self.memory), shape)
+        return found
+
+    def compute_output_shape(self, latent_shape):
+        sizes = {"added": 1, "memory": self.num_memories}
+        return {n: (*latent_shape[:-1], k, self.hidden_size) for n, k in sizes.items() if k}
+
+    def get_config(self):
+        own = {"hidden_size": self.hidden_size, "num_memories": self.num_memories}
+        return super().get_config() | own
+
+
+def kl_divergence(mean: Any, log_variance: Any) -> Any:
+    """KL(N(mean, exp(log_variance)) || N(0, 1)) of each number: [B, P] float32, in nats.
+
+    1/2 (mean^2 + variance - 1 - log_variance), Kingma and Welling 2014, appendix B.
+    """
+    return 0.5 * (ops.square(mean) + ops.expm1(log_variance) - log_variance)

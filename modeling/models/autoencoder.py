@@ -1,0 +1,215 @@
+"""An autoencoder of sentences: BERT to BERT, joined by one latent vector.
+
+B sentences, T tokens, D hidden size, P numbers in a latent vector, V vocabulary.
+"""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tta.modeling.config.autoencoder import AutoencoderConfig
+from tta.modeling.encoders.autoregressive import MemoryDecoder
+from tta.modeling.encoders.transformer import BidirectionalEncoder
+from tta.modeling.encoders.tta import TTAEncoder
+from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
+from tta.modeling.layers.latent import LatentConnector, LatentInputs
+from tta.modeling.models.base import ConfiguredModel
+
+# decoder_type -> the layer, whose weights are those of a language model of this type.
+DECODERS = {"bilm": BidirectionalEncoder, "tta": TTAEncoder, "unilm": MemoryDecoder}
+
+
+@keras.saving.register_keras_serializable("tta")
+class SequenceAutoencoder(ConfiguredModel):
+    """Encodes a text as one vector, and decodes the vector to the text (NAR-B2B).
+
+    Sohrab, Rikters and Miwa, "BERT-NAR-BERT": the encoder's output at the begin token becomes the
+    latent vector z. The decoder reads W_D z beside its token and position embeddings and in the
+    input of every later layer, and predicts all tokens at once. With decoder_type "unilm", it
+    predicts one token after the other (Optimus).
+
+    Args:
+        config: an `AutoencoderConfig`.
+        dtype: as in `LanguageModel`.
+        head_options: the head's arguments for training, see `Head.training_options`.
+
+    Call:
+        inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}.
+
+    Returns:
+        {"hidden_states": [B, T, D], the decoder's output that predicts each token, at the token's
+        place; "logits": [B, T, V] float32; "latent": [B, P] float32}. In training, a variational
+        model samples the latent vector; else it is the mean.
+
+    Raises:
+        ValueError: T is larger than `config.max_position_embeddings`.
+    """
+
+    def __init__(
+        self,
+        config: AutoencoderConfig,
+        dtype: str = "float32",
+        head_options: dict[str, Any] | None = None,
+        name: str = "sequence_autoencoder",
+    ):
+        super().__init__(config, dtype, name=name)
+        self.encoder = BidirectionalEncoder(config.part("encoder"), name="encoder", dtype=dtype)
+        self.connector = LatentConnector(
+            config.latent_size,
+            config.variational,
+            initializer_range=config.initializer_range,
+            name="connector",
+        )
+        self.latent_inputs = LatentInputs(
+            config.hidden_size,
+            config.num_memories,
+            initializer_range=config.initializer_range,
+            name="latent_inputs",
+        )
+        decoder_class = DECODERS[config.decoder_type]
+        self.decoder = decoder_class(config.part("decoder"), name="decoder", dtype=dtype)
+        self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
+        self.encoder.build()
+        self.connector.build((None, config.hidden_size))
+        self.latent_inputs.build((None, config.latent_size))
+        self.decoder.build()
+        self.head.build((None, None, config.hidden_size))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        latent = self.latent(self.encode_latent(inputs, training), training)
+        states = self.decode(latent, inputs["padding_mask"], inputs["input_ids"], training)
+        logits = self.head(states, self.token_table)
+        return {"hidden_states": states, "logits": logits, "latent": latent}
+
+    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+        """The encoder's outputs at every token: {"hidden_states": [B, T, D], ...}."""
+        return self.encoder(inputs, training=training)
+
+    def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+        """{"mean": [B, P]} of the latent vectors and, if variational, their "log_variance"."""
+        first = inputs | {"positions": ops.zeros((1,), "int32")}  # the last layer needs no other
+        return self.connector(self.encode(first, training)["hidden_states"][:, 0])
+
+    def latent(self, encoded: dict[str, Any], training: bool | None = None) -> Any:
+        """The latent vectors [B, P] of what `encode_latent` returns: a sample, or the mean.
+
+        A sample is drawn in the training of a variational model only.
+        """
+        if training and self.config.variational:
+            return self.connector.sample(encoded["mean"], encoded["log_variance"])
+        return encoded["mean"]
+
+    def decode(
+        self,
+        latent: Any,
+        padding_mask: Any,
+        input_ids: Any = None,
+        training: bool | None = None,
+    ) -> Any:
+        """The decoder's outputs [B, T, D]; the one at a place predicts the token there.
+
+        Args:
+            latent: [B, P].
+            padding_mask: [B, T] bool; it tells the lengths of the texts.
+            input_ids: [B, T] int32, the tokens, for decoder_input "ground_truth". A uniLM reads
+                those before each place; its output at the begin token, which nothing predicts, is
+                0. With "pad" they are ignored.
+            training: whether there is dropout.
+
+        Raises:
+            TypeError: the tokens are missing.
+        """
+        added = self.latent_inputs(latent)
+        if self.config.decoder_input == "pad":
+            input_ids = ops.full(ops.shape(padding_mask), self.config.pad_id, "int32")
+        elif input_ids is None:
+            raise TypeError("a decoder with decoder_input ground_truth needs input_ids")
+        inputs = {"input_ids": input_ids, "padding_mask": padding_mask}
+        if self.config.decoder_type != "unilm":
+            return self.decoder(inputs | added, training=training)["hidden_states"]
+        before = {name: value[:, :-1] for name, value in inputs.items()}
+        states = self.decoder(before | added, training=training)["hidden_states"]
+        return ops.pad(states, [[0, 0], [1, 0], [0, 0]])
+
+    def decode_at_once(
+        self, latent: Any, padding_mask: Any, input_ids: Any = None, output_table: Any = None
+    ) -> Any:
+        """The most probable token at each place, from one pass of the decoder: [B, T] int32.
+
+        Arguments are those of `decode`; `output_table` is as in `LanguageModel.log_probabilities`.
+        """
+        states = self.decode(latent, padding_mask, input_ids, training=False)
+        return self._best(states, output_table)
+
+    def _best(self, states, output_table):
+        table = self.token_table if output_table is None else output_table
+        return ops.cast(ops.argmax(self.head(states, table), axis=-1), "int32")
+
+    def decode_greedily(
+        self,
+        latent: Any,
+        length: int,
+        begin_id: int,
+        cached: bool = True,
+        output_table: Any = None,
+    ) -> Any:
+        """Writes the most probable token after the ones before, from the begin token on.
+
+        Only for decoder_type "unilm".
+
+        Args:
+            latent: [B, P].
+            length: T, the tokens of each sentence.
+            begin_id: id of the begin token.
+            cached: whether keys and values of earlier tokens are kept. Without, every token reads
+                the whole sentence again. The result is the same, up to rounding.
+            output_table: as in `LanguageModel.log_probabilities`.
+
+        Returns:
+            [B, T] int32; the first is the begin token.
+        """
+        added = self.latent_inputs(latent)
+        ids = ops.full((ops.shape(latent)[0], length), begin_id, "int32")
+        cache = self.decoder.start(added, length) if cached else []
+        mask = ops.ones_like(ids, "bool")
+
+        def write(place, ids, *cache):
+            if cached:
+                token = ops.take(ids, ops.reshape(place, (1,)), axis=1)
+                state, cache = self.decoder.step(token, place, list(cache), added)
+            else:
+                states = self.decoder({"input_ids": ids, "padding_mask": mask} | added)
+                state = ops.take(states["hidden_states"], ops.reshape(place, (1,)), axis=1)
+            is_next = ops.arange(length) == place + 1
+            return place + 1, ops.where(is_next, self._best(state, output_table), ids), *cache
+
+        start = (ops.zeros((), "int32"), ids, *cache)
+        return ops.while_loop(lambda place, *_: place < length - 1, write, start)[1]
+
+    @property
+    def token_table(self) -> Any:
+        """[V, D] the decoder's token embeddings, which the head shares."""
+        return self.decoder.embeddings.token_table
+
+    def loss_of(self, hidden_states: Any, targets: Any, weights: Any) -> Any:
+        """As `LanguageModel.loss_of`, for the outputs of `decode`."""
+        return self.head.loss(hidden_states, targets, weights, self.token_table)
+
+    def start_halves(self, model: Any) -> None:
+        """Starts both halves and the head from a `LanguageModel` of `config.part("encoder")`.
+
+        What joins them keeps its random weights.
+        """
+        trained = model.named_weights()
+        source = {"encoder": "encoder", "decoder": "encoder", "head": "head"}
+        for name, variable in self.named_weights().items():
+            part, _, rest = name.partition("/")
+            if part in source:
+                variable.assign(trained[f"{source[part]}/{rest}"])
+
+    def compute_output_in_float32(self) -> None:
+        """As `LanguageModel.compute_output_in_float32`, for both halves."""
+        self.encoder.compute_output_in_float32()
+        self.decoder.compute_output_in_float32()

@@ -1,0 +1,132 @@
+"""The objectives of a `SequenceAutoencoder`: a text from its latent vector; a variational bound.
+
+B sentences, T tokens, P numbers in a latent vector.
+"""
+
+from typing import Any
+
+from keras import ops
+
+from tta.errors import InputError
+from tta.modeling.layers.latent import kl_divergence
+from tta.modeling.layers.masks import inner_weights, weights_after_first
+from tta.modeling.objectives.base import Loss, Objective, Task
+from tta.modeling.objectives.cyclical_beta import CyclicalBeta
+
+# A number of the latent vector is active if its variance over texts is above this one (Burda et
+# al. 2016, section 5.2).
+ACTIVE_VARIANCE = 0.01
+
+
+class Autoencoding(Objective):
+    """AE: -sum_i log p(x_i | z), per token. The latent vector z is never sampled.
+
+    The begin token, which all texts have, is not predicted.
+    """
+
+    variational = False
+
+    def check_model(self, config):
+        if config.variational != self.variational:
+            needed = "true" if self.variational else "false"
+            raise InputError(f"this objective needs variational {needed} in the model's config")
+
+    def task(self, batch, step):
+        inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
+        weights = weights_after_first(batch["padding_mask"])
+        return Task(inputs, batch["input_ids"], weights, self.beta(step))
+
+    def beta(self, step: Any) -> Any:
+        """The weight of the KL term after some steps: [] float32."""
+        return 0.0
+
+    def loss(self, model, task):
+        """As `Objective.loss`: the tokens' cross entropy and, if variational, beta times the KL.
+
+        The KL of sentence b is divided by the same number as the losses of its tokens: it is
+        weighed by the mean weight of its tokens. So with beta 1 the loss is the negative evidence
+        lower bound of all texts, divided by the number of their tokens.
+        """
+        mask, weights = task.inputs["padding_mask"], task.weights
+        encoded = model.encode_latent(task.inputs, training=True)
+        latent = model.latent(encoded, training=True)
+        states = model.decode(latent, mask, task.inputs["input_ids"], training=True)
+        total = model.loss_of(states, task.targets, weights)
+        parts = {"head": total}
+        if self.variational:
+            counts = ops.sum(ops.cast(weights > 0, "float32"), axis=1)
+            share = ops.sum(weights, axis=1) / ops.maximum(counts, 1.0)  # [B]
+            parts["kl"] = ops.sum(share * ops.sum(kl_divergence(**encoded), axis=1))
+            total = total + task.auxiliary * parts["kl"]
+        return Loss(total, parts)
+
+    def evaluate(self, model, batch):
+        """As `Objective.evaluate`; the latent vector is the mean.
+
+        "nll" and "accuracy" are those of tokens, without the end token unless the setting
+        `score_boundary_tokens` is on. "kl" is that of a sentence. "latent" and "latent_squares"
+        are sums of the batch.
+        """
+        ids, mask = batch["input_ids"], batch["padding_mask"]
+        encoded = model.encode_latent(batch)
+        states = model.decode(encoded["mean"], mask, ids)
+        boundary_tokens = self.setting("score_boundary_tokens")
+        weights = weights_after_first(mask) if boundary_tokens else inner_weights(mask)
+        logits = model.head(states, model.token_table)
+        scores = ops.take_along_axis(logits, ids[..., None], axis=-1)[..., 0]
+        scores -= ops.logsumexp(logits, axis=-1)
+        hits = ops.cast(ops.cast(ops.argmax(logits, axis=-1), ids.dtype) == ids, "float32")
+        counts, mean = ops.sum(weights, axis=1), encoded["mean"]
+        number = ops.sum(ops.ones_like(mean[:, :1]), axis=0)
+        measured = {
+            "nll": (-ops.sum(scores * weights, axis=1), counts),
+            "accuracy": (ops.sum(hits * weights, axis=1), counts),
+            "latent": (ops.sum(mean, axis=0, keepdims=True), number),
+            "latent_squares": (ops.sum(ops.square(mean), axis=0, keepdims=True), number),
+        }
+        if self.variational:
+            kl = ops.sum(kl_divergence(**encoded), axis=1)
+            measured["kl"] = kl, ops.ones_like(kl)
+        return measured
+
+    def summarize(self, measured):
+        """As `Objective.summarize`: nll and accuracy per token, KL per sentence, active units.
+
+        A unit is a number of the latent vector. It is active if its variance over the sentences is
+        above `ACTIVE_VARIANCE`.
+        """
+        means = {name: s.sum(axis=0) / c.sum() for name, (s, c) in measured.items()}
+        variance = means.pop("latent_squares") - means.pop("latent") ** 2
+        active = {"active_units": float((variance > ACTIVE_VARIANCE).sum())}
+        return {name: float(value) for name, value in means.items()} | active
+
+    def describe(self, values):
+        kl = f"KL {values['kl']:.3f} per sentence, " if "kl" in values else ""
+        return (
+            f"nll {values['nll']:.4f} per token (ln), accuracy {100 * values['accuracy']:.2f} %, "
+            f"{kl}{values['active_units']:.0f} active units"
+        )
+
+
+class VariationalAutoencoding(Autoencoding):
+    """VAE: -sum_i log p(x_i | z) + beta KL(q(z | x) || p(z)), with a sample z of q.
+
+    beta is cyclical (`CyclicalBeta`) and 0 in half of each cycle. Config field: `num_train_steps`.
+    """
+
+    variational = True
+    lowest_beta = 0.0
+
+    def beta(self, step):
+        if self.config is None:
+            return 1.0
+        return CyclicalBeta(self.config.num_train_steps, lowest=self.lowest_beta)(step)
+
+    def at_step(self, step):
+        return {"beta": self.beta(step)}
+
+
+class FullVariationalAutoencoding(VariationalAutoencoding):
+    """full-VAE: as the VAE, with a beta that is never below 0.25."""
+
+    lowest_beta = 0.25

@@ -1,0 +1,297 @@
+"""An autoencoder over text: latent vectors of texts, and texts of latent vectors.
+
+N texts, P numbers in a latent vector, B batch, T tokens.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tta.data.labelled.inputs import encode_rows
+from tta.errors import InputError
+from tta.names import VOCABULARY
+from tta.scoring.scorers.inference.batches import Batch, batches_of_rows
+from tta.scoring.scorers.scorer import SentenceError, as_texts, check_choice
+from tta.scoring.scorers.text_model import TextModel, without_scores
+
+# Tokens of a batch that is decoded: all logits of a batch are in memory.
+DECODED_TOKENS = 1024
+
+
+class Posterior(NamedTuple):
+    """Where the latent vectors of N texts are: the mean [N, P] and, of a VAE, the log-variance."""
+
+    mean: np.ndarray
+    log_variance: np.ndarray | None
+
+
+class AutoencoderModel(TextModel):
+    """Encodes texts as latent vectors and decodes latent vectors; `tta.load` makes one.
+
+    A latent vector holds one input of the model, so a text that is longer is an error, whatever
+    `long_sentences` is. It gives no sentence scores. Arguments of the class are those of
+    `TextModel`.
+    """
+
+    no_scores = (
+        "an autoencoder gives no sentence scores: log p(x | z) of its own latent vector is not the "
+        "probability of a sentence"
+    )
+
+    @property
+    def representations(self):
+        """What `encode` computes."""
+        return "latent", "context"
+
+    @property
+    def pooled_representations(self):
+        """The representations that pool the vectors of several pieces."""
+        return ("context",)
+
+    @property
+    def signature(self):
+        """What vectors and texts depend on, in one line."""
+        return "|".join(without_scores(super().signature))
+
+    def check_scores(self) -> None:
+        """Raises InputError: the model gives no sentence scores."""
+        raise InputError(self.no_scores, self.name)
+
+    def encode(
+        self,
+        texts: Iterable[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> np.ndarray:
+        """Turns texts into vectors.
+
+        Args:
+            texts, progress: as in `Scorer.encode`.
+            representation: "latent" (default): the latent vector, of a VAE its mean. "context":
+                the encoder's outputs at the pieces, as in `TextModel.encode`.
+            pooling: "mean"; of "context" also the others of `TextModel.encode`.
+
+        Returns:
+            [N, P] float32, or [N, D] with "context". The latent vector of a text without pieces is
+            that of begin and end token.
+
+        Raises:
+            InputError: a text is too long, the model has no vocabulary, or it does not have the
+                representation or the pooling.
+        """
+        if self.choose_representation(representation) != "latent":
+            return super().encode(texts, representation, pooling, progress)
+        check_choice("pooling of latent", pooling, ("mean",), self.name)
+        return self.posterior(self.rows_of(texts)).mean
+
+    def encode_words(self, sentences, representation=None, progress=False):
+        """As `TextModel.encode_words`; None is "context"."""
+        return super().encode_words(sentences, representation or "context", progress)
+
+    def rows_of(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The ids of N texts, begin and end token included: N arrays [T_n] int32.
+
+        Raises:
+            SentenceError: a text is too long.
+            InputError: the model has no vocabulary.
+        """
+        texts = as_texts(texts)
+        if self.tokenizer is None:
+            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
+        if not texts:
+            return []
+        longest = self.window_size + 2
+        rows, is_cut = encode_rows(self.tokenizer, [texts], longest)
+        if is_cut.any():
+            raise SentenceError(
+                f"is longer than the model's {longest} tokens, which one latent vector holds",
+                int(np.argmax(is_cut)),
+            )
+        return rows
+
+    def posterior(self, rows: Sequence[np.ndarray]) -> Posterior:
+        """The distribution of the latent vector of each of N rows of `rows_of`, float32."""
+        config = self._model.config
+        found = np.zeros((len(rows), config.latent_size * (1 + config.variational)), np.float32)
+        function = self._frozen.get(self._posterior_of)
+        for batch in batches_of_rows(rows, config.pad_id, self.batch_tokens):
+            given = batch.input_ids, batch.padding_mask, batch.weights()
+            found[batch.text_index] = function(*given).numpy()
+        mean, *log_variance = np.split(found, 1 + config.variational, axis=1)
+        return Posterior(mean, *log_variance or [None])
+
+    def decode(
+        self, vectors: np.ndarray, lengths: Sequence[int] | np.ndarray | None = None
+    ) -> list[str]:
+        """Writes the text of each latent vector, in one pass of the decoder.
+
+        All tokens are predicted at once. An autoregressive decoder writes one after the other.
+
+        Args:
+            vectors: [N, P] floats.
+            lengths: N numbers of pieces, those of the texts that the vectors come from. None
+                predicts all places that the model has, and cuts at the first end token.
+
+        Returns:
+            N str. Accents and, in an uncased model, capital letters are lost.
+
+        Raises:
+            InputError: the shape or a length is wrong, a number is not finite, or the decoder needs
+                the words of the text.
+        """
+        vectors = self._check_vectors(vectors)
+        self.check_decodes()
+        if lengths is None:
+            rows = [self.blank_row()] * len(vectors)
+        else:
+            rows = [self.blank_row(length) for length in self._check_lengths(lengths, len(vectors))]
+        found = self.rewrite(rows, vectors)
+        return [self.text_of(ids, stop=lengths is None) for ids in found]
+
+    def interpolate(self, first: str, second: str, num_texts: int = 5) -> list[str]:
+        """Texts between two texts: decodes latent vectors at equal distances on a line.
+
+        Args:
+            first, second: the texts.
+            num_texts: how many, the reconstructions of the two included; at least 2.
+
+        Returns:
+            `num_texts` str. Their numbers of pieces change from that of the first to that of the
+            second text.
+
+        Raises:
+            InputError: as `decode` and `encode`, or `num_texts` is below 2.
+        """
+        if num_texts < 2:
+            raise InputError(f"num_texts must be at least 2, not {num_texts}")
+        self.check_decodes()
+        rows = self.rows_of([first, second])
+        part = np.linspace(0.0, 1.0, num_texts)
+        start, end = self.posterior(rows).mean
+        vectors = start + part[:, None] * (end - start)
+        sizes = [len(row) - 2 for row in rows]
+        return self.decode(vectors, np.rint(np.interp(part, [0, 1], sizes)).astype(int))
+
+    def rewrite(self, rows: Sequence[np.ndarray], vectors: np.ndarray) -> list[np.ndarray]:
+        """The most probable token at each place: N arrays [T_n] int32.
+
+        Args:
+            rows: N arrays of ids, begin and end token included. The decoder gets their lengths and,
+                if it reads the words of the text, the ids. An autoregressive decoder reads what it
+                has written.
+            vectors: [N, P], the latent vectors.
+        """
+        return [one.astype(np.int32) for one in self._by_row(self._ids_of, rows, vectors)]
+
+    def log_probabilities(
+        self, rows: Sequence[np.ndarray], vectors: np.ndarray
+    ) -> list[np.ndarray]:
+        """log p of each token of N rows, given the latent vectors: N arrays [T_n] float32.
+
+        Natural log. Arguments as in `rewrite`; an autoregressive decoder reads the tokens before.
+        """
+        return self._by_row(self._scores_of, rows, vectors)
+
+    def text_of(self, ids: np.ndarray, stop: bool = False) -> str:
+        """The text of a row of ids, whose first and last one are left out.
+
+        `stop` is whether it ends before the first end token instead.
+        """
+        vocabulary = self.tokenizer.vocabulary
+        ids = np.asarray(ids)[1:] if stop else np.asarray(ids)[1:-1]
+        ends = np.flatnonzero(ids == vocabulary.eos_id)
+        if stop and len(ends):
+            ids = ids[: ends[0]]
+        kept = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id])]
+        return " ".join(self.tokenizer.pieces(kept)).replace(" ##", "").removeprefix("##")
+
+    def blank_row(self, length: int | None = None) -> np.ndarray:
+        """A row of `length` pieces that tells nothing else; None is the longest."""
+        vocabulary = self.tokenizer.vocabulary
+        size = 2 + (self.window_size if length is None else length)
+        row = np.full(size, vocabulary.pad_id, np.int32)
+        row[0] = vocabulary.bos_id
+        return row
+
+    @property
+    def decoder_type(self) -> str:
+        """ "bilm", "tta" or "unilm"."""
+        return self._model.config.decoder_type
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether the decoder reads the words that it predicts: decoder_input "ground_truth"."""
+        config = self._model.config
+        return config.decoder_input == "ground_truth" and config.decoder_type != "unilm"
+
+    def check_decodes(self) -> None:
+        """Raises InputError if the decoder needs the words of a text besides its vector."""
+        if self.tokenizer is None:
+            raise InputError(f"the model has no {VOCABULARY}: it cannot write text")
+        if self.reads_words:
+            raise InputError(
+                "the decoder needs the words of the text (decoder_input ground_truth), so it "
+                "cannot decode a vector alone",
+                self.name,
+            )
+
+    def _check_vectors(self, vectors):
+        vectors, size = np.asarray(vectors), self._model.config.latent_size
+        if vectors.dtype.kind not in "fiu" or vectors.ndim != 2 or vectors.shape[1] != size:
+            shape = list(vectors.shape)
+            raise InputError(f"vectors must be numbers [N, {size}], not {shape}", self.name)
+        if not np.isfinite(vectors).all():
+            raise InputError("vectors must be finite", self.name)
+        return vectors.astype(np.float32)
+
+    def _check_lengths(self, lengths, count):
+        lengths = np.asarray(lengths)
+        good = lengths.dtype.kind in "iu" or not lengths.size
+        if not good or lengths.shape != (count,):
+            raise InputError(f"lengths must be {count} whole numbers, one per vector", self.name)
+        for length in lengths.tolist():
+            if not 0 <= length <= self.window_size:
+                rule = f"a length must be between 0 and {self.window_size}, not {length}"
+                raise InputError(rule, self.name)
+        return lengths.tolist()
+
+    def _by_row(self, work, rows, vectors) -> list[Any]:
+        found: list[Any] = [None] * len(rows)
+        for batch, result in self._decoded(work, rows, vectors):
+            for index, row in zip(batch.text_index, result, strict=True):
+                found[index] = row[: len(rows[index])]
+        return found
+
+    def _decoded(self, work, rows, vectors) -> Iterator[tuple[Batch, np.ndarray]]:
+        function, tokens = self._frozen.get(work), min(self.batch_tokens, DECODED_TOKENS)
+        vectors = np.asarray(vectors, np.float32)
+        for batch in batches_of_rows(rows, self._model.config.pad_id, tokens):
+            given = batch.input_ids, batch.padding_mask, vectors[batch.text_index]
+            yield batch, function(*given).numpy()
+
+    # Functions of a batch, latent vectors or weights, and the output table: see `FrozenFunctions`.
+
+    def _posterior_of(self, batch, weights, output_table):
+        from keras import ops
+
+        encoded = self._model.encode_latent(batch, training=False)
+        return ops.concatenate([encoded[n] for n in ("mean", "log_variance") if n in encoded], -1)
+
+    def _ids_of(self, batch, latents, output_table):
+        from keras import ops
+
+        model, mask = self._model, batch["padding_mask"]
+        if model.config.decoder_type == "unilm":
+            begin_id = self.tokenizer.vocabulary.bos_id
+            length = ops.shape(mask)[1]
+            return model.decode_greedily(latents, length, begin_id, output_table=output_table)
+        return model.decode_at_once(latents, mask, batch["input_ids"], output_table)
+
+    def _scores_of(self, batch, latents, output_table):
+        mask, ids = batch["padding_mask"], batch["input_ids"]
+        states = self._model.decode(latents, mask, ids, training=False)
+        return self._model.head.log_probabilities(
+            states, self._model.token_table, ids, wanted=mask, output_table=output_table
+        )

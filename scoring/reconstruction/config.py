@@ -1,0 +1,27 @@
+"""Settings of tta-reconstruct."""
+
+from dataclasses import dataclass
+
+from tta.settings import FILES, OVERWRITE, SEED, Config, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconstructConfig(Config):
+    """Which texts are reconstructed, and where the result is written."""
+
+    input_file: str = setting(
+        ...,
+        "Texts in UTF-8, one per line, that the model was not trained on. Plain, .gz or .xz; - is "
+        "standard input. Blank lines are skipped.",
+        group=FILES,
+    )
+    output_file: str | None = setting(
+        None,
+        "Output file: a JSON object per text, with the text as the model reads it, its "
+        "reconstruction and the part of the pieces that is right.",
+    )
+    max_texts: int | None = setting(
+        None, "Measure only this many texts, the first ones. Default: all.", 1
+    )
+    overwrite: bool = setting(False, OVERWRITE)
+    seed: int = setting(0, SEED)

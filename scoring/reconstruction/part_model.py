@@ -1,0 +1,56 @@
+"""A half of an autoencoder as a model: `encoder:MODEL` and `decoder:MODEL`."""
+
+from pathlib import Path
+
+from tta.errors import InputError, located
+from tta.scoring.scorers.load import find_directory
+from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
+from tta.scoring.scorers.text_model import TextModel
+
+
+class DecoderModel(TextModel):
+    """The decoder of an autoencoder, as the biLM, T-TA or uniLM that it is without a vector.
+
+    `tta.load("decoder:MODEL")` makes one. `tta.modeling.formats.parts.save_part` writes it to a
+    folder of its own.
+
+    Args:
+        path: the autoencoder, a directory or a name as in `tta.load`.
+        options: as in `tta.load`.
+
+    Raises:
+        InputError: the model cannot be loaded, or is no autoencoder.
+    """
+
+    part = "decoder"
+
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        from tta.modeling.formats.parts import part_of
+
+        directory = find_directory(str(path))
+        whole = TextModel.from_directory(directory, ScoreOptions(precision=options.precision))
+        with located(path=directory):
+            model = part_of(whole.model, self.part)
+        if options.precision == "bfloat16":
+            model.compute_output_in_float32()
+        name = f"{self.part}:{whole.name}"
+        super().__init__(model, whole.tokenizer, name, options, is_shared=False)
+
+
+class EncoderModel(DecoderModel):
+    """The encoder of an autoencoder, a biLM without scores: the head belongs to the decoder.
+
+    `tta.load("encoder:MODEL")` makes one. Arguments and errors are those of `DecoderModel`.
+    """
+
+    part = "encoder"
+    no_scores = "the encoder of an autoencoder has no head, so it gives no sentence scores"
+
+    @property
+    def gives_scores(self) -> bool:
+        """False."""
+        return False
+
+    def check_scores(self) -> None:
+        """Raises InputError: the encoder gives no sentence scores."""
+        raise InputError(self.no_scores, self.name)

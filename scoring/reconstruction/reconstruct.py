@@ -1,0 +1,156 @@
+"""Reconstructs the texts of a file from their latent vectors, with controls; see `reconstruct`."""
+
+import itertools
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+import tta
+from tta.data.text.files import open_output, shown_path
+from tta.data.text.lines import TextReader
+from tta.errors import InputError
+from tta.scoring.metrics.bleu import Bleu
+from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
+from tta.scoring.reconstruction.config import ReconstructConfig
+from tta.scoring.reconstruction.measures import (
+    Hits,
+    active_units,
+    divergences,
+    hits,
+    most_frequent,
+    mutual_information,
+)
+from tta.scoring.reconstruction.report import (
+    ANOTHER,
+    FREQUENT,
+    NO_LENGTH,
+    RECONSTRUCTION,
+    ZERO,
+    LatentReport,
+    ReconstructReport,
+    Row,
+)
+from tta.scoring.scorers.scorer import SentenceError
+
+
+def reconstruct(config: ReconstructConfig, model: str | None = None) -> ReconstructReport:
+    """Measures how well an autoencoder writes texts down again from their latent vectors.
+
+    The latent vector of a VAE is its mean. The decoder gets the length of each text, except in the
+    row "length not given". `model` is as in `tta.load`.
+
+    Raises:
+        InputError: the file is missing, empty or malformed, a text is too long, the model is no
+            autoencoder, or the output file exists.
+    """
+    texts, lines = _read(config)
+    lm = tta.load(model)
+    if not isinstance(lm, AutoencoderModel):
+        raise InputError("tta-reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
+    try:
+        rows = lm.rows_of(texts)
+    except SentenceError as error:
+        path, line = shown_path(config.input_file), lines[error.index]
+        raise InputError(f"the text {error.sentence_rule}", path, line) from None
+    posterior = lm.posterior(rows)
+    found = _reconstructions(lm, rows, posterior.mean, config.seed)
+    eos_id = lm.tokenizer.vocabulary.eos_id
+    measured = {n: hits(rows, f, eos_id if n == NO_LENGTH else None) for n, f in found.items()}
+    vectors = _vectors(posterior.mean, config.seed)
+    nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
+    if config.output_file is not None:
+        _write(config, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
+    return ReconstructReport(
+        str(shown_path(config.input_file)),
+        [
+            Row(name, one, _bleu(lm, rows, found[name], name == NO_LENGTH), nll.get(name))
+            for name, one in measured.items()
+        ],
+        _latent(posterior, config.seed),
+        _notes(lm, len(rows)),
+        [lm.signature],
+    )
+
+
+def _read(config) -> tuple[list[str], list[int]]:
+    """The texts and the numbers of their lines, from 1."""
+    numbered = enumerate(TextReader([config.input_file], verbatim=True), 1)
+    found = [(text.strip(), line) for line, text in numbered if text.strip()]
+    found = list(itertools.islice(found, config.max_texts))
+    if not found:
+        raise InputError("the file has no text", shown_path(config.input_file))
+    texts, lines = map(list, zip(*found, strict=True))
+    return texts, lines
+
+
+def _vectors(mean, seed) -> dict[str, np.ndarray]:
+    """The latent vectors of the reconstruction and of the controls: {name of the row: [N, P]}."""
+    found = {RECONSTRUCTION: mean}
+    if len(mean) > 1:  # each text gets the vector of the next one in a random order
+        order = np.random.default_rng(seed).permutation(len(mean))
+        another = np.empty_like(mean)
+        another[order] = mean[np.roll(order, 1)]
+        found[ANOTHER] = another
+    return found | {ZERO: np.zeros_like(mean)}
+
+
+def _reconstructions(lm, rows, mean, seed) -> dict[str, list[np.ndarray]]:
+    """{name of the row: N arrays of ids}."""
+    found = {name: lm.rewrite(rows, one) for name, one in _vectors(mean, seed).items()}
+    found[FREQUENT] = most_frequent(rows)
+    if not lm.reads_words:
+        found[NO_LENGTH] = lm.rewrite([lm.blank_row()] * len(rows), mean)
+    return found
+
+
+def _nll(lm, rows, vectors) -> float:
+    """-log p of a piece given the latent vector, the mean over all pieces; natural log."""
+    scores = lm.log_probabilities(rows, vectors)
+    total = sum(float(one[1:-1].sum(dtype=np.float64)) for one in scores)
+    return -total / max(1, sum(len(row) - 2 for row in rows))
+
+
+def _bleu(lm, rows, found, stop) -> float:
+    """Corpus BLEU of the words, from 0 to 100."""
+    bleu = Bleu("none")
+    texts = (
+        (lm.text_of(other, stop), lm.text_of(row)) for row, other in zip(rows, found, strict=True)
+    )
+    totals = sum(bleu.statistics([written], text)[0] for written, text in texts)
+    return float(bleu.corpus(np.asarray(totals)))
+
+
+def _latent(posterior, seed) -> LatentReport:
+    mean, log_variance = posterior
+    if log_variance is None:
+        return LatentReport(mean.shape[1], active_units(mean), None, None)
+    return LatentReport(
+        mean.shape[1],
+        active_units(mean),
+        float(divergences(mean, log_variance).mean()),
+        mutual_information(mean, log_variance, seed),
+    )
+
+
+def _notes(lm, count) -> list[str]:
+    notes = []
+    if lm.reads_words and lm.decoder_type == "bilm":
+        notes.append(
+            "the decoder reads the words that it predicts (decoder_input ground_truth): it copies "
+            "them, whatever the latent vector"
+        )
+    elif lm.reads_words:
+        notes.append("the decoder reads all words of the text except the one that it predicts")
+    if count == 1:
+        notes.append("a single text: there is no vector of another one")
+    return notes
+
+
+def _write(config, lm, rows, found, measured: Hits, lines: Sequence[int]):
+    with open_output(config.output_file, config.overwrite) as file:
+        for index, (row, other) in enumerate(zip(rows, found, strict=True)):
+            accuracy = measured.right[index] / max(1, measured.pieces[index])
+            values = {"line": lines[index], "text": lm.text_of(row)}
+            values |= {"reconstruction": lm.text_of(other), "accuracy": round(float(accuracy), 4)}
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")

@@ -1,0 +1,53 @@
+"""The latent vector: its divergence against NumPy and Monte Carlo, and its samples."""
+
+import numpy as np
+import pytest
+
+from tta.modeling.layers.latent import LatentConnector, LatentInputs, kl_divergence
+
+RNG = np.random.default_rng(0)
+
+
+def test_the_divergence_is_the_formula_and_what_samples_give():
+    mean, log_variance = RNG.normal(size=(2, 5, 3))
+    found = np.array(kl_divergence(mean.astype("float32"), log_variance.astype("float32")))
+    expected = 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    noise = RNG.normal(size=(200_000, 1, 1))
+    sample = mean + np.exp(log_variance / 2) * noise
+    log_q = -0.5 * (noise**2 + log_variance)
+    np.testing.assert_allclose((log_q + 0.5 * sample**2).mean(axis=0), found, atol=0.03)
+
+
+def test_the_divergence_of_the_prior_is_0_and_none_is_negative():
+    assert not np.array(kl_divergence(np.zeros((2, 3)), np.zeros((2, 3)))).any()
+    near = RNG.normal(size=(100, 7)).astype("float32") * 1e-4
+    assert (np.array(kl_divergence(near, near[::-1])) >= 0).all()
+
+
+def test_samples_have_the_mean_and_the_variance():
+    connector = LatentConnector(3, True, seed=1)
+    mean, log_variance = np.float32([[1.0, -2.0, 0.5]]), np.float32([[0.0, 1.0, -3.0]])
+    rows = [mean.repeat(50_000, 0), log_variance.repeat(50_000, 0)]
+    drawn = np.array(connector.sample(*rows))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean[0], atol=0.03)
+    np.testing.assert_allclose(drawn.var(axis=0), np.exp(log_variance[0]), rtol=0.05)
+    assert (np.array(connector.sample(*rows)) != drawn).any(), "each call draws anew"
+    again = np.array(LatentConnector(3, True, seed=1).sample(*rows))
+    np.testing.assert_array_equal(again, drawn)
+
+
+@pytest.mark.parametrize("num_memories", [0, 2])
+def test_the_decoder_gets_products_without_a_bias(num_memories):
+    layer = LatentInputs(5, num_memories)
+    layer.build((None, 3))
+    z = RNG.normal(size=(4, 3)).astype("float32")
+    found = {name: np.array(value) for name, value in layer(z).items()}
+    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added.numpy(), rtol=1e-4)
+    if num_memories:
+        for number, kernel in enumerate(np.split(layer.memory.numpy(), num_memories, axis=1)):
+            expected = z @ kernel
+            np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
+    assert len(found) == 1 + bool(num_memories)
+    nothing = layer(np.zeros((1, 3), "float32"))
+    assert not any(np.array(one).any() for one in nothing.values())

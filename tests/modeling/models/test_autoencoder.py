@@ -1,0 +1,348 @@
+"""The autoencoder: what its decoders may see, where the latent vector gets in, greedy decoding."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling import numpy_tta
+from tests.modeling.tiny import arrays, batch, randomize, tiny_config
+from tta.errors import InputError
+from tta.modeling.config.autoencoder import AutoencoderConfig
+from tta.modeling.config.base import read_config
+from tta.modeling.models.language_model import build_model
+
+LATENT = 7
+TYPES = {  # name -> the decoder
+    "pad": {"decoder_type": "bilm", "decoder_input": "pad"},
+    "copy": {"decoder_type": "bilm", "decoder_input": "ground_truth"},
+    "tta": {"decoder_type": "tta", "decoder_input": "ground_truth"},
+    "unilm": {"decoder_type": "unilm", "decoder_input": "ground_truth"},
+}
+
+
+def autoencoder_config(**changes):
+    values = {name: getattr(tiny_config(), name) for name in tiny_config().to_dict()}
+    values |= {"model_type": "autoencoder", "latent_size": LATENT, "pad_id": 2}
+    return AutoencoderConfig(**values | changes)
+
+
+def make(kind, dtype="float32", seed=0, **changes):
+    model = build_model(autoencoder_config(**TYPES[kind] | changes), dtype)
+    randomize(model.named_weights(), seed)
+    return model
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {kind: make(kind) for kind in TYPES}
+
+
+def latent_of(count, seed=5):
+    return np.random.default_rng(seed).normal(size=(count, LATENT)).astype(np.float32)
+
+
+def logits(model, latent, mask, ids=None):
+    return np.array(model.head(model.decode(latent, mask, ids), model.token_table))
+
+
+def changed(ids, place):
+    other = ids.copy()
+    other[0, place] = (other[0, place] + 1) % 23
+    return other
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_with_pad_the_output_depends_on_no_token_and_on_no_padding(dtype):
+    model = make("pad", dtype)
+    wide, other = batch([7], width=11), batch([7], width=11, seed=1)
+    z = latent_of(1)
+    found = logits(model, z, wide["padding_mask"], wide["input_ids"])
+    np.testing.assert_array_equal(found, logits(model, z, wide["padding_mask"], other["input_ids"]))
+    np.testing.assert_array_equal(found, logits(model, z, wide["padding_mask"]))
+    narrow = logits(model, z, np.ones((1, 7), bool))
+    np.testing.assert_allclose(found[:, :7], narrow, atol=1e-5 if dtype == "float32" else 0.05)
+    assert np.abs(found - logits(model, z + 1, wide["padding_mask"])).max() > 1e-2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_tta_decoder_cannot_copy_not_by_one_bit(dtype, layers):
+    model = make("tta", dtype, num_hidden_layers=layers)
+    inputs, z = batch([7, 5]), latent_of(2)
+    given = inputs["padding_mask"], inputs["input_ids"]
+    before = logits(model, z, *given)
+    for place in range(7):
+        after = logits(model, z, given[0], changed(given[1], place))
+        np.testing.assert_array_equal(after[0, place], before[0, place])
+        for other in set(range(7)) - {place}:
+            assert (after[0, other] != before[0, other]).any(), (place, other)
+        np.testing.assert_array_equal(after[1], before[1])
+    other_latent = logits(model, z + 1, *given)
+    assert (other_latent != before).any(axis=-1).all(), "the latent vector reaches every place"
+
+
+def test_a_bilm_decoder_sees_the_token_it_predicts_and_a_unilm_only_those_before(models):
+    inputs, z = batch([7]), latent_of(1)
+    given = inputs["padding_mask"], inputs["input_ids"]
+    for kind, sees in (("copy", lambda i, j: True), ("unilm", lambda i, j: j < i)):
+        before = logits(models[kind], z, *given)
+        for place in range(7):
+            after = logits(models[kind], z, given[0], changed(given[1], place))
+            seen = (after != before).any(axis=-1)[0]
+            assert seen.tolist() == [sees(i, place) for i in range(7)], kind
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_latent_vector_depends_on_every_real_token_and_nothing_else(models, kind):
+    inputs = batch([7, 5], width=9)
+    encode = lambda ids: np.array(  # noqa: E731
+        models[kind].encode_latent(inputs | {"input_ids": ids})["mean"]
+    )
+    before = encode(inputs["input_ids"])
+    for place in range(9):
+        after = encode(changed(inputs["input_ids"], place))
+        assert (after[0] != before[0]).any() == (place < 7), place
+        np.testing.assert_array_equal(after[1], before[1])
+
+
+def test_the_latent_vector_is_a_product_of_the_encoders_first_state(models):
+    inputs = batch([7, 5])
+    model, variational = models["pad"], make("pad", variational=True)
+    for one in (model, variational):
+        state = np.array(one.encode(inputs)["hidden_states"])[:, 0]
+        expected = state @ arrays(one)["connector/kernel"]
+        found = one.encode_latent(inputs)
+        np.testing.assert_allclose(found["mean"], expected[:, :LATENT], atol=1e-5)
+        if one is variational:
+            np.testing.assert_allclose(found["log_variance"], expected[:, LATENT:], atol=1e-5)
+        assert len(found) == 1 + (one is variational)
+
+
+def plain_decoder(w, config, kind, latent, ids):
+    """The decoder in NumPy, one sentence: row i predicts token i (for "unilm", token i + 1)."""
+    part, norm = numpy_tta.below(w, "decoder"), ("gamma", "beta")
+    norm = [part[f"embeddings/norm/{name}"] for name in norm]
+    added = latent @ w["latent_inputs/added_kernel"]
+    positions = part["embeddings/position_table"][: len(ids)]
+    ids = np.full_like(ids, config.pad_id) if kind == "pad" else ids
+    x = numpy_tta.layer_norm(part["embeddings/token_table"][ids] + positions + added, *norm)
+    query = numpy_tta.layer_norm(positions + added, *norm) if kind == "tta" else x
+    visible = numpy_tta.others if kind == "tta" else lambda i, length: list(range(length))
+    for layer in range(config.num_hidden_layers):
+        query = query + added * (layer > 0)
+        weights = numpy_tta.below(part, f"layer_{layer}")
+        stream = x if kind == "tta" else query
+        query = numpy_tta.block(query, stream, weights, config.num_attention_heads, visible)
+    return query
+
+
+def plain_memory_attention(w, layer, latent, x, heads):
+    """The attention of the last row of x [T, D], which sees all rows and the memory: [D]."""
+    w_layer = numpy_tta.below(w, f"decoder/layer_{layer}/attention")
+    size = x.shape[1]
+    memory = (latent @ w["latent_inputs/memory_kernel"])[layer * size : (layer + 1) * size]
+    q, k, v = (x @ w_layer[f"{n}/kernel"] + w_layer[f"{n}/bias"] for n in ("query", "key", "value"))
+    k, v, found = np.vstack([memory, k]), np.vstack([memory, v]), np.zeros(size)
+    for head in np.split(np.arange(size), heads):
+        found[head] = numpy_tta.attend(q[-1, head], k[:, head], v[:, head])
+    return found @ w_layer["output/kernel"] + w_layer["output/bias"]
+
+
+@pytest.mark.parametrize("kind", ["pad", "copy", "tta"])
+def test_the_decoder_is_the_formula_of_the_paper(models, kind):
+    model, z, inputs = models[kind], latent_of(1), batch([6])
+    expected = plain_decoder(
+        arrays(model), model.config, kind, z[0].astype(np.float64), inputs["input_ids"][0]
+    )
+    found = model.decode(z, inputs["padding_mask"], inputs["input_ids"])
+    np.testing.assert_allclose(found[0], expected, atol=1e-4)
+
+
+def test_a_unilm_attends_to_its_memory(models):
+    model, z, inputs = models["unilm"], latent_of(1), batch([6])
+    w, attended = arrays(model), []
+    for block in model.decoder.blocks:
+        call = block.attention.call
+        block.attention.call = lambda x, *a, f=call, **k: (
+            attended.append((np.array(x[0], np.float64), np.array(f(x, *a, **k))[0]))
+            or f(x, *a, **k)
+        )
+    added = model.latent_inputs(z)
+    np.testing.assert_allclose(
+        added["added"][0, 0], z[0] @ w["latent_inputs/added_kernel"], atol=1e-5
+    )
+    model.decoder(inputs | added)
+    for block in model.decoder.blocks:
+        del block.attention.call
+    for layer, (x, found) in enumerate(attended):
+        expected = plain_memory_attention(w, layer, z[0].astype(np.float64), x, 3)
+        np.testing.assert_allclose(found[-1], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_latent_vector_reaches_every_layer(kind):
+    model, z = make(kind, num_hidden_layers=3), tf.constant(latent_of(1))
+    inputs = batch([7])
+    added = model.latent_inputs(z)
+    seen = []
+    for block in model.decoder.blocks:  # the share of the embeddings is cut
+
+        def record(*arguments, call=block.call, **options):
+            seen.append(arguments[0] if "projected" not in options else options["projected"][0])
+            return call(*arguments, **options)
+
+        block.call = record
+    original = model.decoder.embeddings.call
+
+    def drop(*arguments, added=None, **options):
+        return original(*arguments[:2], **options)
+
+    first_query = model.decoder.embeddings.first_query
+    model.decoder.embeddings.call = drop
+    model.decoder.embeddings.first_query = lambda ids, *_, **__: first_query(ids)
+    given = {name: tf.constant(value) for name, value in inputs.items()}
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(added)
+        seen.clear()
+        model.decoder(given | added)
+    name = "memory" if kind == "unilm" else "added"
+    reached = [tape.gradient(one, added[name]) is not None for one in seen]
+    assert reached == [kind == "unilm", True, True]
+
+
+def test_only_the_training_of_a_variational_model_draws(models):
+    inputs = batch([7, 5])
+    for model, draws in ((models["pad"], False), (make("pad", variational=True), True)):
+        first, second = (np.array(model(inputs, training=True)["latent"]) for _ in range(2))
+        assert (first != second).any() == draws
+        kept = [np.array(model(inputs, training=False)["latent"]) for _ in range(2)]
+        np.testing.assert_array_equal(*kept)
+        np.testing.assert_array_equal(kept[0], model.encode_latent(inputs)["mean"])
+
+
+def test_greedy_decoding_is_the_same_with_a_cache_and_reads_what_it_wrote(models):
+    model, z = models["unilm"], latent_of(3)
+    cached, plain = (
+        np.array(model.decode_greedily(z, 9, 3, cached=cached)) for cached in (True, False)
+    )
+    np.testing.assert_array_equal(cached, plain)
+    assert (cached[:, 0] == 3).all()
+    assert len(np.unique(cached)) > 2
+    best = logits(model, z, np.ones((3, 9), bool), cached).argmax(axis=-1)
+    np.testing.assert_array_equal(best[:, 1:], cached[:, 1:])
+
+
+def test_the_cache_gives_the_states_of_the_whole_pass(models):
+    model, z, inputs = models["unilm"], latent_of(2), batch([6, 6])
+    added = model.latent_inputs(z)
+    whole = np.array(model.decoder(inputs | added)["hidden_states"])
+    cache = model.decoder.start(added, 6)
+    for place in range(6):
+        ids = inputs["input_ids"][:, place : place + 1]
+        state, cache = model.decoder.step(ids, np.int32(place), cache, added)
+        np.testing.assert_allclose(state[:, 0], whole[:, place], atol=1e-5)
+
+
+def test_decoding_takes_one_call_and_greedy_decoding_one_per_token(models):
+    counts = {}
+    for kind in ("pad", "unilm"):
+        model, calls = make(kind), []
+        target = "call" if kind == "pad" else "step"
+        original = getattr(model.decoder, target)
+        counter = lambda *a, f=original, c=calls, **k: c.append(1) or f(*a, **k)  # noqa: E731
+        object.__setattr__(model.decoder, target, counter)
+        if kind == "pad":
+            model.decode(latent_of(2), np.ones((2, 9), bool))
+        else:
+            model.decode_greedily(latent_of(2), 9, 3)
+        counts[kind] = len(calls)
+    assert counts == {"pad": 1, "unilm": 8}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_halves_start_from_a_language_model(kind):
+    model = make(kind)
+    half = build_model(model.config.part("encoder"))
+    randomize(half.named_weights(), 3)
+    joint = {n: v for n, v in arrays(model).items() if n.startswith(("connector", "latent_in"))}
+    model.start_halves(half)
+    assert len(joint) == 2 + (kind == "unilm")
+    for name, value in joint.items():
+        np.testing.assert_array_equal(arrays(model)[name], value)
+    inputs = batch([7, 5])
+    expected = np.array(half.encode(inputs)["hidden_states"])
+    np.testing.assert_array_equal(np.array(model.encode(inputs)["hidden_states"]), expected)
+    if kind == "copy":  # a decoder that adds nothing is the language model
+        states = model.decode(np.zeros((2, LATENT), np.float32), inputs["padding_mask"],
+                              inputs["input_ids"])  # fmt: skip
+        np.testing.assert_array_equal(states, expected)
+        np.testing.assert_array_equal(
+            np.array(model.head(states, model.token_table)), np.array(half(inputs)["logits"])
+        )
+    weights, theirs = arrays(model), arrays(half)
+    np.testing.assert_array_equal(
+        weights["decoder/layer_1/feed_forward/output/kernel"],
+        theirs["encoder/layer_1/feed_forward/output/kernel"],
+    )
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_number_of_parameters_is_that_of_the_weights(kind):
+    for variational in (False, True):
+        model = build_model(autoencoder_config(**TYPES[kind], variational=variational))
+        count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
+        assert model.config.num_parameters == count
+
+
+def test_the_config_survives_a_file(tmp_path):
+    config = autoencoder_config(**TYPES["tta"], variational=True)
+    config.to_json(tmp_path / "config.json")
+    assert read_config(tmp_path / "config.json") == config
+    assert config.part("decoder").model_type == "tta"
+    assert config.part("encoder") == tiny_config(model_type="bilm")
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"latent_size": 0}, "latent_size must be at least 1, not 0"),
+        ({"decoder_type": "elmo"}, "decoder_type must be bilm or tta or unilm, not 'elmo'"),
+        ({"decoder_input": "x"}, "decoder_input must be pad or ground_truth, not 'x'"),
+        (
+            {"decoder_type": "unilm"},
+            "decoder_input must be ground_truth with decoder_type unilm, not 'pad'",
+        ),
+        ({"output_layer": "softmax"}, "output_layer of an autoencoder must be tied_softmax"),
+        ({"tokenizer": "words"}, "tokenizer of an autoencoder must be word_pieces"),
+        ({"num_segments": 2}, "an autoencoder has no num_segments, not 2"),
+        ({"pad_id": 23}, "pad_id must be a token's id, not 23"),
+        ({"variational": 1}, "variational must be of type bool"),
+    ],
+)
+def test_a_broken_config_is_one_line(changes, rule, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(autoencoder_config().to_dict() | changes))
+    with pytest.raises(InputError) as error:
+        read_config(path)
+    assert str(error.value).startswith(f"{path}: {rule}")
+
+
+def test_a_decoder_that_reads_the_tokens_needs_them(models):
+    with pytest.raises(TypeError, match="needs input_ids"):
+        models["tta"].decode(latent_of(1), np.ones((1, 5), bool))
+
+
+def test_one_token_is_enough(models):
+    for model in models.values():
+        found = model(batch([1]))["logits"]
+        assert np.isfinite(np.array(found)).all()
+
+
+def test_it_survives_serialization(models):
+    model = models["unilm"]
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(model))
+    assert again.config == model.config
+    assert list(again.named_weights()) == list(model.named_weights())

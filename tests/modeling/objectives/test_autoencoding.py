@@ -1,0 +1,225 @@
+"""The objectives of autoencoders: the bound, its weights, beta over the steps, the measures."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.modeling.models.test_autoencoder import TYPES, autoencoder_config, make
+from tests.modeling.numpy_tta import log_softmax
+from tests.modeling.tiny import Vocabulary, arrays, batch, training_config
+from tests.tiny_dataset import MAX_LENGTH, sentences, write_shard
+from tta.data.records.features import DEFAULT_FEATURES
+from tta.data.records.pipeline import eval_batches, train_batches
+from tta.errors import InputError
+from tta.modeling.models.language_model import build_model
+from tta.modeling.objectives.autoencoding import (
+    Autoencoding,
+    FullVariationalAutoencoding,
+    VariationalAutoencoding,
+)
+from tta.modeling.objectives.cyclical_beta import CyclicalBeta
+from tta.modeling.training.evaluation import Evaluator
+from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
+from tta.modeling.training.trainer import Trainer
+
+LENGTHS = [7, 3, 5]
+
+
+def fixed_samples(model, latent):
+    """Makes the model draw these latent vectors."""
+    object.__setattr__(model.connector, "sample", lambda *_: tf.constant(latent))
+    return model
+
+
+def loss_of(objective, model, inputs, step=0, weights=None):
+    task = objective.task(inputs, step)
+    weights = task.weights / np.sum(task.weights) if weights is None else weights
+    return objective.loss(model, task._replace(weights=weights))
+
+
+def plain_losses(model, latent, inputs):
+    """-log p of each text given its latent vector, without the begin token: [B], in NumPy."""
+    states = model.decode(latent, inputs["padding_mask"], inputs["input_ids"])
+    logits = np.array(model.head(states, model.token_table), np.float64)
+    mask = np.array(inputs["padding_mask"])
+    return np.array([
+        -sum(log_softmax(row[i])[ids[i]] for i in range(1, keep.sum()))
+        for row, ids, keep in zip(logits, inputs["input_ids"], mask, strict=True)
+    ])  # fmt: skip
+
+
+def plain_kl(model, inputs):
+    state = np.array(model.encode(inputs)["hidden_states"], np.float64)[:, 0]
+    mean, log_variance = np.split(state @ arrays(model)["connector/kernel"], 2, axis=1)
+    return 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_ae_is_the_mean_over_the_predicted_tokens(kind):
+    model, inputs = make(kind), batch(LENGTHS)
+    loss = loss_of(Autoencoding(), model, inputs)
+    latent = model.encode_latent(inputs)["mean"]
+    expected = plain_losses(model, latent, inputs).sum() / (sum(LENGTHS) - len(LENGTHS))
+    assert float(loss.total) == pytest.approx(expected, rel=1e-4)
+    assert set(loss.parts) == {"head"}
+
+
+@pytest.fixture(scope="module")
+def vae():
+    latent = np.random.default_rng(1).normal(size=(9, 7)).astype(np.float32)
+    return make("pad", variational=True), latent
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.25, 1.0])
+def test_vae_is_the_evidence_lower_bound_per_token(vae, beta):
+    model, latent = vae
+    inputs = batch(LENGTHS)
+    fixed_samples(model, latent[:3])
+    objective = VariationalAutoencoding()
+    task = objective.task(inputs, 0)
+    weights = task.weights / np.sum(task.weights)
+    loss = objective.loss(model, task._replace(weights=weights, auxiliary=beta))
+    count = sum(LENGTHS) - len(LENGTHS)
+    kl = plain_kl(model, inputs).sum() / count
+    expected = plain_losses(model, latent[:3], inputs).sum() / count + beta * kl
+    assert float(loss.parts["kl"]) == pytest.approx(kl, rel=1e-4)
+    assert float(loss.total) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_doubled_batch_has_the_same_loss(vae):
+    model, latent = vae
+    inputs = batch(LENGTHS)
+    twice = {name: np.concatenate([value, value]) for name, value in inputs.items()}
+    fixed_samples(model, latent[:3])
+    once = float(loss_of(VariationalAutoencoding(), model, inputs).total)
+    fixed_samples(model, np.concatenate([latent[:3]] * 2))
+    assert float(loss_of(VariationalAutoencoding(), model, twice).total) == pytest.approx(
+        once, rel=1e-5
+    )
+
+
+def test_parts_of_a_batch_on_two_replicas_add_up_to_its_loss(vae):
+    model, latent = vae
+    inputs, objective = batch(LENGTHS), VariationalAutoencoding()
+    fixed_samples(model, latent[:3])
+    whole = float(loss_of(objective, model, inputs).total)
+    total = 0.0
+    count = float(np.sum(objective.task(inputs, 0).weights))
+    for rows in (slice(0, 1), slice(1, 3)):
+        part = {name: value[rows] for name, value in inputs.items()}
+        fixed_samples(model, latent[:3][rows])
+        weights = objective.task(part, 0).weights / count
+        total += float(loss_of(objective, model, part, weights=weights).total)
+    assert total == pytest.approx(whole, rel=1e-5)
+
+
+def test_beta_over_a_cycle():
+    beta = CyclicalBeta(10_000)
+    expected = {0: 0, 499: 0, 500: 0, 625: 0.5, 750: 1, 999: 1}
+    for cycle in (0, 1, 9):
+        for place, value in expected.items():
+            assert float(beta(1000 * cycle + place)) == pytest.approx(value, abs=1e-6), place
+    full = CyclicalBeta(10_000, lowest=0.25)
+    for place, value in expected.items():
+        assert float(full(9000 + place)) == pytest.approx(0.25 + 0.75 * value, abs=1e-6)
+
+
+def test_cycles_need_no_whole_number_of_steps():
+    found = [float(CyclicalBeta(23, num_cycles=3)(step)) for step in range(23)]
+    places = [(step * 3 / 23) % 1 for step in range(23)]
+    expected = [min(max((t - 0.5) / 0.25, 0), 1) for t in places]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("objective", "values"),
+    [(VariationalAutoencoding, (0, 1)), (FullVariationalAutoencoding, (0.25, 1))],
+)
+def test_the_step_of_the_run_gives_beta(objective, values):
+    made = objective(Vocabulary(), training_config(num_train_steps=1000))
+    for step, value in zip((1, 999), values, strict=True):
+        task = made.task(batch(LENGTHS), tf.constant(step, tf.int64))
+        assert float(task.auxiliary) == pytest.approx(value)
+        assert float(made.at_step(step)["beta"]) == pytest.approx(value)
+
+
+def test_an_objective_refuses_the_other_kind_of_model():
+    for objective, variational in ((Autoencoding, True), (VariationalAutoencoding, False)):
+        with pytest.raises(
+            InputError, match=r"needs variational (true|false) in the model's config"
+        ):
+            objective().check_model(autoencoder_config(variational=variational))
+        objective().check_model(autoencoder_config(variational=not variational))
+
+
+@pytest.fixture(scope="module")
+def shard(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "shard"
+    write_shard(path, sentences(40))
+    return str(path)
+
+
+def test_evaluation_takes_the_mean_and_leaves_begin_and_end_tokens_out(shard):
+    model = make("tta", variational=True)
+    batches = eval_batches([shard], DEFAULT_FEATURES, 100, MAX_LENGTH, 0)
+    found = Evaluator(model, VariationalAutoencoding(), batches.element_spec)(batches)
+    nll = hits = count = kl = 0
+    latents = []
+    for one in batches.as_numpy_iterator():
+        latent = model.encode_latent(one)["mean"]
+        latents.append(np.array(latent))
+        kl += plain_kl(model, one).sum()
+        states = model.decode(latent, one["padding_mask"], one["input_ids"])
+        logits = np.array(model.head(states, model.token_table), np.float64)
+        for row, ids, mask in zip(logits, one["input_ids"], one["padding_mask"], strict=True):
+            for i in range(1, mask.sum() - 1):
+                nll -= log_softmax(row[i])[ids[i]]
+                hits += row[i].argmax() == ids[i]
+                count += 1
+    assert found.num_tokens == count
+    assert found.values["nll"] == pytest.approx(nll / count, rel=1e-4)
+    assert found.values["accuracy"] == pytest.approx(hits / count)
+    assert found.values["kl"] == pytest.approx(kl / 40, rel=1e-4)
+    active = (np.concatenate(latents).var(axis=0) > 0.01).sum()
+    assert found.values["active_units"] == active > 0
+    assert found.text.endswith(f"{active} active units")
+
+
+def make_trainer(shard, folder, steps, evaluates=False):
+    keras.utils.set_random_seed(0)
+    config = autoencoder_config(variational=True, num_hidden_layers=1)
+    settings = training_config(num_train_steps=steps, save_checkpoints_steps=5, log_steps=4)
+    cycles = training_config(num_train_steps=200)  # of 20 steps, beta is above 0 from step 11 on
+    return Trainer(
+        model=build_model(config),
+        optimizer=BertAdamW(WarmupLinearDecay(1e-2, 3, 20)),
+        objective=VariationalAutoencoding(Vocabulary(), cycles),
+        epoch_batches=lambda epoch: train_batches(
+            [shard], DEFAULT_FEATURES, 100, MAX_LENGTH, 0, 0, epoch
+        ),
+        heldout_batches=(lambda: eval_batches([shard], DEFAULT_FEATURES, 100, MAX_LENGTH, 0))
+        if evaluates
+        else None,
+        output_dir=folder,
+        config=settings,
+    )
+
+
+def test_a_stopped_run_goes_on_with_its_samples_and_its_beta(shard, tmp_path, capsys):
+    whole = make_trainer(shard, tmp_path / "whole", 14)
+    assert whole.train()
+    assert make_trainer(shard, tmp_path / "parts", 9).train()
+    resumed = make_trainer(shard, tmp_path / "parts", 14, evaluates=True)
+    assert resumed.train()
+    # In the layer of the connector, so it is in the checkpoint.
+    states = [one.model.connector.generator.state.numpy() for one in (whole, resumed)]
+    np.testing.assert_array_equal(*states)
+    assert states[0][1] == 14, "one draw per step"
+    for name, weight in whole.model.named_weights().items():
+        found = resumed.model.named_weights()[name].numpy()
+        np.testing.assert_allclose(found, weight.numpy(), atol=1e-4, err_msg=name)
+    shown = capsys.readouterr().err
+    assert "beta 0.800 over 40 sentences" in shown
+    # Replicas draw different numbers from the states in this list, see two_replicas.py.
+    assert any(one is whole.model.connector.generator.state for one in whole._seeds)

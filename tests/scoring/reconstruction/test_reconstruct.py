@@ -1,0 +1,219 @@
+"""An autoencoder from training to texts: encode, decode, interpolate, reconstruct, halves."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import tta
+from tests.modeling.models.test_autoencoder import TYPES
+from tests.modeling.tiny import tiny_config, training_config
+from tests.tiny import TOKENS, write_model_directory
+from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
+from tta.errors import InputError
+from tta.modeling.config.autoencoder import AutoencoderConfig
+from tta.modeling.formats.model_directory import save_model
+from tta.modeling.models.language_model import build_model
+from tta.modeling.training.pretrain import pretrain
+from tta.scoring.classification import classify
+from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
+from tta.scoring.reconstruction.config import ReconstructConfig
+from tta.scoring.reconstruction.reconstruct import reconstruct
+from tta.scoring.scorers.scorer import SentenceError
+
+LATENT = 16
+
+
+def text_of(ids):
+    return " ".join(VOCABULARY.tokens[i] for i in ids[1:-1])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """An autoencoder that knows a few texts by heart, and the texts."""
+    folder = tmp_path_factory.mktemp("run")
+    ids = sentences(5, 3)
+    write_dataset(folder / "data", 20 * ids)
+    values = tiny_config(
+        hidden_size=24, intermediate_size=48, num_hidden_layers=1, initializer_range=0.1
+    ).to_dict()
+    values |= {"model_type": "autoencoder", "latent_size": LATENT}
+    del values["vocab_size"]
+    (folder / "config.json").write_text(json.dumps(values))
+    run = training_config(
+        input_dir=str(folder / "data"), config_file=str(folder / "config.json"),
+        output_dir=str(folder / "nar"), objective="ae", num_train_steps=250, learning_rate=5e-3,
+        num_warmup_steps=20, train_batch_tokens=60, save_checkpoints_steps=250,
+    )  # fmt: skip
+    return pretrain(run).directory, list(dict.fromkeys(map(text_of, ids)))
+
+
+@pytest.fixture(scope="module")
+def lm(trained):
+    return tta.load(trained[0])
+
+
+def test_it_writes_down_again_what_it_encoded(lm, trained):
+    assert isinstance(lm, AutoencoderModel)
+    texts = trained[1]
+    vectors = lm.encode(texts)
+    assert vectors.shape == (len(texts), LATENT)
+    assert vectors.dtype == np.float32
+    lengths = [len(text.split()) for text in texts]
+    assert lm.decode(vectors, lengths) == texts
+    found = lm.decode(vectors)  # cut at the first end token
+    assert len(found) == len(texts)
+    assert not any("[" in text for text in found)
+    assert lm.decode(np.zeros((0, LATENT))) == []
+
+
+def test_encoding_does_not_depend_on_the_batch(lm, trained):
+    texts = trained[1]
+    together = lm.encode(texts)
+    for text, vector in zip(texts, together, strict=True):
+        np.testing.assert_allclose(lm.encode([text])[0], vector, atol=1e-5)
+    assert lm.encode(texts, "context").shape == (len(texts), 24)
+    assert lm.encode([""]).shape == (1, LATENT)
+    assert lm.encode([]).shape == (0, LATENT)
+    assert [one.shape for one in lm.encode_words([["a", "b"]])] == [(2, 24)]
+    np.testing.assert_allclose(lm.similarity(texts[:1], texts[:1]), 1.0)
+
+
+def test_interpolation_begins_and_ends_with_the_two_texts(lm, trained):
+    first, second = trained[1][:2]
+    found = lm.interpolate(first, second, 4)
+    assert len(found) == 4
+    assert (found[0], found[-1]) == (first, second)
+    sizes = [len(text.split()) for text in (first, second)]
+    assert [len(t.split()) <= max(sizes) for t in found] == [True] * 4
+
+
+def test_reconstruction_is_measured_with_its_controls(trained, tmp_path):
+    directory, texts = trained
+    (tmp_path / "texts").write_text("\n\n".join(texts) + "\n")
+    config = ReconstructConfig(
+        input_file=str(tmp_path / "texts"), output_file=str(tmp_path / "out.jsonl")
+    )
+    report = reconstruct(config, str(directory))
+    values = {row.name: row for row in report.rows}
+    assert list(values) == [
+        "reconstruction", "z of another text", "z = 0", "most frequent piece", "length not given",
+    ]  # fmt: skip
+    assert values["reconstruction"].hits.accuracy() == 100.0
+    assert values["reconstruction"].hits.exact_match() == 100.0
+    assert values["reconstruction"].bleu == pytest.approx(100.0)
+    for control in list(values)[1:4]:
+        assert values[control].hits.accuracy() < 60.0, control
+    assert values["reconstruction"].nll < 0.5 < values["z of another text"].nll
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [one["text"] for one in written] == texts
+    assert [one["reconstruction"] for one in written] == texts
+    assert [one["line"] for one in written] == list(range(1, 2 * len(texts), 2))
+    shown = str(report)
+    assert shown.startswith(f"{tmp_path}/texts: {len(texts)} texts, ")
+    assert f"of {LATENT} units active" in shown
+    assert "KL" not in shown, "it is not variational"
+    with pytest.raises(InputError, match="--overwrite"):
+        reconstruct(config, str(directory))
+
+
+def test_it_gives_no_scores_in_one_line(lm):
+    for call in (lm.score, lm.score_tokens, lm.perplexity, lambda t: list(lm.score_blocks([t]))):
+        with pytest.raises(InputError, match="an autoencoder gives no sentence scores") as error:
+            call(["a b"])
+        assert "\n" not in str(error.value)
+
+
+def test_it_can_be_pickled(lm, trained):
+    again = pickle.loads(pickle.dumps(lm))
+    np.testing.assert_array_equal(again.encode(trained[1]), lm.encode(trained[1]))
+    assert again.signature == lm.signature
+    assert "pll" not in lm.signature
+
+
+def test_halves_are_models_by_name(lm, trained):
+    directory, texts = trained
+    encoder, decoder = (tta.load(f"{part}:{directory}") for part in ("encoder", "decoder"))
+    np.testing.assert_allclose(encoder.encode(texts, "cls"), np.array(
+        [lm.model.encode({"input_ids": row[None], "padding_mask": np.ones((1, len(row)), bool)})
+         ["hidden_states"][0, 0] for row in lm.rows_of(texts)]), atol=1e-5)  # fmt: skip
+    assert np.isfinite(decoder.score(texts)).all()
+    with pytest.raises(InputError, match="has no head, so it gives no sentence scores"):
+        encoder.score(texts)
+    with pytest.raises(InputError, match="has no encoder of its own; an autoencoder has"):
+        tta.load("encoder:small")
+    with pytest.raises(InputError, match="name a half: encoder:MODEL or decoder:MODEL"):
+        classify._load(str(directory))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "lengths", "rule"),
+    [
+        (np.zeros(LATENT), None, rf"vectors must be numbers \[N, {LATENT}\], not \[{LATENT}\]"),
+        (np.zeros((1, 3)), None, r"not \[1, 3\]"),
+        (np.full((1, LATENT), np.nan), None, "vectors must be finite"),
+        (np.zeros((1, LATENT)), [1, 2], "lengths must be 1 whole numbers, one per vector"),
+        (np.zeros((1, LATENT)), [1.5], "lengths must be 1 whole numbers"),
+        (np.zeros((1, LATENT)), [18], "a length must be between 0 and 17, not 18"),
+        (np.zeros((1, LATENT)), [-1], "a length must be between 0 and 17, not -1"),
+    ],
+)
+def test_wrong_vectors_are_one_line(lm, vectors, lengths, rule):
+    with pytest.raises(InputError, match=rule):
+        lm.decode(vectors, lengths)
+
+
+def test_wrong_texts_are_one_line(lm, trained, tmp_path):
+    long = " ".join("a" * 18)
+    with pytest.raises(SentenceError, match="sentence 2 is longer than the model's 19 tokens"):
+        lm.encode(["a", long])
+    path = tmp_path / "texts"
+    path.write_text(f"a\n\n{long}\n")
+    with pytest.raises(InputError, match=rf"{path}:3: the text is longer than the model's 19 tok"):
+        reconstruct(ReconstructConfig(input_file=str(path)), str(trained[0]))
+    path.write_text("\n \n")
+    with pytest.raises(InputError, match="the file has no text"):
+        reconstruct(ReconstructConfig(input_file=str(path)), str(trained[0]))
+    with pytest.raises(InputError, match="representation must be latent or context, not 'token'"):
+        lm.encode(["a"], "token")
+    with pytest.raises(InputError, match="num_texts must be at least 2, not 1"):
+        lm.interpolate("a", "b", 1)
+    path.write_text("a\n")
+    other = write_model_directory(tmp_path / "other")
+    with pytest.raises(InputError, match="tta-reconstruct needs an autoencoder"):
+        reconstruct(ReconstructConfig(input_file=str(path)), str(other))
+
+
+@pytest.mark.parametrize("kind", ["copy", "tta", "unilm"])
+def test_other_decoders(kind, tmp_path):
+    import keras
+
+    keras.utils.set_random_seed(0)
+    values = tiny_config().to_dict() | {"model_type": "autoencoder", "vocab_size": len(TOKENS)}
+    config = AutoencoderConfig(**values | TYPES[kind], latent_size=5, variational=True)
+    model = build_model(config)
+    (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
+    save_model(model, tmp_path, "")
+    lm = tta.load(tmp_path)
+    (tmp_path / "texts").write_text("the cat sat\na dog ran home .\n")
+    report = reconstruct(ReconstructConfig(input_file=str(tmp_path / "texts")), str(tmp_path))
+    names = [row.name for row in report.rows]
+    assert ("length not given" in names) == (kind == "unilm")
+    assert "mutual information" in str(report)
+    assert ("copies" in str(report)) == (kind == "copy")
+    if kind == "unilm":
+        assert len(lm.decode(lm.encode(["the cat", "a dog"]), [2, 5])) == 2
+        plain = model.decode_greedily(lm.encode(["the cat"]), 7, 3, cached=False)
+        np.testing.assert_array_equal(lm.rewrite([np.zeros(7, np.int32)], lm.encode(["the cat"])),
+                                      np.array(plain))  # fmt: skip
+    else:
+        with pytest.raises(InputError, match=r"needs the words of the text .* a vector alone"):
+            lm.decode(lm.encode(["the cat"]))
+
+
+def test_a_single_text_has_no_other(trained, tmp_path):
+    (tmp_path / "texts").write_text(trained[1][0] + "\n")
+    report = reconstruct(ReconstructConfig(input_file=str(tmp_path / "texts")), str(trained[0]))
+    assert "z of another text" not in [row.name for row in report.rows]
+    assert "note: a single text: there is no vector of another one" in str(report)
