@@ -171,7 +171,8 @@ def test_an_unknown_family_is_refused(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"vocab_size": 23, "model_type": "x"}')
     with pytest.raises(
-        InputError, match="model_type must be tta or bilm or unilm or elmo or classifier, not 'x'"
+        InputError,
+        match="model_type must be tta or bilm or unilm or elmo or autoencoder or classifier, not 'x'",
     ):
         read_config(path)
 

@@ -251,7 +251,8 @@ def test_every_family_has_objectives_and_an_unknown_one_is_refused():
     trained = [name for family in MODEL_TYPES.values() for name in family.objectives]
     assert sorted(trained) == sorted(OBJECTIVES)
     with pytest.raises(
-        InputError, match="model_type must be tta or bilm or unilm or elmo or classifier, not 'x'"
+        InputError,
+        match="model_type must be tta or bilm or unilm or elmo or autoencoder or classifier, not 'x'",
     ):
         likelihood("x")
 
