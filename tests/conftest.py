@@ -1,10 +1,17 @@
 """Fixtures that tests of several rooms share."""
 
+import functools
+import os
 from pathlib import Path
 
 import pytest
 
+import tta
 from benchmarks import evaluation_data
+
+# Tests compile many small functions, so LLVM's optimizations take longer than they save.
+# TensorFlow, which nothing above imports, reads this when it is loaded.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +21,11 @@ def tta_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the evaluation data: no folder {folder} (set TTA_DATA)")
     return folder
+
+
+@pytest.fixture(scope="module")
+def models_are_loaded_once():
+    """`tta.load` returns the same model for the same arguments: most of its time is tracing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tta, "load", functools.cache(tta.load))
+        yield

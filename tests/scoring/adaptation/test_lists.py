@@ -266,11 +266,10 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
 def test_the_same_seed_gives_the_same_weights(nbest, tmp_path):
     model = write_model_directory(tmp_path / "tiny")
     tables = []
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        adapt(config(nbest, tmp_path / name, max_passes=1, seed=seed), str(model))
+    for name in "ab":
+        adapt(config(nbest, tmp_path / name, max_passes=1), str(model))
         tables.append(np.asarray(tta.load(tmp_path / name).model.token_table))
-    np.testing.assert_array_equal(tables[0], tables[1])
-    assert not np.array_equal(tables[0], tables[2])
+    np.testing.assert_array_equal(*tables)
 
 
 def test_with_text_and_lists_the_text_comes_first(nbest, tmp_path, monkeypatch):
