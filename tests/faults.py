@@ -19,6 +19,15 @@ def file_size_limit(size):
         signal.signal(signal.SIGXFSZ, handler)
 
 
+def forget_last_checkpoint(folder, last, kept):
+    """Leaves a finished run as if it had ended after the step `kept`, with a checkpoint there."""
+    (folder / "model.weights.h5").unlink()
+    for path in (folder / "checkpoints").glob(f"*-{last}.*"):
+        path.unlink()
+    state = folder / "checkpoints/checkpoint"
+    state.write_text(state.read_text().replace(f"-{last}", f"-{kept}"))
+
+
 def signal_after(step, number):
     """The training of this process sends itself a signal when it has done `step` steps."""
     from tta.modeling.training.trainer import Trainer

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tta
+from tests.faults import forget_last_checkpoint
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.config import VocabularyConfig
@@ -157,13 +158,7 @@ def test_a_smaller_vocabulary_of_the_same_data_takes_rare_words_as_unknown(folde
 def test_a_stopped_run_resumes_bit_identical(folder, semfit):
     train(folder, "semfit", 4, "whole", deterministic=True, save_checkpoints_steps=100)
     train(folder, "semfit", 4, "resumed", deterministic=True, save_checkpoints_steps=2)
-    weights = folder / "resumed/model.weights.h5"
-    weights.unlink()
-    # The last checkpoint goes, so the run goes on from step 2.
-    for path in (folder / "resumed/checkpoints").glob("*-4.*"):
-        path.unlink()
-    state = folder / "resumed/checkpoints/checkpoint"
-    state.write_text(state.read_text().replace("-4", "-2"))
+    forget_last_checkpoint(folder / "resumed", 4, 2)
     train(folder, "semfit", 4, "resumed", deterministic=True, save_checkpoints_steps=2)
     one, other = (tta.load(str(folder / name)).model for name in ("whole", "resumed"))
     for name, value in one.named_weights().items():

@@ -309,7 +309,7 @@ def refusals(folder):
         ("no config", "none.json: cannot be read: No such file or directory"),
         (
             "model type",
-            "gpt.json: model_type must be tta or bilm or unilm or elmo or autoencoder or classifier, not 'gpt'",
+            "autoencoder or classifier, not 'gpt'",
         ),
         ("objective", "good.json: model_type is 'tta', which --objective=lae trains, not mlm"),
         ("good", "done"),

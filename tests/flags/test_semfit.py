@@ -1,9 +1,7 @@
 """SemFit from text to vectors, a trained model and its uses; stopped and resumed; refused."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import tta
+from tests.faults import forget_last_checkpoint
 from tests.modeling.tiny import tiny_config
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.data.corpus.config import LocalCorpusConfig
@@ -149,51 +148,19 @@ def test_the_vectors_are_not_in_the_checkpoint_nor_among_the_weights(folder):
     assert [name for name, shape in shapes.items() if list(shape) == [len(VOCABULARY), M]] == []
 
 
-def start(folder, output, *signalled):
-    """Runs the command in a process; with `signalled`, it gets a signal after a step."""
-    script = ["tests/flags/signalled_pretraining.py", *map(str, signalled)] if signalled else [
-        "run_pretraining.py"
-    ]  # fmt: skip
-    flags = settings(folder, output, save_checkpoints_steps=7, num_train_steps=40)
-    return subprocess.run(
-        [
-            sys.executable,
-            str(ROOT / script[0]),
-            *script[1:],
-            *(f"--{name}={value}" for name, value in flags.items()),
-            "--deterministic",
-        ],
-        capture_output=True,
-        text=True,
-        env={k: v for k, v in os.environ.items() if not k.startswith("TF_")},
-        check=False,
-    )
-
-
-def test_a_killed_and_resumed_run_gives_the_same_bits(folder):
-    whole = start(folder, "whole")
-    assert whole.returncode == 0, whole.stderr
-    killed = start(folder, "killed", 25, int(signal.SIGKILL))
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert not (folder / "killed/model.weights.h5").exists()
-    lm = tta.load(f"cosine:{folder / 'killed'}")
-    assert (lm.score(["a b c"]) < 0).all(), "an unfinished run is a model"
-    resumed = start(folder, "killed")
-    assert resumed.returncode == 0, resumed.stderr
-    weights = []
-    for name in ("whole", "killed"):
-        found = {}
-        with h5py.File(folder / name / "model.weights.h5") as file:
-            file.visititems(
-                lambda key, item, found=found: (
-                    found.update({key: item[()]}) if isinstance(item, h5py.Dataset) else None
-                )
-            )
-        weights.append(found)
-    assert weights[0].keys() == weights[1].keys()
-    assert "head/fit/kernel" in weights[0]
-    for key, value in weights[0].items():
-        np.testing.assert_array_equal(value, weights[1][key], err_msg=key)
+def test_a_stopped_run_is_a_model_and_resumes_bit_identical(folder):
+    steps = {"num_train_steps": 6, "num_warmup_steps": 2, "deterministic": True}
+    for name, interval in (("whole", 100), ("stopped", 3)):
+        run = settings(folder, name, save_checkpoints_steps=interval, **steps)
+        pretrain(PretrainingConfig(**run))
+    forget_last_checkpoint(folder / "stopped", 6, 3)
+    assert (tta.load(f"cosine:{folder / 'stopped'}").score(["a b c"]) < 0).all()
+    pretrain(PretrainingConfig(**run))
+    one, other = (tta.load(folder / name).model.named_weights() for name in ("whole", "stopped"))
+    assert one.keys() == other.keys()
+    assert "head/fit/kernel" in one
+    for key, value in one.items():
+        np.testing.assert_array_equal(value, other[key], err_msg=key)
 
 
 def broken(folder, name, change):

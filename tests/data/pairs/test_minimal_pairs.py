@@ -38,7 +38,7 @@ def write(tmp_path):
             [2],
             "a header with the columns in another order, and an empty cell",
         ),
-        (gzip.compress(f"{JSON}\n".encode()), {"UID": "a", "n": [1]}, [1], "gzip"),
+        (gzip.compress(f"{JSON}\n".encode(), mtime=0), {"UID": "a", "n": [1]}, [1], "gzip"),
         (lzma.compress(f"{GOOD}\t{BAD}\n".encode()), {}, [1], "xz"),
     ],
 )

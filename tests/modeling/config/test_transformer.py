@@ -172,7 +172,7 @@ def test_an_unknown_family_is_refused(tmp_path):
     path.write_text('{"vocab_size": 23, "model_type": "x"}')
     with pytest.raises(
         InputError,
-        match="model_type must be tta or bilm or unilm or elmo or autoencoder or classifier, not 'x'",
+        match=r"model_type must be tta or bilm or .* or classifier, not 'x'",
     ):
         read_config(path)
 
