@@ -15,7 +15,6 @@ the command goes on where it was stopped; all rows are printed at the end.
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from absl import app, flags
@@ -24,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import evaluation_data
 from benchmarks.semfit.rows import NOT_MEASURED, PIECES, ROWS, VECTORS
+from benchmarks.trained_rows import ROOT, is_trained, kept, pretrain, slug
 
 FLAGS = flags.FLAGS
-ROOT = Path(__file__).resolve().parents[2]
 FEW, MORE = 20, 100  # steps of the two runs whose difference is the time of a step
 STS = {"STS-B dev": "stsb-en-dev.csv", "SICK train": "SICK_train.txt"}
 SENTENCES = evaluation_data.FOLDER / "labelled" / "sentences"
@@ -52,48 +51,55 @@ def main(_):
         for row in ROWS:
             if row.name in wanted:
                 model = trained(row, seed, work)
-                measured(f"{row.name}, seed {seed}", str(model), row.representations, work)
+                keep(f"{row.name}, seed {seed}", str(model), row.representations, work)
     for name, (data, _) in VECTORS.items():
         folder = work / "vectors" / name
         if data != PIECES and folder.exists():  # the mean of the words' own vectors
-            measured(f"mean of {name}", f"vectors:{folder}", ("embed",), work)
+            keep(f"mean of {name}", f"vectors:{folder}", ("embed",), work)
     print(table(work))
+
+
+def keep(name, model, representations, work):
+    """Measures a model once, and keeps the results."""
+    kept(
+        work / f"{slug(name)}.json",
+        lambda: {"name": name, "values": measured(model, representations)},
+    )
 
 
 def trained(row, seed, work):
     """The folder of a trained model; trains it if it has not finished."""
     folder = work / f"{slug(row.name)}-{seed}"
-    if not (folder / "model.weights.h5").exists():
+    if not is_trained(folder):
         steps = round(60 * FLAGS.minutes / seconds_per_step(row, work))
-        pretrain(row, folder, steps, seed)
+        train(row, folder, steps, seed)
     return folder
 
 
-def pretrain(row, folder, steps, seed=0):
-    """Runs run_pretraining.py, and returns the seconds that it took."""
-    command = [
-        *(sys.executable, "run_pretraining.py", f"--output_dir={folder}", f"--seed={seed}"),
-        *(f"--input_dir={data_of(row.data)}", f"--config_file=configs/{row.config}.json"),
-        *(f"--num_train_steps={steps}", f"--num_warmup_steps={min(500, steps // 10)}"),
-        *(f"--mixed_precision={FLAGS.precision}", "--max_eval_batches=20", *row.flags),
+def train(row, folder, steps, seed=0):
+    """Trains a row; the seconds that it took."""
+    given = [
+        *(f"--seed={seed}", f"--input_dir={data_of(row.data)}", *row.flags),
+        *(f"--config_file=configs/{row.config}.json", f"--num_train_steps={steps}"),
+        *(f"--num_warmup_steps={min(500, steps // 10)}", f"--mixed_precision={FLAGS.precision}"),
+        "--max_eval_batches=20",
     ]
     if row.vectors:
-        command.append(f"--vectors={vectors_of(row.vectors)}")
-    start = time.time()
-    subprocess.run(command, cwd=ROOT, check=True)
-    return time.time() - start
+        given.append(f"--vectors={vectors_of(row.vectors)}")
+    return pretrain(folder, given)
 
 
 def seconds_per_step(row, work):
     """The time of a training step, measured once: two short runs differ by many steps."""
-    path = work / f"{slug(row.name)}.seconds"
-    if not path.exists():
+
+    def measure():
         few, more = (
-            pretrain(row, work / f"timing-{slug(row.name)}-{steps}", steps)
+            train(row, work / f"timing-{slug(row.name)}-{steps}", steps)
             for steps in (FEW, FEW + MORE)
         )
-        path.write_text(str((more - few) / MORE), encoding="utf-8")
-    return float(path.read_text(encoding="utf-8"))
+        return (more - few) / MORE
+
+    return kept(work / f"{slug(row.name)}.seconds", measure)
 
 
 def data_of(kind):
@@ -113,11 +119,8 @@ def vectors_of(source):
     return folder
 
 
-def measured(name, model, representations, work):
-    """Measures a model, and keeps the results in a file: {representation: {column: number}}."""
-    path = work / f"{slug(name)}.json"
-    if path.exists():
-        return
+def measured(model, representations):
+    """Measures a model: {representation: {column: number}}."""
     from tta.scoring.probing.config import ProbeConfig
     from tta.scoring.probing.probe import probe_files
     from tta.scoring.similarity.config import StsConfig
@@ -141,7 +144,7 @@ def measured(name, model, representations, work):
         rows = probe_files(config, [model]).rows[1:]  # the first is the majority class
         for representation, row in zip(representations, rows, strict=True):
             values[representation][column] = row.mean
-    path.write_text(json.dumps({"name": name, "values": values}), encoding="utf-8")
+    return values
 
 
 def table(work):
@@ -157,11 +160,6 @@ def table(work):
     lines += [f"| {name} |" + " - |" * len(columns) for name in NOT_MEASURED]
     reasons = [f"- {name}: {reason}." for name, reason in NOT_MEASURED.items()]
     return "\n".join([*lines, "", *reasons])
-
-
-def slug(name):
-    """A file name for a row."""
-    return "".join(c if c.isalnum() else "-" for c in name.lower())
 
 
 if __name__ == "__main__":

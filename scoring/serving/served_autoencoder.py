@@ -11,6 +11,7 @@ import tensorflow as tf
 from tta.data.labelled.inputs import encode_texts
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
 from tta.scoring.serving.served_model import check_texts, require
+from tta.scoring.serving.served_rows import outputs_of_rows
 
 
 class ServedAutoencoder(tf.Module):
@@ -47,24 +48,11 @@ class ServedAutoencoder(tf.Module):
         rule = f"a latent vector holds {longest} tokens, a text has"
         with tf.control_dependencies([require(length <= longest, rule, length)]):
             ids = encoded.input_ids.with_values(tf.identity(encoded.input_ids.values))
-        return {"vectors": self._vectors(ids, max(1, self.lm.batch_tokens // longest))}
-
-    def _vectors(self, ids, size):
-        """The latent vectors of a RaggedTensor [N, None] of ids, `size` rows at a time."""
-        count, pad_id = ids.nrows(tf.int32), self.lm.tokenizer.vocabulary.pad_id
-        width = self.lm.model.config.latent_size
-
-        def step(first, found):
-            rows = ids[first : first + size]
-            mask = tf.sequence_mask(rows.row_lengths())
-            inputs = {"input_ids": rows.to_tensor(pad_id), "padding_mask": mask}
-            mean = self.lm.model.encode_latent(inputs, training=False)["mean"]
-            return first + size, tf.concat([found, mean], axis=0)
-
-        return tf.while_loop(
-            lambda first, _: first < count,
-            step,
-            [0, tf.zeros([0, width])],
-            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, width])],
-            parallel_iterations=1,
-        )[1]
+        vectors = outputs_of_rows(
+            lambda inputs: self.lm.model.encode_latent(inputs, training=False)["mean"],
+            ids,
+            self.lm.tokenizer.vocabulary.pad_id,
+            max(1, self.lm.batch_tokens // longest),
+            self.lm.model.config.latent_size,
+        )
+        return {"vectors": vectors}

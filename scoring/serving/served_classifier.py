@@ -11,6 +11,7 @@ import tensorflow as tf
 from tta.data.labelled.inputs import encode_texts
 from tta.scoring.classification.classifier_model import ClassifierModel
 from tta.scoring.serving.served_model import check_texts, require
+from tta.scoring.serving.served_rows import outputs_of_rows
 
 
 class ServedClassifier(tf.Module):
@@ -60,32 +61,14 @@ class ServedClassifier(tf.Module):
                 f"the model takes {config.max_seq_length} tokens, an input has",
                 longest,
             )
-        logits = self._logits(encoded.input_ids)
+        logits = outputs_of_rows(
+            lambda inputs: self.lm.model(inputs, training=False)["logits"],
+            encoded.input_ids,
+            self.lm.tokenizer.vocabulary.pad_id,
+            max(1, self.lm.batch_tokens // config.max_seq_length),
+            config.num_outputs,
+        )
         if not config.labels:
             return {"values": logits[:, 0]}
         names = tf.gather(tf.constant(config.labels), tf.argmax(logits, axis=1))
         return {"labels": names, "probabilities": tf.nn.softmax(logits)}
-
-    def _logits(self, ids):
-        """The logits of a RaggedTensor [N, None] of ids: [N, L] float32.
-
-        A batch has at most `batch_tokens` tokens, so that memory is bounded for requests of any
-        size.
-        """
-        config, vocabulary = self.lm.model.config, self.lm.tokenizer.vocabulary
-        count, size = ids.nrows(tf.int32), max(1, self.lm.batch_tokens // config.max_seq_length)
-
-        def step(first, found):
-            rows = ids[first : first + size]
-            mask = tf.sequence_mask(rows.row_lengths())
-            inputs = {"input_ids": rows.to_tensor(vocabulary.pad_id), "padding_mask": mask}
-            logits = self.lm.model(inputs, training=False)["logits"]
-            return first + size, tf.concat([found, logits], axis=0)
-
-        return tf.while_loop(
-            lambda first, _: first < count,
-            step,
-            [0, tf.zeros([0, config.num_outputs])],
-            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, config.num_outputs])],
-            parallel_iterations=1,
-        )[1]

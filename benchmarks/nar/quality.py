@@ -1,0 +1,146 @@
+"""Trains autoencoders of several kinds from a biLM, and measures what they write down again.
+
+    python benchmarks/nar/quality.py --data_dir=runs/single --text_file=heldout.txt
+    python benchmarks/nar/quality.py --rows='AE, PAD;VAE, PAD' ...
+
+The rows are those of Sohrab et al. ("BERT-NAR-BERT"), ours with the decoder of a T-TA, and an
+autoregressive one. --data_dir is a data set of tta-create-tfrecords with the vocabulary of
+--init_checkpoint, --text_file has texts that it does not have. Every row is trained with the same
+steps. The controls of tta-reconstruct stand beside each result. Everything is kept in --work_dir,
+so that the command goes on where it was stopped; all rows are printed at the end, as Markdown.
+
+"MLM" is the control that the paper lacks: the biLM with the same number of further steps. It has no
+latent vector; benchmarks/glue.py compares it with the halves of the autoencoders:
+
+    python benchmarks/glue.py --models=bilm-small,runs/nar/mlm,encoder:runs/nar/ae--pad
+"""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from absl import app, flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import evaluation_data
+from benchmarks.trained_rows import ROOT, is_trained, kept, pretrain, slug
+
+FLAGS = flags.FLAGS
+STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model that is trained: a file of configs/, changes of its keys, and the objective."""
+
+    name: str
+    config: str
+    objective: str
+    changes: dict = field(default_factory=dict)
+
+
+def _rows():
+    words, blank = {"decoder_input": "ground_truth"}, {}
+    for objective, name in (("ae", "AE"), ("vae", "VAE"), ("full_vae", "full-VAE")):
+        config = "small-autoencoder" if objective == "ae" else "small-vae"
+        yield Row(f"{name}, PAD", config, objective, blank)
+        yield Row(f"{name}, GTW", config, objective, words)
+        if objective != "full_vae":
+            yield Row(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
+    yield Row("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
+    # What was tried to raise the accuracy of "AE, PAD".
+    yield Row("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
+    yield Row("MLM", "small-bilm", "mlm")
+
+
+ROWS = tuple(_rows())
+COLUMNS = ("accuracy %", "another z", "z = 0", "frequent", "exact %", "BLEU", "nll")
+LATENT = ("active units", "KL", "I(x; z)", "STS-B dev")
+
+
+def main(_):
+    work = Path(FLAGS.work_dir)
+    work.mkdir(parents=True, exist_ok=True)
+    for row in ROWS:
+        if not FLAGS.rows or row.name in FLAGS.rows.split(";"):
+            folder = trained(row, work)
+            if row.objective != "mlm":
+                kept(folder.with_suffix(".json"), lambda folder=folder: measured(str(folder)))
+    print(table(work))
+
+
+def trained(row, work):
+    """The folder of a trained model; trains it if it has not finished."""
+    folder, config = work / slug(row.name), work / f"{slug(row.name)}.config.json"
+    if not is_trained(folder):
+        values = json.loads((ROOT / "configs" / f"{row.config}.json").read_text(encoding="utf-8"))
+        config.write_text(json.dumps(values | row.changes), encoding="utf-8")
+        given = {
+            "input_dir": Path(FLAGS.data_dir).resolve(),
+            "config_file": config.resolve(),
+            "init_checkpoint": FLAGS.init_checkpoint,
+            "objective": row.objective,
+            "num_train_steps": FLAGS.num_train_steps,
+            "num_warmup_steps": min(500, FLAGS.num_train_steps // 10),
+            "learning_rate": FLAGS.learning_rate,
+            "optimizer": "muon",
+            "num_sampled_pieces": 3072,
+            "mixed_precision": FLAGS.precision,
+            "max_eval_batches": 20,
+            "weights_dtype": "float16",
+        }
+        pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
+    return folder
+
+
+def measured(model):
+    """{column: number} of an autoencoder; None where there is none."""
+    from tta.scoring.reconstruction import report as names
+    from tta.scoring.reconstruction.config import ReconstructConfig
+    from tta.scoring.reconstruction.reconstruct import reconstruct
+    from tta.scoring.similarity.config import StsConfig
+    from tta.scoring.similarity.sts import compare_files
+
+    config = ReconstructConfig(input_file=FLAGS.text_file, max_texts=FLAGS.max_texts)
+    report = reconstruct(config, model)
+    result = report.row(names.RECONSTRUCTION)
+    controls = (names.ANOTHER, names.ZERO, names.FREQUENT)
+    values = [result.hits.accuracy(), *(report.row(one).hits.accuracy() for one in controls)]
+    values += [result.hits.exact_match(), result.bleu, result.nll]
+    latent = report.latent
+    values += [latent.active_units, latent.kl, latent.mutual_information]
+    pairs = StsConfig(sts_file=[str(STS)], representation=["latent"])
+    values.append(compare_files(pairs, [model]).results[0].correlation.pearson)
+    return dict(zip((*COLUMNS, *LATENT), map(_plain, values), strict=True))
+
+
+def _plain(value):
+    return None if value is None else float(value)
+
+
+def table(work):
+    """All rows that were measured, as Markdown."""
+    columns = (*COLUMNS, *LATENT)
+    lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+    for row in ROWS:
+        path = work / f"{slug(row.name)}.json"
+        if path.exists():
+            values = json.loads(path.read_text(encoding="utf-8"))
+            cells = ("-" if values[c] is None else f"{values[c]:.2f}" for c in columns)
+            lines.append(f"| {row.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("work_dir", "runs/nar", "Folder of models and results.")
+    flags.DEFINE_string("data_dir", None, "Data set of tta-create-tfrecords.", required=True)
+    flags.DEFINE_string("text_file", None, "Texts to reconstruct, one per line.", required=True)
+    flags.DEFINE_integer("max_texts", 2000, "How many of them.", lower_bound=1)
+    flags.DEFINE_string("init_checkpoint", "bilm-small", "The biLM that both halves start from.")
+    flags.DEFINE_integer("num_train_steps", 4000, "Steps of each model.", lower_bound=1)
+    flags.DEFINE_float("learning_rate", 1e-3, "Peak learning rate.", lower_bound=0.0)
+    flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
+    app.run(main)
