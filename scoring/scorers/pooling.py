@@ -8,6 +8,9 @@
   all directions, and normalized to length 1. Then `sif` is applied. So neither a few directions
   (Su et al., 2021, arXiv:2103.15316, for sentence vectors) nor a few pieces dominate cosines.
 
+- `join` puts whitened token rows and the last layer's outputs side by side, for the representation
+  `joint`.
+
 `sif` and `whitened` need no labels. They need statistics of text, which tta-fit-pooling writes to
 `pooling.npz` in the model directory.
 
@@ -25,6 +28,10 @@ import numpy as np
 from tta.errors import InputError
 
 SIF_A = 1e-3  # as Arora et al.
+JOINT = "joint"  # the representation that `join` makes
+# Chosen on STS-B dev and SICK train (docs/training.md). The whitened token row of a piece has
+# length 1.
+JOINT_CONSTANT, JOINT_CONTEXT = 0.2, 0.3
 _ROUNDING = 1e-5  # of a variance, relative to the squared length of the mean
 _LEAST_VARIANCE = 1e-6  # relative to the largest; smaller variances are scaled as if it were this
 
@@ -147,6 +154,27 @@ def _check_headers(headers, vocab_size, hidden_size, sizes, path):
     if any(dtype != np.float32 for _, dtype in headers.values()):
         raise InputError("pooling statistics must be finite float32 numbers", path)
     return names
+
+
+def join(token: np.ndarray, context: np.ndarray) -> np.ndarray:
+    """Joins two vectors of each of N sentences, so that cosines use both: [N, D + 1 + H] float32.
+
+    Token rows tell which words two sentences share, outputs what they are about. Between them is a
+    constant: where the vectors of the pieces of a sentence cancel each other out, their mean is
+    short, and its direction says little. The constant makes such sentences less dissimilar.
+
+    Args:
+        token: [N, D], `whitened` means of token rows.
+        context: [N, H], `sif` means of the last layer's outputs. In every dimension, the outputs of
+            a trained model have mean 0 and variance 1.
+
+    Returns:
+        Zeros for a sentence without pieces.
+    """
+    has_pieces = np.any(context, axis=1, keepdims=True)
+    scale = JOINT_CONTEXT / np.sqrt(context.shape[1])  # to the length of the outputs of a piece
+    joined = np.concatenate([token, JOINT_CONSTANT * has_pieces, scale * context], axis=1)
+    return joined.astype(np.float32)
 
 
 def piece_probabilities(ids: Sequence[np.ndarray], vocab_size: int) -> np.ndarray:

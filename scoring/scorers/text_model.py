@@ -21,7 +21,7 @@ from tta.scoring.scorers.inference.frozen import FrozenFunctions
 from tta.scoring.scorers.inference.graph import REPRESENTATIONS, BatchGraph
 from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.pooling import PoolingStatistics
+from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
 from tta.scoring.scorers.scorer import (
     Scorer,
     SumsAndCounts,
@@ -248,12 +248,14 @@ class TextModel(Scorer):
             missing.add("token")
         if "layers" not in getattr(self._encoder, "extra_outputs", ()):
             missing.add("layers")
-        return tuple(name for name in REPRESENTATIONS if name not in missing)
+        found = [name for name in REPRESENTATIONS if name not in missing]
+        return (*found, JOINT) if "token" in found else tuple(found)
 
     @property
     def pooled_representations(self) -> tuple[str, ...]:
         """The representations that pool the vectors of several pieces."""
-        return tuple(name for name in self.representations if REPRESENTATIONS[name][1] == {"text"})
+        names = (name for name in self.representations if name != JOINT)
+        return tuple(name for name in names if REPRESENTATIONS[name][1] == {"text"})
 
     @cached_property
     def pooling_statistics(self) -> PoolingStatistics:
@@ -351,10 +353,11 @@ class TextModel(Scorer):
                 "embed": the embedding layer's outputs. "token": rows of the token table, without
                 positions. "cls", "eos": the last layer's output at the begin or end token. A
                 sentence in windows has the begin token of its first window and the end token of
-                its last.
+                its last. "joint": whitened "token" and "context" side by side, for comparing
+                sentences, see `tta.scoring.scorers.pooling.join`; D is then larger.
             pooling: "mean" over the pieces, or "sif" or "whitened", see
                 `tta.scoring.scorers.pooling`. "cls" and "eos" are single vectors and only have
-                "mean".
+                "mean"; "joint" has a pooling of its own, and only takes "mean" too.
 
         Returns:
             [N, D] float32; zeros for a text without pieces, except with "cls" and "eos".
@@ -365,6 +368,9 @@ class TextModel(Scorer):
         """
         texts, representation = as_texts(texts), self.choose_representation(representation)
         self._check_pooling(representation, pooling)
+        if representation == JOINT:
+            token = TextModel.encode(self, texts, "token", "whitened")
+            return join(token, TextModel.encode(self, texts, "context", "sif", progress))
         places, config = REPRESENTATIONS[representation][1], self._model.config
         piece_weights, whitening = np.ones(config.vocab_size, np.float32), None
         if pooling != "mean":
@@ -390,9 +396,9 @@ class TextModel(Scorer):
         """As `Scorer.encode_words`: the mean over the pieces of each word.
 
         The model reads the words of a sentence with blanks between them. Representations are those
-        of `encode`, without "cls" and "eos". In a T-TA, the "context" of a piece has not seen that
-        piece, so the vector of a word has seen a word of several pieces in part, and a word of one
-        piece not at all.
+        of `encode`, without "cls", "eos" and "joint". In a T-TA, the "context" of a piece has not
+        seen that piece, so the vector of a word has seen a word of several pieces in part, and a
+        word of one piece not at all.
 
         Raises:
             InputError: as `encode`.

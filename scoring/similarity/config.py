@@ -23,8 +23,10 @@ class StsConfig(Config):
         "Sentence vectors to compare, comma-separated. context: mean of the last layer's outputs. "
         "embed: mean of the embedding layer's outputs, or of word vectors. token: mean of the "
         "pieces' rows in the token table. fit: mean of the vectors that a SemFit model predicts "
-        "for the pieces. cls and eos: the last layer's output at the begin or end token. Default: "
-        "the model's first, which is context for language models and embed for word vectors.",
+        "for the pieces. cls and eos: the last layer's output at the begin or end token. joint: "
+        "token and context side by side, the most accurate one of a language model; it needs "
+        "pooling.npz, and --pooling=mean. Default: the model's first, which is context for "
+        "language models and embed for word vectors.",
         group="Vectors",
     )
     pooling: list[str] = setting(

@@ -121,6 +121,18 @@ def test_a_whitening_is_fitted_on_the_first_sentences_with_sif_weights(lm, repre
     assert (variances > 0.5).sum() >= SIZE - 4
 
 
+def test_joint_vectors_are_token_rows_a_constant_and_outputs(lm):
+    some = texts(5)
+    joint = lm.encode(some, "joint")
+    token, context = lm.encode(some, "token", "whitened"), lm.encode(some, "context", "sif")
+    assert joint.shape == (5, SIZE + 1 + SIZE)
+    np.testing.assert_array_equal(joint[:, :SIZE], token)
+    np.testing.assert_allclose(joint[:, SIZE], 0.2)
+    np.testing.assert_allclose(joint[:, SIZE + 1 :], 0.3 * context / SIZE**0.5, rtol=1e-6)
+    assert not lm.encode([""], "joint").any()
+    assert "joint" not in lm.pooled_representations
+
+
 @pytest.mark.parametrize("pooling", ["sif", "whitened"])
 def test_a_text_without_a_piece_is_zeros(lm, pooling):
     assert not lm.encode(["", "the"], "token", pooling)[0].any()
@@ -131,6 +143,7 @@ def test_a_text_without_a_piece_is_zeros(lm, pooling):
     [
         ("cls", "sif", "tiny: pooling of cls must be mean, not 'sif'"),
         ("eos", "whitened", "tiny: pooling of eos must be mean, not 'whitened'"),
+        ("joint", "sif", "tiny: pooling of joint must be mean, not 'sif'"),
         ("embed", "max", "tiny: pooling of embed must be mean or sif or whitened, not 'max'"),
     ],
 )

@@ -110,14 +110,14 @@ def test_cls_and_eos_of_a_sentence_in_windows(lm):
 
 
 def test_the_first_representation_is_context(lm):
-    assert lm.representations == ("context", "embed", "token", "cls", "eos")
+    assert lm.representations == ("context", "embed", "token", "cls", "eos", "joint")
     np.testing.assert_array_equal(lm.encode(["the cat"]), lm.encode(["the cat"], "context"))
 
 
 def test_a_causal_model_has_no_cls(tmp_path):
     lm = tta.load(write_model_directory(tmp_path, CONFIG.replace(model_type="unilm")))
-    assert lm.representations == ("context", "embed", "token", "eos")
-    with pytest.raises(InputError, match="must be context or embed or token or eos, not 'cls'"):
+    assert lm.representations == ("context", "embed", "token", "eos", "joint")
+    with pytest.raises(InputError, match="token or eos or joint, not 'cls'"):
         lm.encode(["the cat"], "cls")
 
 
@@ -362,7 +362,7 @@ def test_one_string_is_not_a_list(lm):
         (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
         (
             lambda lm: lm.encode(["a"], representation="x"),
-            "context or embed or token or cls or eos, not 'x'",
+            "context or embed or token or cls or eos or joint, not 'x'",
         ),
         (
             lambda lm: lm.encode(["a"], pooling="max"),
