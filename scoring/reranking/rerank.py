@@ -220,8 +220,9 @@ def _score_by_each(
     lm: Any = None
     names, signatures = [], []
     for model in reversed(models):
-        lm = None
-        gc.collect()  # a compiled function and its model refer to each other
+        if lm is not None:
+            lm = None
+            gc.collect()  # a compiled function and its model refer to each other
         lm = tta.load(model, **RerankOptions().for_load() | load_options)
         token_scores = score_texts(lm, texts, progress=sys.stderr.isatty())
         for part, scores in zip(parts, model_scores, strict=True):
