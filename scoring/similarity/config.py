@@ -24,9 +24,9 @@ class StsConfig(Config):
         "embed: mean of the embedding layer's outputs, or of word vectors. token: mean of the "
         "pieces' rows in the token table. fit: mean of the vectors that a SemFit model predicts "
         "for the pieces. cls and eos: the last layer's output at the begin or end token. joint: "
-        "token and context side by side, the most accurate one of a language model; it needs "
-        "pooling.npz, and --pooling=mean. Default: the model's first, which is context for "
-        "language models and embed for word vectors.",
+        "whitened token rows and outputs side by side; it needs pooling.npz, and --pooling=mean. "
+        "Default: the model's first, which is context for language models and embed for word "
+        "vectors.",
         group="Vectors",
     )
     pooling: list[str] = setting(
