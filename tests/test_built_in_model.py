@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tta
+from tta.modeling.formats.trained_models import BUILT_IN
 from tta.scoring.reranking.rerank import RerankConfig, rerank_files
-from tta.scoring.scorers.load import BUILT_IN
 
 EXAMPLES = BUILT_IN.parent.parent / "examples"
 

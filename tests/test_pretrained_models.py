@@ -11,7 +11,7 @@ import pytest
 
 import tta
 from tta.commands import COMMANDS
-from tta.scoring.scorers.load import BUILT_IN, PRETRAINED
+from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
 
 DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/config.json"))]
 each_model = pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)

@@ -18,8 +18,8 @@ from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
+from tta.modeling.formats.trained_models import BUILT_IN, BUILT_IN_NAME, PRETRAINED
 from tta.names import CONFIG
-from tta.scoring.scorers.load import BUILT_IN, BUILT_IN_NAME, PRETRAINED
 
 FLAGS = flags.FLAGS
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,11 +28,11 @@ class PretrainingConfig(Config):
     )
     init_checkpoint: str | None = setting(
         None,
-        "Model directory whose weights the run starts from, for example to continue training on "
-        "your own text. A smaller model grows: sizes by whole factors, heads by their number. A "
-        "piece that its vocabulary lacks starts as the mean of the pieces into which its "
-        "tokenizer splits it. Both halves of an autoencoder start from a language model. Default: "
-        "random weights.",
+        "The model whose weights the run starts from, for example to continue training on your own "
+        "text: a model directory, small, or the name of a folder in pretrained/. A smaller model "
+        "grows: sizes by whole factors, heads by their number. A piece that its vocabulary lacks "
+        "starts as the mean of the pieces into which its tokenizer splits it. Both halves of an "
+        "autoencoder start from a language model. Default: random weights.",
     )
     objective: str = setting(
         "lae",

@@ -318,7 +318,7 @@ def make_trainer(
             head_options=head.training_options(config, counts),
         )
         if config.init_checkpoint:
-            _start_from(Path(config.init_checkpoint), model, vocabulary, config.seed)
+            _start_from(config.init_checkpoint, model, vocabulary, config.seed)
             if config.log_normalizer_weight:
                 # The log-normalizer was free until now. Small steps would take long to move it.
                 few = epoch_batches(0).take(CENTERING_BATCHES)
@@ -345,12 +345,14 @@ def make_trainer(
     )
 
 
-def _start_from(directory, model, vocabulary, seed):
-    """Starts from the weights of a model directory, grown and for this vocabulary if needed."""
+def _start_from(name, model, vocabulary, seed):
+    """Starts from the weights of a trained model, grown and for this vocabulary if needed."""
     from tta.modeling.formats.growth import grow
     from tta.modeling.formats.model_directory import load_model, vocabulary_path
+    from tta.modeling.formats.trained_models import find_directory
     from tta.modeling.models.language_model import build_model
 
+    directory = Path(find_directory(name))
     theirs = Vocabulary.from_file(vocabulary_path(directory))
     trained = load_model(directory)
     if trained.config.vocab_size != len(theirs):

@@ -9,6 +9,7 @@ import numpy as np
 import tta
 from tta.data.labelled.tables import read_table
 from tta.errors import InputError
+from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.probing import classifier
 from tta.scoring.probing.classifier import Prediction, most_frequent, probe
@@ -16,7 +17,6 @@ from tta.scoring.probing.config import ProbeConfig
 from tta.scoring.probing.report import Difference, ProbeReport, ProbeRow, signature
 from tta.scoring.probing.splits import Split, check_labels, make_splits
 from tta.scoring.probing.tasks import PLUS, ProbeTask, SentenceTask
-from tta.scoring.scorers.load import BUILT_IN_NAME
 from tta.scoring.scorers.scorer import Scorer
 
 MAJORITY = "majority class"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tta.errors import InputError, located
-from tta.scoring.scorers.load import find_directory
+from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tta.data.vectors.word_inputs import WordVectorInputs, word_vectors_in
 from tta.errors import InputError
-from tta.scoring.scorers.load import find_directory
+from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 

@@ -3,12 +3,10 @@
 import inspect
 import os
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
-import tta
 from tta.errors import InputError
-from tta.names import CONFIG
+from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
@@ -38,12 +36,6 @@ FAMILIES = Registry(
         "classifier": "tta.scoring.classification.classifier_model:ClassifierModel",
     },
 )
-
-BUILT_IN = Path(tta.__file__).parent / "small"
-BUILT_IN_NAME = BUILT_IN.name
-PRETRAINED = Path(tta.__file__).resolve().parent.parent / "pretrained"  # in a checkout
-# For an installed package, the working directory may be a checkout.
-PRETRAINED_HERE = Path("pretrained")
 
 
 def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Scorer:
@@ -91,24 +83,3 @@ def _load_kind(kind, path, model, options):
     settings = ScoreOptions(**{name: options[name] for name in shared})  # checks the values
     given = {n: v for n, v in options.items() if n in takes or n not in shared}
     return scorer(path, **{"options": settings} if "options" in takes else {}, **given)
-
-
-def find_directory(model: str | None) -> Path | str:
-    """The path of a model directory, from what the user gave; None is the built-in model.
-
-    Raises:
-        InputError: there is no such directory, nor a model of that name.
-    """
-    if model is not None and os.path.isdir(model):
-        return model
-    if model in (None, BUILT_IN_NAME):
-        return BUILT_IN
-    trained = {
-        path.parent.name: path.parent
-        for folder in (PRETRAINED_HERE, PRETRAINED)
-        for path in folder.glob(f"*/{CONFIG}")
-    }
-    if model in trained:
-        return trained[model]
-    names = ", ".join([BUILT_IN_NAME, *sorted(trained)])
-    raise InputError(f"no such model directory, nor a model of that name ({names})", model)

@@ -15,9 +15,9 @@ from tta.data.pairs.sts import GOLD, SentencePair, read_sts
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
 from tta.data.text.lines import expand_globs
 from tta.errors import located
+from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
 from tta.scoring.reports.table import align, format_count, format_number
-from tta.scoring.scorers.load import BUILT_IN_NAME
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.similarity.config import StsConfig
 

@@ -280,6 +280,7 @@ def refusals(folder):
             output_dir=folder / "no_init",
             init_checkpoint=folder / "other",
         ),
+        "init by name": settings(output_dir=folder / "no_init", init_checkpoint="small"),
         "init nowhere": settings(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
     }
     (folder / "busy").mkdir()
@@ -322,7 +323,8 @@ def refusals(folder):
         ("init vocabulary", "done"),
         ("init larger", "done"),
         ("init heads", "other: heads of size 5 cannot become heads of size 10"),
-        ("init nowhere", "none/vocab.txt: "),
+        ("init by name", "small: "),
+        ("init nowhere", "none: no such model directory, nor a model of that name (small"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_in_one_line(refusals, case, rule):

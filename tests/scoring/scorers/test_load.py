@@ -9,6 +9,7 @@ import pytest
 
 import tta
 from tta.errors import InputError
+from tta.modeling.formats import trained_models
 from tta.registry import Registry
 from tta.scoring.reranking.rerank import RerankConfig, rerank_files
 from tta.scoring.scorers import load
@@ -35,7 +36,7 @@ def seen(monkeypatch, tmp_path):
 
     monkeypatch.setattr(TextModel, "from_directory", from_directory)
     monkeypatch.setitem(load.KINDS, "toy", Toy)
-    monkeypatch.setattr(load, "PRETRAINED", tmp_path / "pretrained")
+    monkeypatch.setattr(trained_models, "PRETRAINED", tmp_path / "pretrained")
     for name in ("bilm-small", "unilm-small"):
         (tmp_path / "pretrained" / name).mkdir(parents=True)
         (tmp_path / "pretrained" / name / "config.json").touch()
@@ -47,7 +48,7 @@ def seen(monkeypatch, tmp_path):
 @pytest.mark.parametrize("model", [None, "small"])
 def test_the_built_in_model(seen, model):
     tta.load(model, precision="bfloat16")
-    assert seen == [(load.BUILT_IN, ScoreOptions(precision="bfloat16"))]
+    assert seen == [(trained_models.BUILT_IN, ScoreOptions(precision="bfloat16"))]
 
 
 def test_a_trained_model_by_its_name(seen, tmp_path):
@@ -56,7 +57,7 @@ def test_a_trained_model_by_its_name(seen, tmp_path):
 
 
 def test_a_trained_model_of_the_working_directory(seen, monkeypatch):
-    monkeypatch.setattr(load, "PRETRAINED", Path("nowhere"))
+    monkeypatch.setattr(trained_models, "PRETRAINED", Path("nowhere"))
     tta.load("bilm-small")
     assert seen == [(Path("pretrained/bilm-small"), ScoreOptions())]
 
