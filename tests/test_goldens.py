@@ -6,7 +6,6 @@ Text, names, shapes and counts must be equal. Numbers may differ as other proces
 
 import math
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,16 +21,6 @@ TUNED = (1e-4, 1e-4)
 
 TUNED_DIGITS = 5  # ... with so many digits or more; rates have fewer and are compared as text.
 NUMBER = re.compile(r"(-?\d+\.\d+)")
-
-
-@pytest.fixture(scope="module")
-def now():
-    """name -> a golden's content as it is now; commands run beside what this process computes."""
-    with ThreadPoolExecutor(2) as pool:
-        commands = {name: pool.submit(compute, name) for name in (*TABLES, *TRAININGS)}
-        yield lambda name: commands[name].result() if name in commands else compute(name)
-        for command in commands.values():
-            command.cancel()
 
 
 def differences(found, expected, tolerance, where=""):
@@ -90,31 +79,31 @@ def test_every_golden_is_compared():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_scores_tokens_and_vectors(now, name):
-    found, expected = now(name), golden(name)
+def test_scores_tokens_and_vectors(name):
+    found, expected = compute(name), golden(name)
     vectors = [one["default"].pop("vectors") for one in (found, expected)]
     wrong = differences(*vectors, VECTORS, "vectors") + differences(found, expected, SCORES)
     assert not wrong, "\n".join(wrong)
 
 
-def test_served_signatures(now):
-    found, expected = now("served"), golden("served")
+def test_served_signatures():
+    found, expected = compute("served"), golden("served")
     vectors = [one.pop("encode") for one in (found, expected)]
     wrong = differences(*vectors, VECTORS, "encode") + differences(found, expected, SCORES)
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_of_the_commands(now, name):
-    found, expected = now(name), golden(name)
+def test_tables_of_the_commands(name):
+    found, expected = compute(name), golden(name)
     tables = [one.pop("stdout") for one in (found, expected)]
     wrong = line_differences(*tables) + differences(found, expected, SCORES)
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", TRAININGS)
-def test_short_trainings(now, name):
-    found, expected = now(name), golden(name)
+def test_short_trainings(name):
+    found, expected = compute(name), golden(name)
     evaluations = [one.pop("heldout") for one in (found, expected)]
     wrong = differences(*evaluations, HELDOUT) + differences(found, expected, WEIGHTS)
     assert not wrong, "\n".join(wrong)

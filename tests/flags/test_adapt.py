@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 
 import tta
+from tests.commands import run_command
 from tests.scoring.adaptation.test_lists import some_lists, write_lists
-from tests.tiny import WORDS, write_model_directory
+from tests.tiny import CONFIG, WORDS, write_model_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
+
+
 def command(*flags):
+    """Runs tta-adapt in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "tta.flags.adapt", *flags],
         capture_output=True,
@@ -26,13 +31,13 @@ def command(*flags):
 
 
 def test_it_writes_a_model_that_is_loaded_and_reports_before_and_after(tmp_path):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     rng = np.random.default_rng(0)
     lines = [f"the cat {' '.join(rng.choice(WORDS[:8], 3))} home\n" for _ in range(500)]
     text = tmp_path / "text.txt.xz"
     text.write_bytes(lzma.compress("".join(lines).encode()))
     flags = [f"--model={model}", f"--input_file={text}", f"--output_dir={tmp_path / 'new'}"]
-    done = command(*flags, "--max_passes=1", "--learning_rate=0.01")
+    done = run_command("tta-adapt", *flags, "--max_passes=1", "--learning_rate=0.01")
     assert done.returncode == 0, done.stderr
     before, after, last = done.stdout.splitlines()
     assert before.startswith("held-out before: nll ")
@@ -40,7 +45,7 @@ def test_it_writes_a_model_that_is_loaded_and_reports_before_and_after(tmp_path)
     assert last == f"{tmp_path / 'new'}: the weights after pass 1 of 1, with learning rate 0.01"
     sentence = ["the cat ran on the home"]
     assert tta.load(tmp_path / "new").score(sentence) > tta.load(model).score(sentence)
-    again = command(*flags)
+    again = run_command("tta-adapt", *flags)
     assert again.returncode == 1
     assert again.stderr == f"error: {tmp_path / 'new'}: expected a new or an empty folder\n"
 
@@ -60,10 +65,10 @@ def test_wrong_flags_and_an_empty_text_are_one_line(tmp_path):
 
 
 def test_it_fine_tunes_on_lists(tmp_path):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     nbest = write_lists(tmp_path / "lists.jsonl", some_lists())
     flags = [f"--model={model}", f"--nbest_file={nbest}", f"--output_dir={tmp_path / 'new'}"]
-    done = command(*flags, "--max_passes=1", "--learning_rate=0.01")
+    done = run_command("tta-adapt", *flags, "--max_passes=1", "--learning_rate=0.01")
     assert done.returncode == 0, done.stderr
     before, after, passes, advice = done.stdout.splitlines()
     assert before.startswith("held-out lists before: ")

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 
 import tta
-from tests.tiny import write_model_directory
+from tests.commands import run_command
+from tests.tiny import CONFIG, write_model_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def command(*flags):
+    """Runs tta-classify in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "tta.flags.classify", *flags],
         capture_output=True,
@@ -24,7 +26,7 @@ def command(*flags):
 
 
 def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", CONFIG.replace(num_hidden_layers=1))
     animals = np.random.default_rng(0).integers(0, 2, 50)
     lines = [f"{('dog', 'cat')[a]}-like\tthe {('dog', 'cat')[a]} sat\n" for a in animals]
     (tmp_path / "train.tsv").write_text("".join(lines))
@@ -32,7 +34,7 @@ def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):
     flags = [f"--model={model}", f"--output_dir={tmp_path / 'out'}", "--num_seeds=1"]
     flags += [f"--{part}_file={tmp_path / part}.tsv" for part in ("train", "dev")]
     flags += ["--learning_rates=0.01", "--num_train_epochs=4", "--train_batch_size=8"]
-    done = command(*flags)
+    done = run_command("tta-classify", *flags)
     assert done.returncode == 0, done.stderr
     count, _, heading, control, row, last, note, *_ = done.stdout.splitlines()
     assert count == "train.tsv: 50 train, 9 dev examples"

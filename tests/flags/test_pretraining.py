@@ -17,20 +17,20 @@ import pytest
 
 import tta
 from tests.modeling.tiny import tiny_config, tiny_model
-from tests.tiny_dataset import MAX_LENGTH, sentences, write_dataset
+from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
 from tta.atomic import locked_folder
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.modeling.formats.model_directory import save_model
 
 ROOT = Path(__file__).resolve().parents[2]
-NUM_STEPS = 120
+NUM_STEPS = 43
 FLAGS = [
     f"--num_train_steps={NUM_STEPS}",
     "--num_warmup_steps=10",
     "--train_batch_tokens=100",
     "--learning_rate=1e-2",
     "--save_checkpoints_steps=7",
-    "--eval_steps=50",
+    "--eval_steps=20",
     "--log_steps=3",
     "--deterministic",
 ]
@@ -43,9 +43,9 @@ def environment():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data set of 17 batches per epoch, and the config of a model with dropout."""
+    """A data set of 5 batches per epoch, and the config of a model with dropout."""
     folder = tmp_path_factory.mktemp("pretraining")
-    write_dataset(folder / "data", sentences(120), sentences(20, seed=1))
+    write_dataset(folder / "data", sentences_of_few_lengths(), sentences(20, seed=1))
     config = tiny_config(
         num_hidden_layers=1, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2
     )
@@ -95,15 +95,15 @@ def runs(folder):
     `unfinished` is a copy of the second run's folder after the kill.
     """
     whole = start(folder, "whole")
-    killed = start(folder, "killed", signalled=(80, signal.SIGKILL))
+    killed = start(folder, "killed", signalled=(24, signal.SIGKILL))
     assert killed.wait() == -signal.SIGKILL, (folder / "killed.err").read_text()
     after_kill = checkpoint(folder, "killed")
-    assert after_kill == 77  # A checkpoint is written every 7 steps.
+    assert after_kill == 21  # A checkpoint is written every 7 steps.
     assert not (folder / "killed" / "model.weights.h5").exists()
     shutil.copytree(folder / "killed", folder / "unfinished")
 
     stops = []
-    for last, number in ((90, signal.SIGTERM), (101, signal.SIGINT)):
+    for last, number in ((29, signal.SIGTERM), (36, signal.SIGINT)):
         stopped = start(folder, "killed", signalled=(last, number))
         status = stopped.wait()
         step = checkpoint(folder, "killed")
@@ -141,7 +141,7 @@ def test_a_killed_and_resumed_run_gives_the_same_bits_as_an_undisturbed_one(runs
 
 def test_a_stopped_run_says_how_to_resume_and_does_not_exit_with_0(runs):
     (terminated, step, shown), (interrupted, later, shown_later) = runs["stops"]
-    message = "stopped after step {} of 120; repeat the command to resume\n"
+    message = "stopped after step {} of 43; repeat the command to resume\n"
     assert (terminated, interrupted) == (143, 130)
     assert shown.endswith(message.format(step))
     assert shown_later.endswith(f"{message.format(later)}error: interrupted\n")
@@ -187,7 +187,7 @@ def test_standard_error_has_only_the_command_s_own_lines(runs):
         for line in text.splitlines()
         if line.strip() and "step/s" not in line and "s/step" not in line
     ]
-    assert [line.split(":")[0] for line in rest] == ["step 50", "step 100", "step 120"]
+    assert [line.split(":")[0] for line in rest] == ["step 20", "step 40", "step 43"]
     assert all("held-out nll " in line for line in rest)
     assert "tokens/s" in text
 

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import h5py
@@ -12,7 +10,9 @@ import pytest
 import tensorflow as tf
 
 import tta
+from tests.commands import run_command
 from tests.faults import forget_last_checkpoint
+from tests.flags.test_pretraining import weights
 from tests.modeling.tiny import tiny_config
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.data.corpus.config import LocalCorpusConfig
@@ -100,20 +100,17 @@ def test_every_step_from_text_to_a_report(tmp_path):
     )
     assert "score:cosine of prediction" in str(rerank_files(lists, [f"cosine:{model}"]))
     assert (tmp_path / "report.html").exists()
-    for command in (["score", "--input_file=examples/sentences.txt"], ["export", "--output_dir=1"]):
-        ended = subprocess.run(
-            [sys.executable, "-m", f"tta.flags.{command[0]}", f"--model={model}", command[1]],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            check=False,
-        )
+    for command, flag in (
+        ("tta-score", f"--input_file={ROOT / 'examples/sentences.txt'}"),
+        ("tta-export", f"--output_dir={tmp_path / '1'}"),
+    ):
+        ended = run_command(command, f"--model={model}", flag)
         assert (ended.returncode, ended.stdout) == (1, "")
         assert ended.stderr.startswith(
             "error: model: the model predicts vectors, not probabilities"
         )
         assert ended.stderr.count("\n") == 1
-    assert not (ROOT / "1").exists()
+    assert not (tmp_path / "1").exists()
 
 
 @pytest.mark.parametrize(
@@ -148,15 +145,27 @@ def test_the_vectors_are_not_in_the_checkpoint_nor_among_the_weights(folder):
     assert [name for name, shape in shapes.items() if list(shape) == [len(VOCABULARY), M]] == []
 
 
-def test_a_stopped_run_is_a_model_and_resumes_bit_identical(folder):
-    steps = {"num_train_steps": 6, "num_warmup_steps": 2, "deterministic": True}
-    for name, interval in (("whole", 100), ("stopped", 3)):
-        run = settings(folder, name, save_checkpoints_steps=interval, **steps)
-        pretrain(PretrainingConfig(**run))
+@pytest.fixture(scope="module")
+def whole(folder):
+    """The settings of a finished run of 6 steps."""
+    steps = {"num_train_steps": 6, "num_warmup_steps": 2, "save_checkpoints_steps": 3}
+    run = settings(folder, "whole", deterministic=True, **steps)
+    pretrain(PretrainingConfig(**run))
+    return run
+
+
+def copied(folder, whole, output):
+    """A copy of the finished run with its settings."""
+    shutil.copytree(folder / "whole", folder / output)
+    return whole | {"output_dir": str(folder / output)}
+
+
+def test_a_stopped_run_is_a_model_and_resumes_bit_identical(folder, whole):
+    run = copied(folder, whole, "stopped")
     forget_last_checkpoint(folder / "stopped", 6, 3)
     assert (tta.load(f"cosine:{folder / 'stopped'}").score(["a b c"]) < 0).all()
     pretrain(PretrainingConfig(**run))
-    one, other = (tta.load(folder / name).model.named_weights() for name in ("whole", "stopped"))
+    one, other = (weights(folder / name / "model.weights.h5") for name in ("whole", "stopped"))
     assert one.keys() == other.keys()
     assert "head/fit/kernel" in one
     for key, value in one.items():
@@ -221,12 +230,11 @@ def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
     assert "\n" not in str(error.value)
 
 
-def test_a_run_goes_on_with_its_own_vectors_only(folder):
-    run = settings(folder, "moved", num_train_steps=2, num_warmup_steps=0)
-    pretrain(PretrainingConfig(**run))
+def test_a_run_goes_on_with_its_own_vectors_only(folder, whole):
+    run = copied(folder, whole, "moved")
     shutil.copytree(folder / "vectors", folder / "moved_vectors")
-    run |= {"vectors": str(folder / "moved_vectors"), "num_train_steps": 3}
-    assert pretrain(PretrainingConfig(**run)).step == 3, "the path may change"
+    run |= {"vectors": str(folder / "moved_vectors"), "num_train_steps": 7}
+    assert pretrain(PretrainingConfig(**run)).step == 7, "the path may change"
     run["vectors"] = broken(folder, "other_vectors", lambda array: -array)
     with pytest.raises(InputError, match=r"moved/vectors\.npy: this run began with other vectors"):
-        pretrain(PretrainingConfig(**run | {"num_train_steps": 4}))
+        pretrain(PretrainingConfig(**run | {"num_train_steps": 8}))

@@ -6,14 +6,12 @@ only when an issue changes a number on purpose:
     python tests/goldens/record.py              # all
     python tests/goldens/record.py small mlm    # some, by the names of the files
 
-It uses only what users have: `tta.load`, the commands at the top level, and the export. A training
+It uses only what users have: `tta.load`, the commands, and the export. A training
 also depends on the order in which layers are created, because they draw their seeds in that order.
 """
 
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -25,8 +23,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 import tta  # noqa: E402
+from tests.commands import run_command  # noqa: E402
 
 # Short, punctuation, quotes, accents, characters that no vocabulary has, words of several pieces,
 # one word, nothing.
@@ -73,10 +73,10 @@ FEW = ("--nbest_file={folder}/asr.test.json", "--dev_nbest_file={folder}/asr.dev
 
 # A command and its flags, by a name.
 TABLES = {
-    "rerank_tuned": ("run_rerank.py", TEST, DEV, "--model=small"),
-    "rerank_two_models": ("run_rerank.py", *FEW, "--model=", "--model=unilm-small"),
-    "rerank_guessed": ("run_rerank.py", FEW[0]),
-    "sts": ("run_sts.py", "--sts_file=examples/sts.csv", "--representation=context,embed"),
+    "rerank_tuned": ("tta-rerank", TEST, DEV, "--model=small"),
+    "rerank_two_models": ("tta-rerank", *FEW, "--model=", "--model=unilm-small"),
+    "rerank_guessed": ("tta-rerank", FEW[0]),
+    "sts": ("tta-sts", "--sts_file=examples/sts.csv", "--representation=context,embed"),
 }
 
 # Every loss and both optimizers, each somewhere.
@@ -189,7 +189,7 @@ def training(objective):
         config = json.dumps(CONFIG | {"model_type": model_type})
         (folder / "config.json").write_text(config, encoding="utf-8")
         done = run(
-            "run_pretraining.py",
+            "tta-pretrain",
             f"--objective={objective}",
             f"--input_dir={folder / 'data'}",
             f"--config_file={folder / 'config.json'}",
@@ -261,20 +261,14 @@ def served():
         }
 
 
-def run(script, *flags):
-    """Runs a command of the checkout, which must succeed."""
-    done = subprocess.run(
-        [sys.executable, script, *flags],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+def run(name, *flags):
+    """Runs a command in the checkout, which must succeed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        done = run_command(name, *flags)
     if done.returncode:
-        raise RuntimeError(f"{script} {' '.join(flags)}: {done.stderr}")
-    done.stdout = without_version(done.stdout)
-    return done
+        raise RuntimeError(f"{name} {' '.join(flags)}: {done.stderr}")
+    return done._replace(stdout=without_version(done.stdout))
 
 
 def without_version(text):

@@ -16,19 +16,19 @@ import numpy as np
 import pytest
 
 from tests.modeling.tiny import tiny_config, training_config
-from tests.tiny_dataset import sentences, write_dataset
+from tests.tiny_dataset import sentences, sentences_of_few_lengths, write_dataset
 from tta.errors import InputError
 from tta.modeling.training import cluster, distribution, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
-NUM_STEPS = 30
+NUM_STEPS = 11
 FLAGS = [
     f"--num_train_steps={NUM_STEPS}",
     "--num_warmup_steps=3",
     "--train_batch_tokens=100",
     "--learning_rate=1e-2",
     "--save_checkpoints_steps=4",
-    "--eval_steps=20",
+    "--eval_steps=9",
     "--deterministic",
 ]
 
@@ -71,9 +71,9 @@ def test_replicas(replicas, check):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data set of 17 batches an epoch, and the config of a model with dropout."""
+    """A data set of 5 batches an epoch, and the config of a model with dropout."""
     folder = tmp_path_factory.mktemp("distribution")
-    write_dataset(folder / "data", sentences(120), sentences(20, seed=1))
+    write_dataset(folder / "data", sentences_of_few_lengths(), sentences(20, seed=1))
     tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.2).to_json(folder / "config.json")
     return folder
 

@@ -97,17 +97,6 @@ def uninterrupted(shard, tmp_path_factory):
     return trainer
 
 
-# At a regular checkpoint, at the end of an epoch, in the second epoch.
-@pytest.mark.parametrize("stop", [5, 11, 13])
-def test_a_run_that_was_stopped_ends_like_one_that_was_not(shard, tmp_path, uninterrupted, stop):
-    first = make_trainer(shard, tmp_path, num_train_steps=stop)
-    assert first.train()
-    assert first.step == stop
-    second = make_trainer(shard, tmp_path)
-    assert second.train()
-    assert_same_end(second, uninterrupted)
-
-
 def test_the_epochs_ended_where_the_stops_above_assume(shard):
     sizes = [sum(1 for _ in epoch_of(shard, e)) for e in range(2)]
     assert sizes == [11, 11]
@@ -122,15 +111,15 @@ def test_the_position_counts_steps_epochs_batches_and_real_tokens(uninterrupted,
 
 
 class Signalled(LanguageAutoencoding):
-    """Sends this process a signal during the ninth step."""
+    """Sends this process a signal during a step, the ninth or another one."""
 
-    def __init__(self, number):
+    def __init__(self, number, last_step=9):
         super().__init__()
-        self.number = number
+        self.number, self.last_step = number, last_step
 
     def task(self, batch, step):
         def send(step):
-            if step == 8:  # It is counted up at the end of the step.
+            if step == self.last_step - 1:  # It is counted up at the end of the step.
                 os.kill(os.getpid(), self.number)
             return np.int64(0)
 
@@ -146,26 +135,40 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_after_the_current_step_and_the_next_start_goes_on(
-    shard, tmp_path, uninterrupted, number, ctrl_c, capfd
-):
+def stop_by_signal(shard, output_dir, number, step, capfd):
+    """Goes on with a run that a signal stops after `step`."""
     before = signal.getsignal(number)
-    trainer = make_trainer(shard, tmp_path, objective=Signalled(number))
+    trainer = make_trainer(shard, output_dir, objective=Signalled(number, step))
     if number == signal.SIGINT:
         with pytest.raises(KeyboardInterrupt):
             trainer.train()
     else:
         assert not trainer.train()
-    assert trainer.step == 9
-    assert trainer.manager.latest_checkpoint.endswith("-9")
+    assert trainer.step == step
+    assert trainer.manager.latest_checkpoint.endswith(f"-{step}")
     assert signal.getsignal(number) == before
     err = capfd.readouterr().err
     assert ("Ctrl-C again stops at once" in err) == (number == signal.SIGINT)
-    assert err.endswith("stopped after step 9 of 23; repeat the command to resume\n")
-    again = make_trainer(shard, tmp_path)
-    assert again.train()
-    assert_same_end(again, uninterrupted)
+    assert err.endswith(f"stopped after step {step} of 23; repeat the command to resume\n")
+
+
+def stop_by_number_of_steps(shard, output_dir, step):
+    """Goes on with a run until `step`."""
+    trainer = make_trainer(shard, output_dir, num_train_steps=step)
+    assert trainer.train()
+    assert trainer.step == step
+
+
+def test_a_run_that_was_stopped_in_every_way_ends_like_one_that_was_not(
+    shard, tmp_path, uninterrupted, ctrl_c, capfd
+):
+    stop_by_number_of_steps(shard, tmp_path, 5)  # at a regular checkpoint
+    stop_by_signal(shard, tmp_path, signal.SIGTERM, 9, capfd)
+    stop_by_number_of_steps(shard, tmp_path, 11)  # at the end of an epoch
+    stop_by_signal(shard, tmp_path, signal.SIGINT, 13, capfd)  # in the second epoch
+    last = make_trainer(shard, tmp_path)
+    assert last.train()
+    assert_same_end(last, uninterrupted)
 
 
 def test_a_second_ctrl_c_stops_at_once(shard, tmp_path, ctrl_c, monkeypatch):
@@ -194,7 +197,7 @@ def test_an_ignored_ctrl_c_stays_ignored(shard, tmp_path, ctrl_c):
 
 def test_it_learns_a_few_sentences_by_heart(tmp_path):
     path = tmp_path / "shard"
-    write_shard(path, 20 * [[3, *range(5, 16), 1], [3, *range(21, 10, -1), 1]])
+    write_shard(path, 200 * [[3, *range(5, 16), 1], [3, *range(21, 10, -1), 1]])
     trainer = make_trainer(str(path), tmp_path, num_train_steps=120, dropout=0.0)
     heldout = heldout_of(path)
     before = evaluate(trainer.model, trainer.objective, heldout)
@@ -241,6 +244,15 @@ def test_evaluation_of_nothing_is_refused(batches):
         evaluate(tiny_model(), LanguageAutoencoding(), dataset(batches))
 
 
+def logged_tags(log):
+    """The names of the values in a log for TensorBoard."""
+    return {
+        value.tag
+        for record in tf.data.TFRecordDataset(str(log))
+        for value in tf.compat.v1.Event.FromString(record.numpy()).summary.value
+    }
+
+
 def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_path, capfd):
     calls = []
 
@@ -260,6 +272,16 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
     out, err = capfd.readouterr()
     assert out == ""
     assert f"step 5: held-out {expected}" in err
+    (log,) = (tmp_path / "logs").iterdir()
+    assert logged_tags(log) == {
+        "train/loss",
+        "train/head",
+        "train/tokens_per_second",
+        "train/learning_rate",
+        "heldout/nll",
+        "heldout/pseudo_perplexity_mean",
+        "heldout/pseudo_perplexity_median",
+    }
     # As if killed after its last checkpoint, before the evaluation: the next start evaluates.
     trainer = make_trainer(shard, tmp_path, **options)
     assert trainer.train()
@@ -292,7 +314,7 @@ def test_a_gradient_that_is_not_finite_never_reaches_a_checkpoint(shard, tmp_pat
     trainer = make_trainer(
         shard,
         tmp_path,
-        model=Model(tiny_config()),
+        model=Model(tiny_config(num_hidden_layers=1)),
         config=training_config(num_train_steps=9, save_checkpoints_steps=1, log_steps=1),
     )
     with pytest.raises(InputError, match=r"is no longer finite at step 1; .* is none yet"):
@@ -344,8 +366,17 @@ def test_a_training_set_without_a_sentence_is_refused(tmp_path):
         make_trainer(str(tmp_path / "empty"), tmp_path).train()
 
 
+def save_at(shard, output_dir, *steps):
+    """A trainer with checkpoints of steps that it has not made."""
+    trainer = make_trainer(shard, output_dir)
+    for step in steps:
+        trainer.position["step"].assign(step)
+        trainer.save()
+    return trainer
+
+
 def test_a_checkpoint_of_another_model_is_refused(shard, tmp_path):
-    make_trainer(shard, tmp_path, num_train_steps=1).train()
+    save_at(shard, tmp_path, 1)
     for changes in ({"num_hidden_layers": 2}, {"num_hidden_layers": 1, "hidden_size": 21}):
         other = make_trainer(shard, tmp_path, model=LanguageModel(tiny_config(**changes)))
         with pytest.raises(
@@ -357,21 +388,11 @@ def test_a_checkpoint_of_another_model_is_refused(shard, tmp_path):
 
 @pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
 def test_a_truncated_checkpoint_is_refused(shard, tmp_path, ending):
-    trainer = make_trainer(shard, tmp_path, num_train_steps=1)
-    trainer.train()
+    save_at(shard, tmp_path, 1)
     path = tmp_path / "checkpoints" / f"ckpt-1{ending}"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(InputError, match=r"ckpt-1: the checkpoint cannot be restored: "):
         make_trainer(shard, tmp_path).train()
-
-
-def save_at(shard, output_dir, *steps):
-    """A trainer with checkpoints of steps that it has not made."""
-    trainer = make_trainer(shard, output_dir)
-    for step in steps:
-        trainer.position["step"].assign(step)
-        trainer.save()
-    return trainer
 
 
 @pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
@@ -445,33 +466,9 @@ def test_two_checkpoints_are_kept(uninterrupted):
     assert names == ["ckpt-20.index", "ckpt-23.index"]
 
 
-def test_tensorboard_gets_loss_rate_and_evaluation(shard, tmp_path):
-    make_trainer(
-        shard,
-        tmp_path,
-        4,
-        heldout_batches=lambda: heldout_of(shard),
-    ).train()
-    (log,) = (tmp_path / "logs").iterdir()
-    tags = {
-        value.tag
-        for record in tf.data.TFRecordDataset(str(log))
-        for value in tf.compat.v1.Event.FromString(record.numpy()).summary.value
-    }
-    assert tags == {
-        "train/loss",
-        "train/head",
-        "train/tokens_per_second",
-        "train/learning_rate",
-        "heldout/nll",
-        "heldout/pseudo_perplexity_mean",
-        "heldout/pseudo_perplexity_median",
-    }
-
-
 @pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
 def test_standardized_outputs_have_mean_zero_and_deviation_one_and_scores_stay(model_type):
-    model = tiny_model(num_hidden_layers=2, model_type=model_type)
+    model = tiny_model(num_hidden_layers=1, model_type=model_type)
     batches = [batch([7, 11, 3], seed=i) for i in range(9)]
     before = [np.asarray(model(one)["logits"]) for one in batches]
     model.standardize_outputs(*output_statistics(model, dataset(batches), 8))

@@ -1,6 +1,7 @@
 """adapt(config): what it learns, keeps and writes, and which text and models it refuses."""
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tta.modeling.training.trainer import Trainer
 from tta.scoring.adaptation.adapt import adapt
 from tta.scoring.adaptation.config import AdaptationConfig
 
+ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 NOUNS, VERBS = ("cat", "dog", "mat"), ("sat", "ran")
 
 
@@ -83,7 +85,7 @@ def heldout_nll(directory, text, work):
 def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     text, tmp_path, monkeypatch
 ):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     measured = []
     train = Trainer.train
 
@@ -130,7 +132,7 @@ class _Silent:
 def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     text, tmp_path, monkeypatch
 ):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     rates = []
     train = Trainer.train
 
@@ -156,7 +158,7 @@ def test_other_types_learn_by_their_own_objective(
     monkeypatch.setattr(
         Trainer, "train", lambda self: seen.append(self.config.objective) or train(self)
     )
-    family = dataclasses.replace(CONFIG, model_type=model_type)
+    family = ONE_LAYER.replace(model_type=model_type)
     model = write_model_directory(tmp_path / "tiny", family)
     report = adapted(config(text, tmp_path / "new", max_passes=1), str(model))
     assert tta.load(tmp_path / "new").model.config.model_type == model_type
@@ -166,10 +168,14 @@ def test_other_types_learn_by_their_own_objective(
     assert (tta.load(tmp_path / "new").score(texts) > tta.load(model).score(texts)).all()
 
 
-def test_a_learned_normalizer_is_kept(text, tmp_path):
-    family = dataclasses.replace(CONFIG, learned_normalizer=True)
+def test_a_learned_normalizer_is_kept_and_a_seed_gives_the_same_weights(text, tmp_path):
+    family = ONE_LAYER.replace(learned_normalizer=True)
     model = write_model_directory(tmp_path / "tiny", family)
-    adapt(config(text, tmp_path / "new"), str(model))
+    for name in ("new", "again"):
+        adapt(config(text, tmp_path / name), str(model))
+    one, other = (tta.load(tmp_path / name).model.named_weights() for name in ("new", "again"))
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
     before, after = (_normalizer_error(folder) for folder in (model, tmp_path / "new"))
     assert after < before / 3
 
@@ -181,18 +187,8 @@ def _normalizer_error(model):
     return np.abs(learned - exact).max()
 
 
-def test_the_same_seed_gives_the_same_weights(text, tmp_path):
-    model = write_model_directory(tmp_path / "tiny")
-    weights = []
-    for name in "ab":
-        adapt(config(text, tmp_path / name, max_passes=1), str(model))
-        table = tta.load(tmp_path / name).model.token_table
-        weights.append(np.asarray(table))
-    np.testing.assert_array_equal(*weights)
-
-
 def test_written_text_can_be_read_as_spoken(text, tmp_path, monkeypatch):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     written = tmp_path / "written.txt"
     written.write_text("".join(f"{line.capitalize()}.\n" for line in text.read_text().split("\n")))
     seen = []
@@ -211,9 +207,28 @@ def _ids(trainer):
 
 
 def test_a_stopped_training_leaves_nothing(text, tmp_path, monkeypatch):
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     monkeypatch.setattr(Trainer, "train", lambda self: False)
     assert adapt(config(text, tmp_path / "new"), str(model)) is None
+    assert not (tmp_path / "new").exists()
+
+
+def trained_to(nll):
+    """In place of `Trainer.train`: it takes no step, and says what the evaluation gave."""
+
+    def train(self):
+        self.last_evaluation = SimpleNamespace(values={"nll": nll})
+        return True
+
+    return train
+
+
+def test_no_improvement_is_refused(text, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
+    monkeypatch.setattr(Trainer, "train", trained_to(99.0))
+    with pytest.raises(InputError, match="no pass over the text lowered the nll") as caught:
+        adapt(config(text, tmp_path / "new"), str(model))
+    assert "\n" not in str(caught.value)
     assert not (tmp_path / "new").exists()
 
 
@@ -221,7 +236,8 @@ def test_a_full_disk_leaves_nothing(text, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    model = write_model_directory(tmp_path / "tiny")
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
+    monkeypatch.setattr(Trainer, "train", trained_to(0.0))
     monkeypatch.setattr("tta.modeling.formats.model_directory.save_weights", full)
     with pytest.raises(OSError, match="No space left"):
         adapt(config(text, tmp_path / "new", max_passes=1), str(model))
@@ -240,7 +256,6 @@ def no_vocabulary(folder):
         ({"text": "the cat sat\n" * 900}, None, "not 0 and 900|not 900 and 0"),
         ({"lines": 100}, None, r"at least 30 sentences must be held out .*, not \d+ and \d+"),
         ({"heldout_fraction": 1.0}, None, "not 800 and 0"),
-        ({"learning_rate": 0.0}, None, "no pass over the text lowered the nll"),
         ({"input_file": ["none.txt"]}, None, "none.txt: no file matches"),
         ({}, lambda folder: "none", "none: no such model directory"),
         ({}, no_vocabulary, "tiny: no vocab.txt"),

@@ -3,6 +3,7 @@
 import dataclasses
 import signal
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tta.scoring.classification import fine_tuning
 from tta.scoring.classification.classify import classify, finished_runs
 from tta.scoring.classification.config import ClassifyConfig
 
+ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 OTHERS = ["ran home", "sat on the mat", "ran .", "sat", "ran on the mat", "the mat"]
 
 
@@ -50,7 +52,7 @@ def config_of(folder, **changes):
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    return write_model_directory(tmp_path_factory.mktemp("start") / "tiny")
+    return write_model_directory(tmp_path_factory.mktemp("start") / "tiny", ONE_LAYER)
 
 
 @pytest.fixture(scope="module")
@@ -212,10 +214,12 @@ class Stopped(Classification):
         return task._replace(weights=task.weights + tf.numpy_function(stop, [step], tf.float32))
 
 
-def test_a_stopped_run_goes_on_and_ends_with_the_same_outputs(tmp_path, tiny, monkeypatch):
-    config = config_of(tmp_path, **files(tmp_path), num_train_epochs=2)
-    whole = dataclasses.replace(config, output_dir=str(tmp_path / "whole"))
-    classify(whole, str(tiny))
+def test_a_stopped_run_goes_on_and_ends_with_the_same_outputs(
+    finished, tmp_path, tiny, monkeypatch
+):
+    whole, report = finished
+    output = str(tmp_path / "out")
+    config = dataclasses.replace(whole, output_dir=output, learning_rates=[0.01], num_seeds=1)
     with monkeypatch.context() as context:
         context.setattr(fine_tuning, "Classification", Stopped)
         assert classify(config, str(tiny)) is None
@@ -223,8 +227,8 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_outputs(tmp_path, tiny, mo
     assert (work / "checkpoints/ckpt-6.index").exists()
     assert not (tmp_path / "out/model.weights.h5").exists()
     classify(config, str(tiny))
-    (one,), (other,) = (finished_runs(tmp_path / n).values() for n in ("whole", "out"))
-    np.testing.assert_array_equal(one, other)
+    ((run, outputs),) = finished_runs(tmp_path / "out").items()
+    np.testing.assert_array_equal(outputs, finished_runs(report.directory)[run])
     assert not (work / "checkpoints").exists()
 
 
@@ -238,8 +242,13 @@ def pairs(count, seed=0):
 
 
 @pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
-def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type):
-    start = write_model_directory(tmp_path / "start", CONFIG.replace(model_type=model_type))
+def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
+    """The T-TA has been fine-tuned before, on single texts."""
+    start = tmp_path / "start"
+    if model_type == "tta":
+        start = Path(finished[0].output_dir)
+    else:
+        write_model_directory(start, ONE_LAYER.replace(model_type=model_type))
     config = config_of(tmp_path, **files(tmp_path, pairs))
     assert classify(config, str(start)) is not None
     lm = tta.load(config.output_dir)
@@ -286,12 +295,6 @@ def test_a_regression(tmp_path, tiny):
     with pytest.raises(InputError, match="predicts numbers, not labels"):
         lm.predict_probabilities(["a"])
     assert (report.directory / "dev_predictions.tsv").read_text().startswith("index\tprediction\n")
-
-
-def test_a_classifier_can_be_fine_tuned_again(finished, tmp_path):
-    config = config_of(tmp_path, **files(tmp_path, pairs))
-    assert classify(config, finished[0].output_dir) is not None
-    assert tta.load(config.output_dir).model.config.encoder.model_type == "tta"
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -74,7 +74,7 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     found = {}
     for kind in TYPES:
-        config = CONFIG.replace(model_type=kind, do_lower_case=kind != "bilm")
+        config = CONFIG.replace(model_type=kind, do_lower_case=kind != "bilm", num_hidden_layers=1)
         write_model_directory(folder / kind, config)
         lm, output = tta.load(folder / kind), folder / "served" / kind / "1"
         if kind == "unilm":

@@ -1,0 +1,45 @@
+"""Runs a command in this process, where TensorFlow is already imported.
+
+test_commands.py holds what needs a process of its own: imports, help and wrong flags.
+"""
+
+import contextlib
+import importlib
+import io
+import signal
+import sys
+from typing import NamedTuple
+
+import pytest
+from absl import app, flags
+
+from tta.commands import COMMANDS
+
+
+class Ended(NamedTuple):
+    """How a command ended, as a `subprocess.CompletedProcess` says it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_command(name, *arguments):
+    """Runs a command by its name, for example "tta-adapt", with flags; returns an `Ended`."""
+    app.define_help_flags()  # which absl does only once
+    handler, main = signal.getsignal(signal.SIGTERM), sys.modules["__main__"]
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *map(str, arguments)])
+        patch.setattr(main, "__doc__", main.__doc__)
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                importlib.import_module(COMMANDS[name]).run()
+        except SystemExit as ended:
+            return Ended(ended.code or 0, out.getvalue(), err.getvalue())
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+            flags.FLAGS.unparse_flags()
+            for flag in list(flags.FLAGS.flags_by_module_dict().get("tta.cli", [])):
+                delattr(flags.FLAGS, flag.name)
+    raise AssertionError("a command exits")
