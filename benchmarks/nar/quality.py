@@ -42,7 +42,7 @@ class Row:
 
 
 def _rows():
-    words, blank = {"decoder_input": "ground_truth"}, {}
+    words, blank = {"decoder_input": "ground_truth", "predicts_length": False}, {}
     for objective, name in (("ae", "AE"), ("vae", "VAE"), ("full_vae", "full-VAE")):
         config = "small-autoencoder" if objective == "ae" else "small-vae"
         yield Row(f"{name}, PAD", config, objective, blank)

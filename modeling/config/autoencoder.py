@@ -28,6 +28,8 @@ class AutoencoderConfig(TransformerConfig):
         decoder_input: what the decoder reads besides the latent vector. "pad": the embedding of
             the padding token at every place. "ground_truth": the tokens of the text. A biLM then
             copies them. A uniLM always reads the tokens before each place.
+        predicts_length: whether the model also predicts the number of tokens from the latent
+            vector, so that a vector alone can be decoded. Only with decoder_input "pad".
         pad_id: id of the padding token. Training takes it from the vocabulary.
     """
 
@@ -36,6 +38,7 @@ class AutoencoderConfig(TransformerConfig):
     variational: bool = False
     decoder_type: str = "bilm"
     decoder_input: str = "pad"
+    predicts_length: bool = False
     pad_id: int = 0
 
     def check(self) -> None:
@@ -47,6 +50,11 @@ class AutoencoderConfig(TransformerConfig):
         require(
             self.decoder_type != "unilm" or self.decoder_input == "ground_truth",
             "decoder_input must be ground_truth with decoder_type unilm",
+            repr(self.decoder_input),
+        )
+        require(
+            not self.predicts_length or self.decoder_input == "pad",
+            "decoder_input must be pad with predicts_length",
             repr(self.decoder_input),
         )
         for name, only in (("output_layer", "tied_softmax"), ("tokenizer", "word_pieces")):
@@ -72,6 +80,8 @@ class AutoencoderConfig(TransformerConfig):
         """Number of weights of both halves, what joins them, and the output head."""
         kernels = 1 + self.variational + 1 + self.num_memories
         joint = kernels * self.hidden_size * self.latent_size
+        if self.predicts_length:
+            joint += (self.latent_size + 1) * self.max_position_embeddings
         return 2 * self.num_encoder_parameters + joint + head_parameters(self)
 
     def part(self, name: str) -> TransformerConfig:

@@ -1,6 +1,6 @@
 """The latent vector that joins the halves of an autoencoder.
 
-B sentences, P numbers in a latent vector, D hidden size, L layers of the decoder.
+B sentences, P numbers in a latent vector, D hidden size, L layers of the decoder, M tokens at most.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from keras import ops
 
 
 class _Products(keras.layers.Layer):
-    """Base of the layers below: kernels without biases, float32 in any precision."""
+    """Base of the layers below: products with kernels, float32 in any precision."""
 
     def __init__(self, initializer_range: float = 0.02, **kwargs: Any):
         kwargs["dtype"] = "float32"
@@ -125,6 +125,47 @@ class LatentInputs(_Products):
     def get_config(self):
         own = {"hidden_size": self.hidden_size, "num_memories": self.num_memories}
         return super().get_config() | own
+
+
+@keras.saving.register_keras_serializable("tta")
+class LengthPredictor(_Products):
+    """Predicts the number of tokens of a text from its latent vector z: softmax(W_L z + b).
+
+    As the length token of Ghazvininejad et al. 2019 (Mask-Predict, section 4.1): a decoder that
+    predicts all tokens at once cannot end a text by itself.
+
+    Args:
+        max_length: M, tokens of the longest text, begin and end token included.
+        initializer_range: standard deviation of the initial kernel; the bias starts at 0.
+
+    Call:
+        latent: [..., P].
+
+    Returns:
+        [..., M] float32, log p of 1, 2, ..., M tokens; natural log.
+    """
+
+    def __init__(self, max_length: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.max_length = max_length
+
+    def build(self, latent_shape):
+        self.kernel = self.add_kernel(latent_shape[-1], self.max_length, "kernel")
+        self.bias = self.add_weight((self.max_length,), "zeros", name="bias")
+
+    def call(self, latent):
+        return ops.log_softmax(ops.matmul(latent, self.kernel) + self.bias)
+
+    def log_probabilities(self, latent: Any, padding_mask: Any) -> Any:
+        """log p of the lengths that a mask [B, T] gives, given latent vectors [B, P]: [B]."""
+        lengths = ops.sum(ops.cast(padding_mask, "int32"), axis=1)
+        return ops.take_along_axis(self(latent), lengths[:, None] - 1, axis=1)[:, 0]
+
+    def compute_output_shape(self, latent_shape):
+        return (*latent_shape[:-1], self.max_length)
+
+    def get_config(self):
+        return super().get_config() | {"max_length": self.max_length}
 
 
 def kl_divergence(mean: Any, log_variance: Any) -> Any:

@@ -13,7 +13,7 @@ from tta.modeling.encoders.autoregressive import MemoryDecoder
 from tta.modeling.encoders.transformer import BidirectionalEncoder
 from tta.modeling.encoders.tta import TTAEncoder
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
-from tta.modeling.layers.latent import LatentConnector, LatentInputs
+from tta.modeling.layers.latent import LatentConnector, LatentInputs, LengthPredictor
 from tta.modeling.models.base import ConfiguredModel
 
 # decoder_type -> the layer, whose weights are those of a language model of this type.
@@ -27,7 +27,8 @@ class SequenceAutoencoder(ConfiguredModel):
     Sohrab, Rikters and Miwa, "BERT-NAR-BERT": the encoder's output at the begin token becomes the
     latent vector z. The decoder reads W_D z beside its token and position embeddings and in the
     input of every later layer, and predicts all tokens at once. With decoder_type "unilm", it
-    predicts one token after the other (Optimus).
+    predicts one token after the other (Optimus). With predicts_length, `length_predictor` gives the
+    probability of each number of tokens (`LengthPredictor`); else it is None.
 
     Args:
         config: an `AutoencoderConfig`.
@@ -39,8 +40,9 @@ class SequenceAutoencoder(ConfiguredModel):
 
     Returns:
         {"hidden_states": [B, T, D], the decoder's output that predicts each token, at the token's
-        place; "logits": [B, T, V] float32; "latent": [B, P] float32}. In training, a variational
-        model samples the latent vector; else it is the mean.
+        place; "logits": [B, T, V] float32; "latent": [B, P] float32} and, with predicts_length,
+        "lengths": [B, M] float32 as `LengthPredictor` returns. In training, a variational model
+        samples the latent vector; else it is the mean.
 
     Raises:
         ValueError: T is larger than `config.max_position_embeddings`.
@@ -67,6 +69,14 @@ class SequenceAutoencoder(ConfiguredModel):
             initializer_range=config.initializer_range,
             name="latent_inputs",
         )
+        self.length_predictor = None
+        if config.predicts_length:
+            self.length_predictor = LengthPredictor(
+                config.max_position_embeddings,
+                initializer_range=config.initializer_range,
+                name="length_predictor",
+            )
+            self.length_predictor.build((None, config.latent_size))
         decoder_class = DECODERS[config.decoder_type]
         self.decoder = decoder_class(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
@@ -81,7 +91,10 @@ class SequenceAutoencoder(ConfiguredModel):
         latent = self.latent(self.encode_latent(inputs, training), training)
         states = self.decode(latent, inputs["padding_mask"], inputs["input_ids"], training)
         logits = self.head(states, self.token_table)
-        return {"hidden_states": states, "logits": logits, "latent": latent}
+        outputs = {"hidden_states": states, "logits": logits, "latent": latent}
+        if self.length_predictor is not None:
+            outputs["lengths"] = self.length_predictor(latent)
+        return outputs
 
     def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """The encoder's outputs at every token: {"hidden_states": [B, T, D], ...}."""

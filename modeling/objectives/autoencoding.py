@@ -19,9 +19,10 @@ ACTIVE_VARIANCE = 0.01
 
 
 class Autoencoding(Objective):
-    """AE: -sum_i log p(x_i | z), per token. The latent vector z is never sampled.
+    """AE: -log p(x | z), per token. The latent vector z is never sampled.
 
-    The begin token, which all texts have, is not predicted.
+    p(x | z) is the product of p(x_i | z) over the tokens. The begin token, which all texts have, is
+    not predicted. If the model predicts the length T, it is p(T | z) times that product.
     """
 
     variational = False
@@ -41,11 +42,12 @@ class Autoencoding(Objective):
         return 0.0
 
     def loss(self, model, task):
-        """As `Objective.loss`: the tokens' cross entropy and, if variational, beta times the KL.
+        """As `Objective.loss`: the cross entropy of tokens and lengths, and beta times the KL.
 
-        The KL of sentence b is divided by the same number as the losses of its tokens: it is
-        weighed by the mean weight of its tokens. So with beta 1 the loss is the negative evidence
-        lower bound of all texts, divided by the number of their tokens.
+        The terms of sentence b, -log p(T | z) and the KL, are divided by the same number as the
+        losses of its tokens: they are weighed by the mean weight of its tokens. So with beta 1 the
+        loss is the negative evidence lower bound of all texts, divided by the number of their
+        tokens.
         """
         mask, weights = task.inputs["padding_mask"], task.weights
         encoded = model.encode_latent(task.inputs, training=True)
@@ -53,9 +55,13 @@ class Autoencoding(Objective):
         states = model.decode(latent, mask, task.inputs["input_ids"], training=True)
         total = model.loss_of(states, task.targets, weights)
         parts = {"head": total}
+        counts = ops.sum(ops.cast(weights > 0, "float32"), axis=1)
+        share = ops.sum(weights, axis=1) / ops.maximum(counts, 1.0)  # [B]
+        if model.length_predictor is not None:
+            scores = model.length_predictor.log_probabilities(latent, mask)
+            parts["length"] = -ops.sum(share * scores)
+            total = total + parts["length"]
         if self.variational:
-            counts = ops.sum(ops.cast(weights > 0, "float32"), axis=1)
-            share = ops.sum(weights, axis=1) / ops.maximum(counts, 1.0)  # [B]
             parts["kl"] = ops.sum(share * ops.sum(kl_divergence(**encoded), axis=1))
             total = total + task.auxiliary * parts["kl"]
         return Loss(total, parts)
@@ -64,8 +70,9 @@ class Autoencoding(Objective):
         """As `Objective.evaluate`; the latent vector is the mean.
 
         "nll" and "accuracy" are those of tokens, without the end token unless the setting
-        `score_boundary_tokens` is on. "kl" is that of a sentence. "latent" and "latent_squares"
-        are sums of the batch.
+        `score_boundary_tokens` is on. "kl" is that of a sentence, "length_accuracy" the part of
+        the sentences whose length is predicted. "latent" and "latent_squares" are sums of the
+        batch.
         """
         ids, mask = batch["input_ids"], batch["padding_mask"]
         encoded = model.encode_latent(batch)
@@ -84,6 +91,11 @@ class Autoencoding(Objective):
             "latent": (ops.sum(mean, axis=0, keepdims=True), number),
             "latent_squares": (ops.sum(ops.square(mean), axis=0, keepdims=True), number),
         }
+        if model.length_predictor is not None:
+            lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+            right = ops.cast(ops.argmax(model.length_predictor(mean), axis=-1), "int32")
+            right = ops.cast(right + 1 == lengths, "float32")
+            measured["length_accuracy"] = right, ops.ones_like(right)
         if self.variational:
             kl = ops.sum(kl_divergence(**encoded), axis=1)
             measured["kl"] = kl, ops.ones_like(kl)
@@ -101,11 +113,15 @@ class Autoencoding(Objective):
         return {name: float(value) for name, value in means.items()} | active
 
     def describe(self, values):
-        kl = f"KL {values['kl']:.3f} per sentence, " if "kl" in values else ""
-        return (
-            f"nll {values['nll']:.4f} per token (ln), accuracy {100 * values['accuracy']:.2f} %, "
-            f"{kl}{values['active_units']:.0f} active units"
-        )
+        parts = [
+            f"nll {values['nll']:.4f} per token (ln)",
+            f"accuracy {100 * values['accuracy']:.2f} %",
+        ]
+        if "length_accuracy" in values:
+            parts.append(f"lengths {100 * values['length_accuracy']:.2f} %")
+        if "kl" in values:
+            parts.append(f"KL {values['kl']:.3f} per sentence")
+        return ", ".join([*parts, f"{values['active_units']:.0f} active units"])
 
 
 class VariationalAutoencoding(Autoencoding):

@@ -131,8 +131,9 @@ class AutoencoderModel(TextModel):
 
         Args:
             vectors: [N, P] floats.
-            lengths: N numbers of pieces, those of the texts that the vectors come from. None
-                predicts all places that the model has, and cuts at the first end token.
+            lengths: N numbers of pieces, those of the texts that the vectors come from. None takes
+                those of `predict_lengths`. A model without them predicts all its places, and the
+                text is cut at the first end token.
 
         Returns:
             N str. Accents and, in an uncased model, capital letters are lost.
@@ -143,12 +144,24 @@ class AutoencoderModel(TextModel):
         """
         vectors = self._check_vectors(vectors)
         self.check_decodes()
-        if lengths is None:
-            rows = [self.blank_row()] * len(vectors)
-        else:
+        if lengths is not None:
             rows = [self.blank_row(length) for length in self._check_lengths(lengths, len(vectors))]
+        else:
+            rows = self.blank_rows(vectors)
         found = self.rewrite(rows, vectors)
-        return [self.text_of(ids, stop=lengths is None) for ids in found]
+        stop = lengths is None and not self.predicts_length
+        return [self.text_of(ids, stop) for ids in found]
+
+    def predict_lengths(self, vectors: np.ndarray) -> np.ndarray:
+        """The most probable numbers of pieces, given N latent vectors [N, P]: [N] int64.
+
+        Raises:
+            InputError: as `decode`, or the config's predicts_length is false.
+        """
+        if not self.predicts_length:
+            raise InputError("the model predicts no lengths (predicts_length)", self.name)
+        found = self._model.length_predictor(self._check_vectors(vectors)).numpy()
+        return found[:, 1:].argmax(axis=1)  # the second column: only begin and end token
 
     def interpolate(self, first: str, second: str, num_texts: int = 5) -> list[str]:
         """Texts between two texts: decodes latent vectors at equal distances on a line.
@@ -214,6 +227,17 @@ class AutoencoderModel(TextModel):
         row = np.full(size, vocabulary.pad_id, np.int32)
         row[0] = vocabulary.bos_id
         return row
+
+    def blank_rows(self, vectors: np.ndarray) -> list[np.ndarray]:
+        """N rows for N latent vectors: of the predicted lengths, or the longest."""
+        if not self.predicts_length:
+            return [self.blank_row()] * len(vectors)
+        return [self.blank_row(length) for length in self.predict_lengths(vectors).tolist()]
+
+    @property
+    def predicts_length(self) -> bool:
+        """Whether the model predicts the number of pieces of a latent vector's text."""
+        return self._model.config.predicts_length
 
     @property
     def decoder_type(self) -> str:

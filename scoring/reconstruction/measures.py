@@ -45,15 +45,14 @@ def hits(
 ) -> Hits:
     """Compares the pieces of N rows with those of N reconstructions, place by place.
 
-    With `eos_id`, a reconstruction ends before its first end token, and may be shorter or longer
-    than the text. Without, it has the text's length.
+    A reconstruction may be shorter or longer than the text. With `eos_id`, it ends before its
+    first end token; without, its last token is the end token, whatever it is.
     """
     right, exact = np.zeros(len(rows), int), np.zeros(len(rows), bool)
     for index, (row, other) in enumerate(zip(rows, found, strict=True)):
-        pieces, written = row[1:-1], other[1:]
-        if eos_id is None:
-            written = written[: len(pieces)]
-        else:
+        pieces, written = row[1:-1], other[1:-1]
+        if eos_id is not None:
+            written = other[1:]
             ends = np.flatnonzero(written == eos_id)
             written = written[: ends[0]] if len(ends) else written
         shared = min(len(pieces), len(written))

@@ -55,8 +55,10 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
         raise InputError(f"the text {error.sentence_rule}", path, line) from None
     posterior = lm.posterior(rows)
     found = _reconstructions(lm, rows, posterior.mean, config.seed)
+    # Without a length, the end token ends a text, unless the model predicts the length.
+    stops = () if lm.predicts_length else (NO_LENGTH,)
     eos_id = lm.tokenizer.vocabulary.eos_id
-    measured = {n: hits(rows, f, eos_id if n == NO_LENGTH else None) for n, f in found.items()}
+    measured = {n: hits(rows, f, eos_id if n in stops else None) for n, f in found.items()}
     vectors = _vectors(posterior.mean, config.seed)
     nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
     if config.output_file is not None:
@@ -64,11 +66,11 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
     return ReconstructReport(
         str(shown_path(config.input_file)),
         [
-            Row(name, one, _bleu(lm, rows, found[name], name == NO_LENGTH), nll.get(name))
+            Row(name, one, _bleu(lm, rows, found[name], name in stops), nll.get(name))
             for name, one in measured.items()
         ],
         _latent(posterior, config.seed),
-        _notes(lm, len(rows)),
+        _notes(lm, rows, posterior.mean),
         [lm.signature],
     )
 
@@ -100,7 +102,7 @@ def _reconstructions(lm, rows, mean, seed) -> dict[str, list[np.ndarray]]:
     found = {name: lm.rewrite(rows, one) for name, one in _vectors(mean, seed).items()}
     found[FREQUENT] = most_frequent(rows)
     if not lm.reads_words:
-        found[NO_LENGTH] = lm.rewrite([lm.blank_row()] * len(rows), mean)
+        found[NO_LENGTH] = lm.rewrite(lm.blank_rows(mean), mean)
     return found
 
 
@@ -133,8 +135,11 @@ def _latent(posterior, seed) -> LatentReport:
     )
 
 
-def _notes(lm, count) -> list[str]:
+def _notes(lm, rows, mean) -> list[str]:
     notes = []
+    if lm.predicts_length:
+        right = lm.predict_lengths(mean) == [len(row) - 2 for row in rows]
+        notes.append(f"the predicted length is right for {100 * right.mean():.2f} % of the texts")
     if lm.reads_words and lm.decoder_type == "bilm":
         notes.append(
             "the decoder reads the words that it predicts (decoder_input ground_truth): it copies "
@@ -142,7 +147,7 @@ def _notes(lm, count) -> list[str]:
         )
     elif lm.reads_words:
         notes.append("the decoder reads all words of the text except the one that it predicts")
-    if count == 1:
+    if len(rows) == 1:
         notes.append("a single text: there is no vector of another one")
     return notes
 

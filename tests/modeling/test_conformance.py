@@ -22,6 +22,7 @@ CLASSIFIER = ClassifierConfig.of(
 AUTOENCODER = AutoencoderConfig(
     **CONFIG.to_dict()
     | {"model_type": "autoencoder", "latent_size": 7, "variational": True, "pad_id": 2}
+    | {"predicts_length": True}
 )
 V, D, N, F = 23, 15, 3, 17
 ELMO = ElmoConfig(
@@ -74,6 +75,7 @@ LAYERS = {
     ),
     "LatentConnector": ({"latent_size": 7, "variational": True}, {"state": STREAM}),
     "LatentInputs": ({"hidden_size": D, "num_memories": 2}, {"latent": ("float32", 7)}),
+    "LengthPredictor": ({"max_length": 13}, {"latent": ("float32", 7)}),
     "ProjectedLSTM": (
         {"units": F, "projection": D, "num_networks": 2, "use_layer_norm": True},
         {"x": ("float32", 2, D)},

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from tta.modeling.layers.latent import LatentConnector, LatentInputs, kl_divergence
+from tests.modeling.numpy_tta import log_softmax
+from tta.modeling.layers.latent import (
+    LatentConnector,
+    LatentInputs,
+    LengthPredictor,
+    kl_divergence,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -51,3 +57,16 @@ def test_the_decoder_gets_products_without_a_bias(num_memories):
     assert len(found) == 1 + bool(num_memories)
     nothing = layer(np.zeros((1, 3), "float32"))
     assert not any(np.array(one).any() for one in nothing.values())
+
+
+def test_the_length_is_a_softmax_over_the_numbers_of_tokens():
+    layer = LengthPredictor(6)
+    layer.build((None, 3))
+    layer.bias.assign(RNG.normal(size=6))
+    z = RNG.normal(size=(4, 3)).astype("float32")
+    plain = log_softmax(z.astype(float) @ layer.kernel.numpy() + layer.bias.numpy())
+    np.testing.assert_allclose(layer(z), plain, rtol=1e-5)
+    lengths = [1, 6, 2, 3]
+    mask = np.arange(6) < np.array(lengths)[:, None]
+    found = layer.log_probabilities(z, mask)
+    np.testing.assert_allclose(found, [plain[i, n - 1] for i, n in enumerate(lengths)], rtol=1e-5)

@@ -292,7 +292,8 @@ def test_halves_start_from_a_language_model(kind):
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_number_of_parameters_is_that_of_the_weights(kind):
     for variational in (False, True):
-        model = build_model(autoencoder_config(**TYPES[kind], variational=variational))
+        config = autoencoder_config(**TYPES[kind], variational=variational)
+        model = build_model(config.replace(predicts_length=variational and kind == "pad"))
         count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
         assert model.config.num_parameters == count
 
@@ -314,6 +315,10 @@ def test_the_config_survives_a_file(tmp_path):
         (
             {"decoder_type": "unilm"},
             "decoder_input must be ground_truth with decoder_type unilm, not 'pad'",
+        ),
+        (
+            {"decoder_input": "ground_truth", "predicts_length": True},
+            "decoder_input must be pad with predicts_length, not 'ground_truth'",
         ),
         ({"output_layer": "softmax"}, "output_layer of an autoencoder must be tied_softmax"),
         ({"tokenizer": "words"}, "tokenizer of an autoencoder must be word_pieces"),

@@ -87,6 +87,23 @@ def test_vae_is_the_evidence_lower_bound_per_token(vae, beta):
     assert float(loss.total) == pytest.approx(expected, rel=1e-4)
 
 
+def test_the_length_is_one_more_factor_of_the_probability():
+    model, inputs = make("pad", predicts_length=True), batch(LENGTHS)
+    loss = loss_of(Autoencoding(), model, inputs)
+    latent = model.encode_latent(inputs)["mean"]
+    weights = arrays(model)
+    logits = np.array(latent) @ weights["length_predictor/kernel"]
+    scores = log_softmax(logits + weights["length_predictor/bias"])
+    lengths = -sum(row[length - 1] for row, length in zip(scores, LENGTHS, strict=True))
+    count = sum(LENGTHS) - len(LENGTHS)
+    assert float(loss.parts["length"]) == pytest.approx(lengths / count, rel=1e-4)
+    expected = (plain_losses(model, latent, inputs).sum() + lengths) / count
+    assert float(loss.total) == pytest.approx(expected, rel=1e-4)
+    (right, ones) = Autoencoding().evaluate(model, inputs)["length_accuracy"]
+    np.testing.assert_array_equal(right, scores.argmax(axis=1) + 1 == LENGTHS)
+    assert np.array(ones).tolist() == [1, 1, 1]
+
+
 def test_a_doubled_batch_has_the_same_loss(vae):
     model, latent = vae
     inputs = batch(LENGTHS)

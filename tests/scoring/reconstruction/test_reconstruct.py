@@ -38,7 +38,7 @@ def trained(tmp_path_factory):
     values = tiny_config(
         hidden_size=24, intermediate_size=48, num_hidden_layers=1, initializer_range=0.1
     ).to_dict()
-    values |= {"model_type": "autoencoder", "latent_size": LATENT}
+    values |= {"model_type": "autoencoder", "latent_size": LATENT, "predicts_length": True}
     del values["vocab_size"]
     (folder / "config.json").write_text(json.dumps(values))
     run = training_config(
@@ -62,9 +62,9 @@ def test_it_writes_down_again_what_it_encoded(lm, trained):
     assert vectors.dtype == np.float32
     lengths = [len(text.split()) for text in texts]
     assert lm.decode(vectors, lengths) == texts
-    found = lm.decode(vectors)  # cut at the first end token
-    assert len(found) == len(texts)
-    assert not any("[" in text for text in found)
+    assert len(set(lengths)) > 1
+    assert lm.predict_lengths(vectors).tolist() == lengths
+    assert lm.decode(vectors) == texts
     assert lm.decode(np.zeros((0, LATENT))) == []
 
 
@@ -103,6 +103,8 @@ def test_reconstruction_is_measured_with_its_controls(trained, tmp_path):
     assert values["reconstruction"].hits.accuracy() == 100.0
     assert values["reconstruction"].hits.exact_match() == 100.0
     assert values["reconstruction"].bleu == pytest.approx(100.0)
+    assert values["length not given"].hits.exact_match() == 100.0
+    assert "note: the predicted length is right for 100.00 % of the texts" in str(report)
     for control in list(values)[1:4]:
         assert values[control].hits.accuracy() < 60.0, control
     assert values["reconstruction"].nll < 0.5 < values["z of another text"].nll
@@ -185,7 +187,7 @@ def test_wrong_texts_are_one_line(lm, trained, tmp_path):
         reconstruct(ReconstructConfig(input_file=str(path)), str(other))
 
 
-@pytest.mark.parametrize("kind", ["copy", "tta", "unilm"])
+@pytest.mark.parametrize("kind", TYPES)
 def test_other_decoders(kind, tmp_path):
     import keras
 
@@ -199,7 +201,10 @@ def test_other_decoders(kind, tmp_path):
     (tmp_path / "texts").write_text("the cat sat\na dog ran home .\n")
     report = reconstruct(ReconstructConfig(input_file=str(tmp_path / "texts")), str(tmp_path))
     names = [row.name for row in report.rows]
-    assert ("length not given" in names) == (kind == "unilm")
+    assert ("length not given" in names) == (kind in ("pad", "unilm"))
+    assert "predicted length" not in str(report)
+    with pytest.raises(InputError, match="the model predicts no lengths"):
+        lm.predict_lengths(lm.encode(["the cat"]))
     assert "mutual information" in str(report)
     assert ("copies" in str(report)) == (kind == "copy")
     if kind == "unilm":
@@ -207,6 +212,9 @@ def test_other_decoders(kind, tmp_path):
         plain = model.decode_greedily(lm.encode(["the cat"]), 7, 3, cached=False)
         np.testing.assert_array_equal(lm.rewrite([np.zeros(7, np.int32)], lm.encode(["the cat"])),
                                       np.array(plain))  # fmt: skip
+    elif kind == "pad":
+        (found,) = lm.decode(lm.encode(["the cat"]))  # cut at the first end token
+        assert not {"[PAD]", "[SOS]", "[EOS]"} & set(found.split())
     else:
         with pytest.raises(InputError, match=r"needs the words of the text .* a vector alone"):
             lm.decode(lm.encode(["the cat"]))
