@@ -26,6 +26,8 @@ def grow(
 ) -> None:
     """Assigns weights made from a trained model of the same size or smaller.
 
+    If the two have different output layers, the head keeps its random weights.
+
     Args:
         model: has `named_weights()` and a `config`; it can differ in size or vocabulary if the
             config has the ability `can_grow`.
@@ -38,6 +40,8 @@ def grow(
         InputError: a size is not a multiple, or the models do not have the same weights.
     """
     weights = {name: np.asarray(weight) for name, weight in trained.named_weights().items()}
+    if model.config.output_layer != trained.config.output_layer:
+        weights = _without_head(weights) | _head(model.named_weights())
     shapes = {name: tuple(weight.shape) for name, weight in model.named_weights().items()}
     is_alike = origins is None and shapes == {name: w.shape for name, w in weights.items()}
     _check_can_grow(model.config, trained.config, is_alike, source)
@@ -64,6 +68,14 @@ def _check_can_grow(config, trained, is_alike, source):
             "of heads can grow",
             source,
         )
+
+
+def _head(weights):
+    return {name: np.asarray(w) for name, w in weights.items() if name.startswith("head/")}
+
+
+def _without_head(weights):
+    return {name: w for name, w in weights.items() if not name.startswith("head/")}
 
 
 def widen(weights: Arrays, shapes: dict[str, tuple[int, ...]], seed: int = 0) -> Arrays:

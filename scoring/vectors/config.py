@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, SEED, Config, setting
 
-SOURCES = ("skip_gram", "fasttext", "token_table", "input_layer", "random")
-OF_A_MODEL = ("token_table", "input_layer")
+OF_A_MODEL = ("token_table", "whitened_token_table", "input_layer")
+SOURCES = ("skip_gram", "fasttext", *OF_A_MODEL, "random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +30,16 @@ class VectorsConfig(Config):
         "needs gensim: pip install 'tta-lm[vectors]'. A piece that does not occur gets zeros, and "
         "no model learns to predict it. fasttext: for a data set of words, the mean of a word's "
         "own vector and those of its character n-grams, from --fasttext_file or trained on the "
-        "data set; needs gensim. token_table: the rows of --model's token table. input_layer: "
-        "what the input layer of --model, an ELMo, makes of each word; a word that is not in "
+        "data set; needs gensim. token_table: the rows of --model's token table. "
+        "whitened_token_table: the same as `--pooling=whitened` of tta-sts has them, decorrelated "
+        "and of length 1; needs tta-fit-pooling. input_layer: what the input layer of --model, an ELMo, makes of each word; a word that is not in "
         "vocab.txt then has no vector. random: random directions, a control experiment.",
         choices=SOURCES,
         group="Vectors",
     )
     model: str | None = setting(
         None,
-        "For token_table and input_layer: a model with the same vocabulary, named as in tta-score.",
+        f"For {', '.join(OF_A_MODEL)}: a model with the same vocabulary, named as in tta-score.",
         once=True,
     )
     fasttext_file: str | None = setting(
@@ -66,7 +67,7 @@ class VectorsConfig(Config):
     def __post_init__(self):
         super().__post_init__()
         if (self.model is not None) != (self.source in OF_A_MODEL):
-            sources = " and ".join(OF_A_MODEL)
+            sources = ", ".join(OF_A_MODEL)
             raise InputError(f"sources {sources} need a model, and no other source takes one")
         if self.fasttext_file is not None and self.source != "fasttext":
             raise InputError(f"fasttext_file needs source fasttext, not {self.source}")

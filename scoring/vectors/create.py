@@ -68,6 +68,8 @@ def _make(config, info, vocabulary):
         return random_directions(len(vocabulary), config.size, config.seed), None
     if config.source == "token_table":
         return _token_table(_load(config.model, vocabulary)), None
+    if config.source == "whitened_token_table":
+        return _whitened_token_table(_load(config.model, vocabulary)), None
     if config.source == "input_layer":
         return _input_layer(_load(config.model, vocabulary)), None
     sentences = _Sentences(config.input_dir, info, vocabulary.pad_id)
@@ -133,6 +135,11 @@ def _token_table(lm):
     if table is None:
         raise InputError("the model has no token table", lm.name)
     return np.asarray(table, np.float32)
+
+
+def _whitened_token_table(lm):
+    table, whitenings = _token_table(lm), lm.pooling_statistics.whitenings
+    return np.asarray(whitenings["token"](table), np.float32)
 
 
 def _input_layer(lm):

@@ -10,6 +10,7 @@ from tta.modeling.formats.growth import exchange_pieces, grow, widen
 from tta.modeling.models.language_model import LanguageModel
 
 TYPES = ["tta", "bilm", "unilm"]
+SEMFIT = {"output_layer": "semfit", "target_size": 11}
 
 
 def larger(factor=2, inner=3, **changes):
@@ -123,3 +124,16 @@ def test_a_family_without_growth_starts_only_from_its_own_size(monkeypatch):
     for origins, model in ((None, large), ([(0,)] * VOCAB_SIZE, same)):
         with pytest.raises(InputError, match="with output_layer tied_softmax starts only"):
             grow(model, small, "small", origins)
+
+
+def test_a_model_with_another_output_layer_gives_its_encoder_only():
+    trained, model = tiny_model(seed=1), tiny_model(seed=2, **SEMFIT)
+    head = {n: np.asarray(w) + 0 for n, w in model.named_weights().items() if "head/" in n}
+    grow(model, trained, "small")
+    expected = {n: w for n, w in trained.named_weights().items() if not n.startswith("head/")}
+    found = model.named_weights()
+    assert head and set(found) == {*expected, *head}
+    for name, weight in {**expected, **head}.items():
+        np.testing.assert_array_equal(found[name], weight)
+    with pytest.raises(InputError, match="with output_layer semfit starts only from one of the"):
+        grow(tiny_model(**SEMFIT), larger(), "small")

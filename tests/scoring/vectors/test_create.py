@@ -11,6 +11,7 @@ from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
+from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
@@ -74,9 +75,30 @@ def test_the_token_table_of_a_trained_model(tmp_path):
     assert TargetVectors(tmp_path / "v", other).size == CONFIG.hidden_size
 
 
+def test_the_whitened_token_table_is_that_of_pooling(tmp_path):
+    dataset = write_dataset(tmp_path / "data", sentences(5))
+    Vocabulary(TOKENS).save(dataset / "vocab.txt", overwrite=True)
+    model = write_model_directory(tmp_path / "model")
+    config = VectorsConfig(
+        input_dir=str(dataset),
+        output_dir=str(tmp_path / "v"),
+        source="whitened_token_table",
+        model=str(model),
+    )
+    with pytest.raises(InputError, match=r"pooling\.npz: no such file; tta-fit-pooling writes it"):
+        create_vectors(config)
+    texts = [" ".join(TOKENS[i : i + 5]) for i in range(5, len(TOKENS))]
+    with open(model / "pooling.npz", "wb") as file:
+        fit_pooling(tta.load(model), texts, num_whitening=len(texts)).write(file)
+    vectors = create_vectors(config)
+    words = ["the", "cat", "q"]
+    rows = vectors[[TOKENS.index(word) for word in words]]
+    np.testing.assert_allclose(rows, tta.load(model).encode(words, "token", "whitened"), atol=1e-5)
+
+
 @pytest.mark.parametrize("settings", [{"source": "token_table"}, {"model": "small"}])
 def test_a_model_goes_with_its_source(settings):
-    with pytest.raises(InputError, match="sources token_table and input_layer need a model"):
+    with pytest.raises(InputError, match="sources token_table, .*, input_layer need a model"):
         VectorsConfig(input_dir="x", output_dir="y", **settings)
 
 
