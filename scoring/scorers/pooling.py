@@ -29,9 +29,9 @@ from tta.errors import InputError
 
 SIF_A = 1e-3  # as Arora et al.
 JOINT = "joint"  # the representation that `join` makes
-# Chosen on STS-B dev and SICK train (docs/training.md). The whitened token row of a piece has
-# length 1.
-JOINT_CONSTANT, JOINT_CONTEXT = 0.2, 0.3
+# Chosen on STS-B dev and SICK train (docs/training.md): a constant beside the whitened token rows,
+# whose length is 1, and the share of the outputs in the cosine.
+JOINT_CONSTANT, JOINT_CONTEXT = 0.3, 0.3
 _ROUNDING = 1e-5  # of a variance, relative to the squared length of the mean
 _LEAST_VARIANCE = 1e-6  # relative to the largest; smaller variances are scaled as if it were this
 
@@ -159,22 +159,29 @@ def _check_headers(headers, vocab_size, hidden_size, sizes, path):
 def join(token: np.ndarray, context: np.ndarray) -> np.ndarray:
     """Joins two vectors of each of N sentences, so that cosines use both: [N, D + 1 + H] float32.
 
-    Token rows tell which words two sentences share, outputs what they are about. Between them is a
-    constant: where the vectors of the pieces of a sentence cancel each other out, their mean is
-    short, and its direction says little. The constant makes such sentences less dissimilar.
+    Token rows tell which words two sentences share, outputs what they are about. The cosine of two
+    joined vectors is a weighted mean of two cosines: that of the outputs has the weight
+    `JOINT_CONTEXT`, that of token rows and a constant the rest. Where the rows of the pieces of a
+    sentence cancel each other out, their mean is short, and its direction says little. The constant
+    makes such sentences less dissimilar.
 
     Args:
         token: [N, D], `whitened` means of token rows.
-        context: [N, H], `sif` means of the last layer's outputs. In every dimension, the outputs of
-            a trained model have mean 0 and variance 1.
+        context: [N, H], means of the last layer's outputs.
 
     Returns:
-        Zeros for a sentence without pieces.
+        Vectors of length 1; zeros for a sentence without pieces.
     """
     has_pieces = np.any(context, axis=1, keepdims=True)
-    scale = JOINT_CONTEXT / np.sqrt(context.shape[1])  # to the length of the outputs of a piece
-    joined = np.concatenate([token, JOINT_CONSTANT * has_pieces, scale * context], axis=1)
-    return joined.astype(np.float32)
+    rows = np.concatenate([token, JOINT_CONSTANT * has_pieces], axis=1)
+    shares = (1.0 - JOINT_CONTEXT, rows), (JOINT_CONTEXT, context)
+    joined = [np.sqrt(share) * _of_length_1(vectors) for share, vectors in shares]
+    return np.concatenate(joined, axis=1).astype(np.float32)
+
+
+def _of_length_1(vectors):
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
 def piece_probabilities(ids: Sequence[np.ndarray], vocab_size: int) -> np.ndarray:

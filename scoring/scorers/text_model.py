@@ -370,7 +370,7 @@ class TextModel(Scorer):
         self._check_pooling(representation, pooling)
         if representation == JOINT:
             token = TextModel.encode(self, texts, "token", "whitened")
-            return join(token, TextModel.encode(self, texts, "context", "sif", progress))
+            return join(token, TextModel.encode(self, texts, "context", "mean", progress))
         places, config = REPRESENTATIONS[representation][1], self._model.config
         piece_weights, whitening = np.ones(config.vocab_size, np.float32), None
         if pooling != "mean":
