@@ -31,9 +31,10 @@ class VectorsConfig(Config):
         "no model learns to predict it. fasttext: for a data set of words, the mean of a word's "
         "own vector and those of its character n-grams, from --fasttext_file or trained on the "
         "data set; needs gensim. token_table: the rows of --model's token table. "
-        "whitened_token_table: the same as `--pooling=whitened` of tta-sts has them, decorrelated "
-        "and of length 1; needs tta-fit-pooling. input_layer: what the input layer of --model, an ELMo, makes of each word; a word that is not in "
-        "vocab.txt then has no vector. random: random directions, a control experiment.",
+        "whitened_token_table: the same, decorrelated and of length 1, as with --pooling=whitened; "
+        "needs tta-fit-pooling. input_layer: what the input layer of --model, an ELMo, makes of "
+        "each word; a word that is not in vocab.txt then has no vector. random: random directions, "
+        "a control experiment.",
         choices=SOURCES,
         group="Vectors",
     )

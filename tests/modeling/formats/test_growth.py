@@ -132,7 +132,8 @@ def test_a_model_with_another_output_layer_gives_its_encoder_only():
     grow(model, trained, "small")
     expected = {n: w for n, w in trained.named_weights().items() if not n.startswith("head/")}
     found = model.named_weights()
-    assert head and set(found) == {*expected, *head}
+    assert head
+    assert set(found) == {*expected, *head}
     for name, weight in {**expected, **head}.items():
         np.testing.assert_array_equal(found[name], weight)
     with pytest.raises(InputError, match="with output_layer semfit starts only from one of the"):

@@ -98,7 +98,7 @@ def test_the_whitened_token_table_is_that_of_pooling(tmp_path):
 
 @pytest.mark.parametrize("settings", [{"source": "token_table"}, {"model": "small"}])
 def test_a_model_goes_with_its_source(settings):
-    with pytest.raises(InputError, match="sources token_table, .*, input_layer need a model"):
+    with pytest.raises(InputError, match=r"sources token_table, .*, input_layer need a model"):
         VectorsConfig(input_dir="x", output_dir="y", **settings)
 
 
