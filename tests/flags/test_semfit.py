@@ -201,7 +201,7 @@ def with_nan(array):
         ({"config_file": "small.json"}, "target_size must be at least 16 with semfit_distance vmf"),
         ({"num_sampled_pieces": 5}, "num_sampled_pieces needs a softmax, which SemFitHead does no"),
         ({"log_normalizer_weight": 0.1}, "log_normalizer_weight needs a softmax, which SemFitHead"),
-        ({"init_checkpoint": "other_layer"}, "other_layer: a model of type tta with output_layer "),
+        ({"init_checkpoint": "other_size"}, "other_size: a model of type tta with output_layer "),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
@@ -215,9 +215,9 @@ def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
         (folder / name).write_text(json.dumps(values))
     if "init_checkpoint" in changes:
         VOCABULARY.save(folder / "vocab.txt", overwrite=True)
-        (folder / "other_layer").mkdir()
-        VOCABULARY.save(folder / "other_layer/vocab.txt")
-        save_model(tiny_model(num_hidden_layers=1), folder / "other_layer", "")
+        (folder / "other_size").mkdir()
+        VOCABULARY.save(folder / "other_size/vocab.txt")
+        save_model(tiny_model(num_hidden_layers=2), folder / "other_size", "")
     changes = dict(changes)
     if callable(change := changes.get("vectors")):
         changes["vectors"] = broken(folder, "broken", change)
