@@ -39,10 +39,12 @@ def grow(
     Raises:
         InputError: a size is not a multiple, or the models do not have the same weights.
     """
-    weights = {name: np.asarray(weight) for name, weight in trained.named_weights().items()}
+    ours, theirs = model.named_weights(), trained.named_weights()
     if model.config.output_layer != trained.config.output_layer:
-        weights = _without_head(weights) | _head(model.named_weights())
-    shapes = {name: tuple(weight.shape) for name, weight in model.named_weights().items()}
+        theirs = {name: weight for name, weight in theirs.items() if not name.startswith("head/")}
+        theirs |= {name: weight for name, weight in ours.items() if name.startswith("head/")}
+    weights = {name: np.asarray(weight) for name, weight in theirs.items()}
+    shapes = {name: tuple(weight.shape) for name, weight in ours.items()}
     is_alike = origins is None and shapes == {name: w.shape for name, w in weights.items()}
     _check_can_grow(model.config, trained.config, is_alike, source)
     if origins is not None:
@@ -68,14 +70,6 @@ def _check_can_grow(config, trained, is_alike, source):
             "of heads can grow",
             source,
         )
-
-
-def _head(weights):
-    return {name: np.asarray(w) for name, w in weights.items() if name.startswith("head/")}
-
-
-def _without_head(weights):
-    return {name: w for name, w in weights.items() if not name.startswith("head/")}
 
 
 def widen(weights: Arrays, shapes: dict[str, tuple[int, ...]], seed: int = 0) -> Arrays:

@@ -70,7 +70,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
             for name, one in measured.items()
         ],
         _latent(posterior, config.seed),
-        _notes(lm, rows, posterior.mean),
+        _notes(lm, rows, found),
         [lm.signature],
     )
 
@@ -135,11 +135,12 @@ def _latent(posterior, seed) -> LatentReport:
     )
 
 
-def _notes(lm, rows, mean) -> list[str]:
+def _notes(lm, rows, found) -> list[str]:
     notes = []
     if lm.predicts_length:
-        right = lm.predict_lengths(mean) == [len(row) - 2 for row in rows]
-        notes.append(f"the predicted length is right for {100 * right.mean():.2f} % of the texts")
+        pairs = zip(rows, found[NO_LENGTH], strict=True)
+        right = np.mean([len(row) == len(other) for row, other in pairs])
+        notes.append(f"the predicted length is right for {100 * right:.2f} % of the texts")
     if lm.reads_words and lm.decoder_type == "bilm":
         notes.append(
             "the decoder reads the words that it predicts (decoder_input ground_truth): it copies "

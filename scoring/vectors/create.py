@@ -66,12 +66,9 @@ def _make(config, info, vocabulary):
     """The vectors [V, m], and the `SubwordVectors` that they are from, or None."""
     if config.source == "random":
         return random_directions(len(vocabulary), config.size, config.seed), None
-    if config.source == "token_table":
-        return _token_table(_load(config.model, vocabulary)), None
-    if config.source == "whitened_token_table":
-        return _whitened_token_table(_load(config.model, vocabulary)), None
-    if config.source == "input_layer":
-        return _input_layer(_load(config.model, vocabulary)), None
+    if config.source in _FROM_A_MODEL:
+        lm = _load(config.model, vocabulary)
+        return _FROM_A_MODEL[config.source](lm), None
     sentences = _Sentences(config.input_dir, info, vocabulary.pad_id)
     training = config.window, config.num_epochs, config.seed, config.num_workers
     if config.source == "skip_gram":
@@ -138,8 +135,9 @@ def _token_table(lm):
 
 
 def _whitened_token_table(lm):
-    table, whitenings = _token_table(lm), lm.pooling_statistics.whitenings
-    return np.asarray(whitenings["token"](table), np.float32)
+    name = lm.choose_representation("token")
+    whitening = lm.pooling_statistics.whitenings[name]
+    return np.asarray(whitening(_token_table(lm)), np.float32)
 
 
 def _input_layer(lm):
@@ -155,6 +153,13 @@ def _input_layer(lm):
     vectors = np.concatenate(parts)
     vectors[[vocabulary.pad_id, vocabulary.unk_id]] = 0
     return vectors
+
+
+_FROM_A_MODEL = {
+    "token_table": _token_table,
+    "whitened_token_table": _whitened_token_table,
+    "input_layer": _input_layer,
+}
 
 
 class _Sentences:

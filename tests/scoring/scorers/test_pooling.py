@@ -11,8 +11,6 @@ from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.pooling import (
-    JOINT_CONSTANT,
-    JOINT_CONTEXT,
     SIF_A,
     PoolingStatistics,
     Whitening,
@@ -128,12 +126,11 @@ def test_joint_vectors_are_token_rows_a_constant_and_outputs(lm):
     joint = lm.encode(some, "joint")
     token, context = lm.encode(some, "token", "whitened"), lm.encode(some, "context")
     assert joint.shape == (5, SIZE + 1 + SIZE)
-    rows = np.concatenate([token, np.full((5, 1), JOINT_CONSTANT)], axis=1)
+    rows = np.concatenate([token, np.full((5, 1), 0.3)], axis=1)
     rows, context = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (rows, context))
-    expected = (1 - JOINT_CONTEXT) * rows @ rows.T + JOINT_CONTEXT * context @ context.T
+    expected = 0.7 * rows @ rows.T + 0.3 * context @ context.T
     np.testing.assert_allclose(joint @ joint.T, expected, atol=1e-6)
     np.testing.assert_allclose(np.diag(expected), 1.0, rtol=1e-6)
-    assert 0 < JOINT_CONTEXT < 1
     assert not lm.encode([""], "joint").any()
     assert "joint" not in lm.pooled_representations
 

@@ -55,50 +55,48 @@ def test_random_vectors_are_unit_directions_of_a_seed(dataset, tmp_path):
     assert np.abs(other - vectors).max() > 0.1
 
 
-def test_the_token_table_of_a_trained_model(tmp_path):
-    model = write_model_directory(tmp_path / "model")
-    dataset = write_dataset(tmp_path / "data", sentences(5))
-    config = VectorsConfig(
-        input_dir=str(dataset),
-        output_dir=str(tmp_path / "v"),
-        source="token_table",
-        model=str(model),
+def of_a_model(folder, source):
+    """The settings for vectors of a tiny model; its vocabulary is not that of the data set."""
+    return VectorsConfig(
+        input_dir=str(write_dataset(folder / "data", sentences(5))),
+        output_dir=str(folder / "v"),
+        source=source,
+        model=str(write_model_directory(folder / "model")),
     )
+
+
+def test_the_token_table_of_a_trained_model(tmp_path):
+    config = of_a_model(tmp_path, "token_table")
     with pytest.raises(InputError, match=r"model: the model has another vocabulary than .*vocab"):
         create_vectors(config)
     assert not (tmp_path / "v" / "vectors.npy").exists()
     other = Vocabulary(TOKENS)
-    other.save(dataset / "vocab.txt", overwrite=True)
+    other.save(tmp_path / "data" / "vocab.txt", overwrite=True)
     vectors = create_vectors(config)
-    np.testing.assert_array_equal(vectors, tta.load(model).model.token_table)
+    np.testing.assert_array_equal(vectors, tta.load(config.model).model.token_table)
     assert vectors.shape == (len(TOKENS), CONFIG.hidden_size)
     assert TargetVectors(tmp_path / "v", other).size == CONFIG.hidden_size
 
 
 def test_the_whitened_token_table_is_that_of_pooling(tmp_path):
-    dataset = write_dataset(tmp_path / "data", sentences(5))
-    Vocabulary(TOKENS).save(dataset / "vocab.txt", overwrite=True)
-    model = write_model_directory(tmp_path / "model")
-    config = VectorsConfig(
-        input_dir=str(dataset),
-        output_dir=str(tmp_path / "v"),
-        source="whitened_token_table",
-        model=str(model),
-    )
+    config = of_a_model(tmp_path, "whitened_token_table")
+    Vocabulary(TOKENS).save(tmp_path / "data" / "vocab.txt", overwrite=True)
     with pytest.raises(InputError, match=r"pooling\.npz: no such file; tta-fit-pooling writes it"):
         create_vectors(config)
     texts = [" ".join(TOKENS[i : i + 5]) for i in range(5, len(TOKENS))]
-    with open(model / "pooling.npz", "wb") as file:
-        fit_pooling(tta.load(model), texts, num_whitening=len(texts)).write(file)
+    with open(tmp_path / "model" / "pooling.npz", "wb") as file:
+        fit_pooling(tta.load(config.model), texts, num_whitening=len(texts)).write(file)
     vectors = create_vectors(config)
     words = ["the", "cat", "q"]
     rows = vectors[[TOKENS.index(word) for word in words]]
-    np.testing.assert_allclose(rows, tta.load(model).encode(words, "token", "whitened"), atol=1e-5)
+    expected = tta.load(config.model).encode(words, "token", "whitened")
+    np.testing.assert_allclose(rows, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("settings", [{"source": "token_table"}, {"model": "small"}])
 def test_a_model_goes_with_its_source(settings):
-    with pytest.raises(InputError, match=r"sources token_table, .*, input_layer need a model"):
+    rule = "sources token_table, whitened_token_table, input_layer need a model"
+    with pytest.raises(InputError, match=rule):
         VectorsConfig(input_dir="x", output_dir="y", **settings)
 
 
