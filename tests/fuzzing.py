@@ -28,7 +28,7 @@ from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.bert import GOOGLE_ACTIVATIONS, bert_config
 from tta.scoring.reports.marked_text import mark
-from tta.scoring.scorers.pooling.statistics import PoolingStatistics
+from tta.scoring.scorers.pooling import PoolingStatistics
 from tta.scoring.scorers.scorer import TokenScores
 
 # What has broken parsers before: not UTF-8, half a surrogate pair, line ends that are none, byte

@@ -15,7 +15,7 @@ from tta.data.text.lines import TextReader, expand_globs, sample_lines
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
-from tta.scoring.scorers.pooling.fitting import fit_pooling
+from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.stream import Sentence, read_blocks, score_stream
 
 

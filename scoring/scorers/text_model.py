@@ -21,8 +21,7 @@ from tta.scoring.scorers.inference.frozen import FrozenFunctions
 from tta.scoring.scorers.inference.graph import REPRESENTATIONS, BatchGraph
 from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.pooling.joint import JOINT, join
-from tta.scoring.scorers.pooling.statistics import PoolingStatistics
+from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
 from tta.scoring.scorers.scorer import (
     Scorer,
     SumsAndCounts,
@@ -355,10 +354,10 @@ class TextModel(Scorer):
                 positions. "cls", "eos": the last layer's output at the begin or end token. A
                 sentence in windows has the begin token of its first window and the end token of
                 its last. "joint": whitened "token" and "context" side by side, for comparing
-                sentences, see `tta.scoring.scorers.pooling.joint.join`; D is then larger.
+                sentences, see `tta.scoring.scorers.pooling.join`; D is then larger.
             pooling: "mean" over the pieces, or "sif" or "whitened", see
-                `tta.scoring.scorers.pooling.statistics`. "cls" and "eos" are single vectors and
-                only have "mean"; "joint" has a pooling of its own, and only takes "mean" too.
+                `tta.scoring.scorers.pooling`. "cls" and "eos" are single vectors and only have
+                "mean"; "joint" has a pooling of its own, and only takes "mean" too.
 
         Returns:
             [N, D] float32; zeros for a text without pieces, except with "cls" and "eos".
@@ -368,22 +367,16 @@ class TextModel(Scorer):
                 vocabulary, or it does not have the representation or the pooling.
         """
         texts, representation = as_texts(texts), self.choose_representation(representation)
-        if representation == JOINT:
-            self._check_pooling(JOINT, pooling)
-            weights = self.pooling_statistics.joint_weights
-            token = self._weighted_means(texts, "token", "whitened", weights)
-            return join(token, self._weighted_means(texts, "context", "mean", progress=progress))
-        return self._weighted_means(texts, representation, pooling, progress=progress)
-
-    def _weighted_means(self, texts, representation, pooling, piece_weights=None, progress=False):
-        """As `encode`; weights of pieces, [V], take the place of those of `sif`."""
         self._check_pooling(representation, pooling)
-        if pooling != "mean" and piece_weights is None:
+        if representation == JOINT:
+            token = TextModel.encode(self, texts, "token", "whitened")
+            return join(token, TextModel.encode(self, texts, "context", "mean", progress))
+        places, config = REPRESENTATIONS[representation][1], self._model.config
+        piece_weights, whitening = np.ones(config.vocab_size, np.float32), None
+        if pooling != "mean":
             piece_weights = self.pooling_statistics.piece_weights()
-        whitening = None
         if pooling == "whitened":
             whitening = self.pooling_statistics.whitenings[representation]
-        places = REPRESENTATIONS[representation][1]
         work = self.graph.sums, representation, whitening
         sums = np.zeros((len(texts), self.vector_size(representation)))
         totals = np.zeros(len(texts))

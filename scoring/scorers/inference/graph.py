@@ -74,7 +74,7 @@ class BatchGraph:
         """The weighted sum of the vectors of each sentence: [B, D] float32.
 
         `representation` is a key of `REPRESENTATIONS`; `whitening` is a
-        `tta.scoring.scorers.pooling.statistics.Whitening`, or None.
+        `tta.scoring.scorers.pooling.Whitening`, or None.
         """
         import tensorflow as tf
 

@@ -10,7 +10,7 @@ import tta
 from tests.tiny import CONFIG, TOKENS, make_model, write_model_directory
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import save_model
-from tta.scoring.scorers.pooling.fitting import fit_pooling
+from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.serving.export import export
 
 M = 17

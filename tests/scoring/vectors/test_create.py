@@ -11,7 +11,7 @@ from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
-from tta.scoring.scorers.pooling.fitting import fit_pooling
+from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 

@@ -8,6 +8,9 @@
   all directions, and normalized to length 1. Then `sif` is applied. So neither a few directions
   (Su et al., 2021, arXiv:2103.15316, for sentence vectors) nor a few pieces dominate cosines.
 
+- `join` puts whitened token rows and the last layer's outputs side by side, for the representation
+  `joint`.
+
 `sif` and `whitened` need no labels. They need statistics of text, which tta-fit-pooling writes to
 `pooling.npz` in the model directory.
 
@@ -15,7 +18,7 @@ V vocabulary, D vector size.
 """
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,6 +28,10 @@ import numpy as np
 from tta.errors import InputError
 
 SIF_A = 1e-3  # as Arora et al.
+JOINT = "joint"  # the representation that `join` makes
+# Chosen on STS-B dev and SICK train (docs/training.md): a constant beside the whitened token rows,
+# whose length is 1, and the share of the outputs in the cosine.
+JOINT_CONSTANT, JOINT_CONTEXT = 0.3, 0.3
 _ROUNDING = 1e-5  # of a variance, relative to the squared length of the mean
 _LEAST_VARIANCE = 1e-6  # relative to the largest; smaller variances are scaled as if it were this
 
@@ -70,13 +77,10 @@ class PoolingStatistics:
     Attributes:
         piece_probabilities: [V] float32, the relative frequency of each piece; above 0.
         whitenings: {representation: `Whitening`}.
-        joint_weights: [V] float32, above 0, the weights of the pieces in the representation
-            `joint`. None in a file of an older version, and in a model without this representation.
     """
 
     piece_probabilities: np.ndarray
     whitenings: dict[str, Whitening]
-    joint_weights: np.ndarray | None = None
 
     def piece_weights(self) -> np.ndarray:
         """The weight of each piece in `sif`: [V] float32, 0 to 1."""
@@ -87,8 +91,6 @@ class PoolingStatistics:
         arrays = {"piece_probabilities": self.piece_probabilities}
         for name, whitening in self.whitenings.items():
             arrays |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
-        if self.joint_weights is not None:
-            arrays["joint_weights"] = self.joint_weights
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
@@ -125,11 +127,8 @@ class PoolingStatistics:
         probabilities = arrays["piece_probabilities"]
         if not (probabilities > 0).all():
             raise InputError("the probability of every piece must be above 0", path)
-        joint_weights = arrays.get("joint_weights")
-        if joint_weights is not None and not (joint_weights > 0).all():
-            raise InputError("the joint weight of every piece must be above 0", path)
         whitenings = {n: Whitening(arrays[f"{n}.mean"], arrays[f"{n}.matrix"]) for n in names}
-        return cls(probabilities, whitenings, joint_weights)
+        return cls(probabilities, whitenings)
 
 
 def _read_header(archive, name):
@@ -143,9 +142,8 @@ def _read_header(archive, name):
 
 def _check_headers(headers, vocab_size, hidden_size, sizes, path):
     """The representations that have a whitening; raises InputError if the arrays do not fit."""
-    of_pieces = {"piece_probabilities.npy"} | {"joint_weights.npy"} & set(headers)
-    names = {name.partition(".")[0] for name in set(headers) - of_pieces}
-    expected = dict.fromkeys(of_pieces, (vocab_size,))
+    names = {name.partition(".")[0] for name in headers} - {"piece_probabilities"}
+    expected = {"piece_probabilities.npy": (vocab_size,)}
     for name in names:
         size = sizes.get(name, hidden_size)
         expected |= {f"{name}.mean.npy": (size,), f"{name}.matrix.npy": (size, size)}
@@ -156,3 +154,69 @@ def _check_headers(headers, vocab_size, hidden_size, sizes, path):
     if any(dtype != np.float32 for _, dtype in headers.values()):
         raise InputError("pooling statistics must be finite float32 numbers", path)
     return names
+
+
+def join(token: np.ndarray, context: np.ndarray) -> np.ndarray:
+    """Joins two vectors of each of N sentences, so that cosines use both: [N, D + 1 + H] float32.
+
+    Token rows tell which words two sentences share, outputs what they are about. The cosine of two
+    joined vectors is a weighted mean of two cosines: that of the outputs has the weight
+    `JOINT_CONTEXT`, that of token rows and a constant the rest. Where the rows of the pieces of a
+    sentence cancel each other out, their mean is short, and its direction says little. The constant
+    makes such sentences less dissimilar.
+
+    Args:
+        token: [N, D], `whitened` means of token rows.
+        context: [N, H], means of the last layer's outputs.
+
+    Returns:
+        Vectors of length 1; zeros for a sentence without pieces.
+    """
+    has_pieces = np.any(context, axis=1, keepdims=True)
+    rows = np.concatenate([token, JOINT_CONSTANT * has_pieces], axis=1)
+    shares = (1.0 - JOINT_CONTEXT, rows), (JOINT_CONTEXT, context)
+    joined = [np.sqrt(share) * _of_length_1(vectors) for share, vectors in shares]
+    return np.concatenate(joined, axis=1).astype(np.float32)
+
+
+def _of_length_1(vectors):
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1.0)
+
+
+def piece_probabilities(ids: Sequence[np.ndarray], vocab_size: int) -> np.ndarray:
+    """The relative frequency of each of the V pieces in many sentences: [V] float32, sum 1.
+
+    0.5 is added to each count, so that no frequency is 0.
+    """
+    counts = np.bincount(np.concatenate([np.zeros(0, np.int64), *ids]), minlength=vocab_size) + 0.5
+    return (counts / counts.sum()).astype(np.float32)
+
+
+def fit_pooling(
+    lm: Any, texts: Sequence[str], num_whitening: int, progress: bool = False
+) -> PoolingStatistics:
+    """Fits the `PoolingStatistics` of a `TextModel` on many sentences in random order.
+
+    Whitenings are fitted on the first `num_whitening` sentences.
+
+    Raises:
+        InputError: the text has too few different sentences for the size of the vectors.
+    """
+    config, few = lm.model.config, texts[:num_whitening]
+    ids = lm.tokenizer.encode(texts)
+    different = {one.tobytes(): len(one) for one in ids[:num_whitening]}
+    num_pieces = sum(different.values())
+    size = max(map(lm.vector_size, lm.pooled_representations))
+    if num_pieces <= size:
+        raise InputError(
+            f"whitening vectors of size {size} needs more than {size} pieces in different "
+            f"sentences, got {num_pieces}"
+        )
+    probabilities = piece_probabilities(ids, config.vocab_size)
+    weights = PoolingStatistics(probabilities, {}).piece_weights()
+    whitenings = {
+        name: Whitening.fit(*lm.piece_moments(few, name, weights, progress=progress))
+        for name in lm.pooled_representations
+    }
+    return PoolingStatistics(probabilities, whitenings)

@@ -1,7 +1,6 @@
 """Poolings against plain NumPy; their statistics on disk: good, damaged, of another model."""
 
 import io
-import shutil
 import zipfile
 
 import numpy as np
@@ -11,8 +10,13 @@ import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
 from tta.names import POOLING
-from tta.scoring.scorers.pooling.fitting import fit_pooling, piece_probabilities
-from tta.scoring.scorers.pooling.statistics import SIF_A, PoolingStatistics, Whitening
+from tta.scoring.scorers.pooling import (
+    SIF_A,
+    PoolingStatistics,
+    Whitening,
+    fit_pooling,
+    piece_probabilities,
+)
 
 SIZE = CONFIG.hidden_size
 WORDS = ["the", "cat", "dog", "sat", "on", "mat", "ran", "home", "cats", "dogs", ".", ","]
@@ -119,42 +123,16 @@ def test_a_whitening_is_fitted_on_the_first_sentences_with_sif_weights(lm, repre
 
 def test_joint_vectors_are_token_rows_a_constant_and_outputs(lm):
     some = texts(5)
-    joint, context = lm.encode(some, "joint"), lm.encode(some, "context")
+    joint = lm.encode(some, "joint")
+    token, context = lm.encode(some, "token", "whitened"), lm.encode(some, "context")
     assert joint.shape == (5, SIZE + 1 + SIZE)
-    statistics, table = lm.pooling_statistics, np.asarray(lm.model.token_table)
-    token = []
-    for ids in lm.tokenizer.encode(some):
-        rows = np.asarray(statistics.whitenings["token"](table[ids]))
-        token.append(np.average(rows, axis=0, weights=statistics.joint_weights[ids]))
     rows = np.concatenate([token, np.full((5, 1), 0.3)], axis=1)
     rows, context = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (rows, context))
     expected = 0.7 * rows @ rows.T + 0.3 * context @ context.T
-    np.testing.assert_allclose(joint @ joint.T, expected, atol=1e-5)
+    np.testing.assert_allclose(joint @ joint.T, expected, atol=1e-6)
     np.testing.assert_allclose(np.diag(expected), 1.0, rtol=1e-6)
     assert not lm.encode([""], "joint").any()
     assert "joint" not in lm.pooled_representations
-
-
-def test_joint_weights_are_learned_from_those_of_sif(lm):
-    learned, sif = lm.pooling_statistics.joint_weights, lm.pooling_statistics.piece_weights()
-    changes = np.log(learned / sif)
-    assert 0.1 < np.abs(changes).max() < 1.5
-    unseen = lm.pooling_statistics.piece_probabilities < 0.001
-    assert unseen.any()
-    assert not changes[unseen].any()
-
-
-def test_statistics_without_joint_weights_give_those_of_sif(directory, tmp_path):
-    """Older versions wrote none."""
-    copy = tmp_path / "older"
-    shutil.copytree(directory, copy)
-    old = {n: a for n, a in np.load(copy / POOLING).items() if n != "joint_weights"}
-    np.savez(copy / POOLING, **old)
-    lm, some = tta.load(copy), texts(5)
-    token, joint = lm.encode(some, "token", "whitened"), lm.encode(some, "joint")
-    rows = np.concatenate([token, np.full((5, 1), 0.3)], axis=1)
-    rows *= np.sqrt(0.7) / np.linalg.norm(rows, axis=1, keepdims=True)
-    np.testing.assert_allclose(joint[:, : SIZE + 1], rows, atol=1e-6)
 
 
 @pytest.mark.parametrize("pooling", ["sif", "whitened"])
@@ -227,7 +205,6 @@ def test_a_round_trip(tmp_path, directory):
     again = PoolingStatistics.load(tmp_path / "again.npz", len(TOKENS), SIZE)
     np.testing.assert_array_equal(again.piece_probabilities, good.piece_probabilities)
     np.testing.assert_array_equal(again.whitenings["token"].matrix, np.eye(SIZE))
-    assert again.joint_weights is None
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", POOLING]
 
 
@@ -241,10 +218,7 @@ def test_a_round_trip(tmp_path, directory):
         ({"token.more": np.zeros(3, np.float32)}, "other arrays"),
         ({"token.mean": np.full(SIZE, np.nan, np.float32)}, "finite float32"),
         ({"token.mean": np.zeros(SIZE)}, "finite float32"),
-        ({"piece_probabilities": np.zeros(len(TOKENS), np.float32)}, "piece must be above 0"),
-        ({"joint_weights": np.zeros(len(TOKENS), np.float32)}, "joint weight of every piece must"),
-        ({"joint_weights": np.ones(3, np.float32)}, "other arrays"),
-        ({"joint_weights": np.ones(len(TOKENS))}, "finite float32"),
+        ({"piece_probabilities": np.zeros(len(TOKENS), np.float32)}, "above 0"),
         ({"token.mean": np.array([object()] * SIZE)}, "not readable"),  # a pickle
     ],
 )
