@@ -42,6 +42,6 @@ rerank --nbest_file="$hyporadise/test_ls_clean.json" \
 rerank --nbest_file="$hyporadise/test_ls_other.json" \
   --dev_nbest_file="$hyporadise/test_ls_clean.json"
 for pairs in stsb-en-dev.csv stsb-en-test.csv SICK_test_annotated.txt; do
-  run run_sts.py --representation=context,embed --sts_file="$data/sts/$pairs"
+  run run_sts.py --representation=context,embed,joint --sts_file="$data/sts/$pairs"
   run run_sts.py --representation=token --pooling=whitened --sts_file="$data/sts/$pairs"
 done

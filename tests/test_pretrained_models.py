@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tta
 from tta.commands import COMMANDS
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
+from tta.scoring.serving.export import export
 
 DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/config.json"))]
 LANGUAGE_MODELS = [path for path in DIRECTORIES if path.name != "nar-small"]
@@ -34,6 +36,15 @@ def test_the_autoencoder_writes_sentences_down_again():
     assert lm.decode(lm.encode(texts, "latent"), lengths) == texts
     swapped = lm.encode(texts[::-1], "latent")
     assert not set(lm.decode(swapped, lengths)) & set(texts)
+
+
+def test_the_autoencoder_exports(tmp_path):
+    lm = tta.load("nar-small")
+    export(lm, tmp_path / "1")
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["encode"]
+    texts = ["he was born in london .", "", "the city has about two thousand people ."]
+    found = served(tf.constant(texts))["vectors"]
+    np.testing.assert_allclose(found, lm.encode(texts, "latent"), atol=1e-4)
 
 
 @pytest.mark.parametrize(

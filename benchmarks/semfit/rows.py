@@ -8,6 +8,7 @@ PIECES, WORDS = "pieces", "words"
 VECTORS = {
     "skip_gram": (PIECES, ["--source=skip_gram", "--size=300"]),
     "token_table": (PIECES, ["--source=token_table", "--model=small"]),
+    "whitened_token_table": (PIECES, ["--source=whitened_token_table", "--model=small"]),
     "random": (PIECES, ["--source=random", "--size=300"]),
     "fasttext": (WORDS, ["--source=fasttext", "--size=300"]),
 }
@@ -59,6 +60,7 @@ ROWS = (
     _semfit("l2", "skip_gram"),
     _semfit("vmf", "skip_gram"),
     _semfit("cosine", "token_table"),
+    _semfit("cosine", "whitened_token_table"),
     _semfit("cosine", "random"),
     _elmo("ELMo-A", "elmo-a-small", WORDS, "fasttext"),
     _elmo("ELMo-S_ONEB", "elmo-s-oneb-small", WORDS, "fasttext"),
