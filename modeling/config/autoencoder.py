@@ -9,7 +9,7 @@ from tta.modeling.config.transformer import TransformerConfig
 
 # What decodes: "bilm", "tta" (not autoregressive), "unilm" (autoregressive).
 DECODER_TYPES = ("bilm", "tta", "unilm")
-DECODER_INPUTS = ("pad", "ground_truth")
+DECODER_INPUTS = ("pad", "ground_truth", "masked")
 PARTS = ("encoder", "decoder")
 
 
@@ -27,9 +27,12 @@ class AutoencoderConfig(TransformerConfig):
             token there. A uniLM writes one token after the other.
         decoder_input: what the decoder reads besides the latent vector. "pad": the embedding of
             the padding token at every place. "ground_truth": the tokens of the text. A biLM then
-            copies them. A uniLM always reads the tokens before each place.
+            copies them. A uniLM always reads the tokens before each place. "masked": some of the
+            tokens, and the padding token at all other places. Training hides a random number of
+            tokens. Decoding begins with none, and may keep the most probable ones for a second
+            pass (Mask-Predict). Only with a biLM that is not variational.
         predicts_length: whether the model also predicts the number of tokens from the latent
-            vector, so that a vector alone can be decoded. Only with decoder_input "pad".
+            vector, so that a vector alone can be decoded. Not with decoder_input "ground_truth".
         pad_id: id of the padding token. Training takes it from the vocabulary.
     """
 
@@ -53,10 +56,15 @@ class AutoencoderConfig(TransformerConfig):
             repr(self.decoder_input),
         )
         require(
-            not self.predicts_length or self.decoder_input == "pad",
-            "decoder_input must be pad with predicts_length",
+            not self.predicts_length or self.decoder_input != "ground_truth",
+            "decoder_input must be pad or masked with predicts_length",
             repr(self.decoder_input),
         )
+        if self.decoder_input == "masked":
+            name, value = "decoder_type", repr(self.decoder_type)
+            require(self.decoder_type == "bilm", f"{name} must be bilm with masked input", value)
+            # Its loss is no bound of log p(x), so beta would mean nothing.
+            require(not self.variational, "variational must be false with masked input", "true")
         for name, only in (("output_layer", "tied_softmax"), ("tokenizer", "word_pieces")):
             value = getattr(self, name)
             require(value == only, f"{name} of an autoencoder must be {only}", repr(value))

@@ -49,6 +49,18 @@ def causal_mask(padding_mask: Any) -> Any:
     return ops.logical_and(not_after[None], padding_mask[:, None, :])
 
 
+def lowest_places(values: Any, allowed: Any, counts: Any) -> Any:
+    """Where the lowest numbers of each row are: [B, T] bool.
+
+    Args:
+        values: [B, T] floats.
+        allowed: [B, T] bool, the places to choose from.
+        counts: [B, 1] int32, how many to choose; all allowed places if there are fewer.
+    """
+    ranks = ops.argsort(ops.argsort(ops.where(allowed, values, float("inf")), axis=1), axis=1)
+    return ops.logical_and(allowed, ops.cast(ranks, "int32") < counts)
+
+
 def weights_after_first(padding_mask: Any) -> Any:
     """1 at all real tokens except the first of each sentence, else 0: [B, T] float32."""
     is_later = ops.arange(ops.shape(padding_mask)[1]) > 0

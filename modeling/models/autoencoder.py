@@ -14,6 +14,7 @@ from tta.modeling.encoders.transformer import BidirectionalEncoder
 from tta.modeling.encoders.tta import TTAEncoder
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
 from tta.modeling.layers.latent import LatentConnector, LatentInputs, LengthPredictor
+from tta.modeling.layers.masks import lowest_places, weights_after_first
 from tta.modeling.models.base import ConfiguredModel
 
 # decoder_type -> the layer, whose weights are those of a language model of this type.
@@ -120,6 +121,7 @@ class SequenceAutoencoder(ConfiguredModel):
         padding_mask: Any,
         input_ids: Any = None,
         training: bool | None = None,
+        known_ids: Any = None,
     ) -> Any:
         """The decoder's outputs [B, T, D]; the one at a place predicts the token there.
 
@@ -128,14 +130,18 @@ class SequenceAutoencoder(ConfiguredModel):
             padding_mask: [B, T] bool; it tells the lengths of the texts.
             input_ids: [B, T] int32, the tokens, for decoder_input "ground_truth". A uniLM reads
                 those before each place; its output at the begin token, which nothing predicts, is
-                0. With "pad" they are ignored.
+                0. With others they are ignored.
             training: whether there is dropout.
+            known_ids: [B, T] int32, for decoder_input "masked": the known tokens, and the padding
+                token at all other places. None: no token is known.
 
         Raises:
             TypeError: the tokens are missing.
         """
         added = self.latent_inputs(latent)
-        if self.config.decoder_input == "pad":
+        if self.config.decoder_input == "masked" and known_ids is not None:
+            input_ids = known_ids
+        elif self.config.decoder_input != "ground_truth":
             input_ids = ops.full(ops.shape(padding_mask), self.config.pad_id, "int32")
         elif input_ids is None:
             raise TypeError("a decoder with decoder_input ground_truth needs input_ids")
@@ -155,6 +161,33 @@ class SequenceAutoencoder(ConfiguredModel):
         """
         states = self.decode(latent, padding_mask, input_ids, training=False)
         return self._best(states, output_table)
+
+    def decode_in_passes(
+        self, latent: Any, padding_mask: Any, num_passes: int, output_table: Any = None
+    ) -> Any:
+        """Predicts all tokens, then the least certain ones again, given the others: [B, T] int32.
+
+        Mask-Predict (Ghazvininejad et al. 2019, section 3). After pass t of N, the n (N - t) / N
+        tokens (rounded down, of n after the first) with the lowest probability are hidden, and
+        predicted again by the next pass. One pass is `decode_at_once`. Only for decoder_input
+        "masked". Other arguments are those of `decode`.
+        """
+        table = self.token_table if output_table is None else output_table
+        predicted = weights_after_first(padding_mask) > 0
+        count = ops.sum(ops.cast(predicted, "int32"), axis=1, keepdims=True)
+        hidden, ids, scores = predicted, None, None
+        for number in range(1, num_passes + 1):
+            # The first token is never known: training does not predict it.
+            keeps = ops.logical_and(predicted, ops.logical_not(hidden))
+            known = None if ids is None else ops.where(keeps, ids, self.config.pad_id)
+            states = self.decode(latent, padding_mask, training=False, known_ids=known)
+            logits = self.head(states, table)
+            best = ops.cast(ops.argmax(logits, axis=-1), "int32")
+            score = ops.max(logits, axis=-1) - ops.logsumexp(logits, axis=-1)
+            ids = best if ids is None else ops.where(hidden, best, ids)
+            scores = score if scores is None else ops.where(hidden, score, scores)
+            hidden = lowest_places(scores, predicted, count * (num_passes - number) // num_passes)
+        return ids
 
     def _best(self, states, output_table):
         table = self.token_table if output_table is None else output_table

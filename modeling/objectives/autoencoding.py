@@ -5,11 +5,12 @@ B sentences, T tokens, P numbers in a latent vector.
 
 from typing import Any
 
+import keras
 from keras import ops
 
 from tta.errors import InputError
 from tta.modeling.layers.latent import kl_divergence
-from tta.modeling.layers.masks import inner_weights, weights_after_first
+from tta.modeling.layers.masks import inner_weights, lowest_places, weights_after_first
 from tta.modeling.objectives.base import Loss, Objective, Task
 from tta.modeling.objectives.cyclical_beta import CyclicalBeta
 
@@ -23,9 +24,18 @@ class Autoencoding(Objective):
 
     p(x | z) is the product of p(x_i | z) over the tokens. The begin token, which all texts have, is
     not predicted. If the model predicts the length T, it is p(T | z) times that product.
+
+    With decoder_input "masked", a random number of tokens is hidden, from one to all of a sentence,
+    and only these are predicted (Ghazvininejad et al. 2019, section 2.2). `seed` is the seed of the
+    choice.
     """
 
     variational = False
+
+    def __init__(self, vocabulary: Any = None, config: Any = None, seed: int = 0):
+        super().__init__(vocabulary, config)
+        self.generator = keras.random.SeedGenerator(seed)
+        self.seeds = [self.generator.state]
 
     def check_model(self, config):
         if config.variational != self.variational:
@@ -52,8 +62,14 @@ class Autoencoding(Objective):
         mask, weights = task.inputs["padding_mask"], task.weights
         encoded = model.encode_latent(task.inputs, training=True)
         latent = model.latent(encoded, training=True)
-        states = model.decode(latent, mask, task.inputs["input_ids"], training=True)
-        total = model.loss_of(states, task.targets, weights)
+        ids, known, predicted = task.inputs["input_ids"], None, weights
+        if model.config.decoder_input == "masked":
+            hidden, factor = self._hide(weights > 0)
+            keeps = ops.logical_and(weights > 0, ops.logical_not(hidden))
+            known = ops.where(keeps, ids, model.config.pad_id)
+            predicted = weights * ops.cast(hidden, "float32") * factor
+        states = model.decode(latent, mask, ids, training=True, known_ids=known)
+        total = model.loss_of(states, task.targets, predicted)
         parts = {"head": total}
         counts = ops.sum(ops.cast(weights > 0, "float32"), axis=1)
         share = ops.sum(weights, axis=1) / ops.maximum(counts, 1.0)  # [B]
@@ -65,6 +81,18 @@ class Autoencoding(Objective):
             parts["kl"] = ops.sum(share * ops.sum(kl_divergence(**encoded), axis=1))
             total = total + task.auxiliary * parts["kl"]
         return Loss(total, parts)
+
+    def _hide(self, allowed):
+        """Chooses k of n allowed places of each sentence; k is uniform in 1, ..., n.
+
+        Returns where they are, [B, T] bool, and n divided by the mean of k, [B, 1] float32: with
+        this factor, the losses at k places are on average those of n.
+        """
+        number = ops.sum(ops.cast(allowed, "float32"), axis=1, keepdims=True)
+        part = keras.random.uniform(ops.shape(number), seed=self.generator)
+        order = keras.random.uniform(ops.shape(allowed), seed=self.generator)
+        count = 1 + ops.cast(ops.floor(part * number), "int32")
+        return lowest_places(order, allowed, count), 2.0 * number / (number + 1.0)
 
     def evaluate(self, model, batch):
         """As `Objective.evaluate`; the latent vector is the mean.

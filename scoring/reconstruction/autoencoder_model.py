@@ -123,7 +123,10 @@ class AutoencoderModel(TextModel):
         return Posterior(mean, *log_variance or [None])
 
     def decode(
-        self, vectors: np.ndarray, lengths: Sequence[int] | np.ndarray | None = None
+        self,
+        vectors: np.ndarray,
+        lengths: Sequence[int] | np.ndarray | None = None,
+        num_passes: int = 1,
     ) -> list[str]:
         """Writes the text of each latent vector, in one pass of the decoder.
 
@@ -134,21 +137,23 @@ class AutoencoderModel(TextModel):
             lengths: N numbers of pieces, those of the texts that the vectors come from. None takes
                 those of `predict_lengths`. A model without them predicts all its places, and the
                 text is cut at the first end token.
+            num_passes: with decoder_input "masked", the passes of the decoder. Each one predicts
+                the least certain tokens again (`SequenceAutoencoder.decode_in_passes`).
 
         Returns:
             N str. Accents and, in an uncased model, capital letters are lost.
 
         Raises:
-            InputError: the shape or a length is wrong, a number is not finite, or the decoder needs
-                the words of the text.
+            InputError: the shape or a length is wrong, a number is not finite, the decoder needs
+                the words of the text, or it makes only one pass.
         """
         vectors = self._check_vectors(vectors)
-        self.check_decodes()
+        self.check_decodes(num_passes)
         if lengths is not None:
             rows = [self.blank_row(length) for length in self._check_lengths(lengths, len(vectors))]
         else:
             rows = self.blank_rows(vectors)
-        found = self.rewrite(rows, vectors)
+        found = self.rewrite(rows, vectors, num_passes)
         stop = lengths is None and not self.predicts_length
         return [self.text_of(ids, stop) for ids in found]
 
@@ -163,12 +168,15 @@ class AutoencoderModel(TextModel):
         found = self._model.length_predictor(self._check_vectors(vectors)).numpy()
         return found[:, 1:].argmax(axis=1)  # the second column: only begin and end token
 
-    def interpolate(self, first: str, second: str, num_texts: int = 5) -> list[str]:
+    def interpolate(
+        self, first: str, second: str, num_texts: int = 5, num_passes: int = 1
+    ) -> list[str]:
         """Texts between two texts: decodes latent vectors at equal distances on a line.
 
         Args:
             first, second: the texts.
             num_texts: how many, the reconstructions of the two included; at least 2.
+            num_passes: as in `decode`.
 
         Returns:
             `num_texts` str. Their numbers of pieces change from that of the first to that of the
@@ -179,15 +187,18 @@ class AutoencoderModel(TextModel):
         """
         if num_texts < 2:
             raise InputError(f"num_texts must be at least 2, not {num_texts}")
-        self.check_decodes()
+        self.check_decodes(num_passes)
         rows = self.rows_of([first, second])
         part = np.linspace(0.0, 1.0, num_texts)
         start, end = self.posterior(rows).mean
         vectors = start + part[:, None] * (end - start)
         sizes = [len(row) - 2 for row in rows]
-        return self.decode(vectors, np.rint(np.interp(part, [0, 1], sizes)).astype(int))
+        lengths = np.rint(np.interp(part, [0, 1], sizes)).astype(int)
+        return self.decode(vectors, lengths, num_passes)
 
-    def rewrite(self, rows: Sequence[np.ndarray], vectors: np.ndarray) -> list[np.ndarray]:
+    def rewrite(
+        self, rows: Sequence[np.ndarray], vectors: np.ndarray, num_passes: int = 1
+    ) -> list[np.ndarray]:
         """The most probable token at each place: N arrays [T_n] int32.
 
         Args:
@@ -195,8 +206,14 @@ class AutoencoderModel(TextModel):
                 if it reads the words of the text, the ids. An autoregressive decoder reads what it
                 has written.
             vectors: [N, P], the latent vectors.
+            num_passes: as in `decode`.
+
+        Raises:
+            InputError: the decoder makes only one pass.
         """
-        return [one.astype(np.int32) for one in self._by_row(self._ids_of, rows, vectors)]
+        self._check_passes(num_passes)
+        found = self._by_row(self._ids_of, rows, vectors, num_passes)
+        return [one.astype(np.int32) for one in found]
 
     def log_probabilities(
         self, rows: Sequence[np.ndarray], vectors: np.ndarray
@@ -250,8 +267,9 @@ class AutoencoderModel(TextModel):
         config = self._model.config
         return config.decoder_input == "ground_truth" and config.decoder_type != "unilm"
 
-    def check_decodes(self) -> None:
-        """Raises InputError if the decoder needs the words of a text besides its vector."""
+    def check_decodes(self, num_passes: int = 1) -> None:
+        """Raises InputError if the decoder needs more than a vector, or makes only one pass."""
+        self._check_passes(num_passes)
         if self.tokenizer is None:
             raise InputError(f"the model has no {VOCABULARY}: it cannot write text")
         if self.reads_words:
@@ -260,6 +278,13 @@ class AutoencoderModel(TextModel):
                 "cannot decode a vector alone",
                 self.name,
             )
+
+    def _check_passes(self, num_passes):
+        if num_passes < 1:
+            raise InputError(f"num_passes must be at least 1, not {num_passes}")
+        if num_passes > 1 and self._model.config.decoder_input != "masked":
+            rule = f"num_passes must be 1 without decoder_input masked, not {num_passes}"
+            raise InputError(rule, self.name)
 
     def _check_vectors(self, vectors):
         vectors, size = np.asarray(vectors), self._model.config.latent_size
@@ -281,15 +306,16 @@ class AutoencoderModel(TextModel):
                 raise InputError(rule, self.name)
         return lengths.tolist()
 
-    def _by_row(self, work, rows, vectors) -> list[Any]:
+    def _by_row(self, work, rows, vectors, *options) -> list[Any]:
         found: list[Any] = [None] * len(rows)
-        for batch, result in self._decoded(work, rows, vectors):
+        for batch, result in self._decoded(work, rows, vectors, *options):
             for index, row in zip(batch.text_index, result, strict=True):
                 found[index] = row[: len(rows[index])]
         return found
 
-    def _decoded(self, work, rows, vectors) -> Iterator[tuple[Batch, np.ndarray]]:
-        function, tokens = self._frozen.get(work), min(self.batch_tokens, DECODED_TOKENS)
+    def _decoded(self, work, rows, vectors, *options) -> Iterator[tuple[Batch, np.ndarray]]:
+        function = self._frozen.get(work, *options)
+        tokens = min(self.batch_tokens, DECODED_TOKENS)
         vectors = np.asarray(vectors, np.float32)
         for batch in batches_of_rows(rows, self._model.config.pad_id, tokens):
             given = batch.input_ids, batch.padding_mask, vectors[batch.text_index]
@@ -303,7 +329,7 @@ class AutoencoderModel(TextModel):
         encoded = self._model.encode_latent(batch, training=False)
         return ops.concatenate([encoded[n] for n in ("mean", "log_variance") if n in encoded], -1)
 
-    def _ids_of(self, batch, latents, output_table):
+    def _ids_of(self, batch, latents, output_table, num_passes):
         from keras import ops
 
         model, mask = self._model, batch["padding_mask"]
@@ -311,6 +337,8 @@ class AutoencoderModel(TextModel):
             begin_id = self.tokenizer.vocabulary.bos_id
             length = ops.shape(mask)[1]
             return model.decode_greedily(latents, length, begin_id, output_table=output_table)
+        if num_passes > 1:
+            return model.decode_in_passes(latents, mask, num_passes, output_table)
         return model.decode_at_once(latents, mask, batch["input_ids"], output_table)
 
     def _scores_of(self, batch, latents, output_table):

@@ -20,6 +20,12 @@ class ReconstructConfig(Config):
         "Output file: a JSON object per text, with the text as the model reads it, its "
         "reconstruction and the part of the pieces that is right.",
     )
+    num_passes: int = setting(
+        1,
+        "Passes of the decoder. Each one predicts the least certain tokens again. More than 1 only "
+        "with a model whose config has decoder_input masked.",
+        1,
+    )
     max_texts: int | None = setting(
         None, "Measure only this many texts, the first ones. Default: all.", 1
     )

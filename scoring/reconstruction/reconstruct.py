@@ -42,7 +42,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
 
     Raises:
         InputError: the file is missing, empty or malformed, a text is too long, the model is no
-            autoencoder, or the output file exists.
+            autoencoder or makes only one pass, or the output file exists.
     """
     texts, lines = _read(config)
     lm = tta.load(model)
@@ -54,7 +54,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
         path, line = shown_path(config.input_file), lines[error.index]
         raise InputError(f"the text {error.sentence_rule}", path, line) from None
     posterior = lm.posterior(rows)
-    found = _reconstructions(lm, rows, posterior.mean, config.seed)
+    found = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
     stops = () if lm.predicts_length else (NO_LENGTH,)
     eos_id = lm.tokenizer.vocabulary.eos_id
@@ -97,12 +97,13 @@ def _vectors(mean, seed) -> dict[str, np.ndarray]:
     return found | {ZERO: np.zeros_like(mean)}
 
 
-def _reconstructions(lm, rows, mean, seed) -> dict[str, list[np.ndarray]]:
+def _reconstructions(lm, rows, mean, config) -> dict[str, list[np.ndarray]]:
     """{name of the row: N arrays of ids}."""
-    found = {name: lm.rewrite(rows, one) for name, one in _vectors(mean, seed).items()}
+    vectors, passes = _vectors(mean, config.seed), config.num_passes
+    found = {name: lm.rewrite(rows, one, passes) for name, one in vectors.items()}
     found[FREQUENT] = most_frequent(rows)
     if not lm.reads_words:
-        found[NO_LENGTH] = lm.rewrite(lm.blank_rows(mean), mean)
+        found[NO_LENGTH] = lm.rewrite(lm.blank_rows(mean), mean, passes)
     return found
 
 

@@ -40,6 +40,14 @@ def models():
     return {kind: make(kind) for kind in TYPES}
 
 
+def unbiased(model):
+    """The model without biases in the head: with random ones, one token is the best everywhere."""
+    for name, variable in model.named_weights().items():
+        if name.startswith("head/") and name.endswith(("bias", "beta")):
+            variable.assign(np.zeros(variable.shape))
+    return model
+
+
 def latent_of(count, seed=5):
     return np.random.default_rng(seed).normal(size=(count, LATENT)).astype(np.float32)
 
@@ -262,6 +270,50 @@ def test_decoding_takes_one_call_and_greedy_decoding_one_per_token(models):
     assert counts == {"pad": 1, "unilm": 8}
 
 
+def test_a_masked_decoder_reads_the_known_tokens_only():
+    model, plain = make("pad", decoder_input="masked"), make("pad")
+    inputs, z = batch([7, 5]), latent_of(2)
+    mask, ids = inputs["padding_mask"], inputs["input_ids"]
+    pad_id = model.config.pad_id
+    states = lambda known: np.array(model.decode(z, mask, known_ids=known))  # noqa: E731
+    nothing = states(None)
+    np.testing.assert_array_equal(nothing, plain.decode(z, mask))
+    np.testing.assert_array_equal(nothing, model.decode(z, mask, ids), "the text is not read")
+    known = np.full_like(ids, pad_id)
+    known[0, 3] = ids[0, 3]
+    some = states(known)
+    assert (some[0] != nothing[0]).any(axis=-1)[:7].all()
+    np.testing.assert_array_equal(some[1], nothing[1])
+
+
+def plain_mask_predict(model, latent, length, passes):
+    """Mask-Predict of one text in NumPy."""
+    pad_id, n = model.config.pad_id, length - 1
+    ids, scores, hidden = np.full(length, pad_id), np.zeros(length), set(range(1, length))
+    for number in range(1, passes + 1):
+        known = [pad_id if i == 0 or i in hidden else ids[i] for i in range(length)]
+        states = model.decode(latent[None], np.ones((1, length), bool), known_ids=np.array([known]))
+        found = numpy_tta.log_softmax(np.array(model.head(states, model.token_table))[0])
+        for i in hidden if number > 1 else range(length):
+            ids[i], scores[i] = found[i].argmax(), found[i].max()
+        ranked = sorted(range(1, length), key=lambda i: scores[i])
+        hidden = set(ranked[: n * (passes - number) // passes])
+    return ids
+
+
+@pytest.mark.parametrize("passes", [1, 2, 4])
+def test_decoding_in_passes_is_mask_predict(passes):
+    model, z = unbiased(make("pad", seed=1, decoder_input="masked")), latent_of(12)
+    lengths = [9, 6, 1, *[8] * 9]
+    mask = np.arange(9) < np.array(lengths)[:, None]
+    found = np.array(model.decode_in_passes(z, mask, passes))
+    for row, latent, length in zip(found, z, lengths, strict=True):
+        expected = plain_mask_predict(model, latent, length, passes)
+        np.testing.assert_array_equal(row[:length], expected)
+    first = np.array(model.decode_at_once(z, mask))
+    assert (found == first)[mask].all() == (passes == 1), "later passes must change something"
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_halves_start_from_a_language_model(kind):
     model = make(kind)
@@ -311,14 +363,22 @@ def test_the_config_survives_a_file(tmp_path):
     [
         ({"latent_size": 0}, "latent_size must be at least 1, not 0"),
         ({"decoder_type": "elmo"}, "decoder_type must be bilm or tta or unilm, not 'elmo'"),
-        ({"decoder_input": "x"}, "decoder_input must be pad or ground_truth, not 'x'"),
+        ({"decoder_input": "x"}, "decoder_input must be pad or ground_truth or masked, not 'x'"),
         (
             {"decoder_type": "unilm"},
             "decoder_input must be ground_truth with decoder_type unilm, not 'pad'",
         ),
         (
             {"decoder_input": "ground_truth", "predicts_length": True},
-            "decoder_input must be pad with predicts_length, not 'ground_truth'",
+            "decoder_input must be pad or masked with predicts_length, not 'ground_truth'",
+        ),
+        (
+            {"decoder_input": "masked", "decoder_type": "tta"},
+            "decoder_type must be bilm with masked input, not 'tta'",
+        ),
+        (
+            {"decoder_input": "masked", "variational": True},
+            "variational must be false with masked input, not true",
         ),
         ({"output_layer": "softmax"}, "output_layer of an autoencoder must be tied_softmax"),
         ({"tokenizer": "words"}, "tokenizer of an autoencoder must be word_pieces"),

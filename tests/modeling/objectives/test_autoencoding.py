@@ -131,6 +131,39 @@ def test_parts_of_a_batch_on_two_replicas_add_up_to_its_loss(vae):
     assert total == pytest.approx(whole, rel=1e-5)
 
 
+def test_a_masked_decoder_is_trained_on_hidden_tokens_only():
+    model, inputs = make("pad", decoder_input="masked"), batch([9, 5, 1], width=10)
+    read = []
+    decode = model.decode
+    object.__setattr__(
+        model, "decode", lambda *a, **k: read.append(k["known_ids"]) or decode(*a, **k)
+    )
+    objective, counts, pad_id = Autoencoding(), [], model.config.pad_id
+    inputs["input_ids"] = np.where(inputs["input_ids"] == pad_id, 3, inputs["input_ids"])
+    latent = model.encode_latent(inputs)["mean"]
+    for _ in range(200):
+        loss = loss_of(objective, model, inputs)
+        known = np.array(read[-1])
+        is_known = known != pad_id
+        assert (known == inputs["input_ids"])[is_known].all()
+        assert not is_known[~inputs["padding_mask"]].any()
+        assert not is_known[:, 0].any(), "decoding does not know the first token either"
+        counts.append((~is_known & inputs["padding_mask"])[:, 1:].sum(axis=1))
+    logits = model.head(decode(latent, inputs["padding_mask"], known_ids=known), model.token_table)
+    scores = log_softmax(np.array(logits, np.float64))
+    expected, lengths = 0.0, [9, 5, 1]
+    for row, ids, seen, length in zip(scores, inputs["input_ids"], is_known, lengths, strict=True):
+        hidden = [i for i in range(1, length) if not seen[i]]
+        n = length - 1
+        expected -= sum(row[i][ids[i]] for i in hidden) * 2 * n / (n + 1)
+    assert float(loss.total) == pytest.approx(expected / 12, rel=1e-4)
+    counts = np.array(counts)
+    assert sorted(set(counts[:, 0])) == list(range(1, 9)), "from one to all"
+    assert sorted(set(counts[:, 1])) == list(range(1, 5))
+    assert set(counts[:, 2]) == {0}
+    assert counts[:, 0].mean() == pytest.approx(4.5, abs=0.7), "uniform"
+
+
 def test_beta_over_a_cycle():
     beta = CyclicalBeta(10_000)
     expected = {0: 0, 499: 0, 500: 0, 625: 0.5, 750: 1, 999: 1}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tta
-from tests.modeling.models.test_autoencoder import TYPES
-from tests.modeling.tiny import tiny_config, training_config
+from tests.modeling.models.test_autoencoder import TYPES, unbiased
+from tests.modeling.tiny import randomize, tiny_config, training_config
 from tests.tiny import TOKENS, write_model_directory
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.errors import InputError
@@ -225,3 +225,42 @@ def test_a_single_text_has_no_other(trained, tmp_path):
     report = reconstruct(ReconstructConfig(input_file=str(tmp_path / "texts")), str(trained[0]))
     assert "z of another text" not in [row.name for row in report.rows]
     assert "note: a single text: there is no vector of another one" in str(report)
+
+
+def test_only_a_masked_decoder_makes_several_passes(lm, trained, tmp_path):
+    (tmp_path / "texts").write_text("\n".join(trained[1]) + "\n")
+    config = ReconstructConfig(input_file=str(tmp_path / "texts"), num_passes=4)
+    vectors = lm.encode(trained[1])
+    rule = "num_passes must be 1 without decoder_input masked, not 4"
+    with pytest.raises(InputError, match=rule):
+        reconstruct(config, str(trained[0]))
+    with pytest.raises(InputError, match=rule):
+        lm.decode(vectors, num_passes=4)
+    with pytest.raises(InputError, match="num_passes must be at least 1, not 0"):
+        lm.interpolate("a", "b", num_passes=0)
+
+
+def test_a_masked_decoder_writes_in_passes(tmp_path):
+    import keras
+
+    keras.utils.set_random_seed(0)
+    values = tiny_config().to_dict() | {"model_type": "autoencoder", "vocab_size": len(TOKENS)}
+    config = AutoencoderConfig(**values, latent_size=5, decoder_input="masked")
+    model = build_model(config)
+    randomize(model.named_weights(), seed=1)
+    unbiased(model)
+    (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
+    save_model(model, tmp_path, "")
+    lm = tta.load(tmp_path)
+    z = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    rows = [lm.blank_row(7)] * 20
+    first, fourth = (np.array(lm.rewrite(rows, z, passes)) for passes in (1, 4))
+    assert (first != fourth).any()
+    expected = model.decode_in_passes(z, np.ones((20, 9), bool), 4)
+    np.testing.assert_array_equal(fourth, expected)
+    assert lm.decode(z, [7] * 20, num_passes=4) == [lm.text_of(row) for row in fourth]
+    assert len(lm.interpolate("the cat", "a dog", 3, num_passes=2)) == 3
+    (tmp_path / "texts").write_text("the cat sat\na dog ran home .\n")
+    config = ReconstructConfig(input_file=str(tmp_path / "texts"), num_passes=3)
+    names = [row.name for row in reconstruct(config, str(tmp_path)).rows]
+    assert "length not given" in names
