@@ -33,12 +33,29 @@ STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
 
 @dataclass(frozen=True)
 class Row:
-    """A model that is trained: a file of configs/, changes of its keys, and the objective."""
+    """A model that is trained, and how it is measured.
+
+    Attributes:
+        name: of the row.
+        config: a file of configs/.
+        objective: of the training.
+        changes: keys of the config.
+        passes: numbers of the decoder's passes; each one is measured.
+    """
 
     name: str
     config: str
     objective: str
     changes: dict = field(default_factory=dict)
+    passes: tuple[int, ...] = (1,)
+
+    def results(self, work: Path) -> dict[str, tuple[int, Path]]:
+        """{name of the line: (passes, file of the result)}."""
+        found = {self.name: (1, work / f"{slug(self.name)}.json")}
+        for number in self.passes[1:]:
+            path = work / f"{slug(self.name)}.{number}-passes.json"
+            found[f"{self.name}, {number} passes"] = number, path
+        return found
 
 
 def _rows():
@@ -52,6 +69,14 @@ def _rows():
     yield Row("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
     # What was tried to raise the accuracy of "AE, PAD".
     yield Row("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
+    for count in (4, 8):
+        changes = {"latent_size": 256 // count, "num_latents": count}
+        yield Row(f"AE, PAD, {count} of {256 // count}", "small-autoencoder", "ae", changes)
+    yield Row("AE, PAD, 4 of 256", "small-autoencoder", "ae", {"num_latents": 4})
+    masked = {"decoder_input": "masked"}
+    yield Row("AE, masked", "small-autoencoder", "ae", masked, (1, 4, 10))
+    changes = masked | {"num_latents": 4}
+    yield Row("AE, masked, 4 of 256", "small-autoencoder", "ae", changes, (1, 4, 10))
     yield Row("MLM", "small-bilm", "mlm")
 
 
@@ -67,7 +92,8 @@ def main(_):
         if not FLAGS.rows or row.name in FLAGS.rows.split(";"):
             folder = trained(row, work)
             if row.objective != "mlm":
-                kept(folder.with_suffix(".json"), lambda folder=folder: measured(str(folder)))
+                for passes, path in row.results(work).values():
+                    kept(path, lambda folder=folder, passes=passes: measured(str(folder), passes))
     print(table(work))
 
 
@@ -95,15 +121,17 @@ def trained(row, work):
     return folder
 
 
-def measured(model):
-    """{column: number} of an autoencoder; None where there is none."""
+def measured(model, passes):
+    """{column: number} of an autoencoder that decodes in some passes; None where there is none."""
     from tta.scoring.reconstruction import report as names
     from tta.scoring.reconstruction.config import ReconstructConfig
     from tta.scoring.reconstruction.reconstruct import reconstruct
     from tta.scoring.similarity.config import StsConfig
     from tta.scoring.similarity.sts import compare_files
 
-    config = ReconstructConfig(input_file=FLAGS.text_file, max_texts=FLAGS.max_texts)
+    config = ReconstructConfig(
+        input_file=FLAGS.text_file, max_texts=FLAGS.max_texts, num_passes=passes
+    )
     report = reconstruct(config, model)
     result = report.row(names.RECONSTRUCTION)
     controls = (names.ANOTHER, names.ZERO, names.FREQUENT)
@@ -124,12 +152,12 @@ def table(work):
     """All rows that were measured, as Markdown."""
     columns = (*COLUMNS, *LATENT)
     lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
-    for row in ROWS:
-        path = work / f"{slug(row.name)}.json"
+    results = (one for row in ROWS for one in row.results(work).items())
+    for name, (_, path) in results:
         if path.exists():
             values = json.loads(path.read_text(encoding="utf-8"))
             cells = ("-" if values[c] is None else f"{values[c]:.2f}" for c in columns)
-            lines.append(f"| {row.name} | {' | '.join(cells)} |")
+            lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -20,7 +20,10 @@ class AutoencoderConfig(TransformerConfig):
     The encoder is a biLM. The decoder has the same sizes and weights of its own.
 
     Attributes:
-        latent_size: P, numbers in the latent vector.
+        latent_size: P, numbers in a latent vector.
+        num_latents: K, latent vectors of a text. One comes from the begin token. Several are pooled
+            from all tokens by K learned queries, and the decoder attends to them; only with
+            decoder_type "bilm".
         variational: whether the encoder gives a normal distribution of latent vectors (VAE)
             instead of one vector (AE).
         decoder_type: "bilm", "tta" or "unilm". In a T-TA, the state at a place has not seen the
@@ -38,6 +41,7 @@ class AutoencoderConfig(TransformerConfig):
 
     model_type: str = "autoencoder"
     latent_size: int = 32
+    num_latents: int = 1
     variational: bool = False
     decoder_type: str = "bilm"
     decoder_input: str = "pad"
@@ -46,7 +50,7 @@ class AutoencoderConfig(TransformerConfig):
 
     def check(self) -> None:
         """Checks the sizes, and that the parts fit each other."""
-        require_counts(self, "latent_size")
+        require_counts(self, "latent_size", "num_latents")
         for name, choices in (("decoder_type", DECODER_TYPES), ("decoder_input", DECODER_INPUTS)):
             value = getattr(self, name)
             require(value in choices, f"{name} must be {' or '.join(choices)}", repr(value))
@@ -59,6 +63,11 @@ class AutoencoderConfig(TransformerConfig):
             not self.predicts_length or self.decoder_input != "ground_truth",
             "decoder_input must be pad or masked with predicts_length",
             repr(self.decoder_input),
+        )
+        require(
+            self.num_latents == 1 or self.decoder_type == "bilm",
+            "decoder_type must be bilm with num_latents above 1",
+            repr(self.decoder_type),
         )
         if self.decoder_input == "masked":
             name, value = "decoder_type", repr(self.decoder_type)
@@ -79,6 +88,11 @@ class AutoencoderConfig(TransformerConfig):
         return False
 
     @property
+    def latent_numbers(self) -> int:
+        """K P, the numbers in all latent vectors of a text."""
+        return self.num_latents * self.latent_size
+
+    @property
     def num_memories(self) -> int:
         """Keys and values that an autoregressive decoder gets from the latent vector."""
         return self.num_hidden_layers if self.decoder_type == "unilm" else 0
@@ -86,10 +100,13 @@ class AutoencoderConfig(TransformerConfig):
     @property
     def num_parameters(self) -> int:
         """Number of weights of both halves, what joins them, and the output head."""
-        kernels = 1 + self.variational + 1 + self.num_memories
+        several = self.num_latents > 1
+        kernels = 1 + self.variational + self.num_latents + self.num_memories + several
         joint = kernels * self.hidden_size * self.latent_size
+        if several:
+            joint += self.num_latents * self.hidden_size
         if self.predicts_length:
-            joint += (self.latent_size + 1) * self.max_position_embeddings
+            joint += (self.latent_numbers + 1) * self.max_position_embeddings
         return 2 * self.num_encoder_parameters + joint + head_parameters(self)
 
     def part(self, name: str) -> TransformerConfig:

@@ -19,22 +19,31 @@ class _TransformerEncoder(BlockEncoder):
     - "segment_ids" [B, T] int32, the segments of a BERT that has them (`num_segments`).
     - "added" [B, 1, D], added to the embeddings before their LayerNorm, and to the input of every
       later layer: the latent vector of an autoencoder.
+    - "memory" [B, K, D], vectors that every position attends to in every layer, besides the tokens:
+      the latent vectors of an autoencoder that has several.
     """
 
-    optional_inputs = ("positions", "segment_ids", "added")
+    optional_inputs = ("positions", "segment_ids", "added", "memory")
     attention_mask: Any = None
 
     def call(self, inputs, training=None):
         self.check_inputs(inputs)
         given = inputs["input_ids"], inputs.get("segment_ids"), inputs.get("added")
         embedded = hidden = self.embeddings(*given, training=training)
-        mask = type(self).attention_mask(inputs["padding_mask"])
+        mask, memory = type(self).attention_mask(inputs["padding_mask"]), inputs.get("memory")
+        if memory is not None:
+            width = [[0, 0], [0, 0], [ops.shape(memory)[1], 0]]
+            mask = ops.pad(mask, width, constant_values=True)
         for number, block in enumerate(self.blocks):
             if number and "added" in inputs:
                 hidden = hidden + ops.cast(inputs["added"], hidden.dtype)
             is_last = number == len(self.blocks) - 1
             positions = inputs.get("positions") if is_last else None
-            hidden = block(hidden, mask, positions=positions, training=training)
+            projected = None
+            if memory is not None:
+                stream = ops.concatenate([ops.cast(memory, hidden.dtype), hidden], axis=1)
+                projected = block.attention.project(stream)
+            hidden = block(hidden, mask, positions, projected, training=training)
         return {"hidden_states": hidden, "embedding_output": embedded}
 
 

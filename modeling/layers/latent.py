@@ -1,12 +1,15 @@
-"""The latent vector that joins the halves of an autoencoder.
+"""The latent vectors that join the halves of an autoencoder.
 
-B sentences, P numbers in a latent vector, D hidden size, L layers of the decoder, M tokens at most.
+B sentences, T tokens, K latent vectors of a sentence, P numbers in a latent vector, D hidden size,
+L layers of the decoder, M tokens at most.
 """
 
 from typing import Any
 
 import keras
 from keras import ops
+
+from tta.modeling.layers.attention import masked_softmax
 
 
 class _Products(keras.layers.Layer):
@@ -27,8 +30,51 @@ class _Products(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("tta")
+class LatentPooling(_Products):
+    """Pools the states of a text to K vectors: attention with K learned queries q.
+
+    softmax(h q_k / sqrt(D)) weighs the states h. Several vectors hold more than the state of one
+    token can.
+
+    Args:
+        num_latents: K.
+        initializer_range: as in the other layers; the queries start with standard deviation 1, so
+            that they differ.
+
+    Call:
+        states: [B, T, D].
+        padding_mask: [B, T] bool, True at real tokens.
+
+    Returns:
+        [B, K, D] float32.
+    """
+
+    def __init__(self, num_latents: int, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.num_latents = num_latents
+
+    def build(self, states_shape, padding_mask_shape=None):
+        shape = (self.num_latents, states_shape[-1])
+        start = keras.initializers.TruncatedNormal(stddev=1.0)
+        self.queries = self.add_weight(shape, start, name="queries")
+
+    def call(self, states, padding_mask):
+        states = ops.cast(states, "float32")
+        logits = ops.matmul(states, ops.transpose(self.queries)) * states.shape[-1] ** -0.5
+        logits = ops.transpose(logits, (0, 2, 1))[:, None]  # [B, 1, K, T]
+        weights = masked_softmax(logits, padding_mask[:, None])[:, 0]
+        return ops.matmul(weights, states)
+
+    def compute_output_shape(self, states_shape, padding_mask_shape=None):
+        return states_shape[0], self.num_latents, states_shape[-1]
+
+    def get_config(self):
+        return super().get_config() | {"num_latents": self.num_latents}
+
+
+@keras.saving.register_keras_serializable("tta")
 class LatentConnector(_Products):
-    """Makes the latent vector of a text from the encoder's first state h.
+    """Makes the latent vector of a text from the encoder's first state h, or from pooled ones.
 
     z = W_E h; or, variational, mean and log-variance of a normal distribution, W_E h (Li et al.
     2020, Optimus, section 3). There is no bias.
@@ -40,10 +86,10 @@ class LatentConnector(_Products):
         seed: seed of `sample`. None takes one from Keras's global seed.
 
     Call:
-        state: [B, D], the encoder's output at the begin token.
+        state: [..., D], the encoder's output at the begin token, or those of `LatentPooling`.
 
     Returns:
-        {"mean": [B, P], "log_variance": [B, P]} float32; without the second if not variational.
+        {"mean": [..., P], "log_variance": [..., P]} float32; without the second if not variational.
     """
 
     def __init__(
@@ -85,24 +131,30 @@ class LatentInputs(_Products):
     """Makes what a decoder reads from the latent vector z.
 
     W_D z, which is added to embeddings and layers; for an autoregressive decoder also the memory
-    W_M z, one vector per layer (Li et al. 2020, section 3). There are no biases.
+    W_M z, one vector per layer (Li et al. 2020, section 3). If a text has several latent vectors, z
+    is all of them in a row, and the memory is W_M z_k, one vector for each. There are no biases.
 
     Args:
         hidden_size: D.
         num_memories: L vectors of the memory; 0 for a decoder without.
+        num_latents: K.
         initializer_range: standard deviation of the initial kernels.
 
     Call:
-        latent: [..., P].
+        latent: [..., K P].
 
     Returns:
-        {"added": [..., 1, D], "memory": [..., L, D]} float32; without the second if L is 0.
+        {"added": [..., 1, D], "memory": [..., L, D]} float32; without the second if L is 0. With
+        several latent vectors, "memory" is [..., K, D].
     """
 
-    def __init__(self, hidden_size: int, num_memories: int = 0, **kwargs: Any):
+    def __init__(
+        self, hidden_size: int, num_memories: int = 0, num_latents: int = 1, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         self.hidden_size = hidden_size
         self.num_memories = num_memories
+        self.num_latents = num_latents
 
     def build(self, latent_shape):
         size = self.hidden_size
@@ -110,21 +162,30 @@ class LatentInputs(_Products):
         if self.num_memories:
             outputs = self.num_memories * size
             self.memory = self.add_kernel(latent_shape[-1], outputs, "memory_kernel")
+        elif self.num_latents > 1:
+            self.memory = self.add_kernel(
+                latent_shape[-1] // self.num_latents, size, "memory_kernel"
+            )
 
     def call(self, latent):
         found = {"added": ops.matmul(latent, self.added)[..., None, :]}
+        before = ops.shape(latent)[:-1]
         if self.num_memories:
-            shape = (*ops.shape(latent)[:-1], self.num_memories, self.hidden_size)
+            shape = (*before, self.num_memories, self.hidden_size)
             found["memory"] = ops.reshape(ops.matmul(latent, self.memory), shape)
+        elif self.num_latents > 1:
+            each = ops.reshape(latent, (*before, self.num_latents, self.memory.shape[0]))
+            found["memory"] = ops.matmul(each, self.memory)
         return found
 
     def compute_output_shape(self, latent_shape):
-        sizes = {"added": 1, "memory": self.num_memories}
+        several = self.num_latents if self.num_latents > 1 else 0
+        sizes = {"added": 1, "memory": self.num_memories or several}
         return {n: (*latent_shape[:-1], k, self.hidden_size) for n, k in sizes.items() if k}
 
     def get_config(self):
-        own = {"hidden_size": self.hidden_size, "num_memories": self.num_memories}
-        return super().get_config() | own
+        names = "hidden_size", "num_memories", "num_latents"
+        return super().get_config() | {name: getattr(self, name) for name in names}
 
 
 @keras.saving.register_keras_serializable("tta")

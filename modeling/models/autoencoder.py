@@ -1,6 +1,7 @@
 """An autoencoder of sentences: BERT to BERT, joined by one latent vector.
 
-B sentences, T tokens, D hidden size, P numbers in a latent vector, V vocabulary.
+B sentences, T tokens, D hidden size, K latent vectors of a sentence, P numbers in all of them (in
+one, if there is one), V vocabulary.
 """
 
 from typing import Any
@@ -13,7 +14,12 @@ from tta.modeling.encoders.autoregressive import MemoryDecoder
 from tta.modeling.encoders.transformer import BidirectionalEncoder
 from tta.modeling.encoders.tta import TTAEncoder
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
-from tta.modeling.layers.latent import LatentConnector, LatentInputs, LengthPredictor
+from tta.modeling.layers.latent import (
+    LatentConnector,
+    LatentInputs,
+    LatentPooling,
+    LengthPredictor,
+)
 from tta.modeling.layers.masks import lowest_places, weights_after_first
 from tta.modeling.models.base import ConfiguredModel
 
@@ -28,7 +34,9 @@ class SequenceAutoencoder(ConfiguredModel):
     Sohrab, Rikters and Miwa, "BERT-NAR-BERT": the encoder's output at the begin token becomes the
     latent vector z. The decoder reads W_D z beside its token and position embeddings and in the
     input of every later layer, and predicts all tokens at once. With decoder_type "unilm", it
-    predicts one token after the other (Optimus). With predicts_length, `length_predictor` gives the
+    predicts one token after the other (Optimus). With num_latents above 1, the latent vectors are
+    pooled from all outputs, z is all of them in a row, and the decoder also attends to each. With
+    predicts_length, `length_predictor` gives the
     probability of each number of tokens (`LengthPredictor`); else it is None.
 
     Args:
@@ -58,6 +66,10 @@ class SequenceAutoencoder(ConfiguredModel):
     ):
         super().__init__(config, dtype, name=name)
         self.encoder = BidirectionalEncoder(config.part("encoder"), name="encoder", dtype=dtype)
+        self.pooling = None
+        if config.num_latents > 1:
+            self.pooling = LatentPooling(config.num_latents, name="pooling")
+            self.pooling.build((None, None, config.hidden_size))
         self.connector = LatentConnector(
             config.latent_size,
             config.variational,
@@ -67,6 +79,7 @@ class SequenceAutoencoder(ConfiguredModel):
         self.latent_inputs = LatentInputs(
             config.hidden_size,
             config.num_memories,
+            config.num_latents,
             initializer_range=config.initializer_range,
             name="latent_inputs",
         )
@@ -77,13 +90,13 @@ class SequenceAutoencoder(ConfiguredModel):
                 initializer_range=config.initializer_range,
                 name="length_predictor",
             )
-            self.length_predictor.build((None, config.latent_size))
+            self.length_predictor.build((None, config.latent_numbers))
         decoder_class = DECODERS[config.decoder_type]
         self.decoder = decoder_class(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
         self.encoder.build()
         self.connector.build((None, config.hidden_size))
-        self.latent_inputs.build((None, config.latent_size))
+        self.latent_inputs.build((None, config.latent_numbers))
         self.decoder.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
@@ -103,8 +116,15 @@ class SequenceAutoencoder(ConfiguredModel):
 
     def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """{"mean": [B, P]} of the latent vectors and, if variational, their "log_variance"."""
-        first = inputs | {"positions": ops.zeros((1,), "int32")}  # the last layer needs no other
-        return self.connector(self.encode(first, training)["hidden_states"][:, 0])
+        if self.pooling is None:
+            first = inputs | {
+                "positions": ops.zeros((1,), "int32")
+            }  # the last layer needs no other
+            return self.connector(self.encode(first, training)["hidden_states"][:, 0])
+        states = self.encode(inputs, training)["hidden_states"]
+        vectors = self.connector(self.pooling(states, inputs["padding_mask"]))
+        shape = (-1, self.config.latent_numbers)
+        return {name: ops.reshape(value, shape) for name, value in vectors.items()}
 
     def latent(self, encoded: dict[str, Any], training: bool | None = None) -> Any:
         """The latent vectors [B, P] of what `encode_latent` returns: a sample, or the mean.

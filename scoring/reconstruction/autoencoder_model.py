@@ -1,6 +1,6 @@
 """An autoencoder over text: latent vectors of texts, and texts of latent vectors.
 
-N texts, P numbers in a latent vector, B batch, T tokens.
+N texts, P numbers in the latent vectors of a text, B batch, T tokens.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -114,7 +114,7 @@ class AutoencoderModel(TextModel):
     def posterior(self, rows: Sequence[np.ndarray]) -> Posterior:
         """The distribution of the latent vector of each of N rows of `rows_of`, float32."""
         config = self._model.config
-        found = np.zeros((len(rows), config.latent_size * (1 + config.variational)), np.float32)
+        found = np.zeros((len(rows), config.latent_numbers * (1 + config.variational)), np.float32)
         function = self._frozen.get(self._posterior_of)
         for batch in batches_of_rows(rows, config.pad_id, self.batch_tokens):
             given = batch.input_ids, batch.padding_mask, batch.weights()
@@ -287,7 +287,7 @@ class AutoencoderModel(TextModel):
             raise InputError(rule, self.name)
 
     def _check_vectors(self, vectors):
-        vectors, size = np.asarray(vectors), self._model.config.latent_size
+        vectors, size = np.asarray(vectors), self._model.config.latent_numbers
         if vectors.dtype.kind not in "fiu" or vectors.ndim != 2 or vectors.shape[1] != size:
             shape = list(vectors.shape)
             raise InputError(f"vectors must be numbers [N, {size}], not {shape}", self.name)

@@ -53,6 +53,6 @@ class ServedAutoencoder(tf.Module):
             ids,
             self.lm.tokenizer.vocabulary.pad_id,
             max(1, self.lm.batch_tokens // longest),
-            self.lm.model.config.latent_size,
+            self.lm.model.config.latent_numbers,
         )
         return {"vectors": vectors}

@@ -73,6 +73,7 @@ LAYERS = {
         {"config": ELMO},
         {"inputs": {"input_ids": IDS, "padding_mask": MASK, "input_vectors": VECTORS}},
     ),
+    "LatentPooling": ({"num_latents": 4}, {"states": STREAM, "padding_mask": MASK}),
     "LatentConnector": ({"latent_size": 7, "variational": True}, {"state": STREAM}),
     "LatentInputs": ({"hidden_size": D, "num_memories": 2}, {"latent": ("float32", 7)}),
     "LengthPredictor": ({"max_length": 13}, {"latent": ("float32", 7)}),
@@ -238,7 +239,9 @@ def symbolic_input(kind):
 
 
 # A table is not a stream of one batch. Models have no symbolic inputs.
-WITHOUT_STREAM = {"LanguageModel", "SequenceAutoencoder", "TextClassifier", "TiedSoftmaxHead"}
+WITHOUT_STREAM = {
+    "LanguageModel", "LatentPooling", "SequenceAutoencoder", "TextClassifier", "TiedSoftmaxHead",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(set(LAYERS) - WITHOUT_STREAM))

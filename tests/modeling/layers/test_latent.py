@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.modeling.numpy_tta import log_softmax
+from tests.modeling.numpy_tta import attend, log_softmax
 from tta.modeling.layers.latent import (
     LatentConnector,
     LatentInputs,
+    LatentPooling,
     LengthPredictor,
     kl_divergence,
 )
@@ -57,6 +58,32 @@ def test_the_decoder_gets_products_without_a_bias(num_memories):
     assert len(found) == 1 + bool(num_memories)
     nothing = layer(np.zeros((1, 3), "float32"))
     assert not any(np.array(one).any() for one in nothing.values())
+
+
+def test_several_latents_are_pooled_from_the_real_tokens():
+    layer = LatentPooling(4)
+    layer.build((None, None, 5))
+    states, lengths = RNG.normal(size=(2, 6, 5)).astype("float32"), [6, 2]
+    mask = np.arange(6) < np.array(lengths)[:, None]
+    found, queries = np.array(layer(states, mask)), layer.queries.numpy().astype(float)
+    for vectors, row, length in zip(found, states, lengths, strict=True):
+        for vector, query in zip(vectors, queries, strict=True):
+            np.testing.assert_allclose(vector, attend(query, row[:length], row[:length]), atol=1e-5)
+    states[1, 2:] = 9.0
+    np.testing.assert_array_equal(layer(states, mask)[1], found[1])
+
+
+def test_the_memory_has_one_vector_for_each_of_several_latents():
+    layer = LatentInputs(5, num_latents=3)
+    layer.build((None, 6))
+    z = RNG.normal(size=(4, 6)).astype("float32")
+    found = {name: np.array(value) for name, value in layer(z).items()}
+    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added.numpy(), rtol=1e-3, atol=1e-6)
+    for number in range(3):
+        expected = z[:, 2 * number : 2 * number + 2] @ layer.memory.numpy()
+        np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
+    shapes = layer.compute_output_shape((4, 6))
+    assert shapes == {name: value.shape for name, value in found.items()}
 
 
 def test_the_length_is_a_softmax_over_the_numbers_of_tokens():

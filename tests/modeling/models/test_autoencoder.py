@@ -48,8 +48,8 @@ def unbiased(model):
     return model
 
 
-def latent_of(count, seed=5):
-    return np.random.default_rng(seed).normal(size=(count, LATENT)).astype(np.float32)
+def latent_of(count, seed=5, numbers=LATENT):
+    return np.random.default_rng(seed).normal(size=(count, numbers)).astype(np.float32)
 
 
 def logits(model, latent, mask, ids=None):
@@ -138,11 +138,15 @@ def plain_decoder(w, config, kind, latent, ids):
     ids = np.full_like(ids, config.pad_id) if kind == "pad" else ids
     x = numpy_tta.layer_norm(part["embeddings/token_table"][ids] + positions + added, *norm)
     query = numpy_tta.layer_norm(positions + added, *norm) if kind == "tta" else x
-    visible = numpy_tta.others if kind == "tta" else lambda i, length: list(range(length))
+    memory = np.zeros((0, config.hidden_size))
+    if config.num_latents > 1:
+        memory = latent.reshape(config.num_latents, -1) @ w["latent_inputs/memory_kernel"]
+    keys = list(range(len(memory) + len(ids)))
+    visible = numpy_tta.others if kind == "tta" else lambda *_: keys
     for layer in range(config.num_hidden_layers):
         query = query + added * (layer > 0)
         weights = numpy_tta.below(part, f"layer_{layer}")
-        stream = x if kind == "tta" else query
+        stream = x if kind == "tta" else np.vstack([memory, query])
         query = numpy_tta.block(query, stream, weights, config.num_attention_heads, visible)
     return query
 
@@ -167,6 +171,34 @@ def test_the_decoder_is_the_formula_of_the_paper(models, kind):
     )
     found = model.decode(z, inputs["padding_mask"], inputs["input_ids"])
     np.testing.assert_allclose(found[0], expected, atol=1e-4)
+
+
+def test_with_several_latents_every_place_attends_to_each():
+    model, inputs = make("pad", num_latents=3), batch([6, 4])
+    z = latent_of(2, numbers=3 * LATENT)
+    found = np.array(model.decode(z, inputs["padding_mask"]))
+    for row, latent, length in zip(found, z.astype(float), [6, 4], strict=True):
+        ids = np.zeros(length, int)
+        expected = plain_decoder(arrays(model), model.config, "pad", latent, ids)
+        np.testing.assert_allclose(row[:length], expected, atol=1e-4)
+
+
+def test_several_latents_are_products_of_the_pooled_states():
+    inputs = batch([7, 5], width=9)
+    for variational in (False, True):
+        model = make("pad", num_latents=3, variational=variational)
+        w, states = arrays(model), np.array(model.encode(inputs)["hidden_states"])
+        found = {name: np.array(value) for name, value in model.encode_latent(inputs).items()}
+        assert len(found) == 1 + variational
+        for text, (row, length) in enumerate(zip(states, [7, 5], strict=True)):
+            row = row[:length].astype(float)
+            pooled = [numpy_tta.attend(query, row, row) for query in w["pooling/queries"]]
+            expected = np.array(pooled) @ w["connector/kernel"]
+            for name, part in zip(found, np.split(expected, 1 + variational, axis=1), strict=True):
+                np.testing.assert_allclose(found[name][text], part.ravel(), atol=1e-4)
+        outputs = model(inputs)
+        assert outputs["latent"].shape == (2, 3 * LATENT)
+        assert model.count_params() == model.config.num_parameters
 
 
 def test_a_unilm_attends_to_its_memory(models):
@@ -379,6 +411,11 @@ def test_the_config_survives_a_file(tmp_path):
         (
             {"decoder_input": "masked", "variational": True},
             "variational must be false with masked input, not true",
+        ),
+        ({"num_latents": 0}, "num_latents must be at least 1, not 0"),
+        (
+            {"num_latents": 2, "decoder_type": "tta"},
+            "decoder_type must be bilm with num_latents above 1, not 'tta'",
         ),
         ({"output_layer": "softmax"}, "output_layer of an autoencoder must be tied_softmax"),
         ({"tokenizer": "words"}, "tokenizer of an autoencoder must be word_pieces"),

@@ -141,7 +141,7 @@ def test_a_masked_decoder_is_trained_on_hidden_tokens_only():
     objective, counts, pad_id = Autoencoding(), [], model.config.pad_id
     inputs["input_ids"] = np.where(inputs["input_ids"] == pad_id, 3, inputs["input_ids"])
     latent = model.encode_latent(inputs)["mean"]
-    for _ in range(200):
+    for _ in range(100):
         loss = loss_of(objective, model, inputs)
         known = np.array(read[-1])
         is_known = known != pad_id

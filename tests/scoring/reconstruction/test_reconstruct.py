@@ -245,14 +245,15 @@ def test_a_masked_decoder_writes_in_passes(tmp_path):
 
     keras.utils.set_random_seed(0)
     values = tiny_config().to_dict() | {"model_type": "autoencoder", "vocab_size": len(TOKENS)}
-    config = AutoencoderConfig(**values, latent_size=5, decoder_input="masked")
+    sizes = {"latent_size": 5, "num_latents": 3, "predicts_length": True}
+    config = AutoencoderConfig(**values, **sizes, decoder_input="masked")
     model = build_model(config)
     randomize(model.named_weights(), seed=1)
     unbiased(model)
     (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
     save_model(model, tmp_path, "")
     lm = tta.load(tmp_path)
-    z = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    z = np.random.default_rng(0).normal(size=(20, 15)).astype(np.float32)
     rows = [lm.blank_row(7)] * 20
     first, fourth = (np.array(lm.rewrite(rows, z, passes)) for passes in (1, 4))
     assert (first != fourth).any()
