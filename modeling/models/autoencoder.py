@@ -36,8 +36,8 @@ class SequenceAutoencoder(ConfiguredModel):
     input of every later layer, and predicts all tokens at once. With decoder_type "unilm", it
     predicts one token after the other (Optimus). With num_latents above 1, the latent vectors are
     pooled from all outputs, z is all of them in a row, and the decoder also attends to each. With
-    predicts_length, `length_predictor` gives the
-    probability of each number of tokens (`LengthPredictor`); else it is None.
+    predicts_length, `length_predictor` gives the probability of each number of tokens
+    (`LengthPredictor`); else it is None.
 
     Args:
         config: an `AutoencoderConfig`.
@@ -117,9 +117,8 @@ class SequenceAutoencoder(ConfiguredModel):
     def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """{"mean": [B, P]} of the latent vectors and, if variational, their "log_variance"."""
         if self.pooling is None:
-            first = inputs | {
-                "positions": ops.zeros((1,), "int32")
-            }  # the last layer needs no other
+            # The last layer needs no other position.
+            first = inputs | {"positions": ops.zeros((1,), "int32")}
             return self.connector(self.encode(first, training)["hidden_states"][:, 0])
         states = self.encode(inputs, training)["hidden_states"]
         vectors = self.connector(self.pooling(states, inputs["padding_mask"]))

@@ -1,6 +1,6 @@
 """The served graph of an autoencoder: raw strings to latent vectors, in TensorFlow operations only.
 
-N texts, P numbers in a latent vector.
+N texts, P numbers in the latent vectors of a text.
 """
 
 from collections.abc import Callable
