@@ -1,4 +1,4 @@
-"""Trains models with different output layers for equal time, and compares their vectors.
+"""Trains models with different output layers for equal time or steps, and compares their vectors.
 
     python benchmarks/semfit/quality.py --minutes=30 --num_seeds=2 \\
         --pieces_dir=runs/data/tfrecords --words_dir=runs/data/words
@@ -7,9 +7,10 @@
 The counterpart of Tables 3 and 4 of Li et al. 2019. The two folders are data sets of
 tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model) and of words. A
 model is trained with as many steps as fit into --minutes, by the time of a step that is measured
-first. Then its mean vectors are compared with STS-B dev and SICK train (Pearson's r x 100), and
-tta-probe measures labelled sentences and named entities. Everything is kept in --work_dir, so that
-the command goes on where it was stopped; all rows are printed at the end.
+first, or with --num_train_steps, which gives models of words equal words. Then its mean vectors are
+compared with STS-B dev and SICK train (Pearson's r x 100), and tta-probe measures labelled
+sentences and named entities. Everything is kept in --work_dir, so that the command goes on where it
+was stopped; all rows are printed at the end.
 """
 
 import json
@@ -71,7 +72,7 @@ def trained(row, seed, work):
     """The folder of a trained model; trains it if it has not finished."""
     folder = work / f"{slug(row.name)}-{seed}"
     if not is_trained(folder):
-        steps = round(60 * FLAGS.minutes / seconds_per_step(row, work))
+        steps = FLAGS.num_train_steps or round(60 * FLAGS.minutes / seconds_per_step(row, work))
         train(row, folder, steps, seed)
     return folder
 
@@ -167,6 +168,7 @@ if __name__ == "__main__":
     flags.DEFINE_string("pieces_dir", None, "Data set of word pieces.", required=True)
     flags.DEFINE_string("words_dir", None, "Data set of words.", required=True)
     flags.DEFINE_float("minutes", 30, "Time that each model is trained.", lower_bound=0.01)
+    flags.DEFINE_integer("num_train_steps", None, "Steps, instead of --minutes.", lower_bound=1)
     flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
     flags.DEFINE_list("rows", None, "Names of rows. Default: all.")

@@ -10,7 +10,7 @@ VECTORS = {
     "token_table": (PIECES, ["--source=token_table", "--model=small"]),
     "whitened_token_table": (PIECES, ["--source=whitened_token_table", "--model=small"]),
     "random": (PIECES, ["--source=random", "--size=300"]),
-    "fasttext": (WORDS, ["--source=fasttext", "--size=300"]),
+    "fasttext": (WORDS, ["--source=fasttext", "--size=300", "--num_epochs=5"]),
 }
 
 
