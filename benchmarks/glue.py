@@ -1,7 +1,8 @@
-"""Fine-tunes models on the tasks of GLUE, and prints a table as Markdown.
+"""Fine-tunes models on the tasks of GLUE, and prints two tables as Markdown.
 
     python benchmarks/glue.py --quick
     python benchmarks/glue.py --output_dir=runs/glue
+    python benchmarks/glue.py --models=runs/nar/mlm,encoder:runs/nar/ae--pad
 
 The data is in $TTA_DATA, folder `labelled/glue`; its README.md says which training files are parts
 of the official ones. STS-B has no training part there: the model is trained on SICK, whose scores
@@ -9,14 +10,18 @@ are of another scale, which correlations do not see. The tasks of LARGE have one
 --quick takes MRPC and 400 of its training examples, one rate and one seed.
 
 Each cell is the mean and the standard deviation over the seeds on dev, of the rate with the highest
-mean, which was chosen on the same examples. An interrupted run goes on when it is repeated with the
-same --output_dir. The report of each cell is printed on standard error.
+mean, which was chosen on the same examples. The second table has the differences from the first of
+the models, and their mean over the tasks, with the middle 95 % of a paired bootstrap: the dev
+examples are drawn anew, the same ones for both models, and the runs stay. An interrupted run goes
+on when it is repeated with the same --output_dir. The report of each cell is printed on standard
+error.
 """
 
 import random
 import sys
 from pathlib import Path
 
+import numpy as np
 from absl import flags
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -38,6 +43,7 @@ FOLDERS = {
 }
 LARGE = ("sst2", "qnli", "qqp", "mnli")
 QUICK_EXAMPLES = 400
+MEAN = "mean"
 
 FLAGS = flags.FLAGS
 flags.DEFINE_bool("quick", False, "MRPC with few examples, one rate and one seed.")
@@ -51,7 +57,7 @@ flags.DEFINE_string("output_dir", "runs/glue", "Folder for the fine-tuned models
 def main():
     from tta.scoring.classification.classify import classify
 
-    cells = {}
+    rows = {}
     for task in ["mrpc"] if FLAGS.quick else FLAGS.tasks:
         for model in FLAGS.models:
             report = classify(config_of(task, model), model)
@@ -59,11 +65,11 @@ def main():
                 sys.exit(cli.TERMINATED)
             print(f"## {task}, {model}\n\n{report}\n", file=sys.stderr, flush=True)
             control, *rates = report.rows
-            metric = report.metrics[0]
-            best = max(rates, key=lambda row: row.mean(metric))
-            cells[task, "majority or mean"] = cell(control, metric)
-            cells[task, model] = cell(best, metric)
-    print(markdown(cells))
+            rows[task, "majority or mean"] = control
+            rows[task, model] = max(rates, key=lambda row: row.mean(metric_of(task)))
+    print(markdown({key: cell(row, metric_of(key[0])) for key, row in rows.items()}))
+    if FLAGS.models[1:]:
+        print(f"\nMinus {FLAGS.models[0]}:\n\n{markdown(differences(rows, *FLAGS.models))}")
 
 
 def config_of(task, model):
@@ -115,13 +121,45 @@ def cell(row, metric):
     return f"{row.mean(metric):.1f}" + (f" ± {deviation:.1f}" if deviation == deviation else "")
 
 
+def differences(rows, base, *models):
+    """{(task, model): the cell of its difference from a base}; also for MEAN, of all tasks.
+
+    Args:
+        rows: {(task, model): `RateRow`}.
+    """
+    cells, tasks = {}, list(dict.fromkeys(task for task, _ in rows))
+    for model in models:
+        means, resampled = [], []
+        for task in tasks:
+            metric, row, other = metric_of(task), rows[task, model], rows[task, base]
+            means.append(row.mean(metric) - other.mean(metric))
+            resampled.append(row.resampled - other.resampled)
+            cells[task, model] = difference_cell(means[-1], resampled[-1])
+        cells[MEAN, model] = difference_cell(np.mean(means), np.mean(resampled, axis=0))
+    return cells
+
+
+def difference_cell(value, resampled):
+    """A difference and its interval, as `+1.2 [-0.3, +2.7]`."""
+    from tta.scoring.classification.metrics import interval
+    from tta.scoring.reports.table import format_interval
+
+    return f"{value:+.1f} {format_interval(interval(resampled), '.1f')}"
+
+
+def metric_of(task):
+    """The key of a task's first measure."""
+    from tta.data.labelled.glue import TASKS
+
+    return TASKS[task].metrics[0]
+
+
 def markdown(cells):
     """A table with a row per model."""
-    from tta.data.labelled.glue import TASKS
     from tta.scoring.classification.metrics import METRICS
 
     tasks, models = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
-    heads = [f"{task} ({METRICS[TASKS[task].metrics[0]].name})" for task in tasks]
+    heads = [t if t == MEAN else f"{t} ({METRICS[metric_of(t)].name})" for t in tasks]
     lines = [f"| | {' | '.join(heads)} |", "|---|" + "---|" * len(tasks)]
     for model in models:
         found = [cells.get((task, model), "-") for task in tasks]

@@ -60,14 +60,17 @@ METRICS = {
 }
 
 
-def interval(
-    measure: Measure, gold: np.ndarray, predicted: Sequence[np.ndarray]
-) -> tuple[float, float]:
-    """The middle 95 % of a measure's mean over several predictions, on resamples of the examples.
+def on_resamples(measure: Measure, gold: np.ndarray, predicted: Sequence[np.ndarray]) -> np.ndarray:
+    """A measure's mean over several predictions, on resamples of the examples: [R] percent.
 
-    The examples are drawn with replacement, the same for all predictions.
+    The examples are drawn with replacement, the same for all predictions of N examples, in this
+    call and in others. So values of two models can be subtracted (a paired bootstrap).
     """
     draws = np.random.default_rng(SEED).integers(0, len(gold), (RESAMPLES, len(gold)))
-    means = [np.mean([measure.value(gold[i], one[i]) for one in predicted]) for i in draws]
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return np.array([np.mean([measure.value(gold[i], one[i]) for one in predicted]) for i in draws])
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """The middle 95 % of values on resamples [R]."""
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

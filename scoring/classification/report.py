@@ -11,7 +11,7 @@ import sklearn
 import tta
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.examples import Examples
-from tta.scoring.classification.metrics import METRICS, RESAMPLES, SEED, interval
+from tta.scoring.classification.metrics import METRICS, RESAMPLES, SEED, interval, on_resamples
 from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.reports.table import align, format_count, format_number
 
@@ -28,12 +28,13 @@ class RateRow:
     Attributes:
         name: of the row.
         values: {key of `METRICS`: one value per seed}; the first measure chooses.
-        interval: of the mean of the first measure, from a bootstrap over the dev examples.
+        resampled: [R], the mean of the first measure on resamples of the dev examples, which are
+            the same for all models (`on_resamples`).
     """
 
     name: str
     values: dict[str, list[float]]
-    interval: tuple[float, float]
+    resampled: np.ndarray
 
     def mean(self, metric: str) -> float:
         """The mean over the seeds."""
@@ -52,7 +53,7 @@ class RateRow:
             cells.append(format_number(self.mean(metric), ".2f"))
             cells.append("" if np.isnan(deviation) else format_number(deviation, ".2f"))
             if place == 0:
-                low, high = (format_number(bound, ".2f") for bound in self.interval)
+                low, high = (format_number(bound, ".2f") for bound in interval(self.resampled))
                 cells.append(f"[{low}, {high}]")
         return cells
 
@@ -141,7 +142,7 @@ def _row(examples, name, predictions):
     gold = examples.dev.gold.astype(int) if examples.labels else examples.dev.gold
     measured = [measure(examples, gold, one) for one in predictions]
     values = {metric: [one[metric] for one in measured] for metric in examples.metrics}
-    return RateRow(name, values, interval(METRICS[examples.metrics[0]], gold, predictions))
+    return RateRow(name, values, on_resamples(METRICS[examples.metrics[0]], gold, predictions))
 
 
 def signature(config: ClassifyConfig, max_length: int, seeds: Sequence[int]) -> str:

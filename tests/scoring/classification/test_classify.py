@@ -18,6 +18,7 @@ from tta.modeling.objectives.classification import Classification
 from tta.scoring.classification import fine_tuning
 from tta.scoring.classification.classify import classify, finished_runs
 from tta.scoring.classification.config import ClassifyConfig
+from tta.scoring.classification.metrics import interval
 
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 OTHERS = ["ran home", "sat on the mat", "ran .", "sat", "ran on the mat", "the mat"]
@@ -80,7 +81,7 @@ def test_it_learns_what_the_labels_mean(finished):
     assert learned.mean("accuracy") > 90
     assert nothing.mean("accuracy") < 80
     assert (control.name, learned.name) == ("majority class", "rate 0.01, 2 seeds")
-    low, high = learned.interval
+    low, high = interval(learned.resampled)
     assert low <= learned.mean("accuracy") <= high
     text = str(report)
     assert "64 train, 20 dev, 10 test examples" in text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tta.data.labelled.glue import TASKS
-from tta.scoring.classification.metrics import METRICS, interval
+from tta.scoring.classification.metrics import METRICS, interval, on_resamples
 
 GOLD = np.array([1, 1, 1, 0, 0, 0, 0, 1])
 FOUND = np.array([1, 1, 0, 0, 0, 1, 0, 0])  # 2 true and 1 false positives, 2 misses, 3 rejections
@@ -49,10 +49,21 @@ def test_the_interval_is_that_of_the_mean_over_predictions():
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 2, 400)
     found = [np.where(rng.random(400) < 0.8, gold, 1 - gold) for _ in range(3)]
-    low, high = interval(METRICS["accuracy"], gold, found)
+    low, high = interval(on_resamples(METRICS["accuracy"], gold, found))
     mean = np.mean([METRICS["accuracy"].value(gold, one) for one in found])
     right = np.mean([one == gold for one in found], axis=0)  # [400]
     error = 100 * right.std() / math.sqrt(400)
     assert low == pytest.approx(mean - 1.96 * error, abs=0.3)
     assert high == pytest.approx(mean + 1.96 * error, abs=0.3)
-    assert interval(METRICS["mcc"], gold, [np.zeros(400)]) == (0.0, 0.0)
+    assert interval(on_resamples(METRICS["mcc"], gold, [np.zeros(400)])) == (0.0, 0.0)
+
+
+def test_resamples_pair_two_models():
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 2, 400)
+    first = np.where(rng.random(400) < 0.8, gold, 1 - gold)
+    second = first.copy()
+    second[:40] = gold[:40]  # right where the first one may be wrong: never worse
+    values = [on_resamples(METRICS["accuracy"], gold, [one]) for one in (first, second)]
+    assert (values[1] >= values[0]).all()
+    assert (values[1] > values[0]).any()
