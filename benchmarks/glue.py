@@ -107,7 +107,8 @@ def files_of(task):
 
 def sample(path, count):
     """A file with the header and some rows of another one."""
-    header, *rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    with open(path, encoding="utf-8", newline="\n") as file:
+        header, *rows = file
     drawn = Path(FLAGS.output_dir) / f"quick-{path.parent.name}.tsv"
     drawn.parent.mkdir(parents=True, exist_ok=True)
     text = "".join([header, *random.Random(0).sample(rows, min(count, len(rows)))])

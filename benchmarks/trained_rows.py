@@ -4,11 +4,27 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from absl import app
+
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def chosen(rows: Iterable[Any], names: str | None) -> list[Any]:
+    """The rows with these names, separated by ";"; None is all.
+
+    Raises:
+        absl.app.UsageError: there is no such row.
+    """
+    known = {row.name: row for row in rows}
+    wanted = list(known) if names is None else names.split(";")
+    for name in wanted:
+        if name not in known:
+            raise app.UsageError(f"--rows: no row {name!r}; there are {'; '.join(known)}")
+    return [known[name] for name in wanted]
 
 
 def slug(name: str) -> str:

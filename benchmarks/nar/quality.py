@@ -25,7 +25,7 @@ from absl import app, flags
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import evaluation_data
-from benchmarks.trained_rows import ROOT, is_trained, kept, pretrain, slug
+from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
 
 FLAGS = flags.FLAGS
 STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
@@ -40,19 +40,19 @@ class Row:
         config: a file of configs/.
         objective: of the training.
         changes: keys of the config.
-        passes: numbers of the decoder's passes; each one is measured.
+        more_passes: further numbers of the decoder's passes to measure, besides one.
     """
 
     name: str
     config: str
     objective: str
     changes: dict = field(default_factory=dict)
-    passes: tuple[int, ...] = (1,)
+    more_passes: tuple[int, ...] = ()
 
     def results(self, work: Path) -> dict[str, tuple[int, Path]]:
         """{name of the line: (passes, file of the result)}."""
         found = {self.name: (1, work / f"{slug(self.name)}.json")}
-        for number in self.passes[1:]:
+        for number in self.more_passes:
             path = work / f"{slug(self.name)}.{number}-passes.json"
             found[f"{self.name}, {number} passes"] = number, path
         return found
@@ -74,9 +74,9 @@ def _rows():
         yield Row(f"AE, PAD, {count} of {256 // count}", "small-autoencoder", "ae", changes)
     yield Row("AE, PAD, 4 of 256", "small-autoencoder", "ae", {"num_latents": 4})
     masked = {"decoder_input": "masked"}
-    yield Row("AE, masked", "small-autoencoder", "ae", masked, (1, 4, 10))
-    changes = masked | {"num_latents": 4}
-    yield Row("AE, masked, 4 of 256", "small-autoencoder", "ae", changes, (1, 4, 10))
+    yield Row("AE, masked", "small-autoencoder", "ae", masked, (4, 10))
+    changes = masked | {"latent_size": 64, "num_latents": 4}
+    yield Row("AE, masked, 4 of 64", "small-autoencoder", "ae", changes, (4, 10))
     yield Row("MLM", "small-bilm", "mlm")
 
 
@@ -88,12 +88,11 @@ LATENT = ("active units", "KL", "I(x; z)", "STS-B dev")
 def main(_):
     work = Path(FLAGS.work_dir)
     work.mkdir(parents=True, exist_ok=True)
-    for row in ROWS:
-        if not FLAGS.rows or row.name in FLAGS.rows.split(";"):
-            folder = trained(row, work)
-            if row.objective != "mlm":
-                for passes, path in row.results(work).values():
-                    kept(path, lambda folder=folder, passes=passes: measured(str(folder), passes))
+    for row in chosen(ROWS, FLAGS.rows):
+        folder = trained(row, work)
+        if row.objective != "mlm":
+            for passes, path in row.results(work).values():
+                kept(path, lambda folder=folder, passes=passes: measured(str(folder), passes))
     print(table(work))
 
 

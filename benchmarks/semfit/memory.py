@@ -47,7 +47,7 @@ def main(_):
 def make_data(data, vectors):
     """Writes a data set of random words, and vectors of the words."""
     import tta  # noqa: F401  (first, because it silences TensorFlow)
-    from benchmarks.semfit.cases import word_counts, word_ids, write_table
+    from benchmarks.semfit.cases import NUM_BATCHES, word_counts, word_ids, write_table
     from tta.data.corpus.config import LocalCorpusConfig
     from tta.data.corpus.prepare import create_tfrecords
     from tta.data.vocabulary.words import WordVocabulary
@@ -60,7 +60,7 @@ def make_data(data, vectors):
     vocabulary.save(vectors / "vocab.txt")
     write_table(vectors / "vectors.npy", len(vocabulary))
     text = data.parent / "text.txt"
-    ids = word_ids(FLAGS.num_words, SENTENCES // 8, 25).reshape(-1, 25)
+    ids = word_ids(FLAGS.num_words, SENTENCES // NUM_BATCHES, 25).reshape(-1, 25)
     with open(text, "w", encoding="utf-8") as file:
         file.writelines(" ".join(f"w{i}" for i in row) + "\n" for row in ids)
     create_tfrecords(

@@ -2,7 +2,7 @@
 
     python benchmarks/semfit/quality.py --minutes=30 --num_seeds=2 \\
         --pieces_dir=runs/data/tfrecords --words_dir=runs/data/words
-    python benchmarks/semfit/quality.py --rows='ELMo-A,ELMo-S_ONEB' ...
+    python benchmarks/semfit/quality.py --rows='ELMo-A;ELMo-S_ONEB' ...
 
 The counterpart of Tables 3 and 4 of Li et al. 2019. The two folders are data sets of
 tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model) and of words. A
@@ -14,6 +14,7 @@ was stopped; all rows are printed at the end.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import evaluation_data
 from benchmarks.semfit.rows import NOT_MEASURED, PIECES, ROWS, VECTORS
-from benchmarks.trained_rows import ROOT, is_trained, kept, pretrain, slug
+from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
 
 FLAGS = flags.FLAGS
 FEW, MORE = 20, 100  # steps of the two runs whose difference is the time of a step
@@ -47,15 +48,15 @@ PROBES = {
 def main(_):
     work = Path(FLAGS.work_dir)
     work.mkdir(parents=True, exist_ok=True)
-    wanted = FLAGS.rows or [row.name for row in ROWS]
+    rows = chosen(ROWS, FLAGS.rows)
     for seed in range(FLAGS.num_seeds):
-        for row in ROWS:
-            if row.name in wanted:
-                model = trained(row, seed, work)
-                keep(f"{row.name}, seed {seed}", str(model), row.representations, work)
+        for row in rows:
+            model = trained(row, seed, work)
+            keep(f"{row.name}, seed {seed}", str(model), row.representations, work)
     for name, (data, _) in VECTORS.items():
         folder = work / "vectors" / name
-        if data != PIECES and folder.exists():  # the mean of the words' own vectors
+        if data != PIECES and (folder / "vectors.npy").exists():
+            # The baseline: the mean of the words' own vectors.
             keep(f"mean of {name}", f"vectors:{folder}", ("embed",), work)
     print(table(work))
 
@@ -94,10 +95,10 @@ def seconds_per_step(row, work):
     """The time of a training step, measured once: two short runs differ by many steps."""
 
     def measure():
-        few, more = (
-            train(row, work / f"timing-{slug(row.name)}-{steps}", steps)
-            for steps in (FEW, FEW + MORE)
-        )
+        folders = {steps: work / f"timing-{slug(row.name)}-{steps}" for steps in (FEW, FEW + MORE)}
+        for folder in folders.values():  # a resumed run would be too short
+            shutil.rmtree(folder, ignore_errors=True)
+        few, more = (train(row, folder, steps) for steps, folder in folders.items())
         return (more - few) / MORE
 
     return kept(work / f"{slug(row.name)}.seconds", measure)
@@ -171,5 +172,5 @@ if __name__ == "__main__":
     flags.DEFINE_integer("num_train_steps", None, "Steps, instead of --minutes.", lower_bound=1)
     flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
-    flags.DEFINE_list("rows", None, "Names of rows. Default: all.")
+    flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
     app.run(main)

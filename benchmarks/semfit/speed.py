@@ -158,8 +158,9 @@ def plot(seconds, path):
     words = ELMO_SHAPE[0] * ELMO_SHAPE[1]
     for row, sizes, _ in ROWS:
         points = [(SIZES[s], fastest(seconds, row, s)) for s in sizes]
-        x, y = zip(*[(size, 1e6 * t / words) for size, t in points if t], strict=True)
-        axes.plot(x, y, marker="o", label=row)
+        timed = [(size, 1e6 * t / words) for size, t in points if t]
+        if timed:  # --quick leaves rows out
+            axes.plot(*zip(*timed, strict=True), marker="o", label=row)
     axes.set(xscale="log", yscale="log", xlabel="words in the vocabulary")
     axes.set_ylabel("seconds to train on a million words")
     axes.grid(which="major", alpha=0.3)
