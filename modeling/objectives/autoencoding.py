@@ -1,6 +1,6 @@
 """The objectives of a `SequenceAutoencoder`: a text from its latent vector; a variational bound.
 
-B sentences, T tokens, P numbers in a latent vector.
+B sentences, T tokens.
 """
 
 from typing import Any
@@ -167,7 +167,8 @@ class VariationalAutoencoding(Autoencoding):
         return CyclicalBeta(self.config.num_train_steps, lowest=self.lowest_beta)(step)
 
     def at_step(self, step):
-        return {"beta": self.beta(step)}
+        # That of the last step: beta(step) is the next one's, which begins a cycle after the last.
+        return {"beta": self.beta(ops.maximum(step - 1, 0))}
 
 
 class FullVariationalAutoencoding(VariationalAutoencoding):
