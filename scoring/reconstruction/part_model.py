@@ -1,5 +1,6 @@
 """A half of an autoencoder as a model: `encoder:MODEL` and `decoder:MODEL`."""
 
+import dataclasses
 from pathlib import Path
 
 from tta.errors import InputError, located
@@ -45,6 +46,10 @@ class EncoderModel(DecoderModel):
 
     part = "encoder"
     no_scores = "the encoder of an autoencoder has no head, so it gives no sentence scores"
+
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        # As in training, which masks nothing: "context" is what the whole model gives.
+        super().__init__(path, dataclasses.replace(options, pll_variant="maskless"))
 
     @property
     def gives_scores(self) -> bool:
