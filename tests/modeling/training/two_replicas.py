@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.modeling.models.test_autoencoder import autoencoder_config
 from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import (
     MAX_LENGTH,
@@ -26,7 +27,9 @@ from tests.tiny_dataset import (
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import train_batches
 from tta.errors import InputError
+from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.objectives.autoencoding import VariationalAutoencoding
 from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.training.distribution import local_replicas, make_strategy, own_random_numbers
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
@@ -72,11 +75,17 @@ class Counting(LanguageAutoencoding):
         return super().task(batch, step)
 
 
-def trained(strategy, optimizer, folder, arrange=lambda batches: batches, shard="shard", steps=5):
+def tta():
+    return LanguageModel(tiny_config(num_hidden_layers=1)), Counting()
+
+
+def trained(
+    strategy, optimizer, folder, arrange=lambda batches: batches, shard="shard", steps=5, make=tta
+):
     """A trainer after five steps: over two epochs of five batches and into a third."""
     keras.utils.set_random_seed(0)
     with strategy.scope():
-        model, objective = LanguageModel(tiny_config(num_hidden_layers=1)), Counting()
+        model, objective = make()
         # A rate and a decay that matter in few steps; every gradient is larger than the norm.
         rate = WarmupLinearDecay(1e-2, 2, steps)
         optimizer = optimizer(rate, weight_decay=0.3, global_clipnorm=0.1)
@@ -155,6 +164,42 @@ def replicas_draw_numbers_of_their_own_and_keep_one_state():
     np.testing.assert_array_equal(copies(seed.state), [[7, 2], [7, 2]])
 
 
+def a_vae_draws_samples_of_its_own_on_each_replica():
+    write_shard(f"{FOLDER}/shard", sentences_of_few_lengths())
+    config = autoencoder_config(variational=True, num_hidden_layers=1)
+    last = {}
+
+    def vae():
+        model = SequenceAutoencoder(config)
+        for name in ("mean", "sample"):  # of the last step, on each replica
+            last[name] = tf.Variable(
+                tf.zeros([config.latent_size]), synchronization=tf.VariableSynchronization.ON_READ
+            )
+        sample = model.connector.sample
+
+        def kept(mean, log_variance):
+            drawn = sample(mean, log_variance)
+            last["mean"].assign(mean[0])
+            last["sample"].assign(drawn[0])
+            return drawn
+
+        object.__setattr__(model.connector, "sample", kept)
+        return model, VariationalAutoencoding()
+
+    def twice(batches):  # both replicas get the same one
+        return batches.flat_map(lambda batch: tf.data.Dataset.from_tensors(batch).repeat(2))
+
+    two = trained(TWO, BertAdamW, "vae", twice, make=vae)
+    means, samples = (
+        [value.numpy() for value in TWO.experimental_local_results(last[name])]
+        for name in ("mean", "sample")
+    )
+    np.testing.assert_allclose(*means, atol=1e-6)
+    assert not np.isclose(*samples).any()
+    for name, weight in two.model.named_weights().items():
+        np.testing.assert_array_equal(*copies(weight), err_msg=name)
+
+
 def an_epoch_with_fewer_batches_than_replicas_is_refused():
     write_shard(f"{FOLDER}/short", sentences(2)[:1])
     with pytest.raises(InputError, match="holds no batch for each of 2 replicas"):
@@ -171,6 +216,7 @@ if __name__ == "__main__":
             two_replicas_equal_one_with_their_batches,
             optimizers_take_sums_as_they_are,
             replicas_draw_numbers_of_their_own_and_keep_one_state,
+            a_vae_draws_samples_of_its_own_on_each_replica,
             an_epoch_with_fewer_batches_than_replicas_is_refused,
         )
         for check in checks:
