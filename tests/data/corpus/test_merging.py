@@ -97,6 +97,12 @@ def sentences_of(record):
     return found
 
 
+def is_in_order(parts, sentences):
+    """Whether parts occur in this order among sentences; those of the other split lie between."""
+    rest = iter(sentences)
+    return all(part in rest for part in parts)
+
+
 def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_path):
     paths, texts = [], []
     for name, seed in (("a", 0), ("b", 1)):
@@ -105,12 +111,13 @@ def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_
         (tmp_path / name).write_text("\n".join(texts[-1]) + "\n")
     info = prepare.create_tfrecords(config(LocalCorpusConfig, tmp_path / "out", paths))
     tokenizer = Tokenizer(VOCABULARY)
-    place, document = {}, 0
+    place, order, document = {}, [], 0
     for text in texts:
         for line in text:
             if line.strip():
                 ids = tuple(tokenizer.encode([line])[0].tolist())
-                place.setdefault(ids, []).append((document, len(place)))
+                place.setdefault(ids, []).append(document)
+                order.append((document, ids))
             else:
                 document += 1
         document += 1
@@ -121,8 +128,9 @@ def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_
             parts = sentences_of(record)
             merges += len(parts) > 1
             found += parts
-            shared = set.intersection(*({d for d, _ in place[one]} for one in parts))
+            shared = set.intersection(*(set(place[one]) for one in parts))
             assert shared, "a record is of one document"
+            assert any(is_in_order(parts, [s for d, s in order if d == one]) for one in shared)
     assert sorted(found) == sorted(one for one, places in place.items() for _ in places)
     assert merges > 20
     assert info["counts"]["sentences"] == info["counts"]["lines"] == 300
@@ -159,9 +167,10 @@ def test_threads_and_beam_write_the_same_records(tmp_path):
     )
     infos = [prepare.create_tfrecords(made) for made in (one, four)]
     assert infos[0] == infos[1]
-    for path in dataset.shard_paths(one.output_dir, infos[0], "train"):
-        twin = Path(path.replace("/one/", "/four/"))
-        assert Path(path).read_bytes() == twin.read_bytes()
+    for split in ("train", "heldout"):
+        for path in dataset.shard_paths(one.output_dir, infos[0], split):
+            twin = Path(path.replace("/one/", "/four/"))
+            assert Path(path).read_bytes() == twin.read_bytes()
     shared = {f.name: getattr(one, f.name) for f in dataclasses.fields(CorpusConfig)}
     shared["output_dir"] = str(tmp_path / "beam")
     info = beam_prepare.create_tfrecords(CorpusConfig(**shared), IN_PROCESS)
