@@ -30,16 +30,14 @@ class _Products(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("tta")
-class LatentPooling(_Products):
+class LatentPooling(keras.layers.Layer):
     """Pools the states of a text to K vectors: attention with K learned queries q.
 
-    softmax(h q_k / sqrt(D)) weighs the states h. Several vectors hold more than the state of one
-    token can.
+    softmax(h q_k / sqrt(D)) weighs the states h, in float32 in any precision. Several vectors hold
+    more than the state of one token can.
 
     Args:
         num_latents: K.
-        initializer_range: as in the other layers; the queries start with standard deviation 1, so
-            that they differ.
 
     Call:
         states: [B, T, D].
@@ -50,12 +48,13 @@ class LatentPooling(_Products):
     """
 
     def __init__(self, num_latents: int, **kwargs: Any):
+        kwargs["dtype"] = "float32"
         super().__init__(**kwargs)
         self.num_latents = num_latents
 
     def build(self, states_shape, padding_mask_shape=None):
         shape = (self.num_latents, states_shape[-1])
-        start = keras.initializers.TruncatedNormal(stddev=1.0)
+        start = keras.initializers.TruncatedNormal(stddev=1.0)  # so that they differ
         self.queries = self.add_weight(shape, start, name="queries")
 
     def call(self, states, padding_mask):
@@ -99,6 +98,7 @@ class LatentConnector(_Products):
         self.latent_size = latent_size
         self.variational = variational
         # In the layer, so that checkpoints hold its state and each replica draws its own numbers.
+        self.seed = seed
         self.generator = keras.random.SeedGenerator(seed)
 
     def build(self, state_shape):
@@ -122,15 +122,16 @@ class LatentConnector(_Products):
         return dict.fromkeys(names, (*state_shape[:-1], self.latent_size))
 
     def get_config(self):
-        own = {"latent_size": self.latent_size, "variational": self.variational}
-        return super().get_config() | own
+        names = "latent_size", "variational", "seed"
+        return super().get_config() | {name: getattr(self, name) for name in names}
 
 
 @keras.saving.register_keras_serializable("tta")
 class LatentInputs(_Products):
     """Makes what a decoder reads from the latent vector z.
 
-    W_D z, which is added to embeddings and layers; for an autoregressive decoder also the memory
+    W_D z, which is added to the embeddings and, unless the decoder is autoregressive, to the input
+    of every later layer; for an autoregressive decoder the memory
     W_M z, one vector per layer (Li et al. 2020, section 3). If a text has several latent vectors, z
     is all of them in a row, and the memory is W_M z_k, one vector for each. There are no biases.
 
@@ -200,7 +201,7 @@ class LengthPredictor(_Products):
         initializer_range: standard deviation of the initial kernel; the bias starts at 0.
 
     Call:
-        latent: [..., P].
+        latent: [..., K P].
 
     Returns:
         [..., M] float32, log p of 1, 2, ..., M tokens; natural log.
@@ -218,7 +219,7 @@ class LengthPredictor(_Products):
         return ops.log_softmax(ops.matmul(latent, self.kernel) + self.bias)
 
     def log_probabilities(self, latent: Any, padding_mask: Any) -> Any:
-        """log p of the lengths that a mask [B, T] gives, given latent vectors [B, P]: [B]."""
+        """log p of the lengths that a mask [B, T] gives, given latent vectors [B, K P]: [B]."""
         lengths = ops.sum(ops.cast(padding_mask, "int32"), axis=1)
         return ops.take_along_axis(self(latent), lengths[:, None] - 1, axis=1)[:, 0]
 

@@ -1,7 +1,7 @@
 """An autoencoder of sentences: BERT to BERT, joined by one latent vector.
 
-B sentences, T tokens, D hidden size, K latent vectors of a sentence, P numbers in all of them (in
-one, if there is one), V vocabulary.
+B sentences, T tokens, D hidden size, V vocabulary, K latent vectors of a sentence, P numbers in
+each. z is all of them in a row, K P numbers.
 """
 
 from typing import Any
@@ -32,9 +32,10 @@ class SequenceAutoencoder(ConfiguredModel):
     """Encodes a text as one vector, and decodes the vector to the text (NAR-B2B).
 
     Sohrab, Rikters and Miwa, "BERT-NAR-BERT": the encoder's output at the begin token becomes the
-    latent vector z. The decoder reads W_D z beside its token and position embeddings and in the
-    input of every later layer, and predicts all tokens at once. With decoder_type "unilm", it
-    predicts one token after the other (Optimus). With num_latents above 1, the latent vectors are
+    latent vector z. A bilm or tta decoder reads W_D z in its embeddings and in the input of every
+    later layer (a T-TA: in its query), and predicts all tokens at once. A unilm decoder reads it in
+    its embeddings, and a memory in each layer, and predicts one token after the other (Optimus).
+    With num_latents above 1, the latent vectors are
     pooled from all outputs, z is all of them in a row, and the decoder also attends to each. With
     predicts_length, `length_predictor` gives the probability of each number of tokens
     (`LengthPredictor`); else it is None.
@@ -49,7 +50,7 @@ class SequenceAutoencoder(ConfiguredModel):
 
     Returns:
         {"hidden_states": [B, T, D], the decoder's output that predicts each token, at the token's
-        place; "logits": [B, T, V] float32; "latent": [B, P] float32} and, with predicts_length,
+        place; "logits": [B, T, V] float32; "latent": [B, K P] float32} and, with predicts_length,
         "lengths": [B, M] float32 as `LengthPredictor` returns. In training, a variational model
         samples the latent vector; else it is the mean.
 
@@ -115,7 +116,7 @@ class SequenceAutoencoder(ConfiguredModel):
         return self.encoder(inputs, training=training)
 
     def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        """{"mean": [B, P]} of the latent vectors and, if variational, their "log_variance"."""
+        """{"mean": [B, K P]} of the latent vectors and, if variational, their "log_variance"."""
         if self.pooling is None:
             # The last layer needs no other position.
             first = inputs | {"positions": ops.zeros((1,), "int32")}
@@ -126,7 +127,7 @@ class SequenceAutoencoder(ConfiguredModel):
         return {name: ops.reshape(value, shape) for name, value in vectors.items()}
 
     def latent(self, encoded: dict[str, Any], training: bool | None = None) -> Any:
-        """The latent vectors [B, P] of what `encode_latent` returns: a sample, or the mean.
+        """The latent vectors [B, K P] of what `encode_latent` returns: a sample, or the mean.
 
         A sample is drawn in the training of a variational model only.
         """
@@ -145,7 +146,7 @@ class SequenceAutoencoder(ConfiguredModel):
         """The decoder's outputs [B, T, D]; the one at a place predicts the token there.
 
         Args:
-            latent: [B, P].
+            latent: [B, K P].
             padding_mask: [B, T] bool; it tells the lengths of the texts.
             input_ids: [B, T] int32, the tokens, for decoder_input "ground_truth". A uniLM reads
                 those before each place; its output at the begin token, which nothing predicts, is
@@ -225,7 +226,7 @@ class SequenceAutoencoder(ConfiguredModel):
         Only for decoder_type "unilm".
 
         Args:
-            latent: [B, P].
+            latent: [B, K P].
             length: T, the tokens of each sentence.
             begin_id: id of the begin token.
             cached: whether keys and values of earlier tokens are kept. Without, every token reads

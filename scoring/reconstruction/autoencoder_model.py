@@ -1,12 +1,13 @@
 """An autoencoder over text: latent vectors of texts, and texts of latent vectors.
 
-N texts, P numbers in the latent vectors of a text, B batch, T tokens.
+N texts, K latent vectors of a text, P numbers in each, B batch, T tokens.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
@@ -20,7 +21,7 @@ DECODED_TOKENS = 1024
 
 
 class Posterior(NamedTuple):
-    """Where the latent vectors of N texts are: the mean [N, P] and, of a VAE, the log-variance."""
+    """Where the latent vectors of N texts are: mean [N, K P] and, of a VAE, log-variance."""
 
     mean: np.ndarray
     log_variance: np.ndarray | None
@@ -29,9 +30,9 @@ class Posterior(NamedTuple):
 class AutoencoderModel(TextModel):
     """Encodes texts as latent vectors and decodes latent vectors; `tta.load` makes one.
 
-    A latent vector holds one input of the model, so a text that is longer is an error, whatever
-    `long_sentences` is. It gives no sentence scores. Arguments of the class are those of
-    `TextModel`.
+    A latent vector holds one input of the model, so a longer text has none: encoding it as "latent"
+    is an error, whatever `long_sentences` is. The model gives no sentence scores. Arguments of the
+    class are those of `TextModel`.
     """
 
     no_scores = (
@@ -74,8 +75,8 @@ class AutoencoderModel(TextModel):
             pooling: "mean"; of "context" also the others of `TextModel.encode`.
 
         Returns:
-            [N, P] float32, or [N, D] with "context". The latent vector of a text without pieces is
-            that of begin and end token.
+            [N, K P] float32, or [N, D] with "context". A text without pieces has the latent vector
+            of begin and end token.
 
         Raises:
             InputError: a text is too long, the model has no vocabulary, or it does not have the
@@ -84,7 +85,7 @@ class AutoencoderModel(TextModel):
         if self.choose_representation(representation) != "latent":
             return super().encode(texts, representation, pooling, progress)
         check_choice("pooling of latent", pooling, ("mean",), self.name)
-        return self.posterior(self.rows_of(texts)).mean
+        return self.posterior(self.rows_of(texts), progress).mean
 
     def encode_words(self, sentences, representation=None, progress=False):
         """As `TextModel.encode_words`; None is "context"."""
@@ -111,14 +112,19 @@ class AutoencoderModel(TextModel):
             )
         return rows
 
-    def posterior(self, rows: Sequence[np.ndarray]) -> Posterior:
-        """The distribution of the latent vector of each of N rows of `rows_of`, float32."""
+    def posterior(self, rows: Sequence[np.ndarray], progress: bool = False) -> Posterior:
+        """The distribution of the latent vector of each of N rows of `rows_of`, float32.
+
+        `progress` shows a progress bar on standard error.
+        """
         config = self._model.config
         found = np.zeros((len(rows), config.latent_numbers * (1 + config.variational)), np.float32)
         function = self._frozen.get(self._posterior_of)
-        for batch in batches_of_rows(rows, config.pad_id, self.batch_tokens):
-            given = batch.input_ids, batch.padding_mask, batch.weights()
-            found[batch.text_index] = function(*given).numpy()
+        with tqdm(total=len(rows), desc="encoding", unit=" texts", disable=not progress) as bar:
+            for batch in batches_of_rows(rows, config.pad_id, self.batch_tokens):
+                given = batch.input_ids, batch.padding_mask, batch.weights()
+                found[batch.text_index] = function(*given).numpy()
+                bar.update(len(batch.text_index))
         mean, *log_variance = np.split(found, 1 + config.variational, axis=1)
         return Posterior(mean, *log_variance or [None])
 
@@ -133,7 +139,7 @@ class AutoencoderModel(TextModel):
         All tokens are predicted at once. An autoregressive decoder writes one after the other.
 
         Args:
-            vectors: [N, P] floats.
+            vectors: [N, K P] floats.
             lengths: N numbers of pieces, those of the texts that the vectors come from. None takes
                 those of `predict_lengths`. A model without them predicts all its places, and the
                 text is cut at the first end token.
@@ -158,7 +164,7 @@ class AutoencoderModel(TextModel):
         return [self.text_of(ids, stop) for ids in found]
 
     def predict_lengths(self, vectors: np.ndarray) -> np.ndarray:
-        """The most probable numbers of pieces, given N latent vectors [N, P]: [N] int64.
+        """The most probable numbers of pieces, given N latent vectors [N, K P]: [N] int64.
 
         Raises:
             InputError: as `decode`, or the config's predicts_length is false.
@@ -205,13 +211,13 @@ class AutoencoderModel(TextModel):
             rows: N arrays of ids, begin and end token included. The decoder gets their lengths and,
                 if it reads the words of the text, the ids. An autoregressive decoder reads what it
                 has written.
-            vectors: [N, P], the latent vectors.
+            vectors: [N, K P], the latent vectors.
             num_passes: as in `decode`.
 
         Raises:
             InputError: the decoder makes only one pass.
         """
-        self._check_passes(num_passes)
+        self.check_passes(num_passes)
         found = self._by_row(self._ids_of, rows, vectors, num_passes)
         return [one.astype(np.int32) for one in found]
 
@@ -269,7 +275,7 @@ class AutoencoderModel(TextModel):
 
     def check_decodes(self, num_passes: int = 1) -> None:
         """Raises InputError if the decoder needs more than a vector, or makes only one pass."""
-        self._check_passes(num_passes)
+        self.check_passes(num_passes)
         if self.tokenizer is None:
             raise InputError(f"the model has no {VOCABULARY}: it cannot write text")
         if self.reads_words:
@@ -279,7 +285,8 @@ class AutoencoderModel(TextModel):
                 self.name,
             )
 
-    def _check_passes(self, num_passes):
+    def check_passes(self, num_passes: int) -> None:
+        """Raises InputError if the decoder makes only one pass, or the number is below 1."""
         if num_passes < 1:
             raise InputError(f"num_passes must be at least 1, not {num_passes}")
         if num_passes > 1 and self._model.config.decoder_input != "masked":
@@ -291,13 +298,18 @@ class AutoencoderModel(TextModel):
         if vectors.dtype.kind not in "fiu" or vectors.ndim != 2 or vectors.shape[1] != size:
             shape = list(vectors.shape)
             raise InputError(f"vectors must be numbers [N, {size}], not {shape}", self.name)
+        with np.errstate(over="ignore"):
+            vectors = vectors.astype(np.float32)
         if not np.isfinite(vectors).all():
-            raise InputError("vectors must be finite", self.name)
-        return vectors.astype(np.float32)
+            raise InputError("vectors must be finite numbers of float32", self.name)
+        return vectors
 
     def _check_lengths(self, lengths, count):
-        lengths = np.asarray(lengths)
-        good = lengths.dtype.kind in "iu" or not lengths.size
+        try:
+            lengths = np.asarray(lengths)
+            good = lengths.dtype.kind in "iu" or not lengths.size
+        except ValueError:  # rows of several lengths
+            good = False
         if not good or lengths.shape != (count,):
             raise InputError(f"lengths must be {count} whole numbers, one per vector", self.name)
         for length in lengths.tolist():

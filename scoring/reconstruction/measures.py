@@ -32,12 +32,11 @@ class Hits:
     def accuracy(self, chosen: np.ndarray | None = None) -> float:
         """Right pieces of all texts, or of chosen ones [N] bool, in percent."""
         keep = slice(None) if chosen is None else chosen
-        return 100.0 * float(self.right[keep].sum() / max(1, self.pieces[keep].sum()))
+        return 100.0 * float(self.right[keep].sum() / self.pieces[keep].sum())
 
-    def exact_match(self, chosen: np.ndarray | None = None) -> float:
+    def exact_match(self) -> float:
         """Texts that are right as a whole, in percent."""
-        keep = slice(None) if chosen is None else chosen
-        return 100.0 * float(self.exact[keep].mean())
+        return 100.0 * float(self.exact.mean())
 
 
 def hits(

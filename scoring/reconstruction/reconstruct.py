@@ -1,5 +1,6 @@
 """Reconstructs the texts of a file from their latent vectors, with controls; see `reconstruct`."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ from tta.scoring.reconstruction.report import (
 )
 from tta.scoring.scorers.scorer import SentenceError
 
+TOKENIZE = "none"  # of BLEU: a text is already split into words
+
 
 def reconstruct(config: ReconstructConfig, model: str | None = None) -> ReconstructReport:
     """Measures how well an autoencoder writes texts down again from their latent vectors.
@@ -48,11 +51,30 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
     lm = tta.load(model)
     if not isinstance(lm, AutoencoderModel):
         raise InputError("tta-reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
+    lm.check_passes(config.num_passes)
+    with contextlib.ExitStack() as stack:
+        output = None
+        if config.output_file is not None:  # first: an existing file is an error before the work
+            output = stack.enter_context(open_output(config.output_file, config.overwrite))
+        rows, lines = _encode(lm, texts, lines, config)
+        return _measure(lm, rows, lines, config, output)
+
+
+def _encode(lm, texts, lines, config) -> tuple[list[np.ndarray], list[int]]:
+    """The ids of the texts that have pieces, and the numbers of their lines."""
+    path = shown_path(config.input_file)
     try:
         rows = lm.rows_of(texts)
     except SentenceError as error:
-        path, line = shown_path(config.input_file), lines[error.index]
-        raise InputError(f"the text {error.sentence_rule}", path, line) from None
+        raise InputError(f"the text {error.sentence_rule}", path, lines[error.index]) from None
+    kept = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) > 2]
+    if not kept:
+        raise InputError("the file has no text", path)
+    rows, lines = map(list, zip(*kept, strict=True))
+    return rows, lines
+
+
+def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     posterior = lm.posterior(rows)
     found = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
@@ -61,8 +83,8 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
     measured = {n: hits(rows, f, eos_id if n in stops else None) for n, f in found.items()}
     vectors = _vectors(posterior.mean, config.seed)
     nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
-    if config.output_file is not None:
-        _write(config, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
+    if output is not None:
+        _write(output, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
     return ReconstructReport(
         str(shown_path(config.input_file)),
         [
@@ -70,8 +92,16 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
             for name, one in measured.items()
         ],
         _latent(posterior, config.seed),
-        _notes(lm, rows, found),
-        [lm.signature],
+        _notes(lm, rows, found, config),
+        [lm.signature, _signature(config)],
+    )
+
+
+def _signature(config) -> str:
+    """What the numbers depend on besides the model, in one line."""
+    return (
+        f"reconstruct|passes:{config.num_passes}|max_texts:{config.max_texts or 'all'}"
+        f"|seed:{config.seed}|{Bleu(TOKENIZE).signature}|version:{tta.__version__}"
     )
 
 
@@ -87,7 +117,7 @@ def _read(config) -> tuple[list[str], list[int]]:
 
 
 def _vectors(mean, seed) -> dict[str, np.ndarray]:
-    """The latent vectors of the reconstruction and of the controls: {name of the row: [N, P]}."""
+    """The latent vectors of the reconstruction and of the controls: {name of the row: [N, K P]}."""
     found = {RECONSTRUCTION: mean}
     if len(mean) > 1:  # each text gets the vector of the next one in a random order
         order = np.random.default_rng(seed).permutation(len(mean))
@@ -111,12 +141,12 @@ def _nll(lm, rows, vectors) -> float:
     """-log p of a piece given the latent vector, the mean over all pieces; natural log."""
     scores = lm.log_probabilities(rows, vectors)
     total = sum(float(one[1:-1].sum(dtype=np.float64)) for one in scores)
-    return -total / max(1, sum(len(row) - 2 for row in rows))
+    return -total / sum(len(row) - 2 for row in rows)
 
 
 def _bleu(lm, rows, found, stop) -> float:
     """Corpus BLEU of the words, from 0 to 100."""
-    bleu = Bleu("none")
+    bleu = Bleu(TOKENIZE)
     texts = (
         (lm.text_of(other, stop), lm.text_of(row)) for row, other in zip(rows, found, strict=True)
     )
@@ -136,8 +166,10 @@ def _latent(posterior, seed) -> LatentReport:
     )
 
 
-def _notes(lm, rows, found) -> list[str]:
+def _notes(lm, rows, found, config) -> list[str]:
     notes = []
+    if config.num_passes > 1:
+        notes.append("nll is that of the first pass")
     if lm.predicts_length:
         pairs = zip(rows, found[NO_LENGTH], strict=True)
         right = np.mean([len(row) == len(other) for row, other in pairs])
@@ -154,10 +186,9 @@ def _notes(lm, rows, found) -> list[str]:
     return notes
 
 
-def _write(config, lm, rows, found, measured: Hits, lines: Sequence[int]):
-    with open_output(config.output_file, config.overwrite) as file:
-        for index, (row, other) in enumerate(zip(rows, found, strict=True)):
-            accuracy = measured.right[index] / max(1, measured.pieces[index])
-            values = {"line": lines[index], "text": lm.text_of(row)}
-            values |= {"reconstruction": lm.text_of(other), "accuracy": round(float(accuracy), 4)}
-            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+def _write(file, lm, rows, found, measured: Hits, lines: Sequence[int]):
+    for index, (row, other) in enumerate(zip(rows, found, strict=True)):
+        accuracy = measured.right[index] / measured.pieces[index]
+        values = {"line": lines[index], "text": lm.text_of(row)}
+        values |= {"reconstruction": lm.text_of(other), "accuracy": round(float(accuracy), 4)}
+        file.write(json.dumps(values, ensure_ascii=False) + "\n")

@@ -9,7 +9,7 @@ RECONSTRUCTION, ANOTHER, ZERO = "reconstruction", "z of another text", "z = 0"
 FREQUENT, NO_LENGTH = "most frequent piece", "length not given"
 
 # Numbers of pieces, the first and the last of each row of the table by length.
-LENGTHS = ((0, 8), (9, 16), (17, 32), (33, 64), (65, 128), (129, 1 << 30))
+LENGTHS = ((1, 8), (9, 16), (17, 32), (33, 64), (65, 128), (129, 1 << 30))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ReconstructReport:
             chosen = (pieces >= first) & (pieces <= last)
             if chosen.any():
                 values = (format_number(row.hits.accuracy(chosen), ".2f") for row in self.rows)
-                name = f"{max(first, 1)} to {min(last, pieces.max())}"
+                name = f"{first} to {min(last, pieces.max())}"
                 cells.append([name, f"{chosen.sum():,}", *values])
         return cells
 

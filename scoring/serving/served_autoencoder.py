@@ -1,6 +1,6 @@
 """The served graph of an autoencoder: raw strings to latent vectors, in TensorFlow operations only.
 
-N texts, P numbers in the latent vectors of a text.
+N texts, K latent vectors of a text, P numbers in each.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class ServedAutoencoder(tf.Module):
         return {"encode": {"texts": texts[:1]}}  # a long text is an error
 
     def encode(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
-        """As `AutoencoderModel.encode` by default, for texts [N]: {"vectors": [N, P] float32}.
+        """As `AutoencoderModel.encode` by default, for texts [N]: {"vectors": [N, K P] float32}.
 
         A text that is too long ends the request with an error.
         """

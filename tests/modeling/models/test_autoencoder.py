@@ -288,18 +288,20 @@ def test_the_cache_gives_the_states_of_the_whole_pass(models):
 
 def test_decoding_takes_one_call_and_greedy_decoding_one_per_token(models):
     counts = {}
-    for kind in ("pad", "unilm"):
-        model, calls = make(kind), []
-        target = "call" if kind == "pad" else "step"
+    for kind in ("pad", "masked", "unilm"):
+        model, calls = make("pad", decoder_input="masked") if kind == "masked" else make(kind), []
+        target = "step" if kind == "unilm" else "call"
         original = getattr(model.decoder, target)
         counter = lambda *a, f=original, c=calls, **k: c.append(1) or f(*a, **k)  # noqa: E731
         object.__setattr__(model.decoder, target, counter)
         if kind == "pad":
-            model.decode(latent_of(2), np.ones((2, 9), bool))
+            model.decode_at_once(latent_of(2), np.ones((2, 9), bool))
+        elif kind == "masked":
+            model.decode_in_passes(latent_of(2), np.ones((2, 9), bool), 4)
         else:
             model.decode_greedily(latent_of(2), 9, 3)
         counts[kind] = len(calls)
-    assert counts == {"pad": 1, "unilm": 8}
+    assert counts == {"pad": 1, "masked": 4, "unilm": 8}
 
 
 def test_a_masked_decoder_reads_the_known_tokens_only():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tta
+from tests.commands import run_command
 from tests.modeling.models.test_autoencoder import TYPES, unbiased
 from tests.modeling.tiny import randomize, tiny_config, training_config
 from tests.tiny import TOKENS, write_model_directory
@@ -89,7 +90,7 @@ def test_interpolation_begins_and_ends_with_the_two_texts(lm, trained):
     assert [len(t.split()) <= max(sizes) for t in found] == [True] * 4
 
 
-def test_reconstruction_is_measured_with_its_controls(trained, tmp_path):
+def test_reconstruction_is_measured_with_its_controls(trained, tmp_path, monkeypatch):
     directory, texts = trained
     (tmp_path / "texts").write_text("\n\n".join(texts) + "\n")
     config = ReconstructConfig(
@@ -116,11 +117,18 @@ def test_reconstruction_is_measured_with_its_controls(trained, tmp_path):
     assert shown.startswith(f"{tmp_path}/texts: {len(texts)} texts, ")
     assert f"of {LATENT} units active" in shown
     assert "KL" not in shown, "it is not variational"
-    with pytest.raises(InputError, match="--overwrite"):
-        reconstruct(config, str(directory))
+    with monkeypatch.context() as patch:  # before the work
+        patch.delattr(AutoencoderModel, "posterior")
+        with pytest.raises(InputError, match="--overwrite"):
+            reconstruct(config, str(directory))
 
 
-def test_it_gives_no_scores_in_one_line(lm):
+def test_it_gives_no_scores_in_one_line(lm, trained, tmp_path):
+    (tmp_path / "texts").write_text("a b\n")
+    ended = run_command("tta-score", f"--model={trained[0]}", f"--input_file={tmp_path}/texts")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "an autoencoder gives no sentence scores" in ended.stderr
+    assert ended.stderr.count("\n") == 1
     for call in (lm.score, lm.score_tokens, lm.perplexity, lambda t: list(lm.score_blocks([t]))):
         with pytest.raises(InputError, match="an autoencoder gives no sentence scores") as error:
             call(["a b"])
@@ -137,6 +145,7 @@ def test_it_can_be_pickled(lm, trained):
 def test_halves_are_models_by_name(lm, trained):
     directory, texts = trained
     encoder, decoder = (tta.load(f"{part}:{directory}") for part in ("encoder", "decoder"))
+    np.testing.assert_allclose(encoder.encode(texts), lm.encode(texts, "context"), atol=1e-5)
     np.testing.assert_allclose(encoder.encode(texts, "cls"), np.array(
         [lm.model.encode({"input_ids": row[None], "padding_mask": np.ones((1, len(row)), bool)})
          ["hidden_states"][0, 0] for row in lm.rows_of(texts)]), atol=1e-5)  # fmt: skip
@@ -155,6 +164,8 @@ def test_halves_are_models_by_name(lm, trained):
         (np.zeros(LATENT), None, rf"vectors must be numbers \[N, {LATENT}\], not \[{LATENT}\]"),
         (np.zeros((1, 3)), None, r"not \[1, 3\]"),
         (np.full((1, LATENT), np.nan), None, "vectors must be finite"),
+        (np.full((1, LATENT), 1e300), None, "vectors must be finite numbers of float32"),
+        (np.zeros((2, LATENT)), [[1], [2, 3]], "lengths must be 2 whole numbers"),
         (np.zeros((1, LATENT)), [1, 2], "lengths must be 1 whole numbers, one per vector"),
         (np.zeros((1, LATENT)), [1.5], "lengths must be 1 whole numbers"),
         (np.zeros((1, LATENT)), [18], "a length must be between 0 and 17, not 18"),
@@ -174,9 +185,10 @@ def test_wrong_texts_are_one_line(lm, trained, tmp_path):
     path.write_text(f"a\n\n{long}\n")
     with pytest.raises(InputError, match=rf"{path}:3: the text is longer than the model's 19 tok"):
         reconstruct(ReconstructConfig(input_file=str(path)), str(trained[0]))
-    path.write_text("\n \n")
-    with pytest.raises(InputError, match="the file has no text"):
-        reconstruct(ReconstructConfig(input_file=str(path)), str(trained[0]))
+    for text in ("\n \n", "\u200b\n"):  # the second one is a character without a piece
+        path.write_text(text)
+        with pytest.raises(InputError, match="the file has no text"):
+            reconstruct(ReconstructConfig(input_file=str(path)), str(trained[0]))
     with pytest.raises(InputError, match="representation must be latent or context, not 'token'"):
         lm.encode(["a"], "token")
     with pytest.raises(InputError, match="num_texts must be at least 2, not 1"):
@@ -206,6 +218,13 @@ def test_other_decoders(kind, tmp_path):
     with pytest.raises(InputError, match="the model predicts no lengths"):
         lm.predict_lengths(lm.encode(["the cat"]))
     assert "mutual information" in str(report)
+    rows = lm.rows_of(["the cat", "a dog ran"])
+    scores = [
+        np.concatenate(one.log_probabilities(rows, one.encode(["the cat", "a dog ran"])))
+        for one in (lm, tta.load(tmp_path, precision="bfloat16"))
+    ]
+    np.testing.assert_allclose(*scores, atol=0.1)
+    assert (scores[0] != scores[1]).any()
     assert ("copies" in str(report)) == (kind == "copy")
     if kind == "unilm":
         assert len(lm.decode(lm.encode(["the cat", "a dog"]), [2, 5])) == 2
@@ -263,5 +282,7 @@ def test_a_masked_decoder_writes_in_passes(tmp_path):
     assert len(lm.interpolate("the cat", "a dog", 3, num_passes=2)) == 3
     (tmp_path / "texts").write_text("the cat sat\na dog ran home .\n")
     config = ReconstructConfig(input_file=str(tmp_path / "texts"), num_passes=3)
-    names = [row.name for row in reconstruct(config, str(tmp_path)).rows]
-    assert "length not given" in names
+    report = reconstruct(config, str(tmp_path))
+    assert "length not given" in [row.name for row in report.rows]
+    assert "note: nll is that of the first pass" in str(report)
+    assert "reconstruct|passes:3|" in str(report)
