@@ -75,11 +75,20 @@ def key(name, size, length):
 
 
 def model(decoder_type):
-    """An autoencoder of configs/small-autoencoder.json with another decoder."""
+    """An autoencoder of configs/small-autoencoder.json with another decoder.
+
+    Noise is added to all weights. A new model has biases of 0, which TensorFlow removes, and
+    without a bias it does not fuse product and activation as it does in a trained model.
+    """
+    import keras
+
     from tta.modeling.models.language_model import build_model
 
     dtype = "mixed_bfloat16" if FLAGS.precision == "bfloat16" else "float32"
-    return build_model(config_of(decoder_type), dtype)
+    built = build_model(config_of(decoder_type), dtype)
+    for seed, weight in enumerate(built.weights):
+        weight.assign_add(keras.random.normal(weight.shape, stddev=0.02, seed=seed))
+    return built
 
 
 def config_of(decoder_type):
