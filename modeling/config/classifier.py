@@ -8,10 +8,10 @@ from tta.errors import InputError, located
 from tta.modeling.config.base import ModelConfig, config_from, config_of, require, require_counts
 from tta.modeling.config.model_types import MODEL_TYPES
 
-# Which token's output a classifier reads.
-POOLED_TOKENS = ("first", "last")
+# What a classifier reads: the output at a token, or the mean of the outputs over each text.
+POOLINGS = ("first", "last", "mean")
 
-_KEYS = ("labels", "texts_per_example", "max_seq_length", "pooled_token", "separator_id", "dropout")
+_KEYS = ("labels", "texts_per_example", "max_seq_length", "pooling", "separator_id", "dropout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,9 @@ class ClassifierConfig(ModelConfig):
         labels: the names of the classes; () for a regression, which predicts one number.
         texts_per_example: 1, or 2 for pairs.
         max_seq_length: tokens of the longest input, boundary tokens included; longer ones are cut.
-        pooled_token: "first" or "last", the token whose output is classified.
+        pooling: what is classified. "first" or "last": the output at this token. "mean": the mean
+            of the outputs over the tokens of the text; of two texts, u, v, |u - v| and u * v of
+            their means u and v, side by side (Conneau et al. 2017, as in tta-probe).
         separator_id: the id of the token that ends a text. A BERT gets its segments from it.
         dropout: dropout of the pooled output, in [0, 1).
     """
@@ -33,7 +35,7 @@ class ClassifierConfig(ModelConfig):
     labels: tuple[str, ...]
     texts_per_example: int = 1
     max_seq_length: int = 128
-    pooled_token: str = "first"
+    pooling: str = "first"
     separator_id: int = 0
     dropout: float = 0.1
 
@@ -61,9 +63,9 @@ class ClassifierConfig(ModelConfig):
             "texts_per_example must be 1 or 2",
             self.texts_per_example,
         )
-        choices = " or ".join(POOLED_TOKENS)
-        good = self.pooled_token in POOLED_TOKENS
-        require(good, f"pooled_token must be {choices}", repr(self.pooled_token))
+        choices = ", ".join(POOLINGS)
+        good = self.pooling in POOLINGS
+        require(good, f"pooling must be one of {choices}", repr(self.pooling))
         require(0.0 <= self.dropout < 1.0, "dropout must lie in [0, 1)", self.dropout)
         good = 0 <= self.separator_id < self.vocab_size
         require(good, "separator_id must be a token's id", self.separator_id)
@@ -78,6 +80,12 @@ class ClassifierConfig(ModelConfig):
         return max(1, len(self.labels))
 
     @property
+    def pooled_size(self) -> int:
+        """Numbers in what is classified."""
+        is_compared = self.pooling == "mean" and self.texts_per_example == 2
+        return self.hidden_size * (4 if is_compared else 1)
+
+    @property
     def max_position_embeddings(self) -> int:
         """The encoder's, if it has position embeddings."""
         return self.encoder.max_position_embeddings
@@ -87,7 +95,7 @@ class ClassifierConfig(ModelConfig):
         """Number of weights of the encoder and the head."""
         d, encoder = self.hidden_size, self.encoder
         of_encoder = getattr(encoder, "num_encoder_parameters", encoder.num_parameters)
-        return of_encoder + d * d + d + (d + 1) * self.num_outputs
+        return of_encoder + self.pooled_size * d + d + (d + 1) * self.num_outputs
 
     def to_dict(self) -> dict[str, Any]:
         """What `config.json` holds; the shared fields are in the encoder's config."""

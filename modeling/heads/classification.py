@@ -17,17 +17,17 @@ class ClassificationHead(ConfiguredLayer):
         config: a `ClassifierConfig`.
 
     Call:
-        pooled_states: [..., D], the encoder's output at the pooled token.
+        pooled_states: [..., `config.pooled_size`], see `ClassifierConfig.pooling`.
 
     Returns:
         [..., L] float32: the logits of the L labels, or the predicted number (L = 1).
     """
 
     def build(self, pooled_states_shape):
-        size, outputs = pooled_states_shape[-1], self.config.num_outputs
+        size, outputs = self.config.hidden_size, self.config.num_outputs
         deviation = getattr(self.config.encoder, "initializer_range", 0.02)
         kwargs = {"initializer_range": deviation, "dtype": self.dtype_policy}
-        self.pooler = dense(size, size, name="pooler", **kwargs)
+        self.pooler = dense(pooled_states_shape[-1], size, name="pooler", **kwargs)
         self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")
         self.output_dense = dense(size, outputs, name="output", **kwargs)
 

@@ -1,4 +1,4 @@
-"""A text classifier: the encoder of a language model, and a head on the output of one token."""
+"""A text classifier: the encoder of a language model, and a head on what it gives for a text."""
 
 from typing import Any
 
@@ -15,9 +15,10 @@ from tta.modeling.models.base import ConfiguredModel
 class TextClassifier(ConfiguredModel):
     """Predicts the label of a text or of a pair of texts, or a number.
 
-    It reads the encoder's output at the first token ([CLS]), or at the last one, whichever the
-    config names. In a T-TA and a biLM, the output at the first token has seen all others. In a
-    uniLM it has seen nothing, and the output at the last token has seen everything.
+    `config.pooling` says what the head reads of the encoder's outputs: that at the first token
+    ([CLS], as in BERT), that at the last one, or means over the texts. In a T-TA and a biLM, the
+    output at the first token has seen all others. In a uniLM it has seen nothing, and the output at
+    the last token has seen everything.
 
     B batch, T tokens, D hidden size, L labels.
 
@@ -44,7 +45,7 @@ class TextClassifier(ConfiguredModel):
         self.encoder = encoder_class(config.encoder, name="encoder", dtype=dtype)
         self.head = ClassificationHead(config, name="head", dtype=dtype)
         self.encoder.build()
-        self.head.build((None, config.hidden_size))
+        self.head.build((None, config.pooled_size))
         self.built = True
 
     def call(self, inputs, training=None):
@@ -55,9 +56,11 @@ class TextClassifier(ConfiguredModel):
         return self.encoder(self._with_segments(inputs), training=training)
 
     def _pooled_states(self, inputs, training):
-        """[B, D]; the encoder computes no other position, where it can."""
+        """[B, `config.pooled_size`]; the encoder computes no other position, where it can."""
         mask = inputs["padding_mask"]
-        if self.config.pooled_token == "last":
+        if self.config.pooling == "mean":
+            return self._means(self.encode(inputs, training)["hidden_states"], inputs)
+        if self.config.pooling == "last":
             hidden = self.encode(inputs, training)["hidden_states"]
             last = ops.sum(ops.cast(mask, "int32"), axis=1) - 1
             return ops.take_along_axis(hidden, last[:, None, None], axis=1)[:, 0]
@@ -68,6 +71,22 @@ class TextClassifier(ConfiguredModel):
         takes = self.encoder.optional_inputs
         added = {name: make() for name, make in only_first.items() if name in takes}
         return self.encode(inputs | added, training)["hidden_states"][:, 0]
+
+    def _means(self, hidden, inputs):
+        """The mean over the tokens of the text, or what compares the means of two texts."""
+        ends = inputs["input_ids"] == self.config.separator_id
+        number = ops.cumsum(ops.cast(ends, "int32"), axis=1)  # 0 in the first text, 1 in the second
+        is_text = ops.logical_and(inputs["padding_mask"], ops.logical_not(ends))
+        is_text = ops.logical_and(is_text, ops.arange(ops.shape(ends)[1]) > 0)  # no begin token
+        means = []
+        for text in range(self.config.texts_per_example):
+            weights = ops.cast(ops.logical_and(is_text, number == text), "float32")[..., None]
+            sums = ops.sum(ops.cast(hidden, "float32") * weights, axis=1)
+            means.append(sums / ops.maximum(ops.sum(weights, axis=1), 1.0))  # 0 of an empty text
+        if len(means) == 1:
+            return means[0]
+        one, other = means
+        return ops.concatenate([one, other, ops.abs(one - other), one * other], axis=-1)
 
     def _with_segments(self, inputs):
         """Adds the "segment_ids" of a BERT: 0 up to the first separator, 1 in the second text."""

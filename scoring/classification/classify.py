@@ -137,7 +137,7 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
 
     start = lm.model if lm.directory is None else load_model(lm.directory, keep_segments=True)
     model_config = fine_tuning.classifier_config(
-        start, lm.tokenizer, examples, config.max_seq_length
+        start, lm.tokenizer, examples, config.max_seq_length, config.pooling
     )
     length = model_config.max_seq_length
     rows, is_cut = encode_rows(lm.tokenizer, examples.train.columns, length)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tta.data.labelled.glue import TASKS
 from tta.errors import InputError
+from tta.modeling.config.classifier import POOLINGS
 from tta.settings import FILES, SEED, Config, setting
 
 
@@ -73,6 +74,13 @@ class ClassifyConfig(Config):
         "Tokens of the longest input, boundary tokens included. Longer inputs are cut; of a pair, "
         "the longer text first. At most what the model takes.",
         4,
+    )
+    pooling: str | None = setting(
+        None,
+        "What the classifier reads of the encoder's outputs: that at the first token ([CLS]), that "
+        "at the last one, or their mean over the text; of two texts, their means u and v with "
+        "|u - v| and u * v. Default: first for a BERT with segments, mean for others.",
+        choices=POOLINGS,
     )
     warmup_proportion: float = setting(
         0.1, "Part of the steps, 0 to 1, over which the learning rate rises from 0.", 0, 0.999

@@ -34,23 +34,23 @@ _SPEC = {
 }
 
 
-def classifier_config(start: Any, tokenizer: Any, examples: Examples, max_length: int) -> Any:
+def classifier_config(
+    start: Any, tokenizer: Any, examples: Examples, max_length: int, pooling: str | None = None
+) -> Any:
     """The `ClassifierConfig` over the encoder of a start model.
 
-    A uniLM is read at its last token, because the first one sees no other.
+    Without `pooling`, a BERT with segments is read at [CLS], which its training knows, and all
+    others by means over the texts: no objective here trains the output at [CLS].
     """
-    from tta.modeling.config.model_types import MODEL_TYPES
-
     encoder = getattr(start.config, "encoder", start.config)  # a classifier's is used again
-    likelihood = MODEL_TYPES.load(encoder.model_type).part("likelihood")
-    sees_nothing = likelihood is not None and not likelihood.scores_first_token
+    has_segments = getattr(encoder, "num_segments", 0) > 1
     longest = getattr(encoder, "max_position_embeddings", max_length)
     return ClassifierConfig.of(
         encoder,
         labels=examples.labels,
         texts_per_example=examples.texts_per_example,
         max_seq_length=min(max_length, longest),
-        pooled_token="last" if sees_nothing else "first",
+        pooling=pooling or ("first" if has_segments else "mean"),
         separator_id=tokenizer.vocabulary.eos_id,
     )
 

@@ -27,7 +27,7 @@ POOLED = {"tta": "first", "bilm": "first", "unilm": "last"}
 
 def config_of(model_type, labels=("a", "b", "c"), **changes):
     encoder = changes.pop("encoder", tiny_config(model_type=model_type))
-    values = {"max_seq_length": 19, "pooled_token": POOLED[model_type], "dropout": 0.0}
+    values = {"max_seq_length": 19, "pooling": POOLED[model_type], "dropout": 0.0}
     return ClassifierConfig.of(encoder, labels=labels, **values | changes)
 
 
@@ -63,6 +63,32 @@ def test_logits_are_those_of_the_head_on_the_pooled_token(model_type):
         np.testing.assert_allclose(logits_of(model, inputs)[row], expected, atol=2e-5)
 
 
+@pytest.mark.parametrize("texts", [1, 2])
+@pytest.mark.parametrize("model_type", POOLED)
+def test_means_are_those_of_the_tokens_of_each_text(model_type, texts):
+    model = classifier(model_type, pooling="mean", texts_per_example=texts, separator_id=5)
+    inputs = batch([8, 4, 4])
+    ids = inputs["input_ids"]
+    ids[ids == 5] = 6
+    ids[0, [3, 7]] = 5  # two texts of two and three tokens
+    ids[1, [2, 3]] = 5  # a text of one token, and an empty one
+    ids[2, [1, 3]] = 5
+    inputs["padding_mask"][1:, 4:] = False
+    hidden = np.array(language_model(model).encode(inputs)["hidden_states"], np.float64)
+    zeros, w = np.zeros(hidden.shape[-1]), arrays(model)
+    for row, (u, v) in enumerate(
+        [
+            (hidden[0, 1:3].mean(axis=0), hidden[0, 4:7].mean(axis=0)),
+            (hidden[1, 1], zeros),
+            (zeros, hidden[2, 2]),
+        ]
+    ):
+        state = u if texts == 1 else np.concatenate([u, v, np.abs(u - v), u * v])
+        pooled = np.tanh(state @ w["head/pooler/kernel"] + w["head/pooler/bias"])
+        expected = pooled @ w["head/output/kernel"] + w["head/output/bias"]
+        np.testing.assert_allclose(logits_of(model, inputs)[row], expected, atol=2e-5)
+
+
 @pytest.mark.parametrize("model_type", POOLED)
 def test_every_token_but_the_pooled_one_of_a_tta_counts_and_no_padding_does(model_type):
     model, inputs = classifier(model_type), batch([7], width=9)
@@ -83,7 +109,7 @@ def test_a_narrower_batch_gives_the_same_logits(model_type):
 
 
 def test_the_first_token_of_a_unilm_sees_nothing():
-    model = classifier("unilm", pooled_token="first")
+    model = classifier("unilm", pooling="first")
     one, other = batch([7], seed=0), batch([7], seed=1)
     other["input_ids"][0, 0] = one["input_ids"][0, 0]
     np.testing.assert_array_equal(logits_of(model, one), logits_of(model, other))
@@ -173,7 +199,7 @@ def test_the_number_of_parameters_is_that_of_the_weights():
         ({"encoder": {"vocab_size": 0}}, "vocab_size must be at least 1"),
         ({"encoder": {"model_type": "classifier"}}, "of type classifier has no encoder"),
         ({"encoder": {"model_type": "x"}}, "model_type must be tta or"),
-        ({"pooled_token": "middle"}, "pooled_token must be first or last"),
+        ({"pooling": "middle"}, "pooling must be one of first, last, mean"),
         ({"max_seq_length": 20}, "max_position_embeddings, 19, not 20"),
         ({"texts_per_example": 3}, "texts_per_example must be 1 or 2"),
         ({"separator_id": 23}, "separator_id must be a token's id"),

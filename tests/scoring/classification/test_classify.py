@@ -254,7 +254,7 @@ def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
     assert classify(config, str(start)) is not None
     lm = tta.load(config.output_dir)
     assert lm.model.config.encoder.model_type == model_type
-    assert lm.model.config.pooled_token == ("last" if model_type == "unilm" else "first")
+    assert lm.model.config.pooling == "mean"
     found = lm.logits([("the cat sat", "a cat"), ("the cat sat", "a dog")])
     assert np.abs(found[0] - found[1]).max() > 1e-6
     with pytest.raises(InputError, match=r"labels pairs of texts; texts\[1\] is a single text"):

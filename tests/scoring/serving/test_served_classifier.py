@@ -39,7 +39,7 @@ def write_classifier(directory, labels, texts_per_example, model_type="tta"):
         labels=labels,
         texts_per_example=texts_per_example,
         max_seq_length=11,
-        pooled_token="last" if model_type == "unilm" else "first",
+        pooling="last" if model_type == "unilm" else "first",
         separator_id=TOKENS.index("[EOS]"),
     )
     model = build_model(config)
