@@ -40,7 +40,7 @@ def classifier_config(
     """The `ClassifierConfig` over the encoder of a start model.
 
     Without `pooling`, a BERT with segments is read at [CLS], which its training knows, and all
-    others by means over the texts: no objective here trains the output at [CLS].
+    others by means over the texts: no language model's training here uses the output at [CLS].
     """
     encoder = getattr(start.config, "encoder", start.config)  # a classifier's is used again
     has_segments = getattr(encoder, "num_segments", 0) > 1
