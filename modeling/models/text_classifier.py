@@ -8,6 +8,7 @@ from keras import ops
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.heads.classification import ClassificationHead
+from tta.modeling.layers.masks import weights_after_first
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -74,13 +75,11 @@ class TextClassifier(ConfiguredModel):
 
     def _means(self, hidden, inputs):
         """The mean over the tokens of the text, or what compares the means of two texts."""
-        ends = inputs["input_ids"] == self.config.separator_id
-        number = ops.cumsum(ops.cast(ends, "int32"), axis=1)  # 0 in the first text, 1 in the second
-        is_text = ops.logical_and(inputs["padding_mask"], ops.logical_not(ends))
-        is_text = ops.logical_and(is_text, ops.arange(ops.shape(ends)[1]) > 0)  # no begin token
+        ends, number = self._separators(inputs)
+        weights_of_text = ops.where(ends, 0.0, weights_after_first(inputs["padding_mask"]))
         means = []
         for text in range(self.config.texts_per_example):
-            weights = ops.cast(ops.logical_and(is_text, number == text), "float32")[..., None]
+            weights = ops.where(number == text, weights_of_text, 0.0)[..., None]
             sums = ops.sum(ops.cast(hidden, "float32") * weights, axis=1)
             means.append(sums / ops.maximum(ops.sum(weights, axis=1), 1.0))  # 0 of an empty text
         if len(means) == 1:
@@ -93,6 +92,13 @@ class TextClassifier(ConfiguredModel):
         count = getattr(self.config.encoder, "num_segments", 0)
         if count < 2:
             return inputs
-        ends = ops.cast(inputs["input_ids"] == self.config.separator_id, "int32")
-        before = ops.cumsum(ends, axis=1) - ends
-        return inputs | {"segment_ids": ops.minimum(before, 1)}
+        return inputs | {"segment_ids": ops.minimum(self._separators(inputs)[1], 1)}
+
+    def _separators(self, inputs):
+        """Where the separators are, [B, T] bool, and how many precede each token, [B, T] int32.
+
+        Tokens of the first text have none before them, those of the second have one.
+        """
+        ends = inputs["input_ids"] == self.config.separator_id
+        counts = ops.cast(ends, "int32")
+        return ends, ops.cumsum(counts, axis=1) - counts

@@ -250,11 +250,12 @@ def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
         start = Path(finished[0].output_dir)
     else:
         write_model_directory(start, ONE_LAYER.replace(model_type=model_type))
-    config = config_of(tmp_path, **files(tmp_path, pairs))
+    chosen = {"pooling": "last"} if model_type == "unilm" else {}
+    config = config_of(tmp_path, **files(tmp_path, pairs), **chosen)
     assert classify(config, str(start)) is not None
     lm = tta.load(config.output_dir)
     assert lm.model.config.encoder.model_type == model_type
-    assert lm.model.config.pooling == "mean"
+    assert lm.model.config.pooling == chosen.get("pooling", "mean")
     found = lm.logits([("the cat sat", "a cat"), ("the cat sat", "a dog")])
     assert np.abs(found[0] - found[1]).max() > 1e-6
     with pytest.raises(InputError, match=r"labels pairs of texts; texts\[1\] is a single text"):
@@ -273,6 +274,7 @@ def test_a_bert_has_two_segments(tmp_path):
     classify(config, str(start))
     lm = tta.load(config.output_dir)
     assert lm.model.config.encoder.num_segments == 2
+    assert lm.model.config.pooling == "first"
     table = np.asarray(lm.model.named_weights()["encoder/embeddings/segment_table"])
     begun = google_variables()["bert/embeddings/token_type_embeddings"]
     assert np.abs(table - begun).max() < 0.2

@@ -32,14 +32,14 @@ print(json.dumps([op for op in ops if op_def_registry.get(op) is None]))
 """
 
 
-def write_classifier(directory, labels, texts_per_example, model_type="tta"):
+def write_classifier(directory, labels, texts_per_example, model_type="tta", pooling="first"):
     encoder = CONFIG.replace(model_type=model_type)
     config = ClassifierConfig.of(
         encoder,
         labels=labels,
         texts_per_example=texts_per_example,
         max_seq_length=11,
-        pooling="last" if model_type == "unilm" else "first",
+        pooling=pooling,
         separator_id=TOKENS.index("[EOS]"),
     )
     model = build_model(config)
@@ -54,11 +54,11 @@ def write_classifier(directory, labels, texts_per_example, model_type="tta"):
     return tta.load(directory)
 
 
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
+@pytest.fixture(scope="module", params=["last", "mean"])
+def pairs(tmp_path_factory, request):
     """(a classifier of pairs, the folder of its export)."""
     folder = tmp_path_factory.mktemp("classifier")
-    lm = write_classifier(folder / "pairs", ("no", "maybe", "yes"), 2, "unilm")
+    lm = write_classifier(folder / "pairs", ("no", "maybe", "yes"), 2, "unilm", request.param)
     export(lm, folder / "served/1")
     return lm, folder / "served/1"
 
