@@ -12,8 +12,9 @@ import tensorflow as tf
 
 from benchmarks.timing import Case
 from tta.data.records.inputs import ModelInputs
+from tta.data.vectors.word_inputs import NUM_CHARACTERS, WORD_CHARACTERS
 from tta.modeling.config.base import read_config
-from tta.modeling.embeddings.inputs import VECTORS
+from tta.modeling.embeddings.inputs import CHARACTERS, VECTORS
 from tta.modeling.heads.sampled_softmax import LogUniformSampler, PieceSampler
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
@@ -51,17 +52,18 @@ def word_ids(vocab_size, num_sentences, length):
 
 
 def elmo_steps(name, output_layer, vocab_size, table, shape, precision="float32", **changes):
-    """A step of the small ELMo that reads vectors, and a step of its output layer alone.
+    """A step of the small ELMo, and a step of its output layer alone.
 
-    `changes` are those of its config. Returns two cases, `name` and `name alone`, and the number of
-    the model's weights.
+    It reads vectors; `changes` are those of its config. A softmax is sampled, except in a case
+    whose name begins with "full". Returns two cases, `name` and `name alone`, and the number of the
+    model's weights.
     """
     config = read_config(ROOT / "configs" / "elmo-s-small.json", vocab_size=vocab_size)
     config = config.replace(
         output_layer=output_layer, target_size=VECTOR_SIZE, input_size=VECTOR_SIZE, **changes
     )
     options = {}
-    if name.startswith("sampled"):
+    if output_layer == "softmax" and not name.startswith("full"):
         options["sampler"] = LogUniformSampler(word_counts(vocab_size), ELMO_SAMPLED)
     return _steps(name, config, "bidirectional_clm", options, table, shape, precision)
 
@@ -124,6 +126,11 @@ def _look_ups(config, table):
         found.set_shape([*ids.shape, VECTOR_SIZE])
         return found
 
-    names = [VECTORS] * (getattr(config, "input_layer", None) == "vectors")
+    def spell(ids):  # as many letters as a word may have; which ones does not matter
+        return 1 + (ids[..., None] + tf.range(WORD_CHARACTERS)) % (NUM_CHARACTERS - 1)
+
+    input_layer = getattr(config, "input_layer", None)
+    names = [VECTORS] * (input_layer == "vectors")
     names += [TARGET_VECTORS] * (config.output_layer == "semfit")
-    return dict.fromkeys(names, look_up)
+    spelled = {CHARACTERS: spell} if input_layer == "characters" else {}
+    return dict.fromkeys(names, look_up) | spelled

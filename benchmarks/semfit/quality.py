@@ -9,8 +9,9 @@ tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model)
 model is trained with as many steps as fit into --minutes, by the time of a step that is measured
 first, or with --num_train_steps, which gives models of words equal words. Then its mean vectors are
 compared with STS-B dev and SICK train (Pearson's r x 100), and tta-probe measures labelled
-sentences and named entities. Everything is kept in --work_dir, so that the command goes on where it
-was stopped; all rows are printed at the end.
+sentences. With --all_probes, it also measures SST-2, pairs of SNLI and the named entities of WNUT,
+which take longer, on one representation. Everything is kept in --work_dir, so that the command goes
+on where it was stopped; all rows are printed at the end.
 """
 
 import json
@@ -30,7 +31,8 @@ from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, sl
 FLAGS = flags.FLAGS
 FEW, MORE = 20, 100  # steps of the two runs whose difference is the time of a step
 STS = {"STS-B dev": "stsb-en-dev.csv", "SICK train": "SICK_train.txt"}
-SENTENCES = evaluation_data.FOLDER / "labelled" / "sentences"
+LABELLED = evaluation_data.FOLDER / "labelled"
+SENTENCES = LABELLED / "sentences"
 PROBES = {
     "MR": {"data_file": SENTENCES / "MR/all.tsv"},
     "SUBJ": {"data_file": SENTENCES / "SUBJ/all.tsv"},
@@ -43,6 +45,19 @@ PROBES = {
         "test_file": SENTENCES / "SST-5/dev.tsv",
     },
 }
+WNUT = {"data_file": "train.conll", "dev_file": "dev.conll", "test_file": "test.conll"}
+MORE_PROBES = {
+    "SST-2": {
+        "data_file": LABELLED / "glue/SST-2/train.tsv",
+        "test_file": LABELLED / "glue/SST-2/dev.tsv",
+    },
+    "SNLI": {
+        "data_file": LABELLED / "glue/SNLI/train.tsv",
+        "test_file": LABELLED / "glue/SNLI/dev.tsv",
+        "label_column": "gold_label",
+    },
+    "WNUT": {flag: LABELLED / "ner/wnut17" / name for flag, name in WNUT.items()} | {"ner": True},
+}
 
 
 def main(_):
@@ -52,21 +67,29 @@ def main(_):
     for seed in range(FLAGS.num_seeds):
         for row in rows:
             model = trained(row, seed, work)
-            keep(f"{row.name}, seed {seed}", str(model), row.representations, work)
+            keep(row.name, seed, str(model), row.representations, work)
     for name, (data, _) in VECTORS.items():
         folder = work / "vectors" / name
         if data != PIECES and (folder / "vectors.npy").exists():
             # The baseline: the mean of the words' own vectors.
-            keep(f"mean of {name}", f"vectors:{folder}", ("embed",), work)
-    print(table(work))
+            keep(f"mean of {name}", 0, f"vectors:{folder}", ("embed",), work)
+    print(table(results(work)))
 
 
-def keep(name, model, representations, work):
+def keep(name, seed, model, representations, work):
     """Measures a model once, and keeps the results."""
+    stem = work / f"{slug(name)}-{seed}"
     kept(
-        work / f"{slug(name)}.json",
+        stem.with_suffix(".json"),
         lambda: {"name": name, "values": measured(model, representations)},
     )
+    if FLAGS.all_probes and seed == 0:
+        # The layers side by side are what users of ELMo read.
+        best = "layers" if "layers" in representations else representations[0]
+        kept(
+            stem.with_suffix(".more.json"),
+            lambda: {"name": name, "values": {best: probed(model, [best], MORE_PROBES)[best]}},
+        )
 
 
 def trained(row, seed, work):
@@ -123,12 +146,10 @@ def vectors_of(source):
 
 def measured(model, representations):
     """Measures a model: {representation: {column: number}}."""
-    from tta.scoring.probing.config import ProbeConfig
-    from tta.scoring.probing.probe import probe_files
     from tta.scoring.similarity.config import StsConfig
     from tta.scoring.similarity.sts import compare_files
 
-    values = {representation: {} for representation in representations}
+    values = probed(model, representations, PROBES)
     for column, file in STS.items():
         config = StsConfig(
             sts_file=[str(evaluation_data.FOLDER / "sts" / file)],
@@ -136,12 +157,19 @@ def measured(model, representations):
         )
         for result in compare_files(config, [model]).results:
             values[result.vectors][column] = result.correlation.pearson
-    for column, files in PROBES.items():
+    return values
+
+
+def probed(model, representations, probes):
+    """The results of tta-probe: {representation: {column: number}}."""
+    from tta.scoring.probing.config import ProbeConfig
+    from tta.scoring.probing.probe import probe_files
+
+    values = {representation: {} for representation in representations}
+    for column, options in probes.items():
+        given = {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
         config = ProbeConfig(
-            **{flag: str(file) for flag, file in files.items()},
-            representation=list(representations),
-            num_folds=5,
-            num_seeds=1,
+            **given, representation=list(representations), num_folds=5, num_seeds=1
         )
         rows = probe_files(config, [model]).rows[1:]  # the first is the majority class
         for representation, row in zip(representations, rows, strict=True):
@@ -149,22 +177,36 @@ def measured(model, representations):
     return values
 
 
-def table(work):
-    """All rows that were measured, as Markdown; then why others were not."""
-    columns = [*STS, *PROBES, "probes"]
-    lines = [f"| | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
+def results(work):
+    """All that was measured: {(name, representation): {column: [a number per seed]}}."""
+    found = {}
     for path in sorted(work.glob("*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        for representation, values in found["values"].items():
-            mean = sum(values[name] for name in PROBES) / len(PROBES)
-            cells = [f"{value:.2f}" for value in [*(values[c] for c in columns[:-1]), mean]]
-            lines.append(f"| {found['name']}, {representation} | {' | '.join(cells)} |")
-    lines += [f"| {name} |" + " - |" * len(columns) for name in NOT_MEASURED]
+        one = json.loads(path.read_text(encoding="utf-8"))
+        for representation, values in one["values"].items():
+            columns = found.setdefault((one["name"], representation), {})
+            for column, value in values.items():
+                columns.setdefault(column, []).append(value)
+    return found
+
+
+def table(found):
+    """What `results` returns, as Markdown: the mean over the seeds; then why others are missing."""
+    more = [name for name in MORE_PROBES if any(name in values for values in found.values())]
+    columns = [*STS, *PROBES, "mean of the four", *more]
+    lines = [f"| | seeds | {' | '.join(columns)} |", "|---|" + "---:|" * (1 + len(columns))]
+    for (name, representation), values in found.items():
+        means = {column: sum(ones) / len(ones) for column, ones in values.items()}
+        means["mean of the four"] = sum(means[column] for column in PROBES) / len(PROBES)
+        cells = [f"{means[column]:.2f}" if column in means else "-" for column in columns]
+        seeds = len(values["MR"])
+        lines.append(f"| {name}, {representation} | {seeds} | {' | '.join(cells)} |")
+    lines += [f"| {name} |" + " - |" * (1 + len(columns)) for name in NOT_MEASURED]
     reasons = [f"- {name}: {reason}." for name, reason in NOT_MEASURED.items()]
     return "\n".join([*lines, "", *reasons])
 
 
-if __name__ == "__main__":
+def define_flags():
+    """Defines the flags. Others import this file beside flags of the same names."""
     flags.DEFINE_string("work_dir", "runs/semfit", "Folder of models, vectors and results.")
     flags.DEFINE_string("pieces_dir", None, "Data set of word pieces.", required=True)
     flags.DEFINE_string("words_dir", None, "Data set of words.", required=True)
@@ -172,5 +214,10 @@ if __name__ == "__main__":
     flags.DEFINE_integer("num_train_steps", None, "Steps, instead of --minutes.", lower_bound=1)
     flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_bool("all_probes", False, "Also SST-2, SNLI and WNUT, of the first seed.")
     flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
+
+
+if __name__ == "__main__":
+    define_flags()
     app.run(main)

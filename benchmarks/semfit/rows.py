@@ -10,7 +10,10 @@ VECTORS = {
     "token_table": (PIECES, ["--source=token_table", "--model=small"]),
     "whitened_token_table": (PIECES, ["--source=whitened_token_table", "--model=small"]),
     "random": (PIECES, ["--source=random", "--size=300"]),
-    "fasttext": (WORDS, ["--source=fasttext", "--size=300", "--num_epochs=5"]),
+    "fasttext": (
+        WORDS,
+        ["--source=fasttext", "--size=200", "--num_buckets=30000", "--num_epochs=3"],
+    ),
 }
 
 

@@ -7,8 +7,10 @@ The counterpart of Table 5 of Li et al. 2019 on this machine. The model is the s
 configs/elmo-s-small.json: forward and backward LSTMs of 512 units, projection 128, over frozen
 vectors of words. A step takes 1,024 words, each predicted in both directions. `full` is a softmax
 over all words, `sampled` one over 8,192 log-uniform candidates, `adaptive` the fastest of several
-choices of clusters, `semfit` predicts vectors of 300 numbers. The T-TA is configs/small.json with
-16,000 pieces and 4,096 tokens per step; its sampled softmax has 3,072 pieces.
+choices of clusters, `semfit` predicts vectors of 300 numbers. `elmo` reads characters and has the
+sampled softmax, `elmo-sub` has a table of 30,000 pieces, which its softmax shares. The T-TA is
+configs/small.json with 16,000 pieces and 4,096 tokens per step; its sampled softmax has 3,072
+pieces.
 
 The output layer alone is its loss, gradients and AdamW, on random states of the encoder.
 
@@ -41,6 +43,12 @@ ROWS = (  # output layer, vocabularies, those of --quick
     ("sampled", ("40k", "200k", "800k"), ()),
     ("full", ("40k", "200k", "800k"), ("40k", "200k")),
 )
+# Other models of Table 2: output layer, vocabulary, changes of the config. Not with --quick.
+CHARACTERS = {"input_layer": "characters", "use_layer_norm": False}
+OTHER_ROWS = {
+    "elmo 800k": ("softmax", 800_000, CHARACTERS),
+    "elmo-sub 30k": ("tied_softmax", 30_000, {"input_layer": "tokens"}),
+}
 TTA_ROWS = ("semfit", "sampled", "full")
 ALONE = " alone"
 
@@ -85,6 +93,10 @@ def make_cases(table):
                     name = f"{row} {size} {','.join(map(str, cutoffs))}"
                     changes = {"adaptive_cutoffs": cutoffs}
                     found.append(elmo_steps(name, "adaptive_softmax", *given, **changes))
+    for name, (layer, size, changes) in OTHER_ROWS.items():
+        if not FLAGS.quick:
+            shape = ELMO_SHAPE, FLAGS.precision
+            found.append(elmo_steps(name, layer, size, table, *shape, **changes))
     for row in TTA_ROWS:
         layer = "semfit" if row == "semfit" else "tied_softmax"
         given = TTA_PIECES, table, TTA_SHAPE, FLAGS.precision

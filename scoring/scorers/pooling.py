@@ -62,6 +62,18 @@ class Whitening:
         matrix = directions / np.sqrt(variances)
         return cls(mean.astype(np.float32), matrix.astype(np.float32))
 
+    @classmethod
+    def over(cls, vectors: np.ndarray, counts: np.ndarray) -> "Whitening":
+        """Fits it to vectors [V, D] that occur `counts` [V] times; see `fit`."""
+        shares = (counts / counts.sum()).astype(np.float64)[:, None]
+        mean = (shares * vectors).sum(axis=0)
+        centred = vectors - mean
+        return cls.fit(mean, centred.T @ (shares * centred))
+
+    def affine(self, vectors: np.ndarray) -> np.ndarray:
+        """(vectors - mean) matrix, without the normalization: [..., D] float32."""
+        return (vectors - self.mean) @ self.matrix
+
     def __call__(self, vectors: Any) -> Any:
         """[..., D] float32 tensor -> [..., D] tensor. A vector equal to the mean gives zeros."""
         from keras import ops

@@ -62,6 +62,12 @@ class VectorsConfig(Config):
         "run.",
         1,
     )
+    whiten: bool = setting(
+        False,
+        "For fasttext: centre the vectors, and scale them to equal variance in all directions, "
+        "over the words of the text. Without it, one direction is common to all words, and a "
+        "SemFit model learns it first.",
+    )
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
 
@@ -72,3 +78,5 @@ class VectorsConfig(Config):
             raise InputError(f"sources {sources} need a model, and no other source takes one")
         if self.fasttext_file is not None and self.source != "fasttext":
             raise InputError(f"fasttext_file needs source fasttext, not {self.source}")
+        if self.whiten and self.source != "fasttext":
+            raise InputError(f"whiten needs source fasttext, not {self.source}")

@@ -18,6 +18,7 @@ from tta.data.vectors.target_vectors import write_vectors
 from tta.data.vocabulary.load import load_vocabulary
 from tta.errors import InputError
 from tta.names import NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY
+from tta.scoring.scorers.pooling import Whitening
 from tta.scoring.vectors.config import VectorsConfig
 
 _BATCH_TOKENS = 1 << 16
@@ -53,9 +54,9 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
         open_output(path, config.overwrite, binary=True) as file,
         open_output(directory / README, config.overwrite) as card,
     ):
-        vectors, words = _make(config, info, vocabulary)
+        vectors, ngrams = _make(config, info, vocabulary)
         write_vectors(file, vectors, path)
-        _write_ngrams(directory, words, info["lower_case"])
+        _write_ngrams(directory, ngrams)
         vocabulary.save(directory / VOCABULARY, overwrite=True)
         unit = "words" if info["tokenizer"] == "words" else "pieces"
         card.write(_card(config, vectors, unit))
@@ -63,7 +64,7 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
 
 
 def _make(config, info, vocabulary):
-    """The vectors [V, m], and the `SubwordVectors` that they are from, or None."""
+    """The vectors [V, m], and those of n-grams [buckets, m] with their settings, or None."""
     if config.source == "random":
         return random_directions(len(vocabulary), config.size, config.seed), None
     if config.source in _FROM_A_MODEL:
@@ -81,7 +82,21 @@ def _make(config, info, vocabulary):
     named = {i: name for i, name in enumerate(_fasttext_names(vocabulary)) if name is not None}
     vectors = np.zeros((len(vocabulary), words.size), np.float32)
     vectors[list(named)] = words.vectors(list(named.values()))
-    return vectors, words
+    ngrams = words.ngrams
+    if config.whiten:
+        vectors, ngrams = _whitened(vectors, ngrams, vocabulary.counts)
+    return vectors, (ngrams, NgramSettings(words.min_n, words.max_n, info["lower_case"]))
+
+
+def _whitened(vectors, ngrams, counts):
+    """Vectors of words and of n-grams, whitened over the text.
+
+    A word is a mean of rows, and so is its whitened vector, because the map is affine. Rows of
+    zeros stay zeros: they stand for words without a vector.
+    """
+    has_vector = vectors.any(axis=1)
+    whitening = Whitening.over(vectors, np.where(has_vector, counts, 0))
+    return np.where(has_vector[:, None], whitening.affine(vectors), 0), whitening.affine(ngrams)
 
 
 def _fasttext_names(vocabulary):
@@ -95,21 +110,22 @@ def _fasttext_names(vocabulary):
     return names
 
 
-def _write_ngrams(directory, words, lower_case):
+def _write_ngrams(directory, ngrams):
     """Writes the vectors of n-grams; if there are none, removes those of earlier vectors."""
     path, settings_path = directory / NGRAMS, directory / NGRAMS_SETTINGS
-    if words is None or not len(words.ngrams):
+    if ngrams is None or not len(ngrams[0]):
         for old in (settings_path, path):
             old.unlink(missing_ok=True)
         return
+    array, settings = ngrams
     # Old vectors of words are removed before new ones of n-grams are beside them.
     with (
         open_output(path, overwrite=True, binary=True) as file,
-        open_output(settings_path, overwrite=True) as settings,
+        open_output(settings_path, overwrite=True) as settings_file,
         withdrawn(directory / VECTORS),
     ):
-        write_vectors(file, words.ngrams, path)
-        settings.write(NgramSettings(words.min_n, words.max_n, lower_case).text)
+        write_vectors(file, array, path)
+        settings_file.write(settings.text)
 
 
 def random_directions(count: int, size: int, seed: int) -> np.ndarray:
@@ -217,6 +233,8 @@ def _card(config, vectors, unit):
         settings |= {"window": config.window, "num_epochs": config.num_epochs}
         if config.source == "fasttext":
             settings["num_buckets"] = config.num_buckets
+    if config.whiten:
+        settings["whiten"] = "true"
     made_by = " ".join(f"--{name}={value}" for name, value in settings.items() if value is not None)
     return f"""# {Path(config.output_dir).name}
 

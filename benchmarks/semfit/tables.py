@@ -1,0 +1,177 @@
+"""Tables 2 to 5 of Li et al. 2019: the paper's numbers, and ours beside them, as Markdown.
+
+    python benchmarks/semfit/speed.py --json=speed.json
+    python benchmarks/semfit/quality.py --num_train_steps=3000 --work_dir=runs/semfit ...
+    python benchmarks/semfit/tables.py --speed=speed.json --work_dir=runs/semfit
+
+The paper's models are large, were trained for days on One Billion Word, and were measured below
+networks of their own for each task. Ours are the small configs after a few minutes, below a linear
+classifier (tta-probe). So compare the order of the rows, not the numbers. "-" is a row that was not
+measured; the reasons stand below the tables.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from absl import app, flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.semfit.quality import PROBES, results
+from benchmarks.semfit.rows import NOT_MEASURED
+from benchmarks.semfit.speed import ELMO_SHAPE, fastest
+from tta.modeling.config.base import read_config
+
+FLAGS = flags.FLAGS
+ROOT = Path(__file__).resolve().parents[2]
+VOCABULARY = 793_471  # types of One Billion Word
+NONE = "-"
+
+# Row -> the row of speed.py with its vocabulary; a file of configs/; the paper's days x cards, how
+# many times as fast as ELMo, sentences in a batch on a card, millions of weights.
+TABLE_2 = {
+    "ELMo": ("elmo", "800k", "elmo", "14 x 3 | 1.0 | 128 | 499"),
+    "ELMo-A": ("adaptive", "800k", "elmo-a", "5.7 x 4 | 1.8 | 256 | 196"),
+    "ELMo-S": ("semfit", "800k", "elmo-s", "2.5 x 4 | 4.2 | 768 | 76"),
+    "ELMo-Sub": ("elmo-sub", "30k", "elmo-sub", "3.9 x 4 | 2.7 | - | -"),
+}
+# The paper's columns of Table 3. Ours below, (name, representation) in quality.py.
+MODELS_3 = ("ELMo_ORG", "BASE", "FastText_CC", "ELMo", "ELMo-A", "ELMo-S", "S_ONEB", "S_CNN")
+TABLE_3 = {
+    "SNLI": ("88.7", "88.0", "87.7", "88.5", "88.9", "88.8", "88.4", "88.2"),
+    "Coref": (NONE, NONE, "68.90", "72.9", "72.9", "72.9", "73.0", "72.9"),
+    "SST-5": ("54.7", "51.4", "51.30", "52.96", "53.58", "53.80", "53.86", "53.38"),
+    "NER": ("92.22", "90.15", "90.97", "92.51", "92.28", "92.24", "92.03", "92.24"),
+    "SRL": ("84.6", "81.4", "80.2", "83.4", "82.7", "82.4", "82.2", "82.8"),
+}
+FASTTEXT, ELMO_A, ELMO_S = "mean of fasttext", "ELMo-A", "ELMo-S_ONEB"
+OURS_3 = {"FastText_CC": FASTTEXT, "ELMo-A": ELMO_A, "S_ONEB": ELMO_S}
+COLUMNS_3 = {"SNLI": "SNLI", "SST-5": "SST-5", "NER": "WNUT"}  # in quality.py
+# The paper's Table 4: SentEval. Its other columns are those of Table 3.
+TASKS_4 = ("SST-5", "SST-2", "TREC", "MR", "SUBJ")
+TABLE_4 = {
+    "FastText_CC": ("38.40", "80.12", "71.80", "74.30", "89.06"),
+    "ELMo-Sub": ("45.25", "84.42", "92.13", "78.40", "93.83"),
+    "ELMo-S_ONEB": ("44.99", "83.21", "91.60", "78.85", "93.84"),
+    "ELMo-S": ("45.22", "85.45", "92.87", "80.05", "94.11"),
+}
+OURS_4 = {"FastText_CC": FASTTEXT, "ELMo-Sub": "ELMo-Sub", "ELMo-S_ONEB": ELMO_S}
+# Row and vocabulary in speed.py -> the paper's seconds of a batch of 16, of a million words on one
+# card, millions of weights.
+TABLE_5 = {
+    ("semfit", "40k"): "0.03 | 13.04 | 20",
+    ("semfit", "800k"): "0.03 | 13.04 | 20",
+    ("semfit", "2m"): "0.03 | 13.04 | 20",
+    ("adaptive", "40k"): "0.05 | 24.78 | 106",
+    ("adaptive", "200k"): "- | - | -",
+    ("adaptive", "800k"): "0.06 | 29.99 | 265",
+    ("adaptive", "2m"): "0.10 | 54.77 | 420",
+    ("sampled", "40k"): "- | - | -",
+    ("sampled", "800k"): "- | - | -",
+    ("full", "40k"): "- | - | -",
+    ("full", "200k"): "- | - | -",
+    ("full", "800k"): "- | - | -",
+}
+REASONS = NOT_MEASURED | {
+    "Coref, SRL": "their texts (OntoNotes) are not available here",
+    "ELMo_ORG, BASE": "the published ELMo, and the networks for each task, are not available here",
+    "NER": "the paper's is CoNLL-2003, which is not available here; ours is WNUT 2017",
+}
+
+
+def main(_):
+    speed = json.loads(Path(FLAGS.speed).read_text(encoding="utf-8"))
+    measured = results(Path(FLAGS.work_dir))
+    for number, lines in (
+        (2, table_2(speed)),
+        (3, table_3(measured)),
+        (4, table_4(measured)),
+        (5, table_5(speed)),
+    ):
+        print(f"**Table {number}**", "", *lines, "", sep="\n")
+    for name, reason in REASONS.items():
+        print(f"- {name}: {reason}.")
+
+
+def table_2(speed):
+    """Training: the paper's time, and our time of a million words with the small configs."""
+    lines = [
+        "| | paper: days x cards | times as fast as ELMo | batch | weights, M "
+        "| ours: s per million words | times as fast | weights at the paper's size, M |",
+        "|---|" + "---:|" * 7,
+    ]
+    seconds = {name: fastest(speed["seconds"], *row[:2]) for name, row in TABLE_2.items()}
+    for name, (*_, config, paper) in TABLE_2.items():
+        values = {} if name == "ELMo-Sub" else {"vocab_size": VOCABULARY}
+        config = read_config(ROOT / f"configs/{config}.json", **{"vocab_size": 30_000} | values)
+        weights = config.replace(target_size=config.input_size).num_parameters
+        times_as_fast = seconds["ELMo"] and seconds[name] and seconds["ELMo"] / seconds[name]
+        ours = per_million(seconds[name]), shown(times_as_fast, ".1f"), shown(weights / 1e6, ".0f")
+        lines.append(f"| {name} | {paper} | {' | '.join(ours)} |")
+    return lines
+
+
+def table_3(measured):
+    """Tasks: the paper's networks on top of each model, and our linear classifier."""
+    lines = [f"| | | {' | '.join(MODELS_3)} |", "|---|---|" + "---:|" * len(MODELS_3)]
+    for task, paper in TABLE_3.items():
+        ours = [score(measured, OURS_3.get(name), COLUMNS_3.get(task)) for name in MODELS_3]
+        lines.append(f"| {task} | paper | {' | '.join(paper)} |")
+        lines.append(f"| | ours | {' | '.join(ours)} |")
+    return lines
+
+
+def table_4(measured):
+    """A linear classifier on sentence vectors, the paper's and ours."""
+    lines = [f"| | | {' | '.join(TASKS_4)} |", "|---|---|" + "---:|" * len(TASKS_4)]
+    for name, paper in TABLE_4.items():
+        ours = [score(measured, OURS_4.get(name), task) for task in TASKS_4]
+        lines.append(f"| {name} | paper | {' | '.join(paper)} |")
+        lines.append(f"| | ours | {' | '.join(ours)} |")
+    return lines
+
+
+def table_5(speed):
+    """The output layers: time against the vocabulary."""
+    lines = [
+        "| | words | paper: s per batch of 16 | s per million words | weights, M "
+        "| ours: s per million words | of it output layer | weights, M |",
+        "|---|---:|" + "---:|" * 6,
+    ]
+    for (row, size), paper in TABLE_5.items():
+        names = [name for name in speed["parameters"] if name.split()[:2] == [row, size]]
+        name = min(names, key=speed["seconds"].get, default=None)
+        ours = [NONE] * 3
+        if name is not None:
+            alone = speed["seconds"].get(f"{name} alone")
+            weights = shown(speed["parameters"][name] / 1e6, ".2f")
+            ours = [per_million(speed["seconds"][name]), per_million(alone), weights]
+        lines.append(f"| {row} | {size} | {paper} | {' | '.join(ours)} |")
+    return lines
+
+
+def score(measured, name, column):
+    """The mean over the seeds of a column, of the representation that has the most columns."""
+    found = [values for (row, _), values in measured.items() if row == name and column in values]
+    if not found:
+        return NONE
+    best = max(found, key=lambda values: (len(values), sum(values[name][0] for name in PROBES)))
+    return f"{sum(best[column]) / len(best[column]):.2f}"
+
+
+def per_million(seconds):
+    """The time of a million words, from that of a step."""
+    words = ELMO_SHAPE[0] * ELMO_SHAPE[1]
+    return shown(seconds and 1e6 * seconds / words, ",.0f")
+
+
+def shown(value, kind):
+    """A number, or "-" for None."""
+    return NONE if value is None else format(value, kind)
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("speed", None, "What speed.py --json wrote.", required=True)
+    flags.DEFINE_string("work_dir", "runs/semfit", "The folder of quality.py.")
+    app.run(main)
