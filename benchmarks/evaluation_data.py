@@ -4,9 +4,22 @@ python benchmarks/evaluation_data.py prints it.
 """
 
 import os
+import random
 from pathlib import Path
 
 FOLDER = Path(os.environ.get("TTA_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+
+def sample(path: Path, count: int, folder: Path) -> Path:
+    """A file in `folder` with the header and at most `count` rows of a table; always the same."""
+    with open(path, encoding="utf-8", newline="\n") as file:
+        header, *rows = file
+    drawn = folder / f"{path.parent.name}.{count}.{path.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join([header, *random.Random(0).sample(rows, min(count, len(rows)))])
+    drawn.write_text(text, encoding="utf-8")
+    return drawn
+
 
 if __name__ == "__main__":
     print(FOLDER)

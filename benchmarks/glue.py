@@ -17,7 +17,6 @@ on when it is repeated with the same --output_dir. The report of each cell is pr
 error.
 """
 
-import random
 import sys
 from pathlib import Path
 
@@ -101,19 +100,9 @@ def files_of(task):
     folder = evaluation_data.FOLDER / "labelled/glue" / FOLDERS[task]
     files = {"data_dir": str(folder)}
     if FLAGS.quick:
-        files["train_file"] = sample(folder / "train.tsv", QUICK_EXAMPLES)
+        drawn = evaluation_data.sample(folder / "train.tsv", QUICK_EXAMPLES, Path(FLAGS.output_dir))
+        files["train_file"] = str(drawn)
     return files
-
-
-def sample(path, count):
-    """A file with the header and some rows of another one."""
-    with open(path, encoding="utf-8", newline="\n") as file:
-        header, *rows = file
-    drawn = Path(FLAGS.output_dir) / f"quick-{path.parent.name}.tsv"
-    drawn.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join([header, *random.Random(0).sample(rows, min(count, len(rows)))])
-    drawn.write_text(text, encoding="utf-8")
-    return str(drawn)
 
 
 def cell(row, metric):

@@ -9,9 +9,9 @@ tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model)
 model is trained with as many steps as fit into --minutes, by the time of a step that is measured
 first, or with --num_train_steps, which gives models of words equal words. Then its mean vectors are
 compared with STS-B dev and SICK train (Pearson's r x 100), and tta-probe measures labelled
-sentences. With --all_probes, it also measures SST-2, pairs of SNLI and the named entities of WNUT,
-which take longer, on one representation. Everything is kept in --work_dir, so that the command goes
-on where it was stopped; all rows are printed at the end.
+sentences. With --all_probes, it also measures SST-2 and pairs of SNLI, with 6,000 training examples
+each, and the named entities of WNUT, on one representation. Everything is kept in --work_dir, so
+that the command goes on where it was stopped; all rows are printed at the end.
 """
 
 import json
@@ -45,6 +45,7 @@ PROBES = {
         "test_file": SENTENCES / "SST-5/dev.tsv",
     },
 }
+SAMPLED, SAMPLE = ("SST-2", "SNLI"), 6000  # large sets, and how many of their training examples
 WNUT = {"data_file": "train.conll", "dev_file": "dev.conll", "test_file": "test.conll"}
 MORE_PROBES = {
     "SST-2": {
@@ -88,7 +89,7 @@ def keep(name, seed, model, representations, work):
         best = "layers" if "layers" in representations else representations[0]
         kept(
             stem.with_suffix(".more.json"),
-            lambda: {"name": name, "values": {best: probed(model, [best], MORE_PROBES)[best]}},
+            lambda: {"name": name, "values": probed(model, [best], more_probes(work))},
         )
 
 
@@ -175,6 +176,15 @@ def probed(model, representations, probes):
         for representation, row in zip(representations, rows, strict=True):
             values[representation][column] = row.mean
     return values
+
+
+def more_probes(work):
+    """`MORE_PROBES` with samples of the large training parts."""
+    probes = dict(MORE_PROBES)
+    for name in SAMPLED:
+        path = evaluation_data.sample(probes[name]["data_file"], SAMPLE, work / "samples")
+        probes[name] = probes[name] | {"data_file": path}
+    return probes
 
 
 def results(work):

@@ -12,7 +12,7 @@ VECTORS = {
     "random": (PIECES, ["--source=random", "--size=300"]),
     "fasttext": (
         WORDS,
-        ["--source=fasttext", "--size=200", "--num_buckets=30000", "--num_epochs=3"],
+        ["--source=fasttext", "--size=200", "--num_buckets=30000", "--num_epochs=3", "--whiten"],
     ),
 }
 
@@ -51,9 +51,9 @@ def _semfit(distance, vectors):
 
 def _elmo(name, config, data=WORDS, vectors=None, *flags):
     common = ["--objective=bidirectional_clm", "--train_batch_tokens=2048"]
-    common += ["--learning_rate=0.001", *flags]
-    fit = ("fit",) if "elmo-s-" in config else ()
-    return Row(name, data, config, vectors, common, ("context", "layers", *fit))
+    common += ["--optimizer=muon", "--learning_rate=0.01", "--adam_beta_2=0.98", *flags]
+    # What users of ELMo read; its other vectors are worse (docs/semfit.md).
+    return Row(name, data, config, vectors, common, ("layers",))
 
 
 ROWS = (

@@ -204,8 +204,8 @@ class SequenceAutoencoder(ConfiguredModel):
             known = None if ids is None else ops.where(keeps, ids, self.config.pad_id)
             states = self.decode(latent, padding_mask, training=False, known_ids=known)
             logits = self.head(states, table)
-            best = ops.cast(ops.argmax(logits, axis=-1), "int32")
-            score = ops.max(logits, axis=-1) - ops.logsumexp(logits, axis=-1)
+            highest, best = _highest(logits)
+            score = highest - ops.logsumexp(logits, axis=-1)
             ids = best if ids is None else ops.where(hidden, best, ids)
             scores = score if scores is None else ops.where(hidden, score, scores)
             hidden = lowest_places(scores, predicted, count * (num_passes - number) // num_passes)
@@ -213,7 +213,7 @@ class SequenceAutoencoder(ConfiguredModel):
 
     def _best(self, states, output_table):
         table = self.token_table if output_table is None else output_table
-        return ops.cast(ops.argmax(self.head(states, table), axis=-1), "int32")
+        return _highest(self.head(states, table))[1]
 
     def decode_greedily(
         self,
@@ -281,3 +281,12 @@ class SequenceAutoencoder(ConfiguredModel):
         """As `LanguageModel.compute_output_in_float32`, for both halves."""
         self.encoder.compute_output_in_float32()
         self.decoder.compute_output_in_float32()
+
+
+def _highest(logits):
+    """The highest logit and its place, [...] and [...] int32, of [..., V]; the first of equal ones.
+
+    Keras's `argmax` also tells -0.0 from 0.0, which takes several passes over all logits.
+    """
+    values, places = ops.top_k(logits, 1)
+    return values[..., 0], ops.cast(places[..., 0], "int32")

@@ -6,12 +6,14 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras import ops
 
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import arrays, batch, randomize, tiny_config
 from tta.errors import InputError
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.base import read_config
+from tta.modeling.models.autoencoder import _highest
 from tta.modeling.models.language_model import build_model
 
 LATENT = 7
@@ -333,6 +335,12 @@ def plain_mask_predict(model, latent, length, passes):
         ranked = sorted(range(1, length), key=lambda i: scores[i])
         hidden = set(ranked[: n * (passes - number) // passes])
     return ids
+
+
+def test_of_equal_logits_the_first_is_the_highest():
+    values, places = _highest(ops.convert_to_tensor([[[1.0, 3.0, 3.0], [-0.0, 0.0, 0.0]]]))
+    np.testing.assert_array_equal(values, [[3.0, 0.0]])
+    np.testing.assert_array_equal(places, [[1, 0]])
 
 
 @pytest.mark.parametrize("passes", [1, 2, 4])

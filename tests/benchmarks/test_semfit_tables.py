@@ -1,0 +1,60 @@
+"""benchmarks/semfit/tables.py: the paper's numbers and the measured ones, each in its place."""
+
+import json
+
+from benchmarks.semfit import tables
+from benchmarks.semfit.quality import PROBES, results
+from benchmarks.semfit.speed import ELMO_SHAPE
+
+WORDS_PER_STEP = ELMO_SHAPE[0] * ELMO_SHAPE[1]
+
+
+def cells(lines, *first):
+    """The cells of the row that begins with these ones, without them."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    (found,) = (row[len(first) :] for row in rows if tuple(row[: len(first)]) == first)
+    return found
+
+
+def test_speed_is_that_of_a_million_words_and_of_the_fastest_clusters():
+    per_step = WORDS_PER_STEP / 1e6  # 1 s per million words
+    speed = {
+        "seconds": {
+            "elmo 800k": 100 * per_step,
+            "semfit 800k": 2 * per_step,
+            "semfit 800k alone": per_step,
+            "adaptive 800k 4000": 9 * per_step,
+            "adaptive 800k 4000,40000": 8 * per_step,
+        },
+        "parameters": {
+            "elmo 800k": 3_000_000,
+            "semfit 800k": 2_000_000,
+            "adaptive 800k 4000": 5_000_000,
+            "adaptive 800k 4000,40000": 4_000_000,
+        },
+    }
+    assert cells(tables.table_2(speed), "ELMo")[4:6] == ["100", "1.0"]
+    assert cells(tables.table_2(speed), "ELMo-A")[4:6] == ["8", "12.5"]
+    assert cells(tables.table_2(speed), "ELMo-S") == "2.5 x 4|4.2|768|76|2|50.0|76".split("|")
+    assert cells(tables.table_2(speed), "ELMo-Sub")[4:6] == ["-", "-"]
+    assert cells(tables.table_5(speed), "semfit", "800k")[3:] == ["2", "1", "2.00"]
+    assert cells(tables.table_5(speed), "adaptive", "800k")[3:] == ["8", "-", "4.00"]
+    assert cells(tables.table_5(speed), "full", "40k")[3:] == ["-", "-", "-"]
+
+
+def test_quality_is_the_mean_over_the_seeds_and_a_dash_without_a_row(tmp_path):
+    for seed, value in enumerate((40.0, 41.0)):
+        values = {"layers": dict.fromkeys(PROBES, value), "context": dict.fromkeys(PROBES, 1.0)}
+        one = {"name": "ELMo-S_ONEB", "values": values}
+        (tmp_path / f"elmo-{seed}.json").write_text(json.dumps(one))
+    more = {"name": "ELMo-S_ONEB", "values": {"layers": {"SNLI": 55.0, "SST-2": 77.0}}}
+    (tmp_path / "elmo-0.more.json").write_text(json.dumps(more))
+    measured = results(tmp_path)
+    lines = tables.table_4(measured)
+    assert cells(lines, "ELMo-S_ONEB", "paper")[:2] == ["44.99", "83.21"]
+    index = lines.index(next(line for line in lines if line.startswith("| ELMo-S_ONEB")))
+    assert cells(lines[index + 1 : index + 2], "", "ours")[:2] == ["40.50", "77.00"]
+    assert cells(lines[-1:], "", "ours") == ["-"] * 5
+    ours = cells(tables.table_3(measured)[3:4], "", "ours")
+    assert ours[tables.MODELS_3.index("S_ONEB")] == "55.00"
+    assert ours.count("-") == len(ours) - 1
