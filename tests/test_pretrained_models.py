@@ -12,11 +12,13 @@ import tensorflow as tf
 
 import tta
 from tta.commands import COMMANDS
+from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
 from tta.scoring.serving.export import export
 
 DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/config.json"))]
-LANGUAGE_MODELS = [path for path in DIRECTORIES if path.name != "nar-small"]
+NO_SCORES = ("nar-small", "elmo-s-small")
+LANGUAGE_MODELS = [path for path in DIRECTORIES if path.name not in NO_SCORES]
 each_model = pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
 
 
@@ -48,6 +50,24 @@ def test_the_autoencoder_exports(tmp_path):
     np.testing.assert_allclose(found, lm.encode(texts, "latent"), atol=1e-4)
 
 
+def test_the_model_of_words_encodes_them_and_gives_no_scores():
+    lm = tta.load("elmo-s-small")
+    assert lm.encode(["a dog runs"], "layers").shape == (1, 768)
+    assert lm.encode(["a dog runs"], "fit").shape == (1, 200)
+    # Words that no text had, told apart by their letters.
+    unseen = lm.encode(["a blorfing dog", "a zzyx dog"], "layers")
+    assert np.abs(unseen[0] - unseen[1]).max() > 0.01
+    with pytest.raises(InputError, match="predicts vectors, not probabilities"):
+        lm.score(["a dog runs"])
+
+
+def test_its_predictions_prefer_a_sentence_to_its_words_reversed():
+    ranker = tta.load("cosine:elmo-s-small")
+    sentence = "They were waiting for the last train to London ."
+    good, bad = ranker.score([sentence, " ".join(reversed(sentence.split()))])
+    assert good > bad
+
+
 @pytest.mark.parametrize(
     "directory", [d for d in DIRECTORIES if d.name in ("small", "base")], ids=lambda d: d.name
 )
@@ -61,7 +81,9 @@ def test_its_pooling_statistics_fit_it(directory):
 def test_its_readme_names_the_licenses_of_model_and_text(directory):
     readme = " ".join((directory / "README.md").read_text(encoding="utf-8").split())
     assert "The model's license is that of the code, Apache-2.0." in readme
-    for license in ("CC BY-SA", "public domain in the US"):
+    # Each has seen Wikipedia, and all but one of them books.
+    books = [] if directory.name == "elmo-s-small" else ["public domain in the US"]
+    for license in ["CC BY-SA", *books]:
         assert license in readme
 
 
@@ -69,7 +91,7 @@ def test_its_readme_names_the_licenses_of_model_and_text(directory):
 def test_its_readme_has_the_commands_that_trained_it(directory):
     readme = (directory / "README.md").read_text(encoding="utf-8")
     assert re.search(r"^Trained in ", readme, re.MULTILINE)
-    assert re.search(r"^Held-out: nll \d", readme, re.MULTILINE)
+    assert re.search(r"^Held-out: (nll|distance) -?\d", readme, re.MULTILINE)
     lines = readme.replace("\\\n", " ").splitlines()
     calls = [line.split() for line in lines if line.startswith("    ")]
     assert "run_pretraining.py" in {command for command, *_ in calls}
@@ -85,8 +107,8 @@ def test_they_are_small_enough_for_a_repository():
 
 
 def flag_name(argument):
-    """`--name=value` -> `name`."""
-    return re.fullmatch(r"--(\w+)=.*", argument)[1]
+    """`--name=value` or `--name` -> `name`."""
+    return re.fullmatch(r"--(\w+)(=.*)?", argument)[1]
 
 
 @cache

@@ -106,7 +106,7 @@ def train(row, folder, steps, seed=0):
     """Trains a row; the seconds that it took."""
     given = [
         *(f"--seed={seed}", f"--input_dir={data_of(row.data)}", *row.flags),
-        *(f"--config_file=configs/{row.config}.json", f"--num_train_steps={steps}"),
+        *(f"--config_file={config_of(row)}", f"--num_train_steps={steps}"),
         *(f"--num_warmup_steps={min(500, steps // 10)}", f"--mixed_precision={FLAGS.precision}"),
         "--max_eval_batches=20",
     ]
@@ -126,6 +126,20 @@ def seconds_per_step(row, work):
         return (more - few) / MORE
 
     return kept(work / f"{slug(row.name)}.seconds", measure)
+
+
+def config_of(row):
+    """The config file of a row, without clusters that begin beyond the vocabulary of the data."""
+    path = ROOT / "configs" / f"{row.config}.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    info = json.loads((data_of(row.data) / "dataset.json").read_text(encoding="utf-8"))
+    cutoffs = [one for one in values.get("adaptive_cutoffs", ()) if one < info["vocab_size"]]
+    if cutoffs == values.get("adaptive_cutoffs", []):
+        return path
+    fitting = Path(FLAGS.work_dir).resolve() / "configs" / path.name
+    fitting.parent.mkdir(exist_ok=True)
+    fitting.write_text(json.dumps(values | {"adaptive_cutoffs": cutoffs}), encoding="utf-8")
+    return fitting
 
 
 def data_of(kind):
