@@ -71,7 +71,6 @@ TABLE_5 = {
     ("sampled", "800k"): "- | - | -",
     ("full", "40k"): "- | - | -",
     ("full", "200k"): "- | - | -",
-    ("full", "800k"): "- | - | -",
 }
 REASONS = NOT_MEASURED | {
     "Coref, SRL": "their texts (OntoNotes) are not available here",
