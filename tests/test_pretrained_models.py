@@ -61,7 +61,7 @@ def test_the_model_of_words_encodes_them_and_gives_no_scores():
         lm.score(["a dog runs"])
 
 
-def test_its_predictions_prefer_a_sentence_to_its_words_reversed():
+def test_the_model_of_words_prefers_a_sentence_to_its_words_reversed():
     ranker = tta.load("cosine:elmo-s-small")
     sentence = "They were waiting for the last train to London ."
     good, bad = ranker.score([sentence, " ".join(reversed(sentence.split()))])

@@ -10,7 +10,7 @@ model is trained with as many steps as fit into --minutes, by the time of a step
 first, or with --num_train_steps, which gives models of words equal words. Then its mean vectors are
 compared with STS-B dev and SICK train (Pearson's r x 100), and tta-probe measures labelled
 sentences. With --all_probes, it also measures SST-2 and pairs of SNLI, with 6,000 training examples
-each, and the named entities of WNUT, on one representation. Everything is kept in --work_dir, so
+each, and the named entities of WNUT, of the first seed. Everything is kept in --work_dir, so
 that the command goes on where it was stopped; all rows are printed at the end.
 """
 
@@ -133,8 +133,9 @@ def config_of(row):
     path = ROOT / "configs" / f"{row.config}.json"
     values = json.loads(path.read_text(encoding="utf-8"))
     info = json.loads((data_of(row.data) / "dataset.json").read_text(encoding="utf-8"))
-    cutoffs = [one for one in values.get("adaptive_cutoffs", ()) if one < info["vocab_size"]]
-    if cutoffs == values.get("adaptive_cutoffs", []):
+    given = values.get("adaptive_cutoffs", [])
+    cutoffs = [one for one in given if one < info["vocab_size"]]
+    if cutoffs == given:
         return path
     fitting = Path(FLAGS.work_dir).resolve() / "configs" / path.name
     fitting.parent.mkdir(exist_ok=True)
@@ -217,7 +218,8 @@ def table(found):
     """What `results` returns, as Markdown: the mean over the seeds; then why others are missing."""
     more = [name for name in MORE_PROBES if any(name in values for values in found.values())]
     columns = [*STS, *PROBES, "mean of the four", *more]
-    lines = [f"| | seeds | {' | '.join(columns)} |", "|---|" + "---:|" * (1 + len(columns))]
+    heads = [*columns[: -len(more)], *(f"{name}, first seed" for name in more)] if more else columns
+    lines = [f"| | seeds | {' | '.join(heads)} |", "|---|" + "---:|" * (1 + len(columns))]
     for (name, representation), values in found.items():
         means = {column: sum(ones) / len(ones) for column, ones in values.items()}
         means["mean of the four"] = sum(means[column] for column in PROBES) / len(PROBES)

@@ -88,9 +88,9 @@ def make_cases(table):
                 found.append(elmo_steps(f"{row} {size}", layers[row], *given))
                 continue
             for cutoffs in QUICK_CUTOFFS if FLAGS.quick else CUTOFFS:
-                # --quick takes the most clusters that fit. One cluster of nearly 2,000,000 words
-                # needs more memory than 24 GiB.
+                # One cluster of nearly 2,000,000 words needs more memory than 24 GiB.
                 fits = cutoffs[-1] < SIZES[size] and (len(cutoffs) > 1 or size != "2m")
+                # --quick takes the most clusters that fit.
                 if fits and not (FLAGS.quick and len(cutoffs) < 2 and size != "40k"):
                     name = f"{row} {size} {','.join(map(str, cutoffs))}"
                     changes = {"adaptive_cutoffs": cutoffs}
@@ -177,6 +177,9 @@ def plot(seconds, path):
             axes.plot(*zip(*timed, strict=True), marker="o", label=row)
     axes.set(xscale="log", yscale="log", xlabel="words in the vocabulary")
     axes.set_ylabel("seconds to train on a million words")
+    axes.set_xticks(list(SIZES.values()), [f"{size:,}" for size in SIZES.values()])
+    for set_format in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_format("{x:,.0f}")
     axes.grid(which="major", alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)

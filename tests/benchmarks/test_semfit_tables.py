@@ -52,7 +52,7 @@ def test_speed_is_that_of_a_million_words_and_of_the_fastest_clusters():
 
 def test_quality_is_the_mean_over_the_seeds_and_a_dash_without_a_row(tmp_path):
     for seed, value in enumerate((40.0, 41.0)):
-        values = {"layers": dict.fromkeys(PROBES, value), "context": dict.fromkeys(PROBES, 1.0)}
+        values = {"layers": dict.fromkeys(PROBES, value)}
         one = {"name": "ELMo-S_ONEB", "values": values}
         (tmp_path / f"elmo-{seed}.json").write_text(json.dumps(one))
     more = {"name": "ELMo-S_ONEB", "values": {"layers": {"SNLI": 55.0, "SST-2": 77.0}}}

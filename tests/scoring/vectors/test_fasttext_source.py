@@ -100,17 +100,14 @@ def test_whitened(dataset, tmp_path):
     raw, made = create(dataset, tmp_path / "a"), create(dataset, tmp_path / "b", whiten=True)
     v = VOCABULARY
     np.testing.assert_array_equal(made.any(axis=1), raw.any(axis=1))
-    # Over the text, the mean is 0. With fewer words than numbers, some directions do not vary.
+    # Over the text, the mean is 0 and the covariance the identity.
     shares = np.where(raw.any(axis=1), v.counts, 0) / v.counts[raw.any(axis=1)].sum()
     np.testing.assert_allclose(shares @ made, 0, atol=1e-4)
-    variances = np.linalg.eigvalsh((shares[:, None] * made).T @ made)
-    np.testing.assert_allclose(variances[variances > 0.5], 1, rtol=1e-3)
-    assert (variances > 0.5).sum() >= 5
+    np.testing.assert_allclose((shares[:, None] * made).T @ made, np.eye(8), atol=1e-2)
     # A word that does not occur is still the mean of its n-grams.
     words = ["absent", "xy"]
     expected = NgramVectors(tmp_path / "b").vectors(words)
-    scale = np.abs(made).max()
-    np.testing.assert_allclose(made[[v.ids[word] for word in words]], expected, atol=2e-3 * scale)
+    np.testing.assert_allclose(made[[v.ids[word] for word in words]], expected, atol=0.05)
     assert "--whiten=true" in (tmp_path / "b" / "README.md").read_text()
 
 
