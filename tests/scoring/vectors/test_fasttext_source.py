@@ -14,6 +14,7 @@ from tta.data.vectors.ngrams import NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
+from tta.scoring.scorers import pooling
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
@@ -96,7 +97,8 @@ def test_from_a_file(dataset, tmp_path):
     assert "--fasttext_file=" in (tmp_path / "v" / "README.md").read_text()
 
 
-def test_whitened(dataset, tmp_path):
+def test_whitened(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(pooling, "_BLOCK_ROWS", 3)
     raw, made = create(dataset, tmp_path / "a"), create(dataset, tmp_path / "b", whiten=True)
     v = VOCABULARY
     np.testing.assert_array_equal(made.any(axis=1), raw.any(axis=1))
