@@ -109,10 +109,15 @@ def make_cases(table):
     return cases, {both[0].name: number for both, number in found}
 
 
-def fastest(seconds, row, size):
-    """The shortest time of a step over all choices of clusters; None if it was not timed."""
+def fastest_case(seconds, row, size):
+    """The name of the fastest step over all choices of clusters; None if none was timed."""
     names = [name for name in seconds if not name.endswith(ALONE)]
-    return min((seconds[n] for n in names if n.split()[:2] == [row, size]), default=None)
+    return min((n for n in names if n.split()[:2] == [row, size]), key=seconds.get, default=None)
+
+
+def fastest(seconds, row, size):
+    """The time of `fastest_case`, or None."""
+    return seconds.get(fastest_case(seconds, row, size))
 
 
 def ratios(seconds):

@@ -65,7 +65,13 @@ class Whitening:
 
     @classmethod
     def over(cls, vectors: np.ndarray, counts: np.ndarray) -> "Whitening":
-        """Fits it to vectors [V, D] that occur `counts` [V] times; see `fit`."""
+        """Fits it to vectors [V, D] that occur `counts` [V] times.
+
+        Raises:
+            InputError: none occurs, or as `fit`.
+        """
+        if not counts.any():
+            raise InputError("no whitening: no word of the text has a vector")
         shares = counts / counts.sum()  # float64
         mean = shares @ vectors
         covariance = np.zeros((len(mean), len(mean)))

@@ -3,6 +3,7 @@
 import pytest
 from absl import app
 
+from benchmarks.evaluation_data import sample
 from benchmarks.nar import quality, speed
 from benchmarks.semfit.rows import ROWS as SEMFIT
 from benchmarks.trained_rows import ROOT, chosen
@@ -24,6 +25,17 @@ def test_speed_compares_decoders_of_one_size():
 @pytest.mark.parametrize("row", SEMFIT, ids=lambda row: row.name)
 def test_a_row_of_output_layers_has_a_config(row):
     assert (ROOT / f"configs/{row.config}.json").exists()
+
+
+def test_a_sample_has_the_header_and_other_rows_of_the_file_each_once(tmp_path):
+    rows = [f"row {i}\n" for i in range(20)]
+    (tmp_path / "train.tsv").write_text("".join(["header\n", *rows]))
+    drawn = [sample(tmp_path / "train.tsv", 7, tmp_path / name) for name in ("a", "b")]
+    header, *found = drawn[0].read_text().splitlines(keepends=True)
+    assert header == "header\n"
+    assert len(set(found)) == len(found) == 7
+    assert set(found) < set(rows)
+    assert drawn[1].read_text() == drawn[0].read_text()
 
 
 def test_rows_are_chosen_by_name():

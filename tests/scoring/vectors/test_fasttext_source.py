@@ -113,6 +113,11 @@ def test_whitened(dataset, tmp_path, monkeypatch):
     assert "--whiten=true" in (tmp_path / "b" / "README.md").read_text()
 
 
+def test_whitening_needs_a_word_with_a_vector():
+    with pytest.raises(InputError, match="no whitening: no word of the text has a vector"):
+        pooling.Whitening.over(np.zeros((5, 3), np.float32), np.zeros(5, np.int64))
+
+
 def test_whitening_is_of_fasttext_only():
     with pytest.raises(InputError, match="whiten needs source fasttext, not skip_gram"):
         VectorsConfig(input_dir="x", output_dir="y", whiten=True)
