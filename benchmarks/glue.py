@@ -11,12 +11,16 @@ are of another scale, which correlations do not see. The tasks of LARGE have one
 
 Each cell is the mean and the standard deviation over the seeds on dev, of the rate with the highest
 mean, which was chosen on the same examples. The second table has the differences from the first of
-the models, and their mean over the tasks, with the middle 95 % of a paired bootstrap: the dev
-examples are drawn anew, the same ones for both models, and the runs stay. An interrupted run goes
-on when it is repeated with the same --output_dir. The report of each cell is printed on standard
-error.
+the models, with the standard error of a paired bootstrap: the dev examples are drawn anew, the same
+ones for both models, and the runs stay. Its last column is the mean over the tasks, whose examples
+have nothing to do with each other, so that their errors add up as squares.
+
+An interrupted run goes on when it is repeated with the same --output_dir. With --json, the results
+are added to those in a file, and the tables show all of them: all tasks take hours, but need not be
+measured in one go. The report of each cell is printed on standard error.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -27,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import evaluation_data
 from tta import cli
+from tta.choices import PRECISIONS
 
 MODELS = ["random:small", "bilm-small", "small", "base"]
 FOLDERS = {
@@ -40,35 +45,33 @@ FOLDERS = {
     "qqp": "QQP",
     "mnli": "MNLI",
 }
-LARGE = ("sst2", "qnli", "qqp", "mnli")
+LARGE = ("qnli", "qqp", "mnli")
 QUICK_EXAMPLES = 400
-MEAN = "mean"
+MEAN, CONTROL = "mean", "majority or mean"
 
 FLAGS = flags.FLAGS
-flags.DEFINE_bool("quick", False, "MRPC with few examples, one rate and one seed.")
-flags.DEFINE_list("models", MODELS, "The models, each as for --model.")
-flags.DEFINE_list("tasks", list(FOLDERS), "The tasks, each as for --task.")
-flags.DEFINE_list("learning_rates", ["1e-4", "3e-4"], "The rates; the large tasks take the first.")
-flags.DEFINE_integer("num_seeds", 5, "Seeds of the small tasks.")
-flags.DEFINE_string("output_dir", "runs/glue", "Folder for the fine-tuned models.")
 
 
 def main():
     from tta.scoring.classification.classify import classify
 
-    rows = {}
+    results = read_results(FLAGS.json)
     for task in ["mrpc"] if FLAGS.quick else FLAGS.tasks:
+        rows = {}
         for model in FLAGS.models:
             report = classify(config_of(task, model), model)
             if report is None:
                 sys.exit(cli.TERMINATED)
             print(f"## {task}, {model}\n\n{report}\n", file=sys.stderr, flush=True)
-            control, *rates = report.rows
-            rows[task, "majority or mean"] = control
-            rows[task, model] = max(rates, key=lambda row: row.mean(metric_of(task)))
-    print(markdown({key: cell(row, metric_of(key[0])) for key, row in rows.items()}))
+            rows[CONTROL], *rates = report.rows
+            rows[model] = max(rates, key=lambda row: row.mean(metric_of(task)))
+        results[task] = {model: result(model, rows, metric_of(task)) for model in rows}
+    if FLAGS.json:
+        Path(FLAGS.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(markdown(values(results)))
     if FLAGS.models[1:]:
-        print(f"\nMinus {FLAGS.models[0]}:\n\n{markdown(differences(rows, *FLAGS.models))}")
+        base = FLAGS.models[0]
+        print(f"\nMinus {base}:\n\n{markdown(differences(results, base))}")
 
 
 def config_of(task, model):
@@ -86,6 +89,7 @@ def config_of(task, model):
         output_dir=str(folder),
         learning_rates=rates,
         num_seeds=seeds,
+        mixed_precision=FLAGS.mixed_precision,
     )
 
 
@@ -105,36 +109,56 @@ def files_of(task):
     return files
 
 
-def cell(row, metric):
-    """Mean and standard deviation of a row, as `81.2 ± 0.4`."""
-    deviation = row.deviation(metric)
-    return f"{row.mean(metric):.1f}" + (f" ± {deviation:.1f}" if deviation == deviation else "")
+def read_results(path):
+    """{task: {model: its `result`}} of a file of --json; {} if there is none yet."""
+    if path is None or not Path(path).exists():
+        return {}
+    return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
-def differences(rows, base, *models):
-    """{(task, model): the cell of its difference from a base}; also for MEAN, of all tasks.
+def result(model, rows, metric):
+    """What is kept of a model's row: the value of each seed, and how certain differences are.
 
     Args:
-        rows: {(task, model): `RateRow`}.
+        model: its name in `rows`.
+        rows: {model: `RateRow`} of a task.
+        metric: the key of the task's first measure.
+
+    Returns:
+        {"values": [percent, ...], "errors": {other model: standard error of the difference}}.
     """
-    cells, tasks = {}, list(dict.fromkeys(task for task, _ in rows))
-    for model in models:
-        means, resampled = [], []
-        for task in tasks:
-            metric, row, other = metric_of(task), rows[task, model], rows[task, base]
-            means.append(row.mean(metric) - other.mean(metric))
-            resampled.append(row.resampled - other.resampled)
-            cells[task, model] = difference_cell(means[-1], resampled[-1])
-        cells[MEAN, model] = difference_cell(np.mean(means), np.mean(resampled, axis=0))
+    mine = rows[model].resampled
+    errors = {other: float(np.std(mine - row.resampled)) for other, row in rows.items()}
+    return {"values": rows[model].values[metric], "errors": errors}
+
+
+def values(results):
+    """{(task, model): mean and standard deviation over the seeds, as `81.2 ± 0.4`}."""
+    cells = {}
+    for task, models in results.items():
+        for model, one in models.items():
+            deviation = f" ± {np.std(one['values'], ddof=1):.1f}" if one["values"][1:] else ""
+            cells[task, model] = f"{np.mean(one['values']):.1f}{deviation}"
     return cells
 
 
-def difference_cell(value, resampled):
-    """A difference and its interval, as `+1.2 [-0.3, +2.7]`."""
-    from tta.scoring.classification.metrics import interval
-    from tta.scoring.reports.table import format_interval
+def differences(results, base):
+    """{(task, model): difference from a base and its standard error, as `+1.2 ± 0.4`}.
 
-    return f"{value:+.1f} {format_interval(interval(resampled), '.1f')}"
+    Models that were measured on all tasks also have their MEAN. A difference is missing where the
+    two models were not measured in one command.
+    """
+    found = {}
+    for task, models in results.items():
+        for model, one in models.items():
+            if model != base and base in one["errors"]:
+                value = np.mean(one["values"]) - np.mean(models[base]["values"])
+                found[task, model] = value, one["errors"][base]
+    for model in dict.fromkeys(model for _, model in found):
+        if all((task, model) in found for task in results):
+            means, errors = np.transpose([found[task, model] for task in results])
+            found[MEAN, model] = np.mean(means), np.linalg.norm(errors) / len(errors)
+    return {place: f"{value:+.1f} ± {error:.1f}" for place, (value, error) in found.items()}
 
 
 def metric_of(task):
@@ -158,4 +182,14 @@ def markdown(cells):
 
 
 if __name__ == "__main__":
+    flags.DEFINE_bool("quick", False, "MRPC with few examples, one rate and one seed.")
+    flags.DEFINE_list("models", MODELS, "The models, each as for --model.")
+    flags.DEFINE_list("tasks", list(FOLDERS), "The tasks, each as for --task.")
+    flags.DEFINE_list(
+        "learning_rates", ["1e-4", "3e-4"], "The rates; the large tasks take the first."
+    )
+    flags.DEFINE_integer("num_seeds", 5, "Seeds of the small tasks.")
+    flags.DEFINE_enum("mixed_precision", "float32", PRECISIONS, "As for tta-classify.")
+    flags.DEFINE_string("json", None, "File of results; those of this command are added.")
+    flags.DEFINE_string("output_dir", "runs/glue", "Folder for the fine-tuned models.")
     cli.run(main)

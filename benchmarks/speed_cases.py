@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.timing import Case
+from tta.choices import DTYPE_POLICIES, PRECISIONS
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.modeling.config.transformer import TransformerConfig
@@ -20,7 +21,6 @@ from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
 VOCAB_SIZE = 29_530  # the paper's; its other sizes are TransformerConfig's defaults
-PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 MODELS = ("tta", "bilm", "unilm")
 CEILING = 2048  # rows and columns of the products that measure the peak speed
 SLOW_ROUNDS = 3
@@ -57,7 +57,7 @@ def text_model(model_type, precision, normalizer="exact"):
     config = TransformerConfig(
         vocab_size=VOCAB_SIZE, model_type=model_type, learned_normalizer=normalizer == "learned"
     )
-    model = LanguageModel(config, dtype=PRECISIONS[precision])
+    model = LanguageModel(config, dtype=DTYPE_POLICIES[precision])
     if precision == "bfloat16":
         model.compute_output_in_float32()  # as `tta.load` does
     # Biases of 0 are unlike a trained model's: TensorFlow removes them, and fuses fewer operations.
@@ -81,7 +81,7 @@ def flops_of(config, num_sentences, length, softmax):
     return float(config.num_hidden_layers * layer + head)
 
 
-def engine(list_size, words, precisions=tuple(PRECISIONS), models=MODELS):
+def engine(list_size, words, precisions=PRECISIONS, models=MODELS):
     """Our models: hidden states and scores of one sentence and of a list.
 
     Also a T-TA's scores without the sum over the vocabulary. Names: `list rerank tta bfloat16`.

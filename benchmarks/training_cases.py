@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.speed_cases import PRECISIONS, flops_of
+from benchmarks.speed_cases import flops_of
 from benchmarks.timing import Case
+from tta.choices import DTYPE_POLICIES
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import encode_records
 from tta.data.records.features import DEFAULT_FEATURES
@@ -60,7 +61,7 @@ def steps(size, vocab_size, precision, head, optimizers, parts):
     options = {}
     if head == "sampled":
         options["sampler"] = PieceSampler(piece_counts(vocab_size), SAMPLED_PIECES)
-    model = LanguageModel(config, dtype=PRECISIONS[precision], head_options=options)
+    model = LanguageModel(config, dtype=DTYPE_POLICIES[precision], head_options=options)
     variables = model.trainable_variables
     ids = sentences(vocab_size)
     batch = {"input_ids": tf.constant(ids), "padding_mask": tf.ones(ids.shape, tf.bool)}

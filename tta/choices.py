@@ -13,6 +13,9 @@ NORMALIZERS = ("exact", "learned")
 # The type of matrix products; weights and sums are float32 either way.
 PRECISIONS = ("float32", "bfloat16")
 
+# Precision -> Keras's name of its dtype policy.
+DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+
 # What to do with a sentence that is longer than the model.
 LONG_SENTENCES = ("window", "refuse")
 

@@ -82,10 +82,10 @@ def model(decoder_type):
     """
     import keras
 
+    from tta.choices import DTYPE_POLICIES
     from tta.modeling.models.language_model import build_model
 
-    dtype = "mixed_bfloat16" if FLAGS.precision == "bfloat16" else "float32"
-    built = build_model(config_of(decoder_type), dtype)
+    built = build_model(config_of(decoder_type), DTYPE_POLICIES[FLAGS.precision])
     for seed, weight in enumerate(built.weights):
         weight.assign_add(keras.random.normal(weight.shape, stddev=0.02, seed=seed))
     return built

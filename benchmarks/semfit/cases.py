@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.timing import Case
+from tta.choices import DTYPE_POLICIES
 from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.word_inputs import NUM_CHARACTERS, WORD_CHARACTERS
 from tta.modeling.config.base import read_config
@@ -79,8 +80,7 @@ def tta_steps(name, output_layer, vocab_size, table, shape, precision="float32")
 
 
 def _steps(name, config, objective, options, table, shape, precision):
-    dtype = "mixed_bfloat16" if precision == "bfloat16" else "float32"
-    model = build_model(config, dtype, head_options=options)
+    model = build_model(config, DTYPE_POLICIES[precision], head_options=options)
     objective = OBJECTIVES.load(objective)()
     inputs = ModelInputs(_look_ups(config, table))
     batches = itertools.cycle([tf.constant(b) for b in word_ids(config.vocab_size, *shape)])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tta.atomic import locked_folder
+from tta.choices import DTYPE_POLICIES
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
@@ -314,7 +315,7 @@ def make_trainer(
         head = HEADS.load(model_config.output_layer)
         model = build_model(
             model_config,
-            "mixed_bfloat16" if config.mixed_precision == "bfloat16" else "float32",
+            DTYPE_POLICIES[config.mixed_precision],
             head_options=head.training_options(config, counts),
         )
         if config.init_checkpoint:

@@ -3,6 +3,7 @@
 import importlib.util
 from dataclasses import dataclass
 
+from tta.choices import PRECISIONS
 from tta.data.labelled.glue import TASKS
 from tta.errors import InputError
 from tta.modeling.config.classifier import POOLINGS
@@ -86,6 +87,14 @@ class ClassifyConfig(Config):
         0.1, "Part of the steps, 0 to 1, over which the learning rate rises from 0.", 0, 0.999
     )
     seed: int = setting(0, SEED)
+    mixed_precision: str = setting(
+        "float32",
+        "Type of matrix products in training; weights and sums stay float32, and so do the "
+        "measured outputs. bfloat16 is faster on hardware that supports it, and several times "
+        "slower on other hardware.",
+        choices=PRECISIONS,
+        group="Hardware",
+    )
 
     def __post_init__(self):
         super().__post_init__()

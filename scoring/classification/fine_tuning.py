@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tta.choices import DTYPE_POLICIES
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.classification import TARGET, Classification
@@ -24,7 +25,7 @@ from tta.scoring.classification.examples import Examples
 from tta.scoring.scorers.inference.batches import pad
 
 SORTED_BATCHES = 16  # batches whose examples are sorted by length, to need little padding
-WIDTH_STEP = 16  # widths of batches are its multiples: XLA compiles functions for each width
+WIDTH_STEP = 8  # widths of batches are its multiples: XLA compiles functions for each width
 SAVE_STEPS = 500
 
 _SPEC = {
@@ -112,7 +113,7 @@ def fine_tune(
         folder: of the run, for its checkpoints.
 
     Returns:
-        The Keras model; None if SIGTERM stopped the run.
+        The Keras model, in float32; None if SIGTERM stopped the run.
 
     Raises:
         KeyboardInterrupt: Ctrl-C stopped the run.
@@ -125,8 +126,8 @@ def fine_tune(
     num_steps = config.num_train_epochs * steps_per_epoch
     num_warmup = min(int(config.warmup_proportion * num_steps), num_steps - 1)
     keras.utils.set_random_seed(seed % 2**32)
-    model = build_model(model_config)
-    _start_from(start, model)
+    model = build_model(model_config, DTYPE_POLICIES[config.mixed_precision])
+    _assign(start, model, "encoder/")
     if not model_config.labels:
         model.head.output_dense.bias.assign(targets.mean(keepdims=True))
     trainer = Trainer(
@@ -149,12 +150,18 @@ def fine_tune(
             seed=seed,
         ),
     )
-    return model if trainer.train() else None
+    if not trainer.train():
+        return None
+    if config.mixed_precision == "float32":
+        return model
+    tuned = build_model(model_config)  # The outputs are those of the model that is kept.
+    _assign(model, tuned)
+    return tuned
 
 
-def _start_from(start, model):
-    """Assigns the weights of the encoder."""
-    weights = start.named_weights()
+def _assign(source, model, prefix=""):
+    """Assigns the weights of another model whose names begin with a prefix."""
+    weights = source.named_weights()
     for name, variable in model.named_weights().items():
-        if name.startswith("encoder/"):
+        if name.startswith(prefix):
             variable.assign(weights[name])

@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 import tta
-from tta.choices import POOLINGS
+from tta.choices import DTYPE_POLICIES, POOLINGS
 from tta.errors import InputError
 from tta.names import POOLING, VOCABULARY
 from tta.scoring.scorers.inference.batches import make_batches, run_batches
@@ -142,8 +142,7 @@ class TextModel(Scorer):
 
         directory = Path(directory)
         path = vocabulary_path(directory)
-        dtype = "mixed_bfloat16" if options.precision == "bfloat16" else "float32"
-        model = load_model(directory, dtype)
+        model = load_model(directory, DTYPE_POLICIES[options.precision])
         if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
         config, tokenizer = model.config, None

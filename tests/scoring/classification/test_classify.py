@@ -233,6 +233,28 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_outputs(
     assert not (work / "checkpoints").exists()
 
 
+def test_bfloat16_is_for_training_alone(tmp_path, tiny, monkeypatch):
+    """The products of the training are bfloat16, those of the measured and kept model float32."""
+    trained = []
+
+    class Spy(fine_tuning.Trainer):
+        def train(self):
+            trained.append(self.model)
+            return super().train()
+
+    monkeypatch.setattr(fine_tuning, "Trainer", Spy)
+    config = config_of(tmp_path, **files(tmp_path), mixed_precision="bfloat16")
+    report = classify(config, str(tiny))
+    assert [model.encoder.compute_dtype for model in trained] == ["bfloat16"]
+    kept, (outputs,) = tta.load(config.output_dir), finished_runs(report.directory).values()
+    texts = [text for _, text in rows(20, seed=1)]
+    np.testing.assert_allclose(kept.logits(texts), outputs, atol=1e-5)
+    for name, weight in kept.model.named_weights().items():
+        np.testing.assert_array_equal(weight, trained[0].named_weights()[name])
+    with pytest.raises(InputError, match="began with --mixed_precision=bfloat16, not float32"):
+        classify(dataclasses.replace(config, mixed_precision="float32"), str(tiny))
+
+
 def pairs(count, seed=0):
     """[(label, text, text)]: whether both are about the same animal."""
     animals = "cat", "dog"
