@@ -138,8 +138,13 @@ def values(results):
     for task, models in results.items():
         for model, one in models.items():
             deviation = f" ± {np.std(one['values'], ddof=1):.1f}" if one["values"][1:] else ""
-            cells[task, model] = f"{np.mean(one['values']):.1f}{deviation}"
+            cells[task, model] = f"{mean(one):.1f}{deviation}"
     return cells
+
+
+def mean(one):
+    """The mean over the seeds of a `result`."""
+    return float(np.mean(one["values"]))
 
 
 def differences(results, base):
@@ -152,8 +157,7 @@ def differences(results, base):
     for task, models in results.items():
         for model, one in models.items():
             if model != base and base in one["errors"]:
-                value = np.mean(one["values"]) - np.mean(models[base]["values"])
-                found[task, model] = value, one["errors"][base]
+                found[task, model] = mean(one) - mean(models[base]), one["errors"][base]
     for model in dict.fromkeys(model for _, model in found):
         if all((task, model) in found for task in results):
             means, errors = np.transpose([found[task, model] for task in results])

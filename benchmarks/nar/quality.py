@@ -16,6 +16,7 @@ latent vector; benchmarks/glue.py compares it with the halves of the autoencoder
 """
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import evaluation_data
 from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
+from tta.modeling.training.run_record import RUN_FILE
 
 FLAGS = flags.FLAGS
 STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
@@ -116,8 +118,26 @@ def trained(row, work):
             "max_eval_batches": 20,
             "weights_dtype": "float16",
         }
-        pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
+        is_new = not folder.exists()
+        seconds = pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
+        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        record = {name: run[name] for name in ("num_train_steps", "train_batch_tokens")}
+        record |= {"seconds": seconds if is_new else None, "cores": os.cpu_count()}
+        _training_file(row.name, work).write_text(json.dumps(record), encoding="utf-8")
     return folder
+
+
+def training_of(name: str, work: Path) -> dict | None:
+    """How a row was trained; None if it was not.
+
+    {"num_train_steps", "train_batch_tokens", "cores", "seconds": None of a run that was resumed}.
+    """
+    path = _training_file(name, work)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _training_file(name, work):
+    return work / f"{slug(name)}.training.json"
 
 
 def measured(model, passes):

@@ -1,0 +1,134 @@
+"""Tables 1 to 4 of Sohrab et al.: the paper's numbers, and ours beside them, as Markdown.
+
+    python benchmarks/glue.py --json=glue.json --models=bilm-small,encoder:nar-small,...
+    python benchmarks/nar/quality.py --work_dir=runs/nar ...
+    python benchmarks/nar/tables.py --glue=glue.json --data_dir=runs/single --work_dir=runs/nar
+
+The paper's models have 110 M parameters in each half, and the best of several runs on dev is given.
+Ours are small, and the mean of all runs is given. So compare the order of the rows, not the
+numbers. All are percent. "-" is a row that was not measured; the reasons stand below the tables.
+"""
+
+import sys
+from pathlib import Path
+
+from absl import app, flags
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.glue import CONTROL, mean, read_results
+from benchmarks.nar.quality import training_of
+from tta.data.records.dataset import load_dataset_info
+
+FLAGS = flags.FLAGS
+NONE = "-"
+TASKS = ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte")
+HEADS = ("MNLI", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "mean")
+MLM, ENCODER, DECODER = "runs/nar/mlm", "encoder:nar-small", "decoder:nar-small"
+
+# Row -> (the paper's numbers, our model in --glue); None: the paper, or we, have no such row.
+TABLE_1 = {
+    "BERT": ("83.5 90.9 91.2 92.3 59.8 88.6 86.8 70.0 82.9", "bilm-small"),
+    "BERT, trained further": (None, MLM),
+    "Optimus (VAE)": ("83.4 90.9 90.8 92.4 57.3 88.8 87.3 69.7 82.5", None),
+    "AE, GTW, encoder": ("83.9 90.8 91.1 92.9 60.8 88.7 89.7 71.1 83.6", None),
+    "AE, GTW, decoder": ("83.8 90.6 91.3 92.8 61.9 89.7 89.3 70.4 83.7", None),
+    "AE, PAD, encoder": (None, ENCODER),
+    "AE, PAD, decoder": ("83.0 90.5 91.1 93.1 59.1 89.0 89.1 69.0 83.0", DECODER),
+    "VAE, GTW, decoder": ("83.8 90.8 91.0 92.8 60.6 89.7 88.6 68.6 83.2", None),
+    "VAE, PAD, decoder": ("84.1 90.4 91.5 92.6 60.8 89.4 88.9 69.3 83.4", None),
+    "T-TA small": (None, "small"),
+    "T-TA base": (None, "base"),
+    "random weights": (None, "random:small"),
+    "most frequent label, or mean": (None, CONTROL),
+}
+# The decoder after a training on 10 % of the text.
+TABLE_2 = {
+    "AE, GTW": ("84.1 90.7 90.8 92.4 60.7 89.5 89.0 67.2 83.1", None),
+    "full-VAE, GTW": ("83.6 90.7 91.2 92.3 61.6 89.1 88.3 62.8 82.5", None),
+    "VAE, GTW": ("84.1 90.7 91.1 92.6 60.1 89.4 88.5 67.2 83.0", None),
+    "VAE, PAD": ("83.8 90.2 90.8 93.5 61.1 89.6 89.3 71.1 83.7", None),
+}
+TABLE_3 = {
+    "BERT": ("50.7", "bilm-small"),
+    "BERT, trained further": (None, MLM),
+    "Optimus (VAE)": ("56.3", None),
+    "AE, GTW": ("62.0", None),
+    "AE, PAD, encoder": (None, ENCODER),
+    "AE, PAD, decoder": (None, DECODER),
+    "VAE, PAD": ("56.3", None),
+    "most frequent label": (None, CONTROL),
+}
+# The paper's sentences (M), steps (thousands), sentences or merged sequences in a batch, machines,
+# hours; our row of quality.py.
+TABLE_4 = {
+    "Optimus": ("32 | 20 | 1,600 | 200 V100 | 46", "AE, AR"),
+    "AE": ("207 | 27 | 600 | 200 V100 | 38.5", "AE, PAD"),
+    "VAE": ("207 | 27 | 600 | 200 V100 | 39", "VAE, PAD"),
+}
+REASONS = {
+    "GTW": "a decoder that reads the words copies them, and its latent vector says nothing; its "
+    "halves were not fine-tuned",
+    "VAE": "its halves were not fine-tuned",
+    "Table 2": "our whole training has less text than a tenth of the paper's",
+    "MNLI, QQP, QNLI": "ours are trained on parts of the training sets (benchmarks/glue.py)",
+    "STS-B": "ours is trained on SICK",
+}
+
+
+def main(_):
+    results = read_results(FLAGS.glue)
+    for number, lines in (
+        (1, task_table(TABLE_1, TASKS, HEADS, results)),
+        (2, task_table(TABLE_2, TASKS, HEADS, results)),
+        (3, task_table(TABLE_3, ("wnli",), ("WNLI",), results)),
+        (4, table_4(Path(FLAGS.work_dir), FLAGS.data_dir)),
+    ):
+        print(f"**Table {number}**", "", *lines, "", sep="\n")
+    for name, reason in REASONS.items():
+        print(f"- {name}: {reason}.")
+
+
+def task_table(rows, tasks, heads, results):
+    """Fine-tuning: a line of the paper and one of ours for each row."""
+    lines = [f"| | | {' | '.join(heads)} |", "|---|---|" + "---:|" * len(heads)]
+    for name, (paper, model) in rows.items():
+        if paper is not None:
+            lines.append(f"| {name} | paper | {' | '.join(paper.split())} |")
+        if model is not None or paper is None:
+            ours = ours_of(results, tasks, model)[: len(heads)]
+            lines.append(f"| {name} | ours | {' | '.join(ours)} |")
+    return lines
+
+
+def ours_of(results, tasks, model):
+    """A model's means over the seeds, and their mean if it has all; "-" where it has none."""
+    found = [results.get(task, {}).get(model) for task in tasks]
+    values = [None if one is None else mean(one) for one in found]
+    values.append(None if None in values else sum(values) / len(values))
+    return [NONE if value is None else f"{value:.1f}" for value in values]
+
+
+def table_4(work, data_dir):
+    """The trainings: ours from the records of quality.py."""
+    lines = [
+        "| | | sentences, M | steps, thousands | batch | machines | hours |",
+        "|---|---|" + "---:|" * 5,
+    ]
+    sentences = load_dataset_info(Path(data_dir))["splits"]["train"]["sentences"]
+    for name, (paper, row) in TABLE_4.items():
+        lines.append(f"| {name} | paper | {paper} |")
+        training = training_of(row, work)
+        if training is not None:
+            steps, batch = training["num_train_steps"] / 1000, training["train_batch_tokens"]
+            hours = NONE if training["seconds"] is None else f"{training['seconds'] / 3600:.2f}"
+            ours = f"{sentences / 1e6:.1f} | {steps:g} | {batch:,} tokens"
+            lines.append(f"| {name} | ours | {ours} | {training['cores']} CPU cores | {hours} |")
+    return lines
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("glue", None, "What glue.py --json wrote.", required=True)
+    flags.DEFINE_string("data_dir", None, "The data set of quality.py.", required=True)
+    flags.DEFINE_string("work_dir", "runs/nar", "The folder of quality.py.")
+    app.run(main)

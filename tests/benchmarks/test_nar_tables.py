@@ -1,0 +1,53 @@
+"""benchmarks/nar/tables.py: the paper's numbers and the measured ones, each in its place."""
+
+import json
+
+import pytest
+
+from benchmarks.nar import tables
+from benchmarks.nar.quality import training_of
+
+
+def cells(lines, *first):
+    """The cells of the row that begins with these ones, without them."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    (found,) = (row[len(first) :] for row in rows if tuple(row[: len(first)]) == first)
+    return found
+
+
+def measured(**models):
+    return {name: {"values": values, "errors": {}} for name, values in models.items()}
+
+
+def test_tasks_are_means_over_the_seeds_in_the_papers_columns():
+    results = {task: measured(small=[10.0 * place]) for place, task in enumerate(tables.TASKS)}
+    results["rte"] = measured(small=[69.0, 71.0]) | measured(**{tables.DECODER: [55.0]})
+    lines = tables.task_table(tables.TABLE_1, tables.TASKS, tables.HEADS, results)
+    assert lines[0].count("|") == lines[1].count("|") == len(tables.HEADS) + 3
+    assert cells(lines, "T-TA small", "ours") == [*(f"{10.0 * n:.1f}" for n in range(8)), "35.0"]
+    assert cells(lines, "AE, PAD, decoder", "paper")[-2:] == ["69.0", "83.0"]
+    assert cells(lines, "AE, PAD, decoder", "ours") == ["-"] * 7 + ["55.0", "-"]
+
+
+@pytest.mark.parametrize("table", [tables.TABLE_1, tables.TABLE_2])
+def test_the_papers_means_are_those_of_its_numbers(table):
+    """Each row was typed in; the paper's own mean finds a wrong number."""
+    for paper, _ in table.values():
+        if paper is not None:
+            *values, mean = map(float, paper.split())
+            assert len(values) == len(tables.TASKS)
+            assert sum(values) / len(values) == pytest.approx(mean, abs=0.11)
+
+
+def test_a_training_has_its_hours_only_if_it_ran_in_one_piece(tmp_path, monkeypatch):
+    record = {"num_train_steps": 4500, "train_batch_tokens": 4096, "cores": 2}
+    for slug, seconds in (("ae--pad", 1800.0), ("vae--pad", None)):
+        text = json.dumps(record | {"seconds": seconds})
+        (tmp_path / f"{slug}.training.json").write_text(text)
+    assert training_of("AE, PAD", tmp_path)["seconds"] == 1800.0
+    info = {"splits": {"train": {"sentences": 1_310_577}}}
+    monkeypatch.setattr(tables, "load_dataset_info", lambda path: info)
+    lines = tables.table_4(tmp_path, "data")
+    assert cells(lines, "AE", "ours") == ["1.3", "4.5", "4,096 tokens", "2 CPU cores", "0.50"]
+    assert cells(lines, "VAE", "ours")[-1] == "-"
+    assert not any(line.startswith("| Optimus | ours") for line in lines)
