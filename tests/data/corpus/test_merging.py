@@ -143,7 +143,12 @@ def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_
         for split in ("train", "heldout")
     )
     assert not train & heldout
-    assert heldout
+    # The split is that of the same lines without merging.
+    options = {"merge_sentences": False}
+    info = prepare.create_tfrecords(config(LocalCorpusConfig, tmp_path / "one", paths, **options))
+    for split, merged_sentences in (("train", train), ("heldout", heldout)):
+        one_each = records(tmp_path / "one", info, split)
+        assert {s for record in one_each for s in sentences_of(record)} == merged_sentences
 
 
 def test_a_long_sentence_is_cut_and_counted(tmp_path):

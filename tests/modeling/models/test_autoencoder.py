@@ -64,9 +64,10 @@ def changed(ids, place):
     return other
 
 
+@pytest.mark.parametrize("decoder_type", ["bilm", "tta"])
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_with_pad_the_output_depends_on_no_token_and_on_no_padding(dtype):
-    model = make("pad", dtype)
+def test_with_pad_the_output_depends_on_no_token_and_on_no_padding(dtype, decoder_type):
+    model = make("pad", dtype, decoder_type=decoder_type)
     wide, other = batch([7], width=11), batch([7], width=11, seed=1)
     z = latent_of(1)
     found = logits(model, z, wide["padding_mask"], wide["input_ids"])
@@ -166,8 +167,8 @@ def plain_memory_attention(w, layer, latent, x, heads):
 
 
 @pytest.mark.parametrize("kind", ["pad", "copy", "tta"])
-def test_the_decoder_is_the_formula_of_the_paper(models, kind):
-    model, z, inputs = models[kind], latent_of(1), batch([6])
+def test_the_decoder_is_the_formula_of_the_paper(kind):
+    model, z, inputs = make(kind, num_hidden_layers=3), latent_of(1), batch([6])
     expected = plain_decoder(
         arrays(model), model.config, kind, z[0].astype(np.float64), inputs["input_ids"][0]
     )
@@ -203,8 +204,8 @@ def test_several_latents_are_products_of_the_pooled_states():
         assert model.count_params() == model.config.num_parameters
 
 
-def test_a_unilm_attends_to_its_memory(models):
-    model, z, inputs = models["unilm"], latent_of(1), batch([6])
+def test_a_unilm_attends_to_its_memory():
+    model, z, inputs = make("unilm", num_hidden_layers=3), latent_of(1), batch([6])
     w, attended = arrays(model), []
     for block in model.decoder.blocks:
         call = block.attention.call

@@ -116,6 +116,24 @@ def test_a_doubled_batch_has_the_same_loss(vae):
     )
 
 
+def test_a_text_of_the_begin_token_alone_adds_nothing(vae):
+    """Nothing of it is predicted, so neither its tokens nor its KL nor its length count."""
+    model, latent = vae
+    inputs = batch([7, 1, 5])
+    others = {name: value[[0, 2]] for name, value in inputs.items()}
+    pairs = [(Autoencoding(), make("pad", predicts_length=True), None)]
+    pairs.append((VariationalAutoencoding(), model, 4))
+    for objective, model, step in pairs:
+        found = []
+        for given, rows in ((inputs, [0, 1, 2]), (others, [0, 2])):
+            fixed_samples(model, latent[rows])
+            task = objective.task(given, 0)
+            task = task if step is None else task._replace(auxiliary=1.0)
+            weights = task.weights / np.sum(task.weights)
+            found.append(float(objective.loss(model, task._replace(weights=weights)).total))
+        assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
 def test_parts_of_a_batch_on_two_replicas_add_up_to_its_loss(vae):
     model, latent = vae
     inputs, objective = batch(LENGTHS), VariationalAutoencoding()

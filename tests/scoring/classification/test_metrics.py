@@ -30,6 +30,7 @@ def test_values_by_hand():
 @pytest.mark.parametrize("name", ["mcc", "f1", "pearson", "spearman"])
 def test_a_constant_prediction_gives_0_and_no_warning(name):
     assert value(name, found=np.zeros(8)) == 0.0
+    assert value(name, np.zeros(8), np.zeros(8)) == 0.0
     assert value(name, GOLD * 1.0, np.full(8, 0.7)) == 0.0 if name[0] in "ps" else True
 
 

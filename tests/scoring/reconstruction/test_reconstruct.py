@@ -75,7 +75,10 @@ def test_encoding_does_not_depend_on_the_batch(lm, trained):
     for text, vector in zip(texts, together, strict=True):
         np.testing.assert_allclose(lm.encode([text])[0], vector, atol=1e-5)
     assert lm.encode(texts, "context").shape == (len(texts), 24)
-    assert lm.encode([""]).shape == (1, LATENT)
+    empty = lm.encode([""])
+    assert empty.shape == (1, LATENT)
+    assert np.isfinite(empty).all()
+    assert lm.decode(empty, [0]) == [""]
     assert lm.encode([]).shape == (0, LATENT)
     assert [one.shape for one in lm.encode_words([["a", "b"]])] == [(2, 24)]
     np.testing.assert_allclose(lm.similarity(texts[:1], texts[:1]), 1.0)
