@@ -15,9 +15,11 @@ the models, with the standard error of a paired bootstrap: the dev examples are 
 ones for both models, and the runs stay. Its last column is the mean over the tasks, whose examples
 have nothing to do with each other, so that their errors add up as squares.
 
-An interrupted run goes on when it is repeated with the same --output_dir. With --json, the results
-are added to those in a file, and the tables show all of them: all tasks take hours, but need not be
-measured in one go. The report of each cell is printed on standard error.
+An interrupted run goes on when it is repeated with the same --output_dir. All tasks take hours.
+With --json, each finished task is written to a file, and the tables show all tasks of the file,
+those of earlier commands included. A task that is measured again is replaced as a whole, because
+the errors of differences need all its models: name them all. Finished runs are not repeated. The
+report of each cell is printed on standard error.
 """
 
 import json
@@ -25,12 +27,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from absl import flags
+from absl import app, flags
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import evaluation_data
 from tta import cli
+from tta.atomic import whole_file
 from tta.choices import PRECISIONS
 
 MODELS = ["random:small", "bilm-small", "small", "base"]
@@ -55,6 +58,8 @@ FLAGS = flags.FLAGS
 def main():
     from tta.scoring.classification.classify import classify
 
+    if FLAGS.quick and FLAGS.json:
+        raise app.UsageError("--quick is no result for --json")
     results = read_results(FLAGS.json)
     for task in ["mrpc"] if FLAGS.quick else FLAGS.tasks:
         rows = {}
@@ -65,13 +70,14 @@ def main():
             print(f"## {task}, {model}\n\n{report}\n", file=sys.stderr, flush=True)
             rows[CONTROL], *rates = report.rows
             rows[model] = max(rates, key=lambda row: row.mean(metric_of(task)))
-        results[task] = {model: result(model, rows, metric_of(task)) for model in rows}
-    if FLAGS.json:
-        Path(FLAGS.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    print(markdown(values(results)))
+        results[task] = {name: result(name, rows, metric_of(task)) for name in rows}
+        if FLAGS.json:
+            with whole_file(FLAGS.json) as file:
+                file.write((json.dumps(results, indent=1) + "\n").encode())
+    print(markdown(value_cells(results)))
     if FLAGS.models[1:]:
         base = FLAGS.models[0]
-        print(f"\nMinus {base}:\n\n{markdown(differences(results, base))}")
+        print(f"\nMinus {base}:\n\n{markdown(difference_cells(results, base))}")
 
 
 def config_of(task, model):
@@ -132,32 +138,31 @@ def result(model, rows, metric):
     return {"values": rows[model].values[metric], "errors": errors}
 
 
-def values(results):
+def value_cells(results):
     """{(task, model): mean and standard deviation over the seeds, as `81.2 ± 0.4`}."""
     cells = {}
     for task, models in results.items():
         for model, one in models.items():
             deviation = f" ± {np.std(one['values'], ddof=1):.1f}" if one["values"][1:] else ""
-            cells[task, model] = f"{mean(one):.1f}{deviation}"
+            cells[task, model] = f"{mean_of(one):.1f}{deviation}"
     return cells
 
 
-def mean(one):
+def mean_of(one):
     """The mean over the seeds of a `result`."""
     return float(np.mean(one["values"]))
 
 
-def differences(results, base):
+def difference_cells(results, base):
     """{(task, model): difference from a base and its standard error, as `+1.2 ± 0.4`}.
 
-    Models that were measured on all tasks also have their MEAN. A difference is missing where the
-    two models were not measured in one command.
+    Models that were measured on all tasks also have their MEAN.
     """
     found = {}
     for task, models in results.items():
         for model, one in models.items():
-            if model != base and base in one["errors"]:
-                found[task, model] = mean(one) - mean(models[base]), one["errors"][base]
+            if model != base and base in models:
+                found[task, model] = mean_of(one) - mean_of(models[base]), one["errors"][base]
     for model in dict.fromkeys(model for _, model in found):
         if all((task, model) in found for task in results):
             means, errors = np.transpose([found[task, model] for task in results])

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.paper import common
 from tta import cli
+from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
 NORMALIZERS = ("exact", "learned")
@@ -32,7 +33,7 @@ def main():
         if normalizer == "learned" and not exact.model.config.learned_normalizer:
             continue
         together, alone = [], []
-        for precision in ("float32", "bfloat16"):
+        for precision in PRECISIONS:
             lm = tta.load(FLAGS.model, normalizer=normalizer, precision=precision)
             together.append(lm.score(sentences))
             alone.append(np.array([lm.score([text])[0] for text in sentences]))

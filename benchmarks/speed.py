@@ -19,6 +19,8 @@ from absl import app, flags
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tta.choices import PRECISIONS
+
 FLAGS = flags.FLAGS
 flags.DEFINE_bool(
     "quick",
@@ -31,7 +33,6 @@ flags.DEFINE_string("figure", None, "Output file of the plot of time against len
 
 LIST, WORDS = 50, 20  # the paper's 50-best lists (section 5.3) and words (section 5.2)
 LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
-PRECISIONS = ("float32", "bfloat16")
 QUICK_ROUNDS = 4
 # The README's rows: (name, layers x width, case)
 SCORERS = (

@@ -25,12 +25,12 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
 VOCAB_SIZES = {"small": 16_000, "base": 30_000}
-PRECISIONS = ("float32", "bfloat16")
 HEADS, OPTIMIZERS = ("sampled", "exact"), ("adamw", "muon")
 QUICK_ROUNDS = 4
 PIPELINE = "pipeline"

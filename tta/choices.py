@@ -10,11 +10,10 @@ PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
 # trained to keep the logarithm of that sum at 0.
 NORMALIZERS = ("exact", "learned")
 
-# The type of matrix products; weights and sums are float32 either way.
-PRECISIONS = ("float32", "bfloat16")
-
-# Precision -> Keras's name of its dtype policy.
+# The type of matrix products -> Keras's name of the dtype policy. Weights and sums are float32
+# either way.
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+PRECISIONS = tuple(DTYPE_POLICIES)
 
 # What to do with a sentence that is longer than the model.
 LONG_SENTENCES = ("window", "refuse")

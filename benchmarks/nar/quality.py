@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import evaluation_data
 from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
+from tta.choices import PRECISIONS
 from tta.modeling.training.run_record import RUN_FILE
 
 FLAGS = flags.FLAGS
@@ -120,24 +121,26 @@ def trained(row, work):
         }
         is_new = not folder.exists()
         seconds = pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
-        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
-        record = {name: run[name] for name in ("num_train_steps", "train_batch_tokens")}
-        record |= {"seconds": seconds if is_new else None, "cores": os.cpu_count()}
-        _training_file(row.name, work).write_text(json.dumps(record), encoding="utf-8")
+        if is_new:
+            record = {"seconds": seconds, "cores": len(os.sched_getaffinity(0))}
+            _time_file(row.name, work).write_text(json.dumps(record), encoding="utf-8")
     return folder
 
 
 def training_of(name: str, work: Path) -> dict | None:
-    """How a row was trained; None if it was not.
+    """The settings of a row's training, with its "seconds" and "cores"; None if it was not trained.
 
-    {"num_train_steps", "train_batch_tokens", "cores", "seconds": None of a run that was resumed}.
+    A run that was resumed has no time.
     """
-    path = _training_file(name, work)
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    folder, path = work / slug(name), _time_file(name, work)
+    if not is_trained(folder):
+        return None
+    run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+    return run | (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
 
 
-def _training_file(name, work):
-    return work / f"{slug(name)}.training.json"
+def _time_file(name, work):
+    return work / f"{slug(name)}.time.json"
 
 
 def measured(model, passes):
@@ -188,6 +191,6 @@ if __name__ == "__main__":
     flags.DEFINE_string("init_checkpoint", "bilm-small", "The biLM that both halves start from.")
     flags.DEFINE_integer("num_train_steps", 4000, "Steps of each model.", lower_bound=1)
     flags.DEFINE_float("learning_rate", 1e-3, "Peak learning rate.", lower_bound=0.0)
-    flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_enum("precision", "bfloat16", PRECISIONS, "Type of the products.")
     flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
     app.run(main)

@@ -21,9 +21,11 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tta.choices import PRECISIONS
+
+ROOT = Path(__file__).resolve().parents[2]
 FLAGS = flags.FLAGS
 
 VOCAB_SIZE, BEGIN_ID = 16_000, 3
@@ -156,7 +158,7 @@ def define_flags():
     """Defines the flags. Tests import this file beside benchmarks with flags of the same names."""
     flags.DEFINE_bool("quick", False, "32 tokens only, few rounds, and no plain decoding.")
     flags.DEFINE_integer("rounds", 15, "Rounds.", lower_bound=3)
-    flags.DEFINE_enum("precision", "float32", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_enum("precision", "float32", PRECISIONS, "Type of the products.")
     flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
 
 

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks import evaluation_data
 from benchmarks.semfit.rows import NOT_MEASURED, PIECES, ROWS, VECTORS
 from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
+from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
 FEW, MORE = 20, 100  # steps of the two runs whose difference is the time of a step
@@ -239,7 +240,7 @@ def define_flags():
     flags.DEFINE_float("minutes", 30, "Time that each model is trained.", lower_bound=0.01)
     flags.DEFINE_integer("num_train_steps", None, "Steps, instead of --minutes.", lower_bound=1)
     flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
-    flags.DEFINE_enum("precision", "bfloat16", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_enum("precision", "bfloat16", PRECISIONS, "Type of the products.")
     flags.DEFINE_bool("all_probes", False, "Also SST-2, SNLI and WNUT, of the first seed.")
     flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
 

@@ -25,8 +25,9 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
 SIZES = {"40k": 40_000, "200k": 200_000, "800k": 800_000, "2m": 2_000_000}
@@ -194,7 +195,7 @@ def define_flags():
     """Defines the flags. Tests import this file beside benchmarks with flags of the same names."""
     flags.DEFINE_bool("quick", False, "Only the cases that the ratios need, and few rounds.")
     flags.DEFINE_integer("rounds", 7, "Number of rounds.", lower_bound=1)
-    flags.DEFINE_enum("precision", "float32", ["float32", "bfloat16"], "Type of the products.")
+    flags.DEFINE_enum("precision", "float32", PRECISIONS, "Type of the products.")
     flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
     flags.DEFINE_string("plot", None, "Output file of a plot, PNG or SVG.")
 

@@ -154,7 +154,7 @@ def fine_tune(
         return None
     if config.mixed_precision == "float32":
         return model
-    tuned = build_model(model_config)  # The outputs are those of the model that is kept.
+    tuned = build_model(model_config)  # measured as it will be loaded
     _assign(model, tuned)
     return tuned
 

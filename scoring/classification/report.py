@@ -150,7 +150,8 @@ def signature(config: ClassifyConfig, max_length: int, seeds: Sequence[int]) -> 
     return (
         f"classify|task:{config.task or 'own'}|epochs:{config.num_train_epochs}"
         f"|batch:{config.train_batch_size}|max_seq_length:{max_length}"
-        f"|warmup:{config.warmup_proportion:g}|seeds:{','.join(map(str, seeds))}"
+        f"|warmup:{config.warmup_proportion:g}|products:{config.mixed_precision}"
+        f"|seeds:{','.join(map(str, seeds))}"
         f"|interval:{LEVEL:.0%} bootstrap over dev examples, resamples:{RESAMPLES}, seed:{SEED}"
         f"|scikit-learn:{sklearn.__version__}|scipy:{scipy.__version__}|version:{tta.__version__}"
     )

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks import glue
+from tta.scoring.classification.report import RateRow
 
 
 def row(values, resampled):
-    return SimpleNamespace(values={"mcc": values}, resampled=np.array(resampled, float))
+    return RateRow("rate", {"mcc": values}, np.array(resampled, float))
 
 
 def one(values, **errors):
@@ -30,35 +31,52 @@ def test_means_over_seeds_and_over_tasks():
         "cola": {"a": one([10.0], a=0.0, b=3.0), "b": one([19.0, 21.0], a=3.0, b=0.0)},
         "rte": {"a": one([50.0], a=0.0, b=4.0), "b": one([52.0], a=4.0, b=0.0)},
     }
-    assert glue.values(results) == {
+    assert glue.value_cells(results) == {
         ("cola", "a"): "10.0",
         ("cola", "b"): "20.0 ± 1.4",
         ("rte", "a"): "50.0",
         ("rte", "b"): "52.0",
     }
-    assert glue.differences(results, "a") == {
+    assert glue.difference_cells(results, "a") == {
         ("cola", "b"): "+10.0 ± 3.0",
         ("rte", "b"): "+2.0 ± 4.0",
         (glue.MEAN, "b"): "+6.0 ± 2.5",  # sqrt(3^2 + 4^2) / 2
     }
 
 
-def test_no_mean_and_no_difference_of_what_was_not_measured_together():
+def test_no_mean_and_no_difference_of_what_was_not_measured():
     results = {
-        "cola": {"a": one([10.0], b=3.0), "b": one([20.0], a=3.0), "c": one([30.0], b=1.0)},
+        "cola": {"a": one([10.0], b=3.0), "b": one([20.0], a=3.0)},
         "rte": {"a": one([50.0], c=4.0), "c": one([52.0], a=4.0)},
+        "wnli": {"b": one([50.0])},
     }
-    assert glue.differences(results, "a") == {
+    assert glue.difference_cells(results, "a") == {
         ("cola", "b"): "+10.0 ± 3.0",
         ("rte", "c"): "+2.0 ± 4.0",
     }
-    lines = glue.markdown(glue.values(results)).splitlines()
-    assert lines[0] == "| | cola (MCC) | rte (accuracy) |"
-    assert lines[3] == "| b | 20.0 | - |"
+    lines = glue.markdown(glue.value_cells(results)).splitlines()
+    assert lines[0] == "| | cola (MCC) | rte (accuracy) | wnli (accuracy) |"
+    assert lines[3] == "| b | 20.0 | - | 50.0 |"
 
 
-def test_results_of_earlier_commands_are_read(tmp_path):
+def test_a_command_shows_and_keeps_the_tasks_of_earlier_ones(tmp_path, monkeypatch, capsys):
     path = tmp_path / "glue.json"
-    assert glue.read_results(None) == glue.read_results(str(path)) == {}
-    path.write_text(json.dumps({"rte": {"a": one([50.0])}}))
-    assert glue.read_results(str(path))["rte"]["a"]["values"] == [50.0]
+    earlier = {"rte": {"a": one([50.0], b=1.0), "b": one([60.0], a=1.0)}}
+    path.write_text(json.dumps(earlier))
+    found = {"a": [10.0], "b": [14.0, 16.0]}
+    flags = {"json": str(path), "tasks": ["cola"], "models": ["a", "b"], "quick": False}
+    monkeypatch.setattr(glue, "FLAGS", SimpleNamespace(**flags))
+    monkeypatch.setattr(glue, "config_of", lambda task, model: (task, model))
+
+    def classify(config, model):
+        assert config == ("cola", model)
+        return SimpleNamespace(rows=[row([0.0], [0, 0]), row(found[model], [1, 2])])
+
+    monkeypatch.setattr("tta.scoring.classification.classify.classify", classify)
+    glue.main()
+    kept = json.loads(path.read_text())
+    assert kept["rte"] == earlier["rte"]
+    assert {name: kept["cola"][name]["values"] for name in found} == found
+    shown = capsys.readouterr().out
+    assert "| b | 60.0 | 15.0 ± 1.4 |" in shown
+    assert "Minus a:" in shown

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks.nar import tables
-from benchmarks.nar.quality import training_of
 
 
 def cells(lines, *first):
@@ -31,23 +30,26 @@ def test_tasks_are_means_over_the_seeds_in_the_papers_columns():
 
 @pytest.mark.parametrize("table", [tables.TABLE_1, tables.TABLE_2])
 def test_the_papers_means_are_those_of_its_numbers(table):
-    """Each row was typed in; the paper's own mean finds a wrong number."""
+    """Each row was typed in; the paper's own mean finds a number that is wrong by a point."""
     for paper, _ in table.values():
         if paper is not None:
             *values, mean = map(float, paper.split())
             assert len(values) == len(tables.TASKS)
-            assert sum(values) / len(values) == pytest.approx(mean, abs=0.11)
+            assert sum(values) / len(values) == pytest.approx(mean, abs=0.09)
 
 
 def test_a_training_has_its_hours_only_if_it_ran_in_one_piece(tmp_path, monkeypatch):
-    record = {"num_train_steps": 4500, "train_batch_tokens": 4096, "cores": 2}
-    for slug, seconds in (("ae--pad", 1800.0), ("vae--pad", None)):
-        text = json.dumps(record | {"seconds": seconds})
-        (tmp_path / f"{slug}.training.json").write_text(text)
-    assert training_of("AE, PAD", tmp_path)["seconds"] == 1800.0
-    info = {"splits": {"train": {"sentences": 1_310_577}}}
-    monkeypatch.setattr(tables, "load_dataset_info", lambda path: info)
-    lines = tables.table_4(tmp_path, "data")
+    run = {"num_train_steps": 4500, "train_batch_tokens": 4096, "input_dir": "data"}
+    for slug, is_finished in (("ae--pad", True), ("vae--pad", True), ("ae--ar", False)):
+        (tmp_path / slug).mkdir()
+        (tmp_path / slug / "run.json").write_text(json.dumps(run))
+        if is_finished:
+            (tmp_path / slug / "model.weights.h5").touch()
+    time = json.dumps({"seconds": 1800.0, "cores": 2})
+    (tmp_path / "ae--pad.time.json").write_text(time)
+    info = {"data": {"splits": {"train": {"sentences": 1_310_577}}}}
+    monkeypatch.setattr(tables, "load_dataset_info", info.__getitem__)
+    lines = tables.table_4(tmp_path)
     assert cells(lines, "AE", "ours") == ["1.3", "4.5", "4,096 tokens", "2 CPU cores", "0.50"]
-    assert cells(lines, "VAE", "ours")[-1] == "-"
+    assert cells(lines, "VAE", "ours") == ["1.3", "4.5", "4,096 tokens", "-", "-"]
     assert not any(line.startswith("| Optimus | ours") for line in lines)

@@ -143,6 +143,7 @@ def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_
         for split in ("train", "heldout")
     )
     assert not train & heldout
+    assert heldout
     # The split is that of the same lines without merging.
     options = {"merge_sentences": False}
     info = prepare.create_tfrecords(config(LocalCorpusConfig, tmp_path / "one", paths, **options))
