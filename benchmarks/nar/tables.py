@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.glue import CONTROL, mean_of, read_results
 from benchmarks.nar.quality import training_of
 from tta.data.records.dataset import load_dataset_info
+from tta.scoring.reports.table import format_count
 
 FLAGS = flags.FLAGS
 NONE = "-"
@@ -129,7 +130,7 @@ def table_4(work):
             steps, batch = training["num_train_steps"] / 1000, training["train_batch_tokens"]
             machine = hours = NONE
             if "seconds" in training:
-                machine = f"{training['cores']} CPU cores"
+                machine = format_count(training["cores"], "CPU core", "CPU cores")
                 hours = f"{training['seconds'] / 3600:.2f}"
             ours = f"{sentences:.1f} | {steps:g} | {batch:,} tokens | {machine} | {hours}"
             lines.append(f"| {name} | ours | {ours} |")
