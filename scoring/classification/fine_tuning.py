@@ -127,7 +127,7 @@ def fine_tune(
     num_warmup = min(int(config.warmup_proportion * num_steps), num_steps - 1)
     keras.utils.set_random_seed(seed % 2**32)
     model = build_model(model_config, DTYPE_POLICIES[config.mixed_precision])
-    _assign(start, model, "encoder/")
+    _start_from(start, model)
     if not model_config.labels:
         model.head.output_dense.bias.assign(targets.mean(keepdims=True))
     trainer = Trainer(
@@ -155,13 +155,13 @@ def fine_tune(
     if config.mixed_precision == "float32":
         return model
     tuned = build_model(model_config)  # measured as it will be loaded
-    _assign(model, tuned)
+    tuned.set_weights(model.get_weights())
     return tuned
 
 
-def _assign(source, model, prefix=""):
-    """Assigns the weights of another model whose names begin with a prefix."""
-    weights = source.named_weights()
+def _start_from(start, model):
+    """Assigns the weights of the encoder."""
+    weights = start.named_weights()
     for name, variable in model.named_weights().items():
-        if name.startswith(prefix):
+        if name.startswith("encoder/"):
             variable.assign(weights[name])

@@ -5,15 +5,9 @@ import json
 from benchmarks.semfit import tables
 from benchmarks.semfit.quality import PROBES, results
 from benchmarks.semfit.speed import ELMO_SHAPE
+from tests.benchmarks.markdown import cells
 
 WORDS_PER_STEP = ELMO_SHAPE[0] * ELMO_SHAPE[1]
-
-
-def cells(lines, *first):
-    """The cells of the row that begins with these ones, without them."""
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    (found,) = (row[len(first) :] for row in rows if tuple(row[: len(first)]) == first)
-    return found
 
 
 def test_speed_is_that_of_a_million_words_and_of_the_fastest_clusters():
