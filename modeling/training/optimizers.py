@@ -60,17 +60,19 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @fused
 def _adam(weight, mean, square, gradient, rate, decay, beta_1, beta_2, epsilon):
-    """Adam's new weight, mean and mean square; `decay` is the part of the weight that is lost."""
-    mean = mean + (1.0 - beta_1) * (gradient - mean)
-    square = square + (1.0 - beta_2) * (ops.square(gradient) - square)
-    return weight - decay * weight - rate * mean / (ops.sqrt(square) + epsilon), mean, square
+    """Updates three variables by Adam; `decay` is the part of the weight that is lost."""
+    new_mean = mean + (1.0 - beta_1) * (gradient - mean)
+    new_square = square + (1.0 - beta_2) * (ops.square(gradient) - square)
+    weight.assign(weight - decay * weight - rate * new_mean / (ops.sqrt(new_square) + epsilon))
+    mean.assign(new_mean)
+    square.assign(new_square)
 
 
 @fused
 def _momentum(momentum, gradient, rate):
-    """The new momentum, and Nesterov's: the one after the next step with the same gradient."""
-    momentum = rate * momentum + gradient
-    return momentum, gradient + rate * momentum
+    """Updates the momentum; returns the new one and Nesterov's, one step further on."""
+    momentum.assign(rate * momentum + gradient)
+    return momentum.read_value(), gradient + rate * momentum
 
 
 @fused
@@ -81,12 +83,12 @@ def _quadratic(x, square, a, b, c):
 
 
 @fused
-def _moved(weight, update, rate, decay):
-    return weight - decay * weight - rate * update
+def _move(weight, update, rate, decay):
+    weight.assign(weight - decay * weight - rate * update)
 
 
 class _OnePass(keras.optimizers.Optimizer):
-    """Updates a weight in one pass, decay included; subclasses define `update_step`.
+    """Updates a weight in place and in one pass, decay included; subclasses define `update_step`.
 
     Under a strategy, gradients must already be summed over the replicas. Keras would sum them after
     clipping, and so clip the gradients of each replica separately.
@@ -94,6 +96,12 @@ class _OnePass(keras.optimizers.Optimizer):
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         return list(grads_and_vars)
+
+    def _clip_gradients(self, grads):
+        """Keras's clipping, whose squares and scaled tables take memory, in fewer passes."""
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
 
     def _apply_weight_decay(self, variables):
         """Nothing, as `_decay` is part of the update."""
@@ -103,10 +111,14 @@ class _OnePass(keras.optimizers.Optimizer):
         return rate * (weight_decay or 0.0) if self._use_weight_decay(variable) else 0.0 * rate
 
     def _update_by_adam(self, weight, moments, gradient, rate, decay, *betas_and_epsilon):
-        tensors = map(tf.convert_to_tensor, (weight, *moments, gradient, rate, decay))
-        news = _adam(*tensors, *betas_and_epsilon)
-        for variable, new in zip((weight, *moments), news, strict=True):
-            self.assign(variable, new)
+        moments = [self._copy_beside(weight, moment) for moment in moments]
+        tensors = map(tf.convert_to_tensor, (gradient, rate, decay))
+        _adam(weight, *moments, *tensors, *betas_and_epsilon)
+
+    def _copy_beside(self, weight, variable):
+        """A Keras variable's copy on the replica whose copy of a weight is updated."""
+        copies = self._distribution_strategy.experimental_local_results(variable.value)
+        return next(copy for copy in copies if copy.device == weight.device)
 
 
 class BertAdamW(_OnePass):
@@ -228,13 +240,13 @@ class Muon(_OnePass, keras.optimizers.Muon):
         self._update_by_adam(variable, (m, v), gradient, rate, decay, *constants)
 
     def _muon_update_step(self, gradient, variable, lr, m):
-        momentum, nesterov = _momentum(*map(tf.convert_to_tensor, (m, gradient)), self.momentum)
+        mine = self._copy_beside(variable, m)
+        momentum, nesterov = _momentum(mine, tf.convert_to_tensor(gradient), self.momentum)
         direction = nesterov if self.nesterov else momentum
         update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
-        self.assign(m, momentum)
-        arguments = variable, update, rate, self._decay(variable, lr, self.weight_decay)
-        self.assign(variable, _moved(*map(tf.convert_to_tensor, arguments)))
+        arguments = update, rate, self._decay(variable, lr, self.weight_decay)
+        _move(variable, *map(tf.convert_to_tensor, arguments))
 
     def _orthogonalize(self, x):
         """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""

@@ -73,6 +73,22 @@ def test_clipping_takes_all_weights_together():
     run(weights, gradients, clip=1.0)
 
 
+def test_the_rows_of_a_table_s_lookups_are_added_up_after_the_norm():
+    """As in BERT, each lookup counts for the norm by itself."""
+    start = np.arange(10.0, dtype=np.float32).reshape(5, 2)
+    table, twin = keras.Variable(start, name="token_table"), NumpyAdamW(start, DECAY)
+    optimizer = BertAdamW(RATE, weight_decay=DECAY, global_clipnorm=1.0)
+    rows, places = np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 12.0]], np.float32), [1, 1, 4]
+    lookups = tf.IndexedSlices(tf.constant(rows), tf.constant(places), tf.constant([5, 2]))
+    for divisor in (13.0, 1.0):  # the norm of all three rows; a gradient that is not clipped
+        optimizer.apply_gradients([(lookups, table)])
+        gradient = np.zeros_like(start)
+        np.add.at(gradient, places, rows / divisor)
+        twin.update(gradient, RATE)
+        optimizer.global_clipnorm = None
+    np.testing.assert_allclose(np.asarray(table), twin.value, atol=2e-6, rtol=2e-5)
+
+
 def test_the_schedule_is_read_at_every_step():
     weights = tiny_model().named_weights()
     run(weights, random_gradients(weights, 6, 1.0), WarmupLinearDecay(RATE, 3, 7))
