@@ -1,10 +1,14 @@
 """Rows of benchmarks that train models: their configs, and how rows are chosen."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 from absl import app
 
 from benchmarks.evaluation_data import sample
 from benchmarks.nar import quality, speed
+from benchmarks.semfit import quality as semfit_quality
 from benchmarks.semfit.rows import ROWS as SEMFIT
 from benchmarks.trained_rows import ROOT, chosen
 from tta.modeling.config.base import read_config
@@ -25,6 +29,21 @@ def test_speed_compares_decoders_of_one_size():
 @pytest.mark.parametrize("row", SEMFIT, ids=lambda row: row.name)
 def test_a_row_of_output_layers_has_a_config(row):
     assert (ROOT / f"configs/{row.config}.json").exists()
+
+
+@pytest.mark.parametrize(("vocab_size", "kept"), [(100_000, 2), (30_000, 1), (4_000, 0)])
+def test_clusters_that_begin_beyond_a_vocabulary_are_left_out(
+    tmp_path, monkeypatch, vocab_size, kept
+):
+    row = next(row for row in SEMFIT if row.name == "ELMo-A")
+    (tmp_path / "dataset.json").write_text(json.dumps({"vocab_size": vocab_size}))
+    folders = SimpleNamespace(work_dir=tmp_path, words_dir=tmp_path, pieces_dir=tmp_path)
+    monkeypatch.setattr(semfit_quality, "FLAGS", folders)
+    shipped = json.loads((ROOT / f"configs/{row.config}.json").read_text())
+    config = json.loads(semfit_quality.config_of(row).read_text())
+    cutoffs = shipped["adaptive_cutoffs"]
+    assert config == shipped | {"adaptive_cutoffs": cutoffs[:kept]}
+    assert all(cutoff < vocab_size for cutoff in cutoffs[:kept])
 
 
 def test_a_sample_has_the_header_and_other_rows_of_the_file_each_once(tmp_path):
