@@ -15,5 +15,6 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     accepts no XLA, so use the function in training only.
 
     XLA compiles once per shape. The result has no gradient: call it within `ops.custom_gradient`.
+    A `tf.Variable` among the arguments can be assigned, and is then changed in place.
     """
     return tf.function(function, jit_compile=True, autograph=False)

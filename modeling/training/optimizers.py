@@ -98,7 +98,7 @@ class _OnePass(keras.optimizers.Optimizer):
         return list(grads_and_vars)
 
     def _clip_gradients(self, grads):
-        """Keras's clipping, whose squares and scaled tables take memory, in fewer passes."""
+        """As in Keras, which makes the gradient of a table dense, and copies it twice more."""
         if not self.global_clipnorm:
             return super()._clip_gradients(grads)
         return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
@@ -132,7 +132,8 @@ class BertAdamW(_OnePass):
         learning_rate: a float or a schedule.
         beta_1, beta_2, epsilon: b1, b2 and eps above.
         weight_decay: decay above; not applied to LayerNorm weights and biases.
-        global_clipnorm: largest norm of the gradients of all weights together.
+        global_clipnorm: largest norm of the gradients of all weights together; in that of a table,
+            each lookup of a row counts by itself, as in BERT.
         product_dtype: ignored, as this optimizer multiplies no matrices; see `Muon`.
         **kwargs: as in `keras.optimizers.Optimizer`.
     """
