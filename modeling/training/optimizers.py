@@ -69,10 +69,10 @@ def _adam(weight, mean, square, gradient, rate, decay, beta_1, beta_2, epsilon):
 
 
 @fused
-def _momentum(momentum, gradient, rate):
-    """Updates the momentum; returns the new one and Nesterov's, one step further on."""
+def _momentum(momentum, gradient, rate, nesterov):
+    """Updates the momentum; returns it, or Nesterov's: the next one, with the same gradient."""
     momentum.assign(rate * momentum + gradient)
-    return momentum.read_value(), gradient + rate * momentum
+    return gradient + rate * momentum if nesterov else momentum.read_value()
 
 
 @fused
@@ -98,7 +98,7 @@ class _OnePass(keras.optimizers.Optimizer):
         return list(grads_and_vars)
 
     def _clip_gradients(self, grads):
-        """As in Keras, which makes the gradient of a table dense, and copies it twice more."""
+        """As in Keras, but the gradient of a table stays sparse, with a row for each lookup."""
         if not self.global_clipnorm:
             return super()._clip_gradients(grads)
         return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
@@ -241,9 +241,9 @@ class Muon(_OnePass, keras.optimizers.Muon):
         self._update_by_adam(variable, (m, v), gradient, rate, decay, *constants)
 
     def _muon_update_step(self, gradient, variable, lr, m):
-        mine = self._copy_beside(variable, m)
-        momentum, nesterov = _momentum(mine, tf.convert_to_tensor(gradient), self.momentum)
-        direction = nesterov if self.nesterov else momentum
+        momentum = self._copy_beside(variable, m)
+        gradient = tf.convert_to_tensor(gradient)
+        direction = _momentum(momentum, gradient, self.momentum, self.nesterov)
         update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
         arguments = update, rate, self._decay(variable, lr, self.weight_decay)

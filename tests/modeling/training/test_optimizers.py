@@ -169,19 +169,27 @@ def test_a_log_normalizer_weight_keeps_the_log_normalizer_at_zero(weight):
 
 @pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
 @pytest.mark.parametrize(("product_dtype", "error"), [("float32", 1e-5), ("bfloat16", 0.05)])
+@pytest.mark.parametrize("nesterov", [True, False])
 def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(
-    shape, product_dtype, error
+    shape, product_dtype, error, nesterov
 ):
     rng = np.random.default_rng(2)
     value = rng.normal(size=shape)
     weight = keras.Variable(value.astype(np.float32), name="kernel")
-    optimizer = Muon(RATE, weight_decay=DECAY, global_clipnorm=None, product_dtype=product_dtype)
+    optimizer = Muon(
+        RATE,
+        weight_decay=DECAY,
+        global_clipnorm=None,
+        product_dtype=product_dtype,
+        nesterov=nesterov,
+    )
     momentum = np.zeros(shape)
     for _ in range(3):
         gradient = rng.normal(size=shape)
         optimizer.apply_gradients([(tf.constant(gradient, tf.float32), weight)])
         momentum = 0.95 * momentum + gradient
-        update = polar_factor_by_newton_schulz(gradient + 0.95 * momentum)
+        direction = gradient + 0.95 * momentum if nesterov else momentum
+        update = polar_factor_by_newton_schulz(direction)
         value = value * (1 - RATE * DECAY) - RATE * 0.2 * np.sqrt(max(shape)) * update
     # The size of a step is RATE.
     np.testing.assert_allclose(np.asarray(weight), value, atol=3 * error * RATE)
