@@ -73,9 +73,14 @@ LOWER_CASE = Setting(
     "Lower-case the text and strip its accents. Default: yes for word_pieces, no for words."
 )
 RAW_TEXT = Setting(
-    "Raw text in UTF-8, one sentence per line: comma-separated paths or globs. Files may be plain, "
-    ".gz or .xz; - is standard input.",
+    "Raw text in UTF-8, one sentence per line: comma-separated paths, folders or globs. Files may "
+    "be plain, .gz, .bz2 or .xz; - is standard input.",
     group=FILES,
+)
+COLUMN = Setting(
+    "For a table, separated by tabs, or by commas (csv) if its first row has no tab: the column of "
+    "the sentences, by its name in the first row, or by its number from 1 if there is no header. "
+    "Default: whole lines."
 )
 SCORE_BOUNDARY_TOKENS = Setting(
     "Include the log-probabilities of the begin and end tokens in a sentence's score. The other "

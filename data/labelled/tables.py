@@ -1,6 +1,7 @@
-"""Labelled sentences and sentence pairs: tables with named columns, separated by tabs."""
+"""Labelled sentences and sentence pairs: tables with named columns."""
 
 import itertools
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,18 +9,29 @@ from pathlib import Path
 from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
+from tta.data.text.tables import table_rows
 from tta.errors import InputError
 
 # The columns of the texts, if none are named: the first of these that the header has.
 TEXT_COLUMNS = (("sentence1", "sentence2"), ("sentence",))
 LABEL_COLUMN = "label"
+# A first line of nothing but such names is a header, too.
+_USUAL_NAMES = {
+    *("label", "labels", "class", "category", "target", "sentiment", "gold", "gold_label"),
+    *("intent", "topic", "tag", "y", "stars", "rating", "id", "idx", "index"),
+    *("text", "text1", "text2", "text_a", "text_b", "sentence", "sentence1", "sentence2"),
+    *("sentence_a", "sentence_b", "review", "content", "utterance", "tweet", "comment", "title"),
+    *("document", "passage", "query", "question", "question1", "question2", "premise"),
+    "hypothesis",
+}
 
 
 @dataclass(frozen=True)
 class LabelledTexts:
     """A row of a table: its texts (one, or two of a pair) and their label.
 
-    `line` is the line in the file, counted from 1. The label is "" if the file has none.
+    `line` is the line in the file, counted from 1. The label is "" if the file has none. A text may
+    be empty: real sets have such rows.
     """
 
     texts: tuple[str, ...]
@@ -46,6 +58,16 @@ class LabelledTable:
         """The different labels, sorted."""
         return sorted({row.label for row in self.rows})
 
+    def notes(self) -> list[str]:
+        """What a reader of results on these rows must know, one line each."""
+        found = []
+        if self.num_skipped:
+            rule = "rows without a text or with other columns were left out"
+            found.append(f"{self.path}: {self.num_skipped:,} {rule}")
+        if empty := [row.line for row in self.rows if not all(row.texts)]:
+            found.append(f"{self.path}: {len(empty):,} with an empty text (first: line {empty[0]})")
+        return found
+
 
 def read_table(
     path: Path | str,
@@ -60,9 +82,11 @@ def read_table(
     """Reads labelled texts. The first line is a header, which names the columns.
 
     With `columns`, a file may have no header. Its first line is then a header if one of its cells
-    is the name of the label's column, or if its cells name the columns of the texts.
+    is the name of the label's column, if its cells name the columns of the texts, or if all of them
+    are usual names of columns, such as "category" and "text".
 
-    Quotes have no meaning (`csv.QUOTE_NONE`): they are part of the text. White space around cells
+    Columns are separated by tabs; quotes are then part of the text. A header without a tab may
+    separate its columns by commas, and the file is csv (see `table_rows`). White space around cells
     is removed, and blank lines are skipped. Other columns are ignored.
 
     Args:
@@ -78,18 +102,22 @@ def read_table(
 
     Raises:
         InputError: the file is missing or empty, a column is missing or named twice, a row has too
-            few or too many columns, a text or a label is empty, or a label is not allowed.
+            few or too many columns, a label is empty, not allowed or has a tab or a line end.
     """
-    lines = ((n, line) for n, line in enumerate(iter_lines(path), 1) if line.strip())
+
+    def is_header(cells):
+        return columns is None or _is_header(cells, text_columns, label_column)
+
     name = str(shown_path(path))
-    first, heading = next(lines, (1, ""))
-    header = [cell.strip() for cell in heading.split("\t")]
-    if columns is not None and not _is_header(header, text_columns, label_column):
+    rows_of_file = table_rows(iter_lines(path), name, is_header)
+    first, heading = next(rows_of_file, (1, [""]))
+    header = [cell.strip() for cell in heading]
+    if columns is not None and not is_header(header):
         if len(header) not in columns:
             layouts = " or ".join(" TAB ".join(names) for names in columns.values())
             raise InputError(f"expected {layouts}, got {len(header)} columns", name, first)
         header = list(columns[len(header)])
-        lines = itertools.chain([(first, heading)], lines)
+        rows_of_file = itertools.chain([(first, heading)], rows_of_file)
     if text_columns is None:
         found = (names for names in TEXT_COLUMNS if set(names) <= set(header))
         text_columns = next(found, TEXT_COLUMNS[-1])
@@ -97,8 +125,7 @@ def read_table(
     wanted = (*text_columns, *[label_column] * has_labels)
     places = [_place(column, header, name, first) for column in wanted]
     rows, num_skipped = [], 0
-    for number, line in lines:
-        cells = line.split("\t")
+    for number, cells in rows_of_file:
         is_whole = len(cells) == len(header)
         chosen = [cells[place].strip() for place in places] if is_whole else []
         if skips_rows and not (is_whole and all(chosen)):
@@ -106,10 +133,11 @@ def read_table(
             continue
         if not is_whole:
             raise InputError(f"expected {len(header)} columns, got {len(cells)}", name, number)
-        for column, cell in zip(wanted, chosen, strict=True):
-            if not cell:
-                raise InputError(f"the column {shown(column)} is empty", name, number)
         texts, label = chosen[: len(text_columns)], chosen[-1] if has_labels else ""
+        if has_labels and not label:
+            raise InputError(f"the column {shown(label_column)} is empty", name, number)
+        if re.search(r"[\t\r\n]", label):  # tables of predictions cannot hold it
+            raise InputError(f"the label {shown(label)} has a tab or a line end", name, number)
         if has_labels and labels is not None and label not in labels:
             known = ", ".join(map(shown, sorted(labels)))
             raise InputError(f"unknown label {shown(label)}; the labels are {known}", name, number)
@@ -121,8 +149,10 @@ def read_table(
 
 def _is_header(cells, text_columns, label_column):
     """Whether the cells of a first line are names of columns."""
+    cells = {cell.strip() for cell in cells}
     choices = TEXT_COLUMNS if text_columns is None else (text_columns,)
-    return label_column in cells or any(set(names) <= set(cells) for names in choices)
+    is_named = label_column in cells or any(set(names) <= cells for names in choices)
+    return is_named or {cell.lower() for cell in cells} <= _USUAL_NAMES
 
 
 def _place(column, header, path, line):
@@ -130,5 +160,6 @@ def _place(column, header, path, line):
     if header.count(column) != 1:
         how = "is named twice" if column in header else "is missing"
         names = ", ".join(map(shown, header))
-        raise InputError(f"the column {shown(column)} {how}; the header has {names}", path, line)
+        rule = f"the column {shown(column)} {how}; the header has {names}"
+        raise InputError(f"{rule} (--text_columns and --label_column name columns)", path, line)
     return header.index(column)

@@ -9,6 +9,7 @@ from tta.data.nbest.formats.json_text import expect, load_json
 from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
+from tta.data.text.tables import table_rows
 from tta.errors import InputError, located
 
 # The names of the two sentences in BLiMP's layout.
@@ -38,8 +39,8 @@ def read_minimal_pairs(path: Path | str) -> list[MinimalPair]:
     - JSON lines, if the first row begins with `{`: one object per line with the strings
       `sentence_good` and `sentence_bad`, and any other fields (BLiMP's layout).
     - Otherwise columns separated by tabs. If the first row has a cell `sentence_good` and a cell
-      `sentence_bad`, it is a header that names all columns. If not, the file has no header, and
-      its two columns are the good and the bad sentence.
+      `sentence_bad`, it is a header that names all columns; commas (csv) may then separate them.
+      If not, the file has no header, and its two columns are the good and the bad sentence.
 
     Blank lines are skipped. The file is plain or compressed, or `-` for standard input.
 
@@ -47,37 +48,43 @@ def read_minimal_pairs(path: Path | str) -> list[MinimalPair]:
         InputError: the file is missing, empty or in neither layout, or a sentence is missing, empty
             or not a string. The error names the line.
     """
-    lines = [(n, line) for n, line in enumerate(iter_lines(path), 1) if line.strip()]
+    lines = list(iter_lines(path))
     name = str(shown_path(path))
-    is_json = bool(lines) and lines[0][1].lstrip().startswith("{")
-    rows = list((_json_rows if is_json else _tsv_rows)(lines, name))
+    is_json = next(filter(None, map(str.strip, lines)), "").startswith("{")
+    rows = list((_json_rows if is_json else _table_rows)(lines, name))
     if not rows:
         raise InputError("the file has no pairs", name)
     return [_parse(row, name, line) for line, row in rows]
 
 
 def _json_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in lines:
-        with located(path=path):
-            yield line, expect(load_json(text, line), dict, "a pair", line)
+    for line, text in enumerate(lines, 1):
+        if text.strip():
+            with located(path=path):
+                yield line, expect(load_json(text, line), dict, "a pair", line)
 
 
-def _tsv_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
-    names = lines[0][1].split("\t") if lines else []
-    if {GOOD, BAD} <= set(names):
+def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
+    rows = list(table_rows(lines, path, _is_header))
+    names = rows[0][1] if rows else []
+    if _is_header(names):
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
-            raise InputError(f"two columns are named {shown(repeated)}", path, lines[0][0])
-        lines = lines[1:]
+            raise InputError(f"two columns are named {shown(repeated)}", path, rows[0][0])
+        rows = rows[1:]
     else:
         names = [GOOD, BAD]
-    for line, text in lines:
-        cells = text.split("\t")
+    for line, cells in rows:
         if len(cells) != len(names):
             columns = f"{len(names)} columns separated by tabs"
             expected = f"a JSON object or {columns}" if line == 1 else columns
+            text = "\t".join(cells)
             raise InputError(f"expected {expected}, got {len(cells)}: {shown(text)}", path, line)
         yield line, dict(zip(names, cells, strict=True))
+
+
+def _is_header(cells):
+    return {GOOD, BAD} <= set(cells)
 
 
 def _parse(row, path, line):

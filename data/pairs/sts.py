@@ -1,13 +1,13 @@
 """Reads pairs of sentences, with or without a gold similarity: STS-B, SICK and csv files."""
 
 import contextlib
-import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
+from tta.data.text.tables import table_rows
 from tta.errors import InputError
 
 # The names of the columns in files with a header, in lower case.
@@ -25,7 +25,7 @@ class SentencePair:
     """Two sentences and their similarity as judged by people.
 
     `gold` is on the scale of the file (STS-B 0 to 5, SICK 1 to 5); higher is more similar. It is
-    None if the file has no gold scores.
+    None if the file has no gold scores. A sentence may be empty: real sets have such rows.
     """
 
     first: str
@@ -47,10 +47,11 @@ def read_sts(path: Path | str) -> list[SentencePair]:
 
     Raises:
         InputError: the file is missing, empty or in no known layout, a row has too few or too many
-            columns, a score is not a finite number, or a sentence is empty.
+            columns, or a score is not a finite number.
     """
-    rows = _read_rows(path)
+    lines = iter_lines(path)
     path = shown_path(path)
+    rows = list(table_rows(lines, path))
     if not rows:
         raise InputError("the file is empty", path)
     header = rows[0][1]
@@ -66,19 +67,6 @@ def read_sts(path: Path | str) -> list[SentencePair]:
     if not rows:
         raise InputError("the file has a header and no pairs", path)
     return [_parse(row, columns, allowed, path, line) for line, row in rows]
-
-
-def _read_rows(path):
-    """[(line number, fields)] of the rows that are not blank."""
-    lines = list(iter_lines(path))
-    if "\t" in lines[0]:
-        # Quotes in STS-B and SICK are part of the sentences.
-        return [(n, line.split("\t")) for n, line in enumerate(lines, 1) if line.strip()]
-    reader = csv.reader((line + "\n" for line in lines), strict=True)
-    try:
-        return [(reader.line_num, row) for row in reader if row]
-    except csv.Error as error:
-        raise InputError(f"malformed csv: {error}", shown_path(path), reader.line_num) from None
 
 
 def _columns_by_name(header):
@@ -98,8 +86,6 @@ def _parse(row, columns, allowed, path, line):
         expected = " or ".join(map(str, allowed))
         raise InputError(f"expected {expected} columns, got {len(row)}", path, line)
     first, second, *gold = (row[column].strip() for column in columns)
-    if not first or not second:
-        raise InputError("expected two sentences, got an empty one", path, line)
     if not gold:
         return SentencePair(first, second, None)
     score = math.nan

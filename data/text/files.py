@@ -1,11 +1,13 @@
 """Files in and out: compression, standard streams, one-line errors, no half-written output."""
 
+import bz2
 import contextlib
 import gzip
 import hashlib
 import io
 import lzma
 import os
+import re
 import select
 import stat
 import sys
@@ -20,11 +22,27 @@ from tta.errors import InputError
 
 STANDARD_STREAM = "-"
 
-_MAGIC = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
+# The first bytes of compressed files that are read, and of files that are refused by name.
+_MAGIC = {
+    rb"\x1f\x8b": gzip.open,
+    rb"\xfd7zXZ\x00": lzma.open,
+    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,
+}
+_REFUSED = {
+    rb"\x28\xb5\x2f\xfd": "compressed with zstd",
+    rb"PK(\x03\x04|\x05\x06)": "a zip archive (or a file of Excel, Word or PyTorch, which is one)",
+    rb"\x04\x22\x4d\x18": "compressed with lz4",
+    rb"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    rb"Rar!\x1a\x07": "a rar archive",
+    rb"PAR1": "a Parquet file",
+}
+_MAGIC_BYTES = 10
 _PACKERS: dict[str, Callable[..., Any]] = {
     ".gz": partial(gzip.GzipFile, "", "wb", 9, mtime=0),  # the same text gives the same bytes
     ".xz": partial(lzma.LZMAFile, mode="wb"),
+    ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
+_NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
 
@@ -35,20 +53,21 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     Errors in the `with` block become one-line errors, too.
 
     Args:
-        path: a file, plain or compressed with gzip or xz (detected from the content), or `-` for
-            standard input.
+        path: a file, plain or compressed with gzip, bzip2 or xz (detected from the content), or
+            `-` for standard input.
         opener: opens the file in place of `open`, also for `-`; called as `opener(path, "rb")`.
             It returns a buffered stream, one with `peek`.
 
     Raises:
-        InputError: the file is missing, a folder, unreadable, or a broken archive.
+        InputError: the file is missing, a folder, unreadable, a broken archive, or compressed in
+            another way.
     """
     shown = shown_path(path)
     is_standard = str(path) == STANDARD_STREAM and opener is open
     try:
         with (
             contextlib.nullcontext(sys.stdin.buffer) if is_standard else opener(path, "rb") as raw,
-            _decompressed(raw) as stream,
+            _decompressed(raw, shown) as stream,
         ):
             yield stream
     except _BROKEN_ARCHIVE as error:
@@ -58,12 +77,17 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     except IsADirectoryError:
         raise InputError("expected a file, got a folder", shown) from None
     except OSError as error:
+        if error.errno is None:  # bz2's
+            raise InputError(f"broken or truncated archive: {error}", shown) from None
         raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
 
 
-def _decompressed(raw):
-    head = raw.peek(6)
-    decompress = next((d for magic, d in _MAGIC.items() if head.startswith(magic)), None)
+def _decompressed(raw, shown):
+    head = raw.peek(_MAGIC_BYTES)
+    kind = next((kind for magic, kind in _REFUSED.items() if re.match(magic, head)), None)
+    if kind is not None:
+        raise InputError(f"{kind}; unpack it first, or compress it as .gz, .bz2 or .xz", shown)
+    decompress = next((d for magic, d in _MAGIC.items() if re.match(magic, head)), None)
     return decompress(raw) if decompress else contextlib.nullcontext(raw)
 
 
@@ -133,14 +157,14 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
     If the `with` block raises, the target is left unchanged; see `tta.atomic.whole_file`.
 
     Args:
-        path: the file. Names that end in `.gz` or `.xz` are compressed. `-` is standard output.
-            A device or pipe (`/dev/null`) is written directly.
+        path: the file. Names that end in `.gz`, `.bz2` or `.xz` are compressed. `-` is standard
+            output. A device or pipe (`/dev/null`) is written directly.
         overwrite: whether an existing file may be replaced.
         binary: whether to open a binary stream, without compression, instead of a text stream.
 
     Raises:
-        InputError: the target exists or is a folder, its folder is missing or not writable, or
-            another process is writing it.
+        InputError: the target exists or is a folder, its folder is missing or not writable,
+            another process is writing it, or its name asks for a compression that is not there.
         OSError: writing failed, for example because the disk is full. The error names the path.
     """
     if str(path) == STANDARD_STREAM:
@@ -148,6 +172,9 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
         sys.stdout.flush()
         return
 
+    suffix = Path(path).suffix
+    if suffix in _NO_PACKERS and not binary:
+        raise InputError(f"cannot be written as {suffix}; use .gz, .bz2 or .xz", path)
     mode = _file_mode(path)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
@@ -165,7 +192,7 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
         if binary:
             yield file
             return
-        pack = _PACKERS.get(Path(path).suffix, contextlib.nullcontext)
+        pack = _PACKERS.get(suffix, contextlib.nullcontext)
         with pack(file) as packed:
             text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True)
             yield text

@@ -1,5 +1,6 @@
 """Lines of text: one decoder for all text files, several files as one stream, uniform samples."""
 
+import bisect
 import glob
 import os
 import random
@@ -10,13 +11,13 @@ from typing import Any
 
 from tqdm import tqdm
 
+from tta.data.text.encodings import check_first_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
+from tta.data.text.tables import column_cells
 from tta.errors import InputError
 
 # Longer lines are refused: reading one would take unbounded memory.
 MAX_LINE_BYTES = 1 << 20
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def iter_lines(
@@ -38,8 +39,8 @@ def iter_lines(
         may_be_empty: whether a file of zero bytes is allowed.
 
     Raises:
-        InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, or has a
-            line longer than `max_bytes`. The last two name the line.
+        InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, has other
+            line ends, or has a line longer than `max_bytes`. Errors name the line.
     """
     with open_input(path, opener) as stream:
         yield from _decoded(stream, shown_path(path), max_bytes, strip, may_be_empty)
@@ -51,27 +52,34 @@ def _decoded(stream, shown, max_bytes, strip, may_be_empty):
     try:
         while raw := stream.readline(max_bytes + 1):
             number += 1
+            if number == 1:
+                raw = check_first_line(raw, shown)
             if len(raw) > max_bytes:
                 raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
-            if number == 1:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
             line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
             if strip:
                 line = line.strip()
             if line or not strip:
                 yield line
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InputError(f"expected UTF-8, got byte 0x{byte:02x}", shown, number) from None
+        rule = f"expected UTF-8, got byte 0x{error.object[error.start]:02x}"
+        raise InputError(rule, shown, number) from None
     if number == 0 and not may_be_empty:
         raise InputError("the file is empty", shown)
 
 
 def matching_files(pattern: str) -> list[str]:
-    """The local files that match a path, a glob (`**` crosses folders) or `-`."""
+    """The local files that match a path, a glob (`**` crosses folders) or `-`.
+
+    A folder stands for all files in it and in its folders, except hidden ones. Folders that a glob
+    matches are left out.
+    """
     if pattern == STANDARD_STREAM or os.path.isfile(pattern):
         return [pattern]  # The name of a file may contain glob characters.
-    return list(filter(os.path.isfile, glob.glob(pattern, recursive=True)))
+    if os.path.isdir(pattern):
+        pattern = os.path.join(glob.escape(pattern), "**")
+    # Pipes are files, too.
+    return [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
 
 
 def expand_globs(
@@ -79,7 +87,8 @@ def expand_globs(
 ) -> list[str]:
     """Lists the files that match patterns, each file once, sorted within a pattern.
 
-    A pattern is a path, a glob or `-` for standard input; `match` finds the files of one pattern.
+    A pattern is a path, a folder, a glob or `-` for standard input; `match` finds the files of one
+    pattern.
 
     Raises:
         InputError: a pattern matches no file, or there is no pattern.
@@ -100,7 +109,8 @@ class TextReader:
 
     White space around lines is removed and blank lines are skipped, unless the reader is
     `verbatim`. See `iter_lines` for compression, line ends and errors. A file may be empty. The
-    path `-` is standard input. With `ends_files`, a blank line follows each file.
+    path `-` is standard input. With `ends_files`, a blank line follows each file. With a `column`,
+    the files are tables, and the reader iterates over the cells of that column (`column_cells`).
 
     Attributes:
         total_bytes: the size of all files as stored (compressed), or None if one of them is
@@ -112,8 +122,18 @@ class TextReader:
         OSError: a file does not exist.
     """
 
-    def __init__(self, paths: Iterable[str], verbatim: bool = False, ends_files: bool = False):
+    def __init__(
+        self,
+        paths: Iterable[str],
+        verbatim: bool = False,
+        ends_files: bool = False,
+        column: str | None = None,
+    ):
         self._paths = list(paths)
+        self._column = column
+        # (number of a line that was yielded, its path, its number in the file minus the first one),
+        # where the last two change.
+        self._places: list[tuple[int, Path | str, int]] = []
         self._ends_files = ends_files
         self._verbatim = verbatim
         self._sizes = [_stored_size(path) for path in self._paths]
@@ -135,16 +155,39 @@ class TextReader:
         """
         return not isinstance(self._lines, PipeReader) or self._lines.is_ready(seconds)
 
+    def place(self, number: int) -> tuple[Path | str, int]:
+        """The file and the line of the n-th text that was yielded; all count from 1."""
+        at = bisect.bisect(self._places, number, key=lambda place: place[0]) - 1
+        _, path, offset = self._places[at]
+        return path, number + offset
+
     def __iter__(self) -> Iterator[str]:
+        number = 0
         for path, size in zip(self._paths, self._sizes, strict=True):
             opener = open_pipe if size is None else self._open
             with open_input(path, opener) as self._lines:
-                strip = not self._verbatim
-                yield from _decoded(self._lines, shown_path(path), MAX_LINE_BYTES, strip, True)
+                offset = None
+                for line, text in self._numbered(shown_path(path)):
+                    number += 1
+                    if line - number != offset:
+                        offset = line - number
+                        self._places.append((number, shown_path(path), offset))
+                    yield text
             if self._ends_files:
+                number += 1
                 yield ""
             self._finished_bytes += size or 0
             self._stored = None
+
+    def _numbered(self, path):
+        """Yields the lines or cells of the open file, with the numbers of their lines."""
+        lines = _decoded(self._lines, path, MAX_LINE_BYTES, False, True)
+        numbered = enumerate(lines, 1)
+        if self._column is not None:
+            numbered = column_cells(lines, path, self._column)
+        if self._verbatim:
+            return numbered
+        return ((line, text) for line, raw in numbered if (text := raw.strip()))
 
     def _open(self, path, mode):
         self._stored = open(path, mode)  # noqa: SIM115 - open_input closes it

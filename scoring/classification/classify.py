@@ -4,7 +4,6 @@ The output folder has the model of the best run so far, `runs/rate-R-seed-S/` pe
 `run.json`, the settings. A run is finished when its outputs on the dev part are in `dev.npy`.
 """
 
-import csv
 import dataclasses
 import json
 import os
@@ -13,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -75,6 +73,8 @@ def classify(config: ClassifyConfig, model: str | None = None) -> ClassifyReport
     _check_folder(folder)
     check_settings_kept(config, FREE_TO_CHANGE)
     examples = read_examples(config)
+    for line in filter(None, [examples.label_counts, *examples.notes]):
+        print(line, file=sys.stderr)
     lm = _load(model)
     record = dataclasses.asdict(config) | {
         "model": lm.signature,
@@ -249,14 +249,15 @@ def write_predictions(path: Path, outputs: np.ndarray, labels: Sequence[str]) ->
 
     The first two columns are those that GLUE's server takes. `outputs` are [N, L].
     """
-    with open_output(path, overwrite=True) as file:
-        table: Any = csv.writer(file, "excel-tab", lineterminator="\n", quoting=csv.QUOTE_NONE)
-        table.writerow(["index", "prediction", *(f"p({label})" for label in labels)])
-        if not labels:
-            table.writerows([index, f"{value:.4f}"] for index, value in enumerate(outputs[:, 0]))
-            return
+    rows = [["index", "prediction", *(f"p({label})" for label in labels)]]
+    if labels:
         for index, chances in enumerate(probabilities(outputs)):
-            table.writerow([index, labels[chances.argmax()], *(f"{one:.4f}" for one in chances)])
+            rows.append([f"{index}", labels[chances.argmax()], *(f"{one:.4f}" for one in chances)])
+    else:
+        rows += [[f"{index}", f"{value:.4f}"] for index, value in enumerate(outputs[:, 0])]
+    with open_output(path, overwrite=True) as file:
+        # A quote in a label is part of it. `read_table` refuses labels with tabs and line ends.
+        file.writelines("\t".join(cells) + "\n" for cells in rows)
 
 
 def _card(folder, examples, start, results):

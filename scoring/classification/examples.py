@@ -1,6 +1,7 @@
 """The labelled texts of tta-classify: reads the files of a task, or of a user."""
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,15 @@ class Examples:
     dev: Part
     test: Part | None
     notes: list[str]
+
+    @property
+    def label_counts(self) -> str:
+        """The labels of the training part and their counts, on one line; "" for numbers."""
+        if not self.labels:
+            return ""
+        counts = np.bincount(self.train.gold.astype(int), minlength=len(self.labels))
+        named = (f"{shown(n)} {c:,}" for n, c in zip(self.labels, counts, strict=True))
+        return f"{self.train.path}: {len(self.labels):,} labels: {', '.join(named)}"
 
 
 def read_examples(config: ClassifyConfig) -> Examples:
@@ -135,15 +145,14 @@ class _TableReader:
             needs_labels=needs_labels,
             skips_rows=self.skips_rows,
         )
-        if table.num_skipped:
-            rule = "rows without a text or with other columns were left out"
-            self.notes.append(f"{path}: {table.num_skipped:,} {rule}")
+        self.notes += table.notes()
         if not self.has_read:
             self.has_read, self.text_columns = True, table.text_columns
             texts = set(table.text_columns)
             self.columns = {n: names for n, names in self.columns.items() if texts <= set(names)}
             if not self.labels and not self.is_number:
                 self.labels = tuple(table.labels)
+                self.notes += _odd_first_label(table)
         targets = None
         if table.has_labels:
             places = {label: float(number) for number, label in enumerate(self.labels)}
@@ -178,6 +187,16 @@ class _StsReader:
                 raise InputError("the file has no scores", path)
             return Part(path, [(p.first, p.second) for p in pairs], None)
         return Part(path, [(p.first, p.second) for p in pairs], np.array(scores, np.float32))
+
+
+def _odd_first_label(table):
+    """A note on a label that occurs on line 1 alone: the line may be a header."""
+    counts, first = Counter(row.label for row in table.rows), table.rows[0]
+    if first.line == 1 and counts[first.label] == 1 < max(counts.values()):
+        yield (
+            f"{table.path}: the label {shown(first.label)} occurs on line 1 only; if that line is "
+            "a header, --label_column and --text_columns name its columns"
+        )
 
 
 def _number(row, path):

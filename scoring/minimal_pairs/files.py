@@ -5,16 +5,16 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 import tta
-from tta.data.nbest.formats.json_text import dump_json
 from tta.data.nbest.lists import shown
 from tta.data.pairs.minimal_pairs import BAD, GOOD, MinimalPair, read_minimal_pairs
 from tta.data.text.files import open_output
 from tta.data.text.lines import expand_globs
+from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.minimal_pairs.accuracy import Accuracy, accuracy, mean_accuracy
@@ -95,7 +95,8 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
         lm = tta.load(model, **load_options)
         scored = _score(lm, pairs)
         if output:
-            _write(output, pairs, names, scored, config.text)
+            write = row_writer(output, config.output_file or "")
+            _write(write, pairs, names, scored, config.text)
     differences = scored.scores[:, 0] - scored.scores[:, 1]
     members: dict[str, list[float]] = {}
     for name, difference in zip(names, differences, strict=True):
@@ -172,7 +173,7 @@ def _error(pairs, index, rule):
     return InputError(f"{name} {rule}", pair.path, pair.line)
 
 
-def _write(stream: TextIO, pairs, names, scored: _Scored, with_text: bool) -> None:
+def _write(write, pairs, names, scored: _Scored, with_text: bool) -> None:
     for pair, name, scores, counts in zip(
         pairs, names, scored.scores.tolist(), scored.num_tokens.tolist(), strict=True
     ):
@@ -184,7 +185,7 @@ def _write(stream: TextIO, pairs, names, scored: _Scored, with_text: bool) -> No
         row |= {"score_good": scores[0], "score_bad": scores[1]}
         row |= {"difference": scores[0] - scores[1], "correct": scores[0] > scores[1]}
         row |= {"num_tokens_good": counts[0], "num_tokens_bad": counts[1]}
-        dump_json(row, stream)
+        write(row)
 
 
 def _cells(name: str, one: Accuracy) -> list[str]:

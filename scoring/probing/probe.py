@@ -81,7 +81,9 @@ def _read(config: ProbeConfig) -> tuple[ProbeTask, Sizes, list[str]]:
         check_labels([row.label for row in table.rows], num_folds, is_nested, table.path)
         columns = table.text_columns, config.label_column, table.labels
         others = [config.dev_file, config.test_file]
-        parts = [table.rows, *(read_table(path, *columns).rows if path else [] for path in others)]
+        tables = [table, *(read_table(path, *columns) if path else None for path in others)]
+        notes = [note for one in tables if one is not None for note in one.notes()]
+        parts = [[] if one is None else one.rows for one in tables]
         task = SentenceTask([row for part in parts for row in part])
     return task, (len(parts[0]), len(parts[1]), len(parts[2])), notes
 

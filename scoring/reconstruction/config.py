@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.settings import FILES, OVERWRITE, SEED, Config, setting
+from tta.settings import COLUMN, FILES, OVERWRITE, SEED, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,14 +11,16 @@ class ReconstructConfig(Config):
 
     input_file: str = setting(
         ...,
-        "Texts in UTF-8, one per line, that the model was not trained on. Plain, .gz or .xz; - is "
-        "standard input. Blank lines are skipped.",
+        "Texts in UTF-8, one per line, that the model was not trained on: a file, plain, .gz, .bz2 "
+        "or .xz; a folder or a glob; - is standard input. Blank lines are skipped.",
         group=FILES,
     )
+    column: str | None = setting(None, COLUMN)
     output_file: str | None = setting(
         None,
         "Output file: a JSON object per text, with the text as the model reads it, its "
-        "reconstruction and the part of the pieces that is right.",
+        "reconstruction and the part of the pieces that is right. A name that ends in .csv or .tsv "
+        "gets a table.",
     )
     num_passes: int = setting(
         1,

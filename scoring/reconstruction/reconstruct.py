@@ -2,14 +2,15 @@
 
 import contextlib
 import itertools
-import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 import tta
 from tta.data.text.files import open_output, shown_path
-from tta.data.text.lines import TextReader
+from tta.data.text.lines import TextReader, expand_globs
+from tta.data.text.tables import WHOLE_LINES, row_writer
 from tta.errors import InputError
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
@@ -47,7 +48,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
         InputError: the file is missing, empty or malformed, a text is too long, the model is no
             autoencoder or makes only one pass, or the output file exists.
     """
-    texts, lines = _read(config)
+    texts, places = _read(config)
     lm = tta.load(model)
     if not isinstance(lm, AutoencoderModel):
         raise InputError("tta-reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
@@ -56,20 +57,22 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
         output = None
         if config.output_file is not None:  # first: an existing file is an error before the work
             output = stack.enter_context(open_output(config.output_file, config.overwrite))
-        rows, lines = _encode(lm, texts, lines, config)
-        return _measure(lm, rows, lines, config, output)
+        rows, lines = _encode(lm, texts, places, config)
+        report = _measure(lm, rows, lines, config, output)
+    if config.column is None and all("\t" in text for text in texts):
+        report.notes.append(WHOLE_LINES)
+    return report
 
 
-def _encode(lm, texts, lines, config) -> tuple[list[np.ndarray], list[int]]:
+def _encode(lm, texts, places, config) -> tuple[list[np.ndarray], list[int]]:
     """The ids of the texts that have pieces, and the numbers of their lines."""
-    path = shown_path(config.input_file)
     try:
         rows = lm.rows_of(texts)
     except SentenceError as error:
-        raise InputError(f"the text {error.sentence_rule}", path, lines[error.index]) from None
-    kept = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) > 2]
+        raise InputError(f"the text {error.sentence_rule}", *places[error.index]) from None
+    kept = [(row, line) for row, (_, line) in zip(rows, places, strict=True) if len(row) > 2]
     if not kept:
-        raise InputError("the file has no text", path)
+        raise InputError("the file has no text", shown_path(config.input_file))
     rows, lines = map(list, zip(*kept, strict=True))
     return rows, lines
 
@@ -84,7 +87,8 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     vectors = _vectors(posterior.mean, config.seed)
     nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
     if output is not None:
-        _write(output, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
+        write = row_writer(output, config.output_file)
+        _write(write, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
     return ReconstructReport(
         str(shown_path(config.input_file)),
         [
@@ -105,15 +109,19 @@ def _signature(config) -> str:
     )
 
 
-def _read(config) -> tuple[list[str], list[int]]:
-    """The texts and the numbers of their lines, from 1."""
-    numbered = enumerate(TextReader([config.input_file], verbatim=True), 1)
-    found = [(text.strip(), line) for line, text in numbered if text.strip()]
+def _read(config) -> tuple[list[str], list[tuple[Path | str, int]]]:
+    """The texts that are not blank, and the file and line of each."""
+    reader = TextReader(expand_globs([config.input_file]), verbatim=True, column=config.column)
+    found = (
+        (text.strip(), reader.place(number))
+        for number, text in enumerate(reader, 1)
+        if text.strip()
+    )
     found = list(itertools.islice(found, config.max_texts))
     if not found:
         raise InputError("the file has no text", shown_path(config.input_file))
-    texts, lines = map(list, zip(*found, strict=True))
-    return texts, lines
+    texts, places = map(list, zip(*found, strict=True))
+    return texts, places
 
 
 def _vectors(mean, seed) -> dict[str, np.ndarray]:
@@ -186,9 +194,9 @@ def _notes(lm, rows, found, config) -> list[str]:
     return notes
 
 
-def _write(file, lm, rows, found, measured: Hits, lines: Sequence[int]):
+def _write(write, lm, rows, found, measured: Hits, lines: Sequence[int]):
     for index, (row, other) in enumerate(zip(rows, found, strict=True)):
         accuracy = measured.right[index] / measured.pieces[index]
         values = {"line": lines[index], "text": lm.text_of(row)}
         values |= {"reconstruction": lm.text_of(other), "accuracy": round(float(accuracy), 4)}
-        file.write(json.dumps(values, ensure_ascii=False) + "\n")
+        write(values)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tta.errors import InputError
-from tta.settings import FILES, OVERWRITE, RAW_TEXT, SEED, Config, setting
+from tta.settings import COLUMN, FILES, OVERWRITE, RAW_TEXT, SEED, Config, setting
 
 # Minimal pairs are grouped by the first of these fields that they have: the names in BLiMP.
 PAIR_GROUPS = ("UID", "linguistics_term", "field")
@@ -15,16 +15,18 @@ class ScoreConfig(Config):
 
     input_file: str | None = setting(
         None,
-        "Sentences to score in UTF-8, one per line. The file may be plain, .gz or .xz; - is "
-        "standard input. Either this flag or --pairs is required.",
+        "Sentences to score in UTF-8, one per line: a file, plain, .gz, .bz2 or .xz; a folder or a "
+        "glob, whose files are read one after another; - is standard input. Either this flag or "
+        "--pairs is required.",
         group=FILES,
     )
+    column: str | None = setting(None, COLUMN)
     pairs: list[str] | None = setting(
         None,
         "Minimal pairs, to measure how often the good sentence has the higher score: "
-        "comma-separated paths or globs. Files may be plain, .gz or .xz; - is standard input. They "
-        "have JSON lines with sentence_good and sentence_bad, as in BLiMP, or two columns (good, "
-        "bad) separated by a tab.",
+        "comma-separated paths, folders or globs. Files may be plain, .gz, .bz2 or .xz; - is "
+        "standard input. They have JSON lines with sentence_good and sentence_bad, as in BLiMP; or "
+        "two columns (good, bad) separated by a tab; or a header with both names, also as csv.",
     )
     group_by: str | None = setting(
         None,
@@ -35,8 +37,9 @@ class ScoreConfig(Config):
         None,
         "File for the scores, natural log, the sum over the tokens, higher is better. One JSON "
         "object per sentence, in the order of the input, with score and num_tokens; or one per "
-        "pair, with score_good, score_bad, difference and correct. Compressed if the name ends in "
-        ".gz or .xz; - is standard output. Default: - for sentences, none for pairs.",
+        "pair, with score_good, score_bad, difference and correct. A name that ends in .csv or "
+        ".tsv gets a table. Compressed if .gz, .bz2 or .xz follows; - is standard output. Default: "
+        "- for sentences, none for pairs.",
     )
     text: bool = setting(
         False,
@@ -58,6 +61,8 @@ class ScoreConfig(Config):
             raise InputError("input_file and pairs cannot be combined")
         if self.pairs is None and self.group_by is not None:
             raise InputError("group_by needs pairs")
+        if self.pairs is not None and self.column is not None:
+            raise InputError("column needs input_file, not pairs")
         if self.pairs is not None and self.tokens:
             raise InputError("tokens needs input_file, not pairs")
 

@@ -1,6 +1,5 @@
 """Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
 
-import json
 import math
 import sys
 from dataclasses import dataclass
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
+from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.data.text.lines import TextReader, expand_globs, sample_lines
+from tta.data.text.tables import WHOLE_LINES, delimiter_of, row_writer
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
@@ -25,8 +25,11 @@ class ScoreReport:
 
     Attributes:
         sentences: number of lines. Repeated sentences count each time.
-        scored: number of sentences that the model scored; recent sentences are not scored again.
+        scored: number of distinct sentences. A sentence is not scored again if it occurred
+            recently; if it occurs again much later, it counts twice.
         empty: number of sentences without a token to score.
+        tabs: number of sentences with a tab.
+        may_be_table: whether a file is named as a table, but none of its columns was chosen.
         tokens, score: the sums of tokens and of scores (natural log).
         signature: what the scores depend on.
         normalizer: of the model, see `Scorer`; a perplexity needs "exact".
@@ -36,6 +39,8 @@ class ScoreReport:
     sentences: int = 0
     scored: int = 0
     empty: int = 0
+    tabs: int = 0
+    may_be_table: bool = False
     tokens: int = 0
     score: float = 0.0
     signature: str = ""
@@ -46,24 +51,27 @@ class ScoreReport:
         self.sentences += 1
         self.scored += sentence.line == self.sentences
         self.empty += not sentence.num_tokens
+        self.tabs += "\t" in sentence.text
         self.tokens += sentence.num_tokens
         self.score += sentence.score or 0.0
 
     def __str__(self) -> str:
         counts = (self.sentences, "sentence"), (self.tokens, "token")
         sentences, tokens = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
-        text = f"{sentences} ({self.scored:,} scored), {tokens}"
+        text = f"{sentences} ({self.scored:,} distinct), {tokens}"
         if self.normalizer != "exact":
             text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
         elif self.tokens:
             text += f", perplexity per token {math.exp(-self.score / self.tokens):.4g}"
         if self.empty:
             text += f"\nnote: without a token to score, so score 0: {self.empty:,}"
+        if self.sentences and (self.may_be_table or self.tabs == self.sentences):
+            text += f"\nnote: {WHOLE_LINES}"
         return f"{text}\n{self.signature}"
 
 
 def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
-    """Scores the lines of `config.input_file` and writes one JSON object per line.
+    """Scores the lines of `config.input_file`, or a column of it, and writes a row for each.
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
@@ -73,22 +81,27 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         InputError: the input is missing or malformed, the output cannot be written, there is no
             such model, or a score is not finite.
     """
-    input_file, output_file = config.input_file, config.output_file or STANDARD_STREAM
-    if input_file is None:
+    output_file = config.output_file or STANDARD_STREAM
+    if config.input_file is None:
         raise InputError("input_file is required")
-    reader = TextReader([input_file], verbatim=True)
+    paths = expand_globs([config.input_file])
+    reader = TextReader(paths, verbatim=True, column=config.column)
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
         lm = tta.load(model, **load_options)
-        name, bar = str(shown_path(input_file)), sys.stderr.isatty()
+        bar, write = sys.stderr.isatty(), row_writer(file, output_file)
         report = ScoreReport(
-            signature=lm.signature, normalizer=lm.normalizer, output_file=output_file
+            signature=lm.signature,
+            normalizer=lm.normalizer,
+            output_file=output_file,
+            may_be_table=config.column is None and any(map(delimiter_of, paths)),
         )
-        for sentences in score_stream(lm, blocks, name, reader.total_bytes, config.tokens, bar):
+        scored = score_stream(lm, blocks, reader.place, reader.total_bytes, config.tokens, bar)
+        for sentences in scored:
             for sentence in sentences:
                 report.add(sentence)
-                file.write(json.dumps(_row(sentence, config.text), ensure_ascii=False) + "\n")
+                write(_row(sentence, config.text))
             if output_file == STANDARD_STREAM:
                 file.flush()
     return report

@@ -9,7 +9,7 @@ import itertools
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def read_blocks(reader: Any) -> Iterator[Block]:
 def score_stream(
     lm: Scorer,
     blocks: Iterable[Block],
-    name: Path | str,
+    place: Callable[[int], tuple[Path | str, int]],
     total_bytes: int | None = None,
     tokens: bool = False,
     progress: bool = False,
@@ -81,7 +81,7 @@ def score_stream(
 
     Args:
         blocks: from `read_blocks`.
-        name: name of the input in errors.
+        place: number of a line in the stream, from 1 -> its file and line, for errors.
         total_bytes: size of the input; None if it is not known.
         tokens: whether to keep token scores.
         progress: whether to show a progress bar on standard error, in bytes, or in sentences if
@@ -103,10 +103,10 @@ def score_stream(
 
     with _Bar(total_bytes, progress) as bar:
         scored = lm.score_blocks(texts(), tokens, lambda share: bar.advance(share, pending[0]))
-        while (results := _next(scored, pending, name)) is not None:
+        while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)
-            _check(block.fresh, name)
+            _check(block.fresh, place)
             bar.finish(block)
             yield block.sentences
 
@@ -149,13 +149,13 @@ def _blocks(reader):
         yield block
 
 
-def _next(scored, pending, name):
+def _next(scored, pending, place):
     """The results of the next block, or None; an error of a sentence gets its line number."""
     try:
         return next(scored, None)
     except SentenceError as error:
         line = pending[0].fresh[error.index].line
-        raise InputError(f"the sentence {error.sentence_rule}", name, line) from None
+        raise InputError(f"the sentence {error.sentence_rule}", *place(line)) from None
 
 
 def _keep(sentences, results, tokens):
@@ -171,11 +171,11 @@ def _keep(sentences, results, tokens):
         sentence.score, sentence.num_tokens = score, count
 
 
-def _check(sentences, name):
+def _check(sentences, place):
     for sentence in sentences:
         if not math.isfinite(sentence.score):
             rule = f"the model's score is {sentence.score}, not a finite number"
-            raise InputError(rule, name, sentence.line)
+            raise InputError(rule, *place(sentence.line))
 
 
 class _Bar:

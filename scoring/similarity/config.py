@@ -13,7 +13,7 @@ class StsConfig(Config):
 
     sts_file: list[str] = setting(
         ...,
-        "Sentence pairs: comma-separated paths or globs; - is standard input. Columns are "
+        "Sentence pairs: comma-separated paths, folders or globs; - is standard input. Columns are "
         "separated by tabs or commas: sentence, sentence and perhaps a gold score; or as a header "
         "names them; or as in STS-B or SICK.",
         group=FILES,
@@ -39,8 +39,9 @@ class StsConfig(Config):
     )
     output_file: str | None = setting(
         None,
-        "File for the cosine of each pair, tab-separated with a header; - is standard output (the "
-        "report then goes to standard error). Default: none, or - if a file has no gold scores.",
+        "File for the cosine of each pair, tab-separated with a header, or csv if the name ends in "
+        ".csv; - is standard output (the report then goes to standard error). Default: none, or - "
+        "if a file has no gold scores.",
         group=FILES,
     )
     overwrite: bool = setting(False, OVERWRITE)

@@ -5,7 +5,6 @@ import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ import tta
 from tta.data.pairs.sts import GOLD, SentencePair, read_sts
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
 from tta.data.text.lines import expand_globs
+from tta.data.text.tables import row_writer
 from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
@@ -31,7 +31,8 @@ class StsResult:
         model: the name by which the model was requested.
         vectors: the representation, followed by the pooling if it is not the mean.
         similarities: [P] float64, the cosine of each pair; 0 if `unknown`.
-        unknown: [P] bool, whether the vector of a sentence is zero: it has no known word.
+        unknown: [P] bool, whether the vector of a sentence is zero: it is empty or has no known
+            word.
         correlation: of the similarities with the gold scores; None if there are no gold scores.
     """
 
@@ -56,7 +57,7 @@ class StsResult:
             count = format_count(len(places), "pair", "pairs")
             yield (
                 f"{self.path}, {self.model}, {self.vectors}: similarity 0 for {count} with a "
-                f"sentence that has no known word (first: pair {places[0] + 1})"
+                f"sentence that is empty or has no known word (first: pair {places[0] + 1})"
             )
 
 
@@ -122,7 +123,8 @@ def compare_files(
             for result in _compare(files, name, lm, *kind)
         ]
         if output:
-            _write(output, results)
+            write = row_writer(output, output_file or "", default="\t")
+            _write(write, results)
     signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
     return StsReport(results, list(signatures), output_file)
 
@@ -153,14 +155,18 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
         yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
 
 
-def _write(stream: TextIO, results: Sequence[StsResult]) -> None:
-    stream.write("file\tpair\tmodel\tvectors\tcosine\tgold\tfirst\tsecond\n")
+def _write(write, results: Sequence[StsResult]) -> None:
     for result in results:
         for number, pair in enumerate(result.pairs, 1):
-            # A sentence may contain tabs. Models ignore the kind of white space.
-            first, second = " ".join(pair.first.split()), " ".join(pair.second.split())
-            cells = [result.path, number, result.model, result.vectors]
-            similarity = format_number(result.similarities[number - 1], ".6f")
-            gold = "" if pair.gold is None else f"{pair.gold:g}"
-            cells += [similarity, gold, first, second]
-            stream.write("\t".join(map(str, cells)) + "\n")
+            write(
+                {
+                    "file": result.path,
+                    "pair": number,
+                    "model": result.model,
+                    "vectors": result.vectors,
+                    "cosine": format_number(result.similarities[number - 1], ".6f"),
+                    "gold": "" if pair.gold is None else f"{pair.gold:g}",
+                    "first": pair.first,
+                    "second": pair.second,
+                }
+            )

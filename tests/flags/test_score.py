@@ -26,7 +26,7 @@ ROWS = [
     {"score": -3.0, "num_tokens": 3},
 ]
 CLOSING = """\
-4 sentences (3 scored), 8 tokens, perplexity per token 4.482
+4 sentences (3 distinct), 8 tokens, perplexity per token 4.482
 note: without a token to score, so score 0: 1
 fake|version:0
 """
@@ -64,6 +64,71 @@ def test_standard_streams_and_optional_fields():
     assert found[1] == ROWS[1] | {"tokens": [], "log_probabilities": []}
 
 
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("id\tsentence\n1\tthe cat\n\n2\t\n3\tkat\n", "sentence"),
+        ('n,id,sentence\n1,a,the cat\n2,b,""\n3,"c\nd","kat"\n', "sentence"),
+        ("1\tthe cat\n2\t\n3\tkat\n", "2"),
+    ],
+)
+def test_a_column_of_a_table(text, column):
+    done = command("--input_file=-", f"--column={column}", "--text", stdin=text.encode())
+    assert [(row["text"], row["score"]) for row in rows(done.stdout)] == [
+        ("the cat", -2.0),
+        ("", 0.0),
+        ("kat", -5.0),
+    ]
+    assert b"whole lines" not in done.stderr
+
+
+def test_a_table_without_a_chosen_column_gets_a_note(tmp_path):
+    note = b"note: whole lines were read, but they look like those of a table; --column chooses"
+    for name, text, noted in [
+        ("a.txt", b"1\tthe cat\n2\tthe dog\n", True),
+        ("b.csv", b"id,sentence\n1,the cat\n", True),
+        ("c.txt", b"1\tthe cat\nthe dog\n", False),
+        ("d.txt", b"", False),
+    ]:
+        (tmp_path / name).write_bytes(text)
+        done = command(f"--input_file={tmp_path / name}")
+        assert (note in done.stderr) == noted, name
+
+
+def test_the_ending_of_the_output_names_its_format(tmp_path):
+    (tmp_path / "in").write_text('the "cat"\tsat, on\n\nthe mat\n')
+    flags = f"--input_file={tmp_path / 'in'}", "--text", "--tokens"
+    expected = {
+        "s.csv": 'text,score,num_tokens,tokens,log_probabilities\n"the ""cat""\tsat, on",-12.0,4,'
+        '"[""the"", ""\\""cat\\"""", ""sat,"", ""on""]","[-1.0, -5.0, -5.0, -1.0]"\n'
+        ",0.0,0,[],[]\n"
+        'the mat,-2.0,2,"[""the"", ""mat""]","[-1.0, -1.0]"\n',
+        "s.tsv": "text\tscore\tnum_tokens\ttokens\tlog_probabilities\n"
+        'the "cat" sat, on\t-12.0\t4\t["the", "\\"cat\\"", "sat,", "on"]'
+        "\t[-1.0, -5.0, -5.0, -1.0]\n"
+        "\t0.0\t0\t[]\t[]\n"
+        'the mat\t-2.0\t2\t["the", "mat"]\t[-1.0, -1.0]\n',
+    }
+    for name, text in expected.items():
+        command(*flags, f"--output_file={tmp_path / name}")
+        assert (tmp_path / name).read_text() == text
+    command(*flags, f"--output_file={tmp_path / 's.csv.gz'}")
+    assert gzip.decompress((tmp_path / "s.csv.gz").read_bytes()).decode() == expected["s.csv"]
+    command(*flags, f"--output_file={tmp_path / 's.txt'}")
+    assert len(rows((tmp_path / "s.txt").read_bytes())) == 3
+
+
+def test_a_folder_is_scored_file_after_file_and_errors_name_the_file(tmp_path):
+    (tmp_path / "in [1]").mkdir()
+    for name, text in (("a", "the cat\n\n"), ("b", "kat\nthe dog\n")):
+        (tmp_path / "in [1]" / name).write_text(text)
+    done = command(f"--input_file={tmp_path / 'in [1]'}")
+    assert [row["score"] for row in rows(done.stdout)] == [-2.0, 0.0, -5.0, -2.0]
+    (tmp_path / "in [1]/b").write_bytes(b"kat\n\xff\n")
+    done = command(f"--input_file={tmp_path}/in*/*")
+    assert b"/b:2: expected UTF-8" in done.stderr
+
+
 @pytest.mark.parametrize("flags", [[], ["--tokens"]])
 def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
     run = [sys.executable, ROOT / "tests/fake_model.py", "flags/score.py", "--input_file=-"]
@@ -76,7 +141,7 @@ def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
             assert json.loads(done.stdout.readline())["score"] == score
         done.stdin.close()
         assert done.stdout.read() == b""
-        assert b"3 sentences (3 scored), 3 tokens" in done.stderr.read()
+        assert b"3 sentences (3 distinct), 3 tokens" in done.stderr.read()
     assert done.returncode == 0
 
 
@@ -85,7 +150,8 @@ def test_the_learned_normalizer_has_no_perplexity(tmp_path):
     flags = f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}"
     done = command(*flags, "--normalizer=learned")
     assert done.stdout.decode().splitlines()[0] == (
-        "4 sentences (3 scored), 8 tokens, no perplexity (it needs --normalizer=exact, not learned)"
+        "4 sentences (3 distinct), 8 tokens, "
+        "no perplexity (it needs --normalizer=exact, not learned)"
     )
 
 
@@ -109,7 +175,7 @@ WRITE = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
 def test_no_sentence_gives_no_line(tmp_path):
     done = command("--input_file=-")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == b"loaded\n0 sentences (0 scored), 0 tokens\nfake|version:0\n"
+    assert done.stderr == b"loaded\n0 sentences (0 distinct), 0 tokens\nfake|version:0\n"
 
 
 # (input, flags, exit status, last line on standard error, whether a model was loaded)
@@ -117,7 +183,12 @@ FAILURES = [
     (b"a\nb\n\xc3\n", [], 1, "in:3: expected UTF-8, got byte 0xc3", False),
     (gzip.compress(b"a\n" * 999, mtime=0)[:-9], [], 1, "in: broken or truncated archive: ", False),
     (b"x" * (1 << 20) + b"x\n", [], 1, "in:1: a line is longer than 1,048,576 bytes", False),
-    (None, [], 1, "in: No such file or directory", False),
+    (None, [], 1, "in: no file matches", False),
+    (b"a\tb\n\nc\n", ["--column=2"], 1, "in:3: expected 2 columns, got 1", False),
+    (b"a\tb\n", ["--column=3"], 1, "in:1: no column 3: the first row has 2", False),
+    (b"a\tb\n", ["--column=0"], 1, "in:1: no column 0: the first row has 2", False),
+    (b"a,b\n", ["--column=c"], 1, "in:1: no column is named 'c'; the first row has 'a'", False),
+    (b"a,b\n\n1,nan\n", ["--column=b"], 1, "in:3: the model's score is nan", True),
     (b"a\n", ["--output_file=in"], 1, "in: exists; pass --overwrite to replace it", False),
     (b"a\n", ["--output_file=no/out"], 1, "no/out: no such folder: ", False),
     (b"a\nthe nan\n", [], 1, "in:1: the model's score is nan, not a finite number", True),

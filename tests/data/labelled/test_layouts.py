@@ -25,6 +25,8 @@ def contents(table):
         ("\ngood\tfine\tday\n", [("good", "fine", "day", 2)]),
         ("sentence\tlabel\nfine day\tgood\n", [("good", "fine day", 2)]),
         ("x\tlabel\tsentence2\tsentence1\n-\tgood\tday\tfine\n", [("good", "fine", "day", 2)]),
+        ("sentence,label\nfine day,good\n", [("good", "fine day", 2)]),
+        ("category\tso fine\n", [("category", "so fine", 1)]),
         ('good\t"fine" day\n', [("good", '"fine" day', 1)]),
     ],
 )
@@ -39,7 +41,9 @@ def test_a_first_line_with_names_of_columns_is_a_header(text, expected, tmp_path
         ("a\tb\tc\td\n", ":1: expected label TAB sentence or"),
         ("a\tb\na\tb\tc\n", ":2: expected 2 columns, got 3"),
         ("a\tb\n\tb\n", ":2: the column 'label' is empty"),
-        ("a\tb\na\t \n", ":2: the column 'sentence' is empty"),
+        ("Category\tText\na\tb\n", ":1: the column 'sentence' is missing; the header has 'Cat"),
+        ("good, they said\n", ":1: expected label TAB sentence or"),
+        ("category,text\na,b\n", ":1: the column 'sentence' is missing; the header has 'category'"),
         ("label\ttext\na\tb\n", ":1: the column 'sentence' is missing; the header has 'label'"),
         ("sentence\ttopic\na\tb\n", ":1: the column 'label' is missing; the header has"),
         ("label\tsentence\n", "the file has a header and no rows"),
@@ -60,6 +64,10 @@ def test_a_file_without_labels(tmp_path):
     assert (contents(table), table.has_labels) == ([("good", "fine day", 1)], True)
     table = read(tmp_path, "index\tsentence\n0\tfine day\n", ("sentence",), **options)
     assert (contents(table), table.has_labels) == ([("", "fine day", 2)], False)
+    table = read(tmp_path, '"Fine," they said.\n', ("sentence",), **options)
+    assert contents(table) == [("", '"Fine," they said.', 1)]
+    with pytest.raises(InputError, match="1: the column 'sentence' is missing; the header has 'te"):
+        read(tmp_path, "text\nfine day\n", ("sentence",), **options)
     with pytest.raises(InputError, match="the column 'label' is missing"):
         read(tmp_path, "fine day\n", ("sentence",), columns=columns)
 

@@ -32,6 +32,12 @@ def test_sentences_keep_quotes_and_lose_white_space_and_blank_lines(write, tmp_p
     assert read_table(tmp_path / "rows.gz").rows == table.rows
 
 
+def test_csv_and_empty_texts(write):
+    table = read_table(write('id,label,sentence\n1,"a ""b""","x, y\nz"\n\n2,c," "\n'))
+    assert table.rows == [LabelledTexts(("x, y\nz",), 'a "b"', 2), LabelledTexts(("",), "c", 5)]
+    assert table.notes() == [f"{table.path}: 1 with an empty text (first: line 5)"]
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "label", "expected", "why"),
     [
@@ -70,7 +76,13 @@ def test_named_columns(write, text, columns, label, expected, why):
         ("sentence\tlabel\tlabel\na\t1\t1\n", ":1: the column 'label' is named twice", "two"),
         ("sentence\tlabel\na\n", ":2: expected 2 columns, got 1", "a column is missing"),
         ("sentence\tlabel\na\t1\n\na\tb\t1\n", ":4: expected 2 columns, got 3", "a tab in a text"),
-        ("sentence\tlabel\n \t1\n", ":2: the column 'sentence' is empty", "no text"),
+        ('sentence,label\n"a,1\n', ":2: malformed csv: unexpected end of data", "an open quote"),
+        ("sentence,label\na,b,1\n", ":2: expected 2 columns, got 3", "a comma without quotes"),
+        (
+            'sentence,label\na,0\n"b\nc","1\n0"\n',
+            ":3: the label '1\\n0' has a tab or a line end",
+            "tables of predictions cannot hold it",
+        ),
         ("sentence\tlabel\na\t \n", ":2: the column 'label' is empty", "no label in a row"),
         (
             "sentence\tlabel\na\t0\na\t2\n",

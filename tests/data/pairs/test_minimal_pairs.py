@@ -38,6 +38,12 @@ def write(tmp_path):
             [2],
             "a header with the columns in another order, and an empty cell",
         ),
+        (
+            'UID,sentence_good,sentence_bad\na,"The ""cats""  sleep, {now}.",The cats sleeps.\n',
+            {"UID": "a"},
+            [2],
+            "csv",
+        ),
         (gzip.compress(f"{JSON}\n".encode(), mtime=0), {"UID": "a", "n": [1]}, [1], "gzip"),
         (lzma.compress(f"{GOOD}\t{BAD}\n".encode()), {}, [1], "xz"),
     ],

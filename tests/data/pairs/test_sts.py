@@ -74,6 +74,12 @@ def test_layouts_without_gold_scores(write, text, why):
     assert read_sts(write(text)) == expected, why
 
 
+@pytest.mark.parametrize("text", ["a,b,1\n,b,2\na, ,3\n", "a\tb\t1\n\tb\t2\na\t \t3\n"])
+def test_a_sentence_may_be_empty(write, text):
+    pairs = [SentencePair("a", "b", 1.0), SentencePair("", "b", 2.0), SentencePair("a", "", 3.0)]
+    assert read_sts(write(text)) == pairs
+
+
 def test_csv_field_over_two_lines(write):
     assert read_sts(write('"a\nb",c,1\n')) == [SentencePair("a\nb", "c", 1.0)]
 
@@ -109,7 +115,7 @@ def test_csv_field_over_two_lines(write):
         ("a,b,1\na,b,high\n", ":2: expected a finite number as score, got 'high'", "a word"),
         ("a,b,nan\n", ":1: expected a finite number as score, got 'nan'", "not a number"),
         ("a,b,inf\n", ":1: expected a finite number as score, got 'inf'", "infinite"),
-        ("a,b,1\n\na, ,1\n", ":3: expected two sentences, got an empty one", "no sentence"),
+        ("a,b,1\n\na, ,x\n", ":3: expected a finite number as score, got 'x'", "after a blank"),
         ('a,b,1\n"a,b,1\n', ":2: malformed csv: unexpected end of data", "an open quote"),
         ('a,b,1\n"a"x,b,1\n', ":2: malformed csv: ',' expected after '\"'", "text after a quote"),
     ],

@@ -1,5 +1,6 @@
 """Writing files: compression, standard streams, nothing half-written."""
 
+import bz2
 import contextlib
 import gzip
 import lzma
@@ -37,13 +38,23 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path, failure):
     assert os.listdir(tmp_path) == ["out.txt"]
 
 
-@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
+@pytest.mark.parametrize(
+    ("suffix", "opener"), [(".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)]
+)
 def test_output_is_compressed_by_suffix(tmp_path, suffix, opener):
     path = tmp_path / f"out{suffix}"
     with open_output(path) as stream:
         stream.write("text\n")
     with opener(path, "rt") as stream:
         assert stream.read() == "text\n"
+
+
+@pytest.mark.parametrize("suffix", [".zst", ".zip"])
+def test_output_is_not_written_plain_under_the_name_of_an_archive(tmp_path, suffix):
+    rule = f"cannot be written as {suffix}; use .gz, .bz2 or .xz"
+    with pytest.raises(InputError, match=rule), open_output(tmp_path / f"out{suffix}"):
+        pass
+    assert os.listdir(tmp_path) == []
 
 
 def test_an_existing_file_is_replaced_only_with_overwrite(tmp_path):

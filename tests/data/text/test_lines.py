@@ -1,5 +1,7 @@
 """Lines of text: compression, line ends, damaged files, globs, several files as one stream."""
 
+import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -26,7 +28,7 @@ def stdin(monkeypatch):
     return set_bytes
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
 def test_compression_is_detected_from_the_content(tmp_path, compress):
     path = tmp_path / "a.txt"
     path.write_bytes(compress("zwölf\nBoxkämpfer\n".encode()))
@@ -47,6 +49,14 @@ def test_reads_standard_input(stdin, compress):
         (b"a\n\nb\n", ["a", "", "b"], "empty lines count"),
         (b"\n", [""], "one empty line"),
         (b"\xef\xbb\xbfa\n", ["a"], "byte order mark"),
+        (b"BZh91 is a text\n", ["BZh91 is a text"], "not bzip2"),
+        (b"a\rb\nc\n", ["a\rb", "c"], "a carriage return in a line is text"),
+        (b"a\r\r\nb\r\r\n", ["a\r", "b\r"], "line ends that were converted twice"),
+        (
+            b"ein \0 im Text, den jemand sonst gut lesen kann\n",
+            ["ein \0 im Text, den jemand sonst gut lesen kann"],
+            "not UTF-16",
+        ),
         ("a\u2028b\x0bc\x85\n".encode(), ["a\u2028b\x0bc\x85"], "only \\n ends a line"),
     ],
 )
@@ -69,6 +79,17 @@ CUT_GZIP = gzip.compress(b"a\n" * 999, mtime=0)[:-9]
         (CUT_GZIP, "a.txt: broken or truncated archive", "cut gzip"),
         (lzma.compress(b"a\n" * 999)[:-9], "a.txt: broken or truncated archive", "cut xz"),
         (b"\x1f\x8bnonsense", "a.txt: broken or truncated archive", "only the magic number"),
+        (bz2.compress(b"a\n" * 999)[:-9], "a.txt: broken or truncated archive", "cut bzip2"),
+        (b"BZh91AY&SY nonsense", "a.txt: broken or truncated archive", "only bzip2's begin"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "a.txt: compressed with zstd; unpack it first", "zstd"),
+        (b"PK\x03\x04\x14\x00", "a.txt: a zip archive", "zip, xlsx"),
+        (b"\x04\x22\x4d\x18", "a.txt: compressed with lz4", "lz4"),
+        (b"7z\xbc\xaf\x27\x1c", "a.txt: a 7z archive", "7z"),
+        (b"PAR1\x15", "a.txt: a Parquet file", "Parquet"),
+        (b"one\rtwo\rthree", "a.txt: lines end in a carriage return alone", "old Macs"),
+        (b"one\rtwo\r", "a.txt: lines end in a carriage return alone", "old Macs"),
+        (b"one\rtwo\rthree\n", "a.txt: lines end in a carriage return alone", "and a last line"),
+        (b"a\r" * 999_999, "a.txt: lines end in a carriage return alone", "longer than a line"),
     ],
 )
 def test_unreadable_content(tmp_path, data, message, why):
@@ -76,6 +97,27 @@ def test_unreadable_content(tmp_path, data, message, why):
     path.write_bytes(data)
     with pytest.raises(InputError, match=message):
         list(iter_lines(path))
+
+
+TEXTS = [
+    "one\ntwo\n",
+    "Züge fahren\r\n",
+    "да нет\n",
+    "Это предложение.\n",
+    "日本語 です\n",
+    "a\tb\n",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("has_mark", [True, False])
+def test_utf_16_and_utf_32_are_refused_by_name(tmp_path, text, encoding, has_mark):
+    mark = getattr(codecs, "BOM_" + encoding.upper().replace("-", "", 1).replace("-", "_"))
+    (tmp_path / "a.txt").write_bytes(mark * has_mark + text.encode(encoding))
+    name = encoding[:6].upper() if has_mark else encoding.upper().replace("-LE", "LE")
+    with pytest.raises(InputError, match=f"a.txt: expected UTF-8, got {name.replace('-BE', 'BE')}"):
+        list(iter_lines(tmp_path / "a.txt"))
 
 
 def test_missing_file_folder_and_empty_input(tmp_path, stdin):
@@ -105,6 +147,18 @@ def test_globs_keep_their_order_and_name_each_file_once(tmp_path):
     assert expand_globs([str(tmp_path / "odd[1].txt")]) == [str(tmp_path / "odd[1].txt")]
 
 
+def test_a_folder_stands_for_the_files_below_it(tmp_path):
+    folder = tmp_path / "a [1]"
+    (folder / "b/c").mkdir(parents=True)
+    for name in ("b/c/2.txt", "1.txt", ".hidden", "b/3.gz"):
+        (folder / name).write_text("x\n")
+    expected = [str(folder / name) for name in ("1.txt", "b/3.gz", "b/c/2.txt")]
+    assert expand_globs([str(folder)]) == expand_globs([f"{folder}/"]) == expected
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="empty: no file matches"):
+        expand_globs([str(tmp_path / "empty")])
+
+
 def test_globs_that_match_no_file(tmp_path):
     with pytest.raises(InputError, match=r"\*\.txt: no file matches"):
         expand_globs([str(tmp_path / "*.txt")])
@@ -125,6 +179,26 @@ def test_reads_verbatim_lines(tmp_path, compress):
     path.write_bytes(compress("\ufeffone\r\n\n  \n two\u2028zwölf \n\nlast \r".encode()))
     lines = ["one", "", "  ", " two\u2028zwölf ", "", "last "]
     assert list(TextReader([str(path)], verbatim=True)) == lines
+
+
+@pytest.mark.parametrize(
+    ("options", "texts", "places"),
+    [
+        ({"verbatim": True}, ["i,t", "", '1,"a', 'b"', "2,c", "i,t", "3,d"],
+         ["a:1", "a:2", "a:3", "a:4", "a:5", "b:1", "b:2"]),
+        ({}, ["i,t", '1,"a', 'b"', "2,c", "i,t", "3,d"],
+         ["a:1", "a:3", "a:4", "a:5", "b:1", "b:2"]),
+        ({"verbatim": True, "column": "t"}, ["a\nb", "c", "d"], ["a:3", "a:5", "b:2"]),
+    ],
+)  # fmt: skip
+def test_the_file_and_the_line_of_each_text(tmp_path, monkeypatch, options, texts, places):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text('i,t\n\n1,"a\nb"\n2,c\n')
+    (tmp_path / "b").write_text("i,t\n3,d\n")
+    reader = TextReader(["a", "b"], **options)
+    assert list(reader) == texts
+    found = ["{}:{}".format(*reader.place(n)) for n in range(1, len(texts) + 1)]
+    assert found == places
 
 
 def test_the_size_of_a_pipe_is_unknown(tmp_path):

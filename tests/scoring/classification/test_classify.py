@@ -16,7 +16,7 @@ from tests.tiny import CONFIG, write_model_directory
 from tta.errors import InputError
 from tta.modeling.objectives.classification import Classification
 from tta.scoring.classification import fine_tuning
-from tta.scoring.classification.classify import classify, finished_runs
+from tta.scoring.classification.classify import classify, finished_runs, write_predictions
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.metrics import interval
 
@@ -124,6 +124,12 @@ def test_predictions(finished):
     assert float(lines[0].split("\t")[2]) == pytest.approx(chances[0, 0], abs=1e-4)
     assert len((report.directory / "test_predictions.tsv").read_text().splitlines()) == 11
     assert lm.predict([]) == []
+
+
+def test_a_quote_in_a_label_is_written_as_it_is(tmp_path):
+    write_predictions(tmp_path / "a.tsv", np.array([[0.0, 9.0]]), ["a", 'so "so'])
+    lines = (tmp_path / "a.tsv").read_text().splitlines()
+    assert lines == ['index\tprediction\tp(a)\tp(so "so)', '0\tso "so\t0.0001\t0.9999']
 
 
 def test_neither_padding_nor_other_texts_change_a_prediction(finished):
@@ -348,7 +354,7 @@ def test_an_epoch_has_every_example_once_in_another_order(seed):
         ("train_file", "x\ta\nx\tb\n", "train.tsv: expected two labels or more, all examples have"),
         ("dev_file", "good\ta\nodd\tb\n", "dev.tsv:2: unknown label 'odd'; the labels are 'bad'"),
         ("dev_file", "good\ta\tb\n", "dev.tsv:1: expected"),
-        ("dev_file", "good\t \n", "dev.tsv:1: the column 'sentence' is empty"),
+        ("dev_file", " \ta\n", "dev.tsv:1: the column 'label' is empty"),
         ("dev_file", None, "dev.tsv: no such file"),
         ("train_file", "a\n", "train.tsv:1: expected label TAB sentence or"),
     ],

@@ -115,7 +115,7 @@ def test_rows_of_qqp_without_a_question_are_left_out_and_counted(tmp_path):
             "train.tsv:2: unknown label 'maybe'; the labels are 'entailment', 'not",
         ),
         (["0\tx\tz"], "train.tsv:2: expected 4 columns, got 3"),
-        (["0\tx\t\tentailment"], "train.tsv:2: the column 'sentence2' is empty"),
+        (["0\tx\tz\t"], "train.tsv:2: the column 'label' is empty"),
         (
             ["0\tx\tz\tentailment"] * 2,
             "expected two labels or more, all examples have 'entailment'",
@@ -162,3 +162,28 @@ def test_labels_that_are_no_numbers(rows, rule, tmp_path):
     with pytest.raises(InputError) as error:
         read(tmp_path, train_file=path, dev_file=path, regression=True)
     assert rule in str(error.value)
+
+
+def test_a_label_of_line_1_alone_is_pointed_out_and_labels_are_counted(tmp_path):
+    rows = ["good\tx", "bad\ty", "good\t", "bad\tx", 'so "so"\tx']
+    dev = write(tmp_path / "dev.tsv", None, rows[:4])
+    train = write(tmp_path / "train.tsv", "Klasse\tTexte", rows)
+    examples = read(tmp_path, train_file=train, dev_file=dev)
+    assert examples.notes == [
+        f"{train}: 1 with an empty text (first: line 4)",
+        f"{train}: the label 'Klasse' occurs on line 1 only; if that line is a header, "
+        "--label_column and --text_columns name its columns",
+        f"{dev}: 1 with an empty text (first: line 3)",
+    ]
+    counts = "'Klasse' 1, 'bad' 2, 'good' 2, 'so \"so\"' 1"
+    assert examples.label_counts == f"{train}: 4 labels: {counts}"
+    named = read(
+        tmp_path,
+        train_file=train,
+        dev_file=write(tmp_path / "dev.tsv", "Klasse\tTexte", rows),
+        label_column="Klasse",
+        text_columns=["Texte"],
+    )
+    assert named.labels == ("bad", "good", 'so "so"')
+    assert len(named.train.texts) == len(named.dev.texts) == 5
+    assert not any("line 1" in note for note in named.notes)

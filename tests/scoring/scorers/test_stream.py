@@ -18,6 +18,11 @@ ROOT = Path(__file__).resolve().parents[3]
 FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
 
+def in_txt(line):
+    """The place of a line."""
+    return "in.txt", line
+
+
 class Lines:
     """Stands for a `TextReader`; counts the lines that were read from it.
 
@@ -41,7 +46,7 @@ class Lines:
 
 
 def score(lm, texts, **options):
-    blocks = score_stream(lm, read_blocks(Lines(texts)), "in.txt", **options)
+    blocks = score_stream(lm, read_blocks(Lines(texts)), in_txt, **options)
     return [sentence for sentences in blocks for sentence in sentences]
 
 
@@ -95,7 +100,7 @@ def test_a_block_ends_by_lines_or_by_characters(monkeypatch):
 
 def test_a_stream_without_an_end_is_read_a_few_blocks_ahead(small_blocks):
     lines = Lines(f"the {number}" for number in itertools.count())
-    scored = score_stream(FakeModel(), read_blocks(lines), "in.txt")
+    scored = score_stream(FakeModel(), read_blocks(lines), in_txt)
     for number, sentences in enumerate(itertools.islice(scored, 200)):
         assert [one.text for one in sentences] == [f"the {3 * number + i}" for i in range(3)]
         assert lines.drawn <= 3 * (number + 1) + 4 * stream.BLOCK_LINES
@@ -146,7 +151,7 @@ def test_sentences_before_a_pause_do_not_wait_for_those_after_it(known):
             return prefetch(self.score_with_counts, blocks)
 
     lines = Lines(["a", "b", "c"], 6 if known else None, pauses=(2,))
-    scored = score_stream(ReadingAhead(), read_blocks(lines), "in.txt", lines.total_bytes)
+    scored = score_stream(ReadingAhead(), read_blocks(lines), in_txt, lines.total_bytes)
     assert [one.text for one in next(scored)] == ["a", "b"]
     assert lines.drawn == 2
     assert [[one.text for one in sentences] for sentences in scored] == [[], ["c"]]
@@ -188,7 +193,7 @@ def test_the_error_of_a_refused_sentence_has_its_line(small_blocks):
     blocks = read_blocks(Lines(texts))
     message = r"^in\.txt:9: the sentence has more than 3 words$"
     with pytest.raises(InputError, match=message):
-        list(score_stream(Refusing(), blocks, "in.txt"))
+        list(score_stream(Refusing(), blocks, in_txt))
 
 
 @pytest.mark.parametrize("tokens", [False, True])
@@ -240,7 +245,7 @@ def test_the_bar_shows_the_scored_sentences(small_blocks, monkeypatch, known):
     monkeypatch.setattr(stream, "tqdm", Tqdm)
     texts = ["a", "bb", "", "dddd", "a", "bb", "e"]  # blocks of 6, 10 and 2 bytes
     lines = Lines(texts, total_bytes=18 if known else None)
-    scored = score_stream(Halves(), read_blocks(lines), "in.txt", lines.total_bytes, progress=True)
+    scored = score_stream(Halves(), read_blocks(lines), in_txt, lines.total_bytes, progress=True)
     next(scored)
     (bar,) = bars
     if known:

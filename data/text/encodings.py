@@ -1,0 +1,49 @@
+"""Names text that is not UTF-8 with line feeds, from the bytes of its first line."""
+
+import codecs
+from pathlib import Path
+
+from tta.errors import InputError
+
+_MARKS = {  # The mark of UTF-32 begins with that of UTF-16.
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_HEAD_BYTES = 4096
+# UTF-16 without a mark: the smallest share of bytes that are 0, from blanks and line ends.
+_ZEROS = 1 / 32
+
+
+def check_first_line(raw: bytes, path: Path | str) -> bytes:
+    """Removes a UTF-8 byte order mark from the first line of a text file.
+
+    Args:
+        raw: the bytes of the file up to its first line feed, included, or a begin of them.
+        path: the file, for the error.
+
+    Raises:
+        InputError: the file is in UTF-16 or UTF-32, or a carriage return alone ends its lines.
+    """
+    encoding = _wide_encoding(raw[:_HEAD_BYTES])
+    if encoding is not None:
+        name = encoding.removesuffix(" without a byte order mark")
+        how = f"iconv -f {name} -t UTF-8 converts it"
+        raise InputError(f"expected UTF-8, got {encoding}: {how}", path)
+    returns = raw.rstrip(b"\r\n").count(b"\r")  # one may be part of a text
+    if returns > raw.endswith(b"\n"):
+        rule = "lines end in a carriage return alone, as on old Macs: tr '\\r' '\\n' converts them"
+        raise InputError(rule, path)
+    return raw.removeprefix(codecs.BOM_UTF8)
+
+
+def _wide_encoding(head):
+    """UTF-16 or UTF-32 if the bytes are; else None."""
+    marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    zeros = head[::2].count(0), head[1::2].count(0)
+    if marked or sum(zeros) < _ZEROS * len(head) or not any(zeros):
+        return marked
+    if all(zeros):
+        return "UTF-32LE" if head[:1] != b"\0" else "UTF-32BE"
+    return ("UTF-16BE" if zeros[0] else "UTF-16LE") + " without a byte order mark"

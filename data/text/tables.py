@@ -1,0 +1,131 @@
+"""Rows of a table, read and written: cells between tabs, or between commas (csv)."""
+
+import csv
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Any, TextIO
+
+from tta.errors import InputError
+
+WHOLE_LINES = (
+    "whole lines were read, but they look like those of a table; --column chooses the column of "
+    "the sentences"
+)
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def table_rows(
+    lines: Iterable[str],
+    path: Path | str,
+    has_commas: Callable[[list[str]], bool] = lambda cells: True,
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields (number of its first line, from 1; its cells) of each row that is not blank.
+
+    If the first row has a tab, cells are separated by tabs, and quotes are part of the text.
+    Otherwise the lines are csv: a cell in quotes may hold commas and line ends.
+
+    Args:
+        lines: of the file, without line ends.
+        path: the file, for errors.
+        has_commas: called with the cells of a first row without a tab. If it returns false, commas
+            separate nothing, and each line is one cell.
+
+    Raises:
+        InputError: the csv is malformed.
+    """
+    lines, number = iter(lines), 1
+    for first in lines:
+        if first.strip():
+            break
+        number += 1
+    else:
+        return
+    lines = itertools.chain([first], lines)
+    reader = csv.reader((line + "\n" for line in lines), strict=True)
+    delimiter = "\t" if "\t" in first else None
+    if delimiter or not has_commas(next(csv.reader([first]))):
+        for place, line in enumerate(lines, number):
+            if line.strip():
+                yield place, line.split("\t") if delimiter else [line]
+        return
+    begin = number
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield begin, cells
+            begin = number + reader.line_num
+    except csv.Error as error:
+        raise InputError(f"malformed csv: {error}", path, begin) from None
+
+
+def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterator[tuple[int, str]]:
+    """Yields (number of the row's first line, cell) of a column of a table; see `table_rows`.
+
+    Args:
+        lines, path: as in `table_rows`.
+        column: a name, and the first row is a header; or a number from 1, and there is no header.
+
+    Raises:
+        InputError: there is no such column, a row has too few or too many columns, or the csv is
+            malformed.
+    """
+    rows = table_rows(lines, path)
+    line, first = next(rows, (0, []))
+    if not line:
+        return
+    names = [cell.strip() for cell in first]
+    place = int(column) - 1 if column.isdecimal() else None
+    if place is None:
+        if names.count(column) != 1:
+            how = "several columns are" if column in names else "no column is"
+            rule = f"{how} named {column!r}; the first row has {', '.join(map(repr, names))}"
+            raise InputError(rule, path, line)
+        place = names.index(column)
+    else:
+        if not 0 <= place < len(names):
+            raise InputError(f"no column {column}: the first row has {len(names)}", path, line)
+        rows = itertools.chain([(line, first)], rows)
+    for line, cells in rows:
+        if len(cells) != len(names):
+            raise InputError(f"expected {len(names)} columns, got {len(cells)}", path, line)
+        yield line, cells[place]
+
+
+def delimiter_of(path: Path | str) -> str | None:
+    """A comma if the name of a file ends in .csv, a tab if in .tsv, also before .gz; else None."""
+    suffixes = PurePath(path).suffixes[-2:]
+    return next((_DELIMITERS[one] for one in reversed(suffixes) if one in _DELIMITERS), None)
+
+
+def row_writer(
+    stream: TextIO, path: Path | str, default: str | None = None
+) -> Callable[[Mapping[str, Any]], None]:
+    """A function that writes a row: csv or tab-separated by the file's ending, else a JSON line.
+
+    A table begins with a header, the keys of the first row. A list in a cell is JSON. Tab-separated
+    cells have no quotes; white space in a text becomes a blank.
+
+    Args:
+        stream, path: the open file and its name.
+        default: the delimiter for other endings than .csv and .tsv; None writes JSON lines.
+    """
+    delimiter = delimiter_of(path) or default
+    if delimiter is None:
+        return lambda row: print(json.dumps(row, ensure_ascii=False), file=stream)
+    table = csv.writer(stream, lineterminator="\n")
+    has_header = False
+
+    def write(row):
+        nonlocal has_header
+        for values in [row.values()] if has_header else [row, row.values()]:
+            cells = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+            if delimiter == ",":
+                table.writerow(cells)
+            else:
+                stream.write(delimiter.join(" ".join(cell.split()) for cell in cells) + "\n")
+        has_header = True
+
+    return write
