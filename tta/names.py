@@ -3,6 +3,7 @@
 # A model directory.
 CONFIG = "config.json"
 VOCABULARY = "vocab.txt"  # a data set has one, too
+TOKENIZER_JSON = "tokenizer.json"  # Hugging Face's; it holds the vocabulary, too
 WEIGHTS = "model.weights.h5"
 README = "README.md"
 POOLING = "pooling.npz"

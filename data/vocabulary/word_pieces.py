@@ -1,5 +1,6 @@
 """The vocabulary: word pieces, one per line, whose line number (from 0) is their id."""
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ import numpy as np
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
+from tta.json_files import read_json_object
+from tta.names import TOKENIZER_JSON
 
 # The special tokens of the vocabularies we train, in the order of the original T-TA code.
 TTA_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]")
@@ -65,10 +68,22 @@ class Vocabulary:
     def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "Vocabulary":
         """Reads a file in UTF-8, one token per line; see `tta.data.text.files.open_input`.
 
+        `tokenizer.json` of Hugging Face holds the tokens of its WordPiece and added ones.
+
         Raises:
             InputError: the file is missing, not UTF-8, or not a valid vocabulary.
         """
+        if Path(path).name == TOKENIZER_JSON:
+            return cls(_tokens_of_json(path), path=str(path))
         return cls(tuple(iter_lines(path, opener)), path=str(path))
+
+    def padded(self, size: int) -> "Vocabulary":
+        """This vocabulary with tokens that no text has, for a model with `size` rows.
+
+        Tables of Hugging Face's models may have more rows than there are pieces, for speed.
+        """
+        numbers = range(len(self), size)
+        return Vocabulary((*self.tokens, *(f"[padding{number}]" for number in numbers)), self.path)
 
     def save(self, path: Path | str, overwrite: bool = False) -> None:
         """Writes the file that `from_file` reads, with `tta.data.text.files.open_output`."""
@@ -142,3 +157,16 @@ class Vocabulary:
     bos_id = property(lambda self: self._special_ids[2])
     eos_id = property(lambda self: self._special_ids[3])
     mask_id = property(lambda self: self._special_ids[4])
+
+
+def _tokens_of_json(path):
+    """The tokens in `tokenizer.json`, in the order of their ids."""
+    values = read_json_object(path)
+    ids = {}
+    with contextlib.suppress(AttributeError, KeyError, TypeError):
+        ids |= values["model"]["vocab"]
+        ids |= {one["content"]: one["id"] for one in values.get("added_tokens") or []}
+    tokens = {number: token for token, number in ids.items() if type(number) is int}
+    if not tokens or sorted(tokens) != list(range(len(ids))):
+        raise InputError("expected model.vocab with the ids 0 to n - 1, each once", path)
+    return tuple(tokens[number] for number in range(len(tokens)))

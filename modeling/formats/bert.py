@@ -6,7 +6,6 @@ pooler and the next-sentence head do not affect scores or vectors and are ignore
 code uses BERT's names.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import numpy as np
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
 from tta.modeling.config.transformer import COUNTS, TransformerConfig
-from tta.names import VOCABULARY
+from tta.modeling.formats.bert_tokenizer import check_values, is_lower_cased
 
 # Our names -> the original names: of variables, of layers, and of layers in a block. A LayerNorm
 # has the variables gamma and beta, any other layer kernel and bias.
@@ -69,14 +68,6 @@ _MAY_BE = (
     "layer_norm_eps",
 )
 
-# The same for tokenizer_config.json: only BERT's tokenizer is supported.
-_TOKENIZER_MUST_BE = {
-    "tokenizer_class": ("BertTokenizer", "BertTokenizerFast", None),
-    "do_lower_case": (True, False),
-    "do_basic_tokenize": (True, None),
-    "tokenize_chinese_chars": (True, None),
-}
-
 
 def original_names(num_hidden_layers: int, with_segments: bool = False) -> dict[str, str]:
     """{name of our weight: name of the variable in the original code}.
@@ -108,8 +99,9 @@ def check_names(stored: Iterable[str], expected: Iterable[str], source: Path | s
     stored, expected = set(stored), list(expected)
     if not any(_parts(name)[:2] == ["cls", "predictions"] for name in stored):
         raise InputError(
-            "no output head (cls/predictions) found, so the model gives no probabilities; save "
-            "a BERT with its head as BertForMaskedLM or BertForPreTraining",
+            "no output head (cls/predictions) found, as in sentence encoders and classifiers, so "
+            "the model gives no probabilities; save a BERT with its head as BertForMaskedLM or "
+            "BertForPreTraining",
             source,
         )
     if missing := [name for name in expected if name not in stored]:
@@ -179,7 +171,7 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
         InputError: the file is missing or malformed, or a biLM cannot compute such a model.
     """
     values = read_json_object(path)
-    _check_values(values, _MUST_BE, path)
+    check_values(values, _MUST_BE, path)
     if missing := [name for name in (*COUNTS, "hidden_act") if name not in values]:
         raise InputError(f"{missing[0]} is missing", path)
     if values["hidden_act"] not in list(activations):
@@ -194,35 +186,3 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
             model_type="bilm",
             do_lower_case=is_lower_cased(Path(path).parent),
         )
-
-
-def is_lower_cased(directory: Path | str) -> bool:
-    """Whether the text of the BERT in a directory is lower-cased and its accents stripped.
-
-    The value is `do_lower_case` in `tokenizer_config.json`. Without it, text is lower-cased unless
-    a piece of the vocabulary has a capital letter.
-
-    Raises:
-        InputError: `tokenizer_config.json` is malformed or names an unsupported tokenizer.
-    """
-    path, vocabulary = Path(directory) / "tokenizer_config.json", Path(directory) / VOCABULARY
-    values = read_json_object(path) if path.exists() else {}
-    _check_values(values, _TOKENIZER_MUST_BE, path)
-    lower_case = values.get("do_lower_case")
-    if lower_case is None:
-        pieces = []
-        if vocabulary.is_file():
-            pieces = vocabulary.read_text(encoding="utf-8", errors="replace").split("\n")
-        lower_case = all(piece == piece.lower() for piece in pieces if not piece.startswith("["))
-    _check_values(values, {"strip_accents": (lower_case, None)}, path)  # we do both or neither
-    return lower_case
-
-
-def _check_values(values, must_be, path):
-    for key, allowed in must_be.items():
-        # Compared by identity, except for strings: 1 is not the same as true.
-        if key in values and not any(
-            values[key] is one or (isinstance(one, str) and values[key] == one) for one in allowed
-        ):
-            rule = " or ".join(json.dumps(one) for one in allowed if one is not None)
-            raise InputError(f"{key} must be {rule}, not {json.dumps(values[key])}", path)

@@ -1,14 +1,20 @@
-"""Reads the Hugging Face directory of a BERT: `config.json`, `model.safetensors`."""
+"""Reads the Hugging Face directory of a BERT: `config.json`, `model.safetensors`.
 
+A large model has several files of tensors, and `model.safetensors.index.json` names them.
+"""
+
+import contextlib
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import ml_dtypes  # noqa: F401 (makes bfloat16 a type of NumPy)
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from tta.errors import InputError
+from tta.json_files import read_json_object
 from tta.modeling.formats.bert import (
     HUGGINGFACE_ACTIVATIONS,
     bert_config,
@@ -21,6 +27,9 @@ from tta.modeling.models.language_model import build_model
 from tta.names import CONFIG
 
 SAFETENSORS = "model.safetensors"
+INDEX = f"{SAFETENSORS}.index.json"
+
+_TYPES = ("F32", "F16", "F64", "BF16")
 
 # Files of some versions hold the numbers of the positions, which are not weights.
 _IGNORED = "bert.embeddings.position_ids"
@@ -44,17 +53,66 @@ def load_huggingface(
         InputError: a file is missing or malformed, a biLM cannot compute such a model, or a tensor
             is missing, is unknown, or has the wrong shape or type.
     """
-    path = Path(directory) / SAFETENSORS
-    config = bert_config(Path(directory) / CONFIG, HUGGINGFACE_ACTIVATIONS)
-    with (
-        reading("not a readable safetensors file", path, SafetensorError),
-        safe_open(path, framework="np") as file,
-    ):
-        values = _read(file, config, path)
-    config, values = convert_segments(config, values, keep_segments, path)
+    directory = Path(directory)
+    config = bert_config(directory / CONFIG, HUGGINGFACE_ACTIVATIONS)
+    with contextlib.ExitStack() as stack:
+        values = _read(_open_tensors(directory, stack), config, tensors_path(directory))
+    config, values = convert_segments(config, values, keep_segments, tensors_path(directory))
     model = build_model(config, dtype)
-    assign_weights(model, values, path)
+    assign_weights(model, values, tensors_path(directory))
     return model
+
+
+def tensors_path(directory: Path) -> Path:
+    """The file of the tensors, or the index of several files; it may be missing."""
+    path = directory / SAFETENSORS
+    return path if path.exists() else directory / INDEX
+
+
+def is_padded(directory: Path | str, num_pieces: int, vocab_size: int) -> bool:
+    """Whether the tables of a Hugging Face model have rows for no piece, after those for pieces.
+
+    Such tables have a multiple of 8 rows, for speed: 30,528 for 30,522 pieces.
+    """
+    is_whole = vocab_size % 8 == 0 and 0 < vocab_size - num_pieces < 1024
+    return is_whole and tensors_path(Path(directory)).exists()
+
+
+class _Tensor(NamedTuple):
+    """A tensor in an open file: its name there, the file, and the file's path."""
+
+    name: str
+    file: Any
+    path: Path
+
+    def read(self) -> np.ndarray:
+        with reading("not a readable safetensors file", self.path, SafetensorError):
+            value = self.file.get_tensor(self.name)
+        return value if value.dtype.kind == "f" else value.astype(np.float32)  # bfloat16
+
+
+def _open_tensors(directory, stack) -> dict[str, _Tensor]:
+    """{name: tensor} of all files; LayerNorm's parameters have the names of today."""
+    path = tensors_path(directory)
+    names = {path.name}
+    if path.name == INDEX:
+        places = read_json_object(path).get("weight_map")
+        names = set(places.values()) if isinstance(places, dict) else {None}
+        if not all(isinstance(name, str) and Path(name).name == name for name in names):
+            raise InputError("expected weight_map: {name of a tensor: name of a file}", path)
+    found = {}
+    for path in sorted(directory / str(name) for name in names):
+        with reading("not a readable safetensors file", path, SafetensorError):
+            file = stack.enter_context(safe_open(path, framework="np"))
+            for name in sorted(file.keys()):
+                # Files converted from the original checkpoints keep its names.
+                today = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+                found[today] = _Tensor(name, file, path)
+    found.pop(_IGNORED, None)
+    for copy, original in _TIED.items():  # some files have the copy alone
+        if copy in found and original not in found:
+            found[original] = found.pop(copy)
+    return found
 
 
 def huggingface_name(name: str) -> str:
@@ -68,32 +126,23 @@ def huggingface_name(name: str) -> str:
     return ".".join(parts)
 
 
-def _read(file: Any, config: Any, path: Path) -> dict[str, np.ndarray]:
-    """{our name: array} of an open file; kernels are [in, out], as in our layers."""
-    # Files converted from the original checkpoints keep its names of LayerNorm's parameters.
-    stored = {
-        re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name)): name
-        for name in sorted(file.keys())
-        if name != _IGNORED
-    }
+def _read(stored: dict[str, _Tensor], config: Any, path: Path) -> dict[str, np.ndarray]:
+    """{our name: array} of the tensors; kernels are [in, out], as in our layers."""
     names = original_names(config.num_hidden_layers, with_segments=True)
-    size = 0
-    for name in stored.values():
-        header = file.get_slice(name)
-        size += math.prod(header.get_shape())
-        if header.get_dtype() not in ("F32", "F16", "F64"):
-            raise InputError(f"tensor {name} has type {header.get_dtype()}, not F32 or F16", path)
-    check_size(size, config, CONFIG, path)
-    check_names(
-        [name for name in stored if name not in _TIED], map(huggingface_name, names.values()), path
-    )
+    wanted = {ours: huggingface_name(theirs) for ours, theirs in names.items()}
+    sizes = {}
+    for name, tensor in stored.items():
+        with reading("not a readable safetensors file", tensor.path, SafetensorError):
+            header = tensor.file.get_slice(tensor.name)
+            sizes[name], kind = math.prod(header.get_shape()), header.get_dtype()
+        if name in wanted.values() and kind not in _TYPES:
+            rule = f"tensor {tensor.name} has type {kind}, not F32, F16 or BF16"
+            raise InputError(rule, tensor.path)
+    check_size(sum(sizes.values()), config, CONFIG, path)
+    check_names([name for name in stored if name not in _TIED], wanted.values(), path)
     for copy, original in _TIED.items():
-        if copy in stored and not np.array_equal(
-            file.get_tensor(stored[copy]), file.get_tensor(stored[original])
-        ):
+        if copy in stored and not np.array_equal(stored[copy].read(), stored[original].read()):
             raise InputError(f"{copy} differs from {original}: the output head must be tied", path)
-    values = {}
-    for ours, theirs in names.items():
-        value = file.get_tensor(stored[huggingface_name(theirs)])
-        values[ours] = value.T if ours.endswith("kernel") else value  # torch stores [out, in]
-    return values
+    values = {ours: stored[theirs].read() for ours, theirs in wanted.items()}
+    # torch stores [out, in]
+    return {name: v.T if name.endswith("kernel") else v for name, v in values.items()}

@@ -10,10 +10,27 @@ from typing import Any
 from tta.atomic import whole_file
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.huggingface import SAFETENSORS, load_huggingface
+from tta.modeling.formats.huggingface import load_huggingface, tensors_path
 from tta.modeling.formats.weights import check_size, load_weights, save_weights
 from tta.modeling.models.language_model import build_model
-from tta.names import CONFIG, NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY, WEIGHTS
+from tta.names import (
+    CONFIG,
+    NGRAMS,
+    NGRAMS_SETTINGS,
+    README,
+    TOKENIZER_JSON,
+    VECTORS,
+    VOCABULARY,
+    WEIGHTS,
+)
+
+_PICKLE = "a pickle, which can run code when it is read"
+_OTHER = "weights of another library, which are not read"
+# Files of weights in other directories -> why they are not read.
+_REFUSED = {
+    **dict.fromkeys(("pytorch_model*.bin", "*.bin", "*.pt", "*.pth"), _PICKLE),
+    **dict.fromkeys(("tf_model*.h5", "flax_model*.msgpack"), _OTHER),
+}
 
 
 def load_model(directory: Path | str, dtype: str = "float32", keep_segments: bool = False) -> Any:
@@ -23,8 +40,8 @@ def load_model(directory: Path | str, dtype: str = "float32", keep_segments: boo
     and the model has no segments. With `keep_segments`, it has the table, for pairs of texts.
 
     The first of these files that exists is read: `model.weights.h5` of a model directory,
-    `model.safetensors` of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from TensorFlow 1, the
-    last of `checkpoints/` of a training run that has not finished.
+    `model.safetensors` or its index of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from
+    TensorFlow 1, the last of `checkpoints/` of a training run that has not finished.
 
     Raises:
         InputError: a file is missing or damaged, or files do not fit each other.
@@ -49,7 +66,8 @@ def load_model(directory: Path | str, dtype: str = "float32", keep_segments: boo
 def vocabulary_path(directory: Path | str) -> Path:
     """The vocabulary of a model directory of any format; the file may be missing.
 
-    It is `vocab.txt`, or the file that the config of the original T-TA code names.
+    It is `vocab.txt`, or `tokenizer.json` of a Hugging Face BERT without it, or the file that the
+    config of the original T-TA code names.
 
     Raises:
         InputError: the config of a checkpoint from TensorFlow 1 is missing or malformed.
@@ -57,6 +75,8 @@ def vocabulary_path(directory: Path | str) -> Path:
     path = Path(directory) / VOCABULARY
     if path.exists():
         return path
+    if tensors_path(Path(directory)).exists() and (Path(directory) / TOKENIZER_JSON).exists():
+        return Path(directory) / TOKENIZER_JSON
     from tta.modeling.formats.tf1_checkpoint import is_original, original_vocabulary
 
     return original_vocabulary(directory) if is_original(directory) else path
@@ -64,7 +84,7 @@ def vocabulary_path(directory: Path | str) -> Path:
 
 def _load_foreign(directory, dtype, keep_segments):
     """Builds the model of a directory without `model.weights.h5`."""
-    if (directory / SAFETENSORS).exists():
+    if tensors_path(directory).exists():
         return load_huggingface(directory, dtype, keep_segments)
     # Imported here because the rest also runs on Keras backends other than TensorFlow.
     from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
@@ -72,12 +92,13 @@ def _load_foreign(directory, dtype, keep_segments):
 
     if is_original(directory):
         return load_original(directory, dtype, keep_segments)
-    if pickles := sorted(directory.glob("*.bin")):
-        raise InputError(
-            "a pickle, which can run code when it is read; if you trust it, convert it to "
-            "safetensors: BertForMaskedLM.from_pretrained(...).save_pretrained(...)",
-            pickles[0],
-        )
+    for pattern, what in _REFUSED.items():
+        if files := sorted(directory.glob(pattern)):
+            raise InputError(
+                f"{what}; if you trust it, convert it to safetensors: "
+                "BertForMaskedLM.from_pretrained(...).save_pretrained(...)",
+                files[0],
+            )
     if not (directory / CONFIG).exists():
         raise InputError(f"not a model directory: it has no {CONFIG}", directory)
     if checkpoint_steps(directory / CHECKPOINTS):

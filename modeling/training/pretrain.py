@@ -349,6 +349,7 @@ def make_trainer(
 def _start_from(name, model, vocabulary, seed):
     """Starts from the weights of a trained model, grown and for this vocabulary if needed."""
     from tta.modeling.formats.growth import grow
+    from tta.modeling.formats.huggingface import is_padded
     from tta.modeling.formats.model_directory import load_model, vocabulary_path
     from tta.modeling.formats.trained_models import find_directory
     from tta.modeling.models.language_model import build_model
@@ -356,6 +357,8 @@ def _start_from(name, model, vocabulary, seed):
     directory = Path(find_directory(name))
     theirs = Vocabulary.from_file(vocabulary_path(directory))
     trained = load_model(directory)
+    if is_padded(directory, len(theirs), trained.config.vocab_size):
+        theirs = theirs.padded(trained.config.vocab_size)
     if trained.config.vocab_size != len(theirs):
         raise InputError(
             f"the vocabulary has {len(theirs)} pieces, the model {trained.config.vocab_size}",

@@ -138,6 +138,8 @@ class TextModel(Scorer):
                 not suit the model.
         """
         from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
+        from tta.data.vocabulary.word_pieces import Vocabulary
+        from tta.modeling.formats.huggingface import is_padded
         from tta.modeling.formats.model_directory import load_model, vocabulary_path
 
         directory = Path(directory)
@@ -148,6 +150,10 @@ class TextModel(Scorer):
         config, tokenizer = model.config, None
         if path.exists():
             vocabulary = load_vocabulary(config.tokenizer, path)
+            if isinstance(vocabulary, Vocabulary) and is_padded(
+                directory, len(vocabulary), config.vocab_size
+            ):
+                vocabulary = vocabulary.padded(config.vocab_size)
             size, expected = len(vocabulary), config.vocab_size
             # A softmax over the most frequent words leaves out the others.
             if size < expected or (size > expected and config.tokenizer == "word_pieces"):

@@ -384,7 +384,10 @@ BAD_HF = [
         HF | {QUERY: zeros(17, 15)},
         "weight encoder/layer_1/attention/query/kernel has shape [15, 17]",
     ),
-    (HF | {QUERY: zeros(15, 15, kind=np.int32)}, f"tensor {QUERY} has type I32, not F32 or F16"),
+    (
+        HF | {QUERY: zeros(15, 15, kind=np.int32)},
+        f"tensor {QUERY} has type I32, not F32, F16 or BF16",
+    ),
     (HF | {QUERY: np.full((15, 15), np.inf, np.float32)}, "holds values that are not finite"),
     (
         HF | {DECODER: HF[TABLE] + 1},
