@@ -63,7 +63,7 @@ def is_lower_cased(directory: Path | str) -> bool:
     return lower_case
 
 
-def check_values(values: Mapping[str, Any], must_be: Mapping[str, Any], path: Path) -> None:
+def check_values(values: Mapping[str, Any], must_be: Mapping[str, Any], path: Path | str) -> None:
     """Raises InputError if a key has another value than those that `must_be` lists for it."""
     for key, allowed in must_be.items():
         # Compared by identity, except for strings: 1 is not the same as true.

@@ -252,7 +252,9 @@ def write_predictions(path: Path, outputs: np.ndarray, labels: Sequence[str]) ->
     rows = [["index", "prediction", *(f"p({label})" for label in labels)]]
     if labels:
         for index, chances in enumerate(probabilities(outputs)):
-            rows.append([f"{index}", labels[chances.argmax()], *(f"{one:.4f}" for one in chances)])
+            rows.append(
+                [f"{index}", labels[int(chances.argmax())], *(f"{one:.4f}" for one in chances)]
+            )
     else:
         rows += [[f"{index}", f"{value:.4f}"] for index, value in enumerate(outputs[:, 0])]
     with open_output(path, overwrite=True) as file:

@@ -225,11 +225,21 @@ def test_a_sentence_without_a_known_word_gets_similarity_0_and_a_note(sts, tmp_p
     _, row, note, _ = done.stdout.splitlines()
     assert row.split()[4] == f"{100 * stats.pearsonr(similarities, gold)[0]:.2f}"
     assert note == (
-        f"note: {sts}, small, context: similarity 0 for 2 pairs with a sentence that has no "
-        "known word (first: pair 5)"
+        f"note: {sts}, small, context: similarity 0 for 2 pairs with a sentence that is "
+        "empty or has no known word (first: pair 5)"
     )
     with open(tmp_path / "out") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
+    assert [row["cosine"] for row in rows[4:]] == ["0.000000", "0.000000"]
+
+
+def test_an_empty_sentence_gets_similarity_0_and_a_note_and_the_output_may_be_csv(sts, tmp_path):
+    write(sts, [*PAIRS, ("", "A cat sat.", 2.0), ("A cat sat.", " ", 1.0)])
+    done = command(f"--sts_file={sts}", f"--output_file={tmp_path}/out.csv")
+    assert done.returncode == 0, done.stderr
+    assert "similarity 0 for 2 pairs with a sentence that is empty" in done.stdout
+    with open(tmp_path / "out.csv") as stream:
+        rows = list(csv.DictReader(stream))
     assert [row["cosine"] for row in rows[4:]] == ["0.000000", "0.000000"]
 
 
