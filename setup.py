@@ -7,7 +7,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
-VERSION = re.search(r'^__version__ = "(.+)"', (ROOT / "tta/__init__.py").read_text(), re.MULTILINE)
+VERSION = re.search(r'^__version__ = "(.+)"', (ROOT / "tta/version.py").read_text(), re.MULTILINE)
 COMMANDS = runpy.run_path(str(ROOT / "tta/commands.py"))["COMMANDS"]
 
 RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]

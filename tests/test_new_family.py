@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import dataclass
 
 import keras
 import pytest
@@ -9,21 +10,27 @@ import tensorflow as tf
 from keras import ops
 
 import tta
+from tests.modeling.tiny import tiny_config
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.errors import InputError
-from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.base import read_config
+from tta.modeling.config.checks import require
+from tta.modeling.config.heads import HEADS
+from tta.modeling.config.heads.base import HeadSettings
+from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
 from tta.modeling.encoders.base import Encoder
-from tta.modeling.heads import HEADS
 from tta.modeling.heads.base import Head
+from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.base import Loss, Objective, Task
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
+from tta.settings import setting
 
 
-class ToyConfig(ModelConfig):
-    num_parameters = property(lambda self: (self.vocab_size + 1) * self.hidden_size)
+class ToyConfig(LanguageModelConfig):
+    num_encoder_parameters = property(lambda self: self.vocab_size * self.hidden_size)
 
 
 class ToyEncoder(Encoder):
@@ -37,13 +44,25 @@ class ToyEncoder(Encoder):
 
 class ToyHead(Head):
     def build(self, shape, table_shape=None):
-        self.kernel = self.add_weight((shape[-1],), name="kernel")
+        self.kernel = self.add_weight((shape[-1], self.config.head.num_voices), name="kernel")
 
     def call(self, hidden_states, table=None):
-        return ops.sum(hidden_states * self.kernel, axis=-1)
+        return ops.sum(ops.matmul(hidden_states, self.kernel), axis=-1)
 
     def loss(self, hidden_states, targets, weights, table):
         return ops.sum(weights * ops.square(self(hidden_states) - targets))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToySettings(HeadSettings):
+    layer = ToyHead
+    num_voices: int = setting(2, "Predictions that are added up.", 1)
+
+    def check(self, config):
+        require(self.num_voices <= config.vocab_size, "num_voices must be small", self.num_voices)
+
+    def num_parameters(self, config):
+        return config.hidden_size * self.num_voices
 
 
 class ToyObjective(Objective):
@@ -66,7 +85,11 @@ class ToyObjective(Objective):
 
 def test_it_trains_is_stopped_resumes_saves_loads_and_has_no_scores(tmp_path, monkeypatch):
     family = ModelType(ToyEncoder, objectives=("toy",), config=ToyConfig)
-    for registry, entry in ((MODEL_TYPES, family), (HEADS, ToyHead), (OBJECTIVES, ToyObjective)):
+    for registry, entry in (
+        (MODEL_TYPES, family),
+        (HEADS, ToySettings),
+        (OBJECTIVES, ToyObjective),
+    ):
         monkeypatch.setitem(registry, "toy", entry)
     write_dataset(tmp_path, sentences(60), sentences(9), extra={"pitch": float})
     values = {"vocab_size": len(VOCABULARY), "model_type": "toy", "output_layer": "toy"}
@@ -78,3 +101,28 @@ def test_it_trains_is_stopped_resumes_saves_loads_and_has_no_scores(tmp_path, mo
     assert tta.load(f"{tmp_path}/toy").encode(["a b c"]).shape == (1, 512)
     with pytest.raises(InputError, match="a model of type toy gives no sentence scores"):
         tta.load(f"{tmp_path}/toy").score(["a b c"])
+
+
+def test_a_new_head_of_a_known_family_brings_its_settings_and_counts_its_weights(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(HEADS, "toy", ToySettings)
+    config = tiny_config(output_layer="toy", num_voices=7)
+    model, path = build_model(config), tmp_path / "config.json"
+    assert model.config.num_parameters == model.count_params()
+    assert config.num_parameters - config.replace(num_voices=2).num_parameters == 5 * 15
+    config.to_json(path)
+    assert read_config(path) == config
+    values = json.loads(path.read_text())
+    assert values["num_voices"] == 7
+    assert "num_voices" not in config.replace(output_layer="softmax").to_dict()
+    for change, rule in (
+        ({"num_voices": 0}, "num_voices must be at least 1, not 0"),
+        ({"num_voices": "7"}, "num_voices must be of type int, not '7'"),
+        ({"num_voices": 29}, "num_voices must be small, not 29"),
+        ({"output_layer": "softmax"}, "num_voices needs output_layer toy, not softmax"),
+    ):
+        path.write_text(json.dumps(values | change))
+        with pytest.raises(InputError) as error:
+            read_config(path)
+        assert str(error.value) == f"{path}: {rule}"

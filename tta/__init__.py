@@ -11,13 +11,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tta._quiet import hide_import_notes
+from tta.version import __version__
 
 if TYPE_CHECKING:
     from tta.scoring.combining.weights import RerankWeights
     from tta.scoring.reranking.in_memory import RerankedList, rerank, tune
     from tta.scoring.scorers.scorer import Scorer
 
-__version__ = "0.1.0.dev0"
 __all__ = ["RerankWeights", "RerankedList", "__version__", "load", "rerank", "tune"]
 
 # Imported on first use, because they need NumPy and more.

@@ -60,9 +60,8 @@ def elmo_steps(name, output_layer, vocab_size, table, shape, precision="float32"
     model's weights.
     """
     config = read_config(ROOT / "configs" / "elmo-s-small.json", vocab_size=vocab_size)
-    config = config.replace(
-        output_layer=output_layer, target_size=VECTOR_SIZE, input_size=VECTOR_SIZE, **changes
-    )
+    changes |= {"output_layer": output_layer, "input_size": VECTOR_SIZE}
+    config = config.replace(**changes | _target_size(output_layer))
     options = {}
     if output_layer == "softmax" and not name.startswith("full"):
         options["sampler"] = LogUniformSampler(word_counts(vocab_size), ELMO_SAMPLED)
@@ -72,11 +71,15 @@ def elmo_steps(name, output_layer, vocab_size, table, shape, precision="float32"
 def tta_steps(name, output_layer, vocab_size, table, shape, precision="float32"):
     """As `elmo_steps`, of T-TA small."""
     config = read_config(ROOT / "configs" / "small.json", vocab_size=vocab_size)
-    config = config.replace(output_layer=output_layer, target_size=VECTOR_SIZE)
+    config = config.replace(output_layer=output_layer, **_target_size(output_layer))
     options = {}
     if "sampled" in name:
         options["sampler"] = PieceSampler(word_counts(vocab_size), TTA_SAMPLED)
     return _steps(name, config, "lae", options, table, shape, precision)
+
+
+def _target_size(output_layer):
+    return {"target_size": VECTOR_SIZE} if output_layer == "semfit" else {}
 
 
 def _steps(name, config, objective, options, table, shape, precision):

@@ -106,7 +106,9 @@ def table_2(speed):
     for name, (*_, config, paper) in TABLE_2.items():
         size = PIECES if name == "ELMo-Sub" else VOCABULARY
         config = read_config(ROOT / f"configs/{config}.json", vocab_size=size)
-        weights = config.replace(target_size=config.input_size).num_parameters
+        if config.head.needs_vectors:
+            config = config.replace(target_size=config.input_size)
+        weights = config.num_parameters
         times_as_fast = seconds["ELMo"] and seconds[name] and seconds["ELMo"] / seconds[name]
         ours = per_million(seconds[name]), shown(times_as_fast, ".1f"), shown(weights / 1e6, ".0f")
         lines.append(f"| {name} | {paper} | {' | '.join(ours)} |")

@@ -1,11 +1,12 @@
 """The config of a sentence autoencoder: two Transformers of one size, joined by a latent vector."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
-from tta.modeling.config.base import require, require_counts
-from tta.modeling.config.output_layers import head_parameters
-from tta.modeling.config.transformer import TransformerConfig
+from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.heads.base import HeadSettings
+from tta.modeling.config.heads.softmax import TiedSoftmaxSettings
+from tta.modeling.config.transformer import TransformerConfig, TransformerSizes
 
 # What decodes: "bilm", "tta" (not autoregressive), "unilm" (autoregressive).
 DECODER_TYPES = ("bilm", "tta", "unilm")
@@ -14,12 +15,13 @@ PARTS = ("encoder", "decoder")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutoencoderConfig(TransformerConfig):
+class AutoencoderConfig(TransformerSizes):
     """The shape of a `SequenceAutoencoder`: the sizes of each half, and what joins them.
 
     The encoder is a biLM. The decoder has the same sizes and weights of its own.
 
     Attributes:
+        learned_normalizer: as in `LanguageModelConfig`.
         latent_size: P, numbers in a latent vector.
         num_latents: K, latent vectors of a text. One comes from the begin token. Several are pooled
             from all tokens by K learned queries, and the decoder attends to them; only with
@@ -39,7 +41,14 @@ class AutoencoderConfig(TransformerConfig):
         pad_id: id of the padding token. Training takes it from the vocabulary.
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("output_layer", "tokenizer", "num_segments")
+    output_layer: ClassVar[str] = "tied_softmax"
+    tokenizer: ClassVar[str] = "word_pieces"
+    num_segments: ClassVar[int] = 0
+    head: ClassVar[HeadSettings] = TiedSoftmaxSettings()
+
     model_type: str = "autoencoder"
+    learned_normalizer: bool = False
     latent_size: int = 32
     num_latents: int = 1
     variational: bool = False
@@ -74,18 +83,9 @@ class AutoencoderConfig(TransformerConfig):
             require(self.decoder_type == "bilm", f"{name} must be bilm with masked input", value)
             # Its loss is no bound of log p(x), so beta would mean nothing.
             require(not self.variational, "variational must be false with masked input", "true")
-        for name, only in (("output_layer", "tied_softmax"), ("tokenizer", "word_pieces")):
-            value = getattr(self, name)
-            require(value == only, f"{name} of an autoencoder must be {only}", repr(value))
-        require(self.num_segments == 0, "an autoencoder has no num_segments", self.num_segments)
         super().check()
         good = 0 <= self.pad_id < self.vocab_size
         require(good, "pad_id must be a token's id", self.pad_id)
-
-    @property
-    def can_grow(self) -> bool:
-        """As `TransformerConfig.can_grow`; a latent vector cannot grow."""
-        return False
 
     @property
     def latent_numbers(self) -> int:
@@ -107,12 +107,12 @@ class AutoencoderConfig(TransformerConfig):
             joint += self.num_latents * self.hidden_size
         if self.predicts_length:
             joint += (self.latent_numbers + 1) * self.max_position_embeddings
-        return 2 * self.num_encoder_parameters + joint + head_parameters(self)
+        return 2 * self.num_encoder_parameters + joint + self.head.num_parameters(self)
 
     def part(self, name: str) -> TransformerConfig:
         """The config of a half as a language model; `name` is one of `PARTS`."""
         assert name in PARTS, name
-        shared = (field.name for field in fields(TransformerConfig))
-        values: dict[str, Any] = {field: getattr(self, field) for field in shared}
+        shared = [field.name for field in fields(TransformerSizes)] + ["learned_normalizer"]
+        values: dict[str, Any] = {name: getattr(self, name) for name in shared}
         values["model_type"] = "bilm" if name == "encoder" else self.decoder_type
         return TransformerConfig(**values)

@@ -2,15 +2,21 @@
 
 import dataclasses
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from tta.atomic import whole_file
-from tta.choices import TOKENIZERS
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
+from tta.modeling.config.checks import check_type, check_types, require, require_counts
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.version import __version__
+
+# `config.json` says by which rules it was written. A change that earlier versions of tta-lm would
+# misread raises the number. Files without it are of version 1.
+FORMAT_KEY, FORMAT_VERSION = "format_version", 1
 
 # Keys of BERT's configs that mean nothing to a model without segment embeddings or a pooler, and
 # `vocab_file` of the original T-TA code (read in `tta.modeling.formats.tf1_checkpoint`).
@@ -19,77 +25,42 @@ IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality", "v
 # Configs of earlier versions also held these weights of the training loss.
 TRAINING_WEIGHTS = ("log_normalizer_weight", "decorrelation_weight", "contrast_weight")
 
-# The distances of the output layer "semfit", see `tta.modeling.heads.distances`.
-SEMFIT_DISTANCES = ("cosine", "l2", "vmf")
-LEAST_VMF_SIZE = 16  # From this size on, the expansion of the normalizer is precise.
-
-# Fields that only one output layer reads: `config.json` has them only with this layer.
-FIELDS_OF_OUTPUT_LAYER = {
-    "semfit": ("semfit_distance", "target_size", "vmf_lambda_1", "vmf_lambda_2"),
-    "adaptive_softmax": ("adaptive_cutoffs", "adaptive_factor"),
-}
-
 # A larger model is taken for a typing error and refused before anything is allocated.
 MAX_PARAMETERS = 10_000_000_000
-
-_CHECKED_TYPES = (str, bool, float, int, int | None, tuple[int, ...])
 
 _Config = TypeVar("_Config", bound="ModelConfig")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The fields that all families of models share. Each family adds its sizes in a subclass.
+    """The fields that all families of models share. Each family adds its own in a subclass.
+
+    A family with a head of `HEADS` is a `LanguageModelConfig`.
 
     Attributes:
         vocab_size: V, pieces in the vocabulary.
         hidden_size: D, size of the encoder's hidden states.
         model_type: the family, a name in `MODEL_TYPES`.
-        output_layer: the head, a name in `tta.modeling.heads.HEADS`.
-        learned_normalizer: whether training kept the log-normalizer of the softmax near 0. Scores
-            then need no sum over the vocabulary.
         do_lower_case: whether the tokenizer lower-cases text and strips accents.
-        tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if
-            it is "words".
-        semfit_distance: with output_layer "semfit", the distance between prediction and target
-            vector: "cosine", "l2" or "vmf".
-        target_size: m, numbers in a target vector of "semfit". Training takes it from the vectors.
-        vmf_lambda_1, vmf_lambda_2: the weights of "vmf", see `tta.modeling.heads.distances.vmf`.
+        head_transform: whether heads begin with BERT's dense layer, activation and LayerNorm.
+        fixed: names of attributes that other families choose. A file may name them, with the value
+            that they have in this class.
 
     Raises:
         InputError: a value has the wrong type or is out of bounds.
     """
 
-    # Whether heads begin with BERT's dense layer, activation and LayerNorm.
     head_transform: ClassVar[bool] = True
+    fixed: ClassVar[tuple[str, ...]] = ()
 
     vocab_size: int
     hidden_size: int = 512
     model_type: str = "tta"
-    output_layer: str = "tied_softmax"
-    learned_normalizer: bool = False
     do_lower_case: bool = True
-    tokenizer: str = "word_pieces"
-    semfit_distance: str = "cosine"
-    target_size: int | None = None
-    vmf_lambda_1: float = 0.02
-    vmf_lambda_2: float = 0.1
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            if field.type == tuple[int, ...] and isinstance(getattr(self, field.name), list):
-                object.__setattr__(self, field.name, tuple(getattr(self, field.name)))  # from JSON
-            if field.type in _CHECKED_TYPES:  # a family checks its fields of other types
-                _check_type(field.name, getattr(self, field.name), field.type)
+        check_types(self)
         require_counts(self, "vocab_size", "hidden_size")
-        choices = " or ".join(TOKENIZERS)
-        require(self.tokenizer in TOKENIZERS, f"tokenizer must be {choices}", repr(self.tokenizer))
-        self._check_semfit()
-        require(
-            self.output_layer != "adaptive_softmax" or hasattr(self, "adaptive_cutoffs"),
-            "output_layer adaptive_softmax needs model_type elmo",
-            self.model_type,
-        )
         self.check()
         require(
             self.num_parameters <= MAX_PARAMETERS,
@@ -100,22 +71,15 @@ class ModelConfig:
     def check(self) -> None:
         """Checks the rules of the family; types and counts above are checked before."""
 
-    def _check_semfit(self):
-        distance, size = self.semfit_distance, self.target_size
-        choices = " or ".join(SEMFIT_DISTANCES)
-        require(distance in SEMFIT_DISTANCES, f"semfit_distance must be {choices}", repr(distance))
-        for name in ("vmf_lambda_1", "vmf_lambda_2"):
-            value = getattr(self, name)
-            require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
-        if size is not None:
-            least = LEAST_VMF_SIZE if distance == "vmf" else 1
-            rule = f"target_size must be at least {least} with semfit_distance {distance}"
-            require(size >= least, rule, size)
-
     @property
     def num_parameters(self) -> int:
         """Number of weights of the model. A weights file with fewer bytes is refused."""
         raise NotImplementedError
+
+    @property
+    def has_token_table(self) -> bool:
+        """Whether the input has a table of token embeddings, which a head can share."""
+        return True
 
     @property
     def open_vocabulary(self) -> bool:
@@ -123,40 +87,57 @@ class ModelConfig:
         return False
 
     @classmethod
-    def from_dict(cls: type[_Config], values: dict[str, Any], path: Path | str) -> _Config:
+    def from_dict(
+        cls: type[_Config], values: dict[str, Any], path: Path | str | None = None
+    ) -> _Config:
         """A config from the JSON object of a file; raises InputError as `read_config`."""
         weights = training_weights(values, path)
         ignored = IGNORED_KEYS.union(TRAINING_WEIGHTS)
         values = {key: value for key, value in values.items() if key not in ignored}
         if "log_normalizer_weight" in weights:
             values.setdefault("learned_normalizer", weights["log_normalizer_weight"] > 0)
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(set(values) - known):
-            raise InputError(
-                f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}", path
-            )
-        if "vocab_size" not in values:
-            raise InputError("vocab_size is missing", path)
         with located(path=path):
-            return cls(**values)
+            arguments = cls.arguments(values)
+            if "vocab_size" not in values:
+                raise InputError("vocab_size is missing")
+            return cls(**arguments)
+
+    @classmethod
+    def arguments(
+        cls, values: dict[str, Any], old: Any = None, others: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """The constructor's arguments, from keys of `config.json`.
+
+        Args:
+            values: {key: value}.
+            old: the config that they change, if any.
+            others: keys that are no arguments; they are left out.
+
+        Raises:
+            InputError: a key is unknown, or a value is not the one that the family has.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        for name in sorted(values.keys() - known.union(others)):
+            if name not in cls.fixed:
+                keys = ", ".join(sorted(known.union(others) - {"head"}))
+                raise InputError(f"unknown key {name!r}; the keys are {keys}")
+            rule = f"{name} must be {getattr(cls, name)} with model_type {cls.model_type}"
+            require(values[name] == getattr(cls, name), rule, repr(values[name]))
+        return {name: value for name, value in values.items() if name in known}
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of `config.json`: the attributes in their order."""
-        others = {n: f for n, f in FIELDS_OF_OUTPUT_LAYER.items() if n != self.output_layer}
-        left_out = {name for names in others.values() for name in names}
-        if self.tokenizer == ModelConfig.tokenizer:
-            left_out.add("tokenizer")  # as in the files of earlier versions
-        return {n: v for n, v in dataclasses.asdict(self).items() if n not in left_out}
+        return dataclasses.asdict(self)
 
     def to_json(self, path: Path | str) -> None:
-        """Writes the config, one key per line."""
-        text = json.dumps(self.to_dict(), indent=2) + "\n"
+        """Writes the config and the version of the format, one key per line."""
+        text = json.dumps({FORMAT_KEY: FORMAT_VERSION} | self.to_dict(), indent=2) + "\n"
         with whole_file(path) as file:
             file.write(text.encode())
 
     def replace(self: _Config, **changes: Any) -> _Config:
         """A copy with some values changed, checked like any other config."""
-        return dataclasses.replace(self, **changes)
+        return dataclasses.replace(self, **self.arguments(changes, self))
 
 
 def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
@@ -167,12 +148,30 @@ def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
         **defaults: values of keys that the file may leave out.
 
     Raises:
-        InputError: the file is missing, is not a JSON object, or breaks a rule.
+        InputError: the file is missing, is not a JSON object, breaks a rule, or was written by a
+            later version.
     """
-    return config_from(defaults | read_json_object(path), path)
+    return config_from(defaults | read_values(path), path)
 
 
-def config_from(values: dict[str, Any], path: Path | str = "") -> ModelConfig:
+def read_values(path: Path | str) -> dict[str, Any]:
+    """The keys and values of a `config.json`, whose version is checked and left out.
+
+    Raises:
+        InputError: the file is missing, is not a JSON object, or was written by a later version.
+    """
+    values = read_json_object(path)
+    version = values.pop(FORMAT_KEY, FORMAT_VERSION)
+    with located(path=path):
+        check_type(FORMAT_KEY, version, int)
+        require(version >= 1, f"{FORMAT_KEY} must be at least 1", version)
+        if version > FORMAT_VERSION:
+            reads = f"tta-lm {__version__} reads versions up to {FORMAT_VERSION}"
+            raise InputError(f"{FORMAT_KEY} is {version}, and {reads}: upgrade tta-lm")
+    return values
+
+
+def config_from(values: dict[str, Any], path: Path | str | None = None) -> ModelConfig:
     """The config of a JSON object of `config.json`; `path` is its file, for errors.
 
     Raises:
@@ -185,42 +184,11 @@ def config_from(values: dict[str, Any], path: Path | str = "") -> ModelConfig:
     return family.part("config").from_dict(values, path)
 
 
-def config_of(values: dict[str, Any]) -> ModelConfig:
-    """Rebuilds a config from the values that `dataclasses.asdict` made of it."""
-    return MODEL_TYPES.load(values["model_type"]).part("config")(**values)
-
-
-def training_weights(values: dict[str, Any], path: Path | str) -> dict[str, float]:
+def training_weights(values: dict[str, Any], path: Path | str | None) -> dict[str, float]:
     """Reads the loss weights, {name: 0 or more}, from a config that an earlier version wrote."""
     weights = {name: values[name] for name in TRAINING_WEIGHTS if name in values}
     with located(path=path):
         for name, weight in weights.items():
-            _check_type(name, weight, float)
+            check_type(name, weight, float)
             require(0.0 <= weight < float("inf"), f"{name} must be 0 or more", weight)
     return weights
-
-
-def require(condition: bool, rule: str, value: object) -> None:
-    """Raises an InputError with the rule and the value unless the condition holds."""
-    if not condition:
-        raise InputError(f"{rule}, not {value}")
-
-
-def require_counts(config: ModelConfig, *names: str) -> None:
-    """Raises an InputError unless these attributes are at least 1."""
-    for name in names:
-        require(getattr(config, name) >= 1, f"{name} must be at least 1", getattr(config, name))
-
-
-def _check_type(name, value, kind):
-    is_int = isinstance(value, int) and not isinstance(value, bool)
-    if kind is float:
-        good = isinstance(value, float) or (is_int and abs(value) <= 2**53)  # exact as a float
-    elif kind in (str, bool):
-        good = isinstance(value, kind)
-    elif kind == tuple[int, ...]:
-        good = isinstance(value, tuple) and all(type(item) is int for item in value)
-    else:  # int or `int | None`
-        good = is_int or (value is None and kind is not int)
-    shown = "list of int" if kind == tuple[int, ...] else getattr(kind, "__name__", kind)
-    require(good, f"{name} must be of type {shown}", repr(value))

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tta.errors import InputError, located
-from tta.modeling.config.base import ModelConfig, config_from, config_of, require, require_counts
+from tta.modeling.config.base import ModelConfig, config_from
+from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 
 # What a classifier reads: the output at a token, or the mean of the outputs over each text.
@@ -30,8 +32,10 @@ class ClassifierConfig(ModelConfig):
         dropout: dropout of the pooled output, in [0, 1).
     """
 
+    learned_normalizer: ClassVar[bool] = False
+
     model_type: str = "classifier"
-    encoder: Any
+    encoder: LanguageModelConfig
     labels: tuple[str, ...]
     texts_per_example: int = 1
     max_seq_length: int = 128
@@ -46,8 +50,6 @@ class ClassifierConfig(ModelConfig):
         return cls(encoder=encoder, **shared, **values)
 
     def __post_init__(self):
-        if isinstance(self.encoder, dict):  # of `dataclasses.asdict`
-            object.__setattr__(self, "encoder", config_of(self.encoder))
         object.__setattr__(self, "labels", tuple(self.labels))
         super().__post_init__()
 
@@ -75,6 +77,11 @@ class ClassifierConfig(ModelConfig):
         require(self.max_seq_length <= longest, rule, self.max_seq_length)
 
     @property
+    def tokenizer(self) -> str:
+        """The encoder's."""
+        return self.encoder.tokenizer
+
+    @property
     def num_outputs(self) -> int:
         """Numbers that the model predicts for an example: one per label, or one."""
         return max(1, len(self.labels))
@@ -94,8 +101,9 @@ class ClassifierConfig(ModelConfig):
     def num_parameters(self) -> int:
         """Number of weights of the encoder and the head."""
         d, encoder = self.hidden_size, self.encoder
-        of_encoder = getattr(encoder, "num_encoder_parameters", encoder.num_parameters)
-        return of_encoder + self.pooled_size * d + d + (d + 1) * self.num_outputs
+        return (
+            encoder.num_encoder_parameters + self.pooled_size * d + d + (d + 1) * self.num_outputs
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """What `config.json` holds; the shared fields are in the encoder's config."""
@@ -103,7 +111,9 @@ class ClassifierConfig(ModelConfig):
         return values | {"encoder": self.encoder.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], path: Path | str) -> "ClassifierConfig":
+    def from_dict(
+        cls, values: dict[str, Any], path: Path | str | None = None
+    ) -> "ClassifierConfig":
         """As `ModelConfig.from_dict`."""
         known = {"model_type", "encoder", *_KEYS}
         if unknown := sorted(set(values) - known):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tta.modeling.config.base import ModelConfig, require, require_counts
-from tta.modeling.config.output_layers import head_parameters
+from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.language_model import LanguageModelConfig
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
 
@@ -19,7 +19,7 @@ NUM_HIGHWAYS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElmoConfig(ModelConfig):
+class ElmoConfig(LanguageModelConfig):
     """The shape of an ELMo; the defaults are those of ELMo-S (Li et al. 2019, section 4).
 
     Attributes:
@@ -33,8 +33,6 @@ class ElmoConfig(ModelConfig):
         use_layer_norm: whether the output of each LSTM is normalized.
         cell_clip, projection_clip: bounds of cells and projected outputs; 0 does not clip.
         hidden_dropout_prob: dropout of the inputs of each layer and of the last outputs, in [0, 1).
-        adaptive_cutoffs: with output_layer "adaptive_softmax", the ids at which clusters begin.
-        adaptive_factor: by how much the size of each cluster is smaller than that before it.
         initializer_range: standard deviation of the initial table, dense layers and heads.
         layer_norm_eps: epsilon of every LayerNorm.
     """
@@ -51,13 +49,12 @@ class ElmoConfig(ModelConfig):
     cell_clip: float = 3.0
     projection_clip: float = 3.0
     hidden_dropout_prob: float = 0.1
-    adaptive_cutoffs: tuple[int, ...] = ()
-    adaptive_factor: int = 4
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
 
     def check(self) -> None:
         """Checks sizes, bounds and choices."""
+        super().check()
         require_counts(self, *COUNTS)
         choices = " or ".join(INPUT_LAYERS)
         require(
@@ -73,25 +70,11 @@ class ElmoConfig(ModelConfig):
         for name in ("initializer_range", "layer_norm_eps"):
             value = getattr(self, name)
             require(0.0 < value < float("inf"), f"{name} must be positive", value)
-        if self.output_layer == "tied_softmax":
-            require(
-                self.input_layer == "tokens",
-                "output_layer tied_softmax shares the table of input_layer tokens",
-                f"of {self.input_layer}",
-            )
-        if self.output_layer == "adaptive_softmax":
-            self._check_cutoffs()
 
-    def _check_cutoffs(self):
-        cutoffs = self.adaptive_cutoffs
-        ascending = list(cutoffs) == sorted(set(cutoffs))
-        in_range = all(0 < cutoff < self.vocab_size for cutoff in cutoffs)
-        require(
-            ascending and in_range,
-            f"adaptive_cutoffs must rise and lie between 0 and vocab_size, {self.vocab_size}",
-            list(cutoffs),
-        )
-        require_counts(self, "adaptive_factor")
+    @property
+    def has_token_table(self) -> bool:
+        """As `ModelConfig.has_token_table`."""
+        return self.input_layer == "tokens"
 
     @property
     def open_vocabulary(self) -> bool:
@@ -99,11 +82,11 @@ class ElmoConfig(ModelConfig):
         return self.tokenizer == "words" and self.input_layer != "tokens"
 
     @property
-    def num_parameters(self) -> int:
-        """Number of weights of the encoder and the output head."""
+    def num_encoder_parameters(self) -> int:
+        """Number of weights of the encoder."""
         d, u = self.hidden_size, self.lstm_size
         layer = 2 * ((d + d + 1) * 4 * u + u * d + (2 * d if self.use_layer_norm else 0))
-        return self._input_parameters() + self.num_hidden_layers * layer + head_parameters(self)
+        return self._input_parameters() + self.num_hidden_layers * layer
 
     def _input_parameters(self):
         d = self.hidden_size

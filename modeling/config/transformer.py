@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig, require, require_counts
-from tta.modeling.config.output_layers import head_parameters
+from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig
+from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.language_model import LanguageModelConfig
 
 # The sizes in BERT's spelling.
 COUNTS = (
@@ -21,8 +22,8 @@ ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
-    """The shape of a T-TA or a Transformer; the defaults are the paper's (section 5.1).
+class TransformerSizes(ModelConfig):
+    """The shape of a stack of Transformer blocks; the defaults are the paper's (section 5.1).
 
     Attributes:
         num_hidden_layers: layers of the encoder.
@@ -37,7 +38,6 @@ class TransformerConfig(ModelConfig):
         layer_norm_eps: epsilon of every LayerNorm.
         first_query_token_id: id of a token whose embedding is added to the position embedding in
             the first query ([MASK] = 4 in the original code). None adds nothing (the paper).
-        num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
     """
 
     num_hidden_layers: int = 3
@@ -50,10 +50,10 @@ class TransformerConfig(ModelConfig):
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     first_query_token_id: int | None = None
-    num_segments: int = 0
 
     def check(self) -> None:
         """Checks sizes, probabilities and choices."""
+        super().check()
         require_counts(self, *COUNTS)
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             value = getattr(self, name)
@@ -77,14 +77,37 @@ class TransformerConfig(ModelConfig):
             "first_query_token_id must be null or a token's id",
             token,
         )
-        good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
-        require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
         if self.num_parameters <= MAX_PARAMETERS:  # else the base class says so
             require(
                 self.num_hidden_layers <= MAX_LAYERS,
                 f"a model has at most {MAX_LAYERS:,} layers",
                 self.num_hidden_layers,
             )
+
+    @property
+    def num_encoder_parameters(self) -> int:
+        """Number of weights of the embeddings and the blocks."""
+        d, f = self.hidden_size, self.intermediate_size
+        embeddings = (self.vocab_size + self.max_position_embeddings) * d + 2 * d
+        layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
+        return embeddings + self.num_hidden_layers * layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(TransformerSizes, LanguageModelConfig):
+    """The shape of a T-TA or a Transformer with a head.
+
+    Attributes:
+        num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
+    """
+
+    num_segments: int = 0
+
+    def check(self) -> None:
+        """Checks the sizes, the segments and the head."""
+        super().check()
+        good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
+        require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
 
     @property
     def can_grow(self) -> bool:
@@ -94,16 +117,7 @@ class TransformerConfig(ModelConfig):
     @property
     def num_encoder_parameters(self) -> int:
         """Number of weights of the encoder."""
-        d, f = self.hidden_size, self.intermediate_size
-        rows = self.vocab_size + self.max_position_embeddings + self.num_segments
-        embeddings = rows * d + 2 * d
-        layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
-        return embeddings + self.num_hidden_layers * layer
-
-    @property
-    def num_parameters(self) -> int:
-        """Number of weights of the encoder and the output head."""
-        return self.num_encoder_parameters + head_parameters(self)
+        return super().num_encoder_parameters + self.num_segments * self.hidden_size
 
     def to_dict(self) -> dict[str, Any]:
         """As `ModelConfig.to_dict`; a model without segments has no key for them."""

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tta.errors import InputError
 from tta.json_files import read_json_object
+from tta.modeling.config.base import read_values
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.bert import (
     GOOGLE_ACTIVATIONS,
@@ -56,7 +57,7 @@ def load_original(
     if is_bert:
         config = bert_config(config_path, GOOGLE_ACTIVATIONS)
     else:  # The first query is [MASK] unless the file sets another.
-        values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_json_object(config_path)
+        values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_values(config_path)
         config = TransformerConfig.from_dict(values, config_path)
     check_size(sum(map(math.prod, shapes.values())), config, config_path.name, prefix)
     names = original_names(config.num_hidden_layers, with_segments=is_bert)

@@ -11,7 +11,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.config.output_layers import adaptive_clusters, cluster_size
 from tta.modeling.heads.base import Head
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities
 from tta.modeling.heads.transform import rows_with_targets
@@ -26,7 +25,7 @@ class AdaptiveSoftmaxHead(Head):
     all words add up to 1, and training and scores are exact.
 
     Args:
-        config: an `ElmoConfig` with `adaptive_cutoffs`.
+        config: a config whose `head` is an `AdaptiveSoftmaxSettings`.
 
     Call:
         hidden_states: [B, T, D].
@@ -42,7 +41,7 @@ class AdaptiveSoftmaxHead(Head):
     def build(self, hidden_states_shape, table_shape=None):
         size, config = hidden_states_shape[-1], self.config
         start: Any = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
-        first, *self.clusters = adaptive_clusters(config)
+        first, *self.clusters = config.head.clusters(config.vocab_size)
         self.num_frequent = first.stop
 
         def add(name, *shape, initializer=start):
@@ -53,7 +52,7 @@ class AdaptiveSoftmaxHead(Head):
         self.biases = [add("bias_0", rows, initializer="zeros")]
         self.projections = []
         for j, words in enumerate(self.clusters, start=1):
-            small = cluster_size(config, j)
+            small = config.head.cluster_size(size, j)
             self.projections.append(add(f"projection_{j}", size, small, initializer=start.clone()))
             self.tables.append(add(f"table_{j}", len(words), small, initializer=start.clone()))
             self.biases.append(add(f"bias_{j}", len(words), initializer="zeros"))

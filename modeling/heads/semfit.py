@@ -23,7 +23,7 @@ class SemFitHead(TransformHead):
     A family whose config has `head_transform` False has only the last dense layer (the paper).
 
     Args:
-        config: a config with a `target_size`.
+        config: a config whose `head` is a `SemFitSettings` with a `target_size`.
 
     Call:
         hidden_states: [B, T, D].
@@ -41,14 +41,14 @@ class SemFitHead(TransformHead):
 
     def __init__(self, config: Any, **kwargs: Any):
         super().__init__(config, **kwargs)
-        if config.target_size is None:
+        if config.head.target_size is None:
             raise InputError("output_layer semfit needs a target_size")
 
     def build(self, hidden_states_shape, table_shape=None):
         super().build(hidden_states_shape)
-        size, config = hidden_states_shape[-1], self.config
+        sizes = hidden_states_shape[-1], self.config.head.target_size
         self.fit_dense = dense(
-            size, config.target_size, config.initializer_range, name="fit", dtype=self.dtype_policy
+            *sizes, self.config.initializer_range, name="fit", dtype=self.dtype_policy
         )
 
     def call(self, hidden_states, table=None):
@@ -60,16 +60,15 @@ class SemFitHead(TransformHead):
 
     def comparable(self, vectors: Any) -> Any:
         """Predictions [..., m] without lengths that mean nothing: unit vectors with "cosine"."""
-        return distances.unit(vectors) if self.config.semfit_distance == "cosine" else vectors
+        return distances.unit(vectors) if self.config.head.semfit_distance == "cosine" else vectors
 
     def distance(self, vectors: Any, targets: Any) -> Any:
         """The distance of `semfit_distance`: vectors, targets [..., m] -> [...] float32."""
-        config = self.config
-        if config.semfit_distance == "vmf":
-            return distances.vmf(vectors, targets, config.vmf_lambda_1, config.vmf_lambda_2)
-        return {"cosine": distances.cosine, "l2": distances.l2}[config.semfit_distance](
-            vectors, targets
-        )
+        head = self.config.head
+        if head.semfit_distance == "vmf":
+            return distances.vmf(vectors, targets, head.vmf_lambda_1, head.vmf_lambda_2)
+        distance = {"cosine": distances.cosine, "l2": distances.l2}[head.semfit_distance]
+        return distance(vectors, targets)
 
     def loss(self, hidden_states, targets, weights, table=None):
         """As `Head.loss`: sum(weights * distances to the target vectors [B, T, m])."""
@@ -77,4 +76,4 @@ class SemFitHead(TransformHead):
         return ops.sum(weights * self.distance(self._predict(rows, training=True), targets))
 
     def compute_output_shape(self, hidden_states_shape, table_shape=None):
-        return (*hidden_states_shape[:-1], self.config.target_size)
+        return (*hidden_states_shape[:-1], self.config.head.target_size)

@@ -1,11 +1,10 @@
 """Layers that are built from the model's config."""
 
-import dataclasses
 from typing import Any
 
 import keras
 
-from tta.modeling.config.base import ModelConfig, config_of
+from tta.modeling.config.base import ModelConfig, config_from
 
 
 class ConfiguredLayer(keras.layers.Layer):
@@ -20,8 +19,8 @@ class ConfiguredLayer(keras.layers.Layer):
         self.config: Any = config  # each layer reads the fields of its family
 
     def get_config(self):
-        return super().get_config() | {"config": dataclasses.asdict(self.config)}
+        return super().get_config() | {"config": self.config.to_dict()}
 
     @classmethod
     def from_config(cls, config):
-        return cls(**config | {"config": config_of(config["config"])})
+        return cls(**config | {"config": config_from(config["config"])})

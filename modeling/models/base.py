@@ -1,11 +1,10 @@
 """What the Keras models of all families with an encoder share."""
 
-import dataclasses
 from typing import Any
 
 import keras
 
-from tta.modeling.config.base import ModelConfig, config_of
+from tta.modeling.config.base import ModelConfig, config_from
 
 
 class ConfiguredModel(keras.Model):
@@ -38,11 +37,11 @@ class ConfiguredModel(keras.Model):
 
     def get_config(self):
         return {
-            "config": dataclasses.asdict(self.config),
+            "config": self.config.to_dict(),
             "dtype": self.dtype_policy.name,
             "name": self.name,
         }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        return cls(**config | {"config": config_of(config["config"])})
+        return cls(**config | {"config": config_from(config["config"])})

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 
 from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.heads import HEADS
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -31,19 +31,19 @@ class LanguageModel(ConfiguredModel):
         encoder has the output "predicting_states", the head's output is computed from these.
 
     Raises:
-        InputError: `model_type` or `output_layer` is unknown.
+        InputError: `model_type` is unknown.
         ValueError: T is larger than `config.max_position_embeddings`.
     """
 
     def __init__(
         self,
-        config: ModelConfig,
+        config: LanguageModelConfig,
         dtype: str = "float32",
         head_options: dict[str, Any] | None = None,
         name: str = "language_model",
     ):
         encoder_class = MODEL_TYPES.load(config.model_type).part("encoder")
-        head_class = HEADS.load(config.output_layer)
+        head_class = config.head.head_class()
         super().__init__(config, dtype, name=name)
         self.encoder = encoder_class(config, name="encoder", dtype=dtype)
         self.head = head_class(config, name="head", dtype=dtype, **head_options or {})

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from tta.choices import PRECISIONS
 from tta.errors import InputError
-from tta.modeling.config.base import SEMFIT_DISTANCES
-from tta.modeling.heads import HEADS
+from tta.modeling.config.heads import HEADS
+from tta.modeling.config.heads.flags import HeadFlags
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.choices import OPTIMIZERS, SAMPLINGS, STRATEGIES
 from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, SEED, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretrainingConfig(Config):
-    """What a model is trained on, how long, by which objective and optimizer."""
+class ModelFlags(Config):
+    """What a model is trained on, and what the run changes of its config."""
 
     input_dir: str = setting(..., "Data set that tta-create-tfrecords wrote.", group=FILES)
     vocab_file: str | None = setting(None, "Vocabulary. Default: vocab.txt in --input_dir.")
@@ -59,13 +59,12 @@ class PretrainingConfig(Config):
         "Folder that tta-create-vectors wrote: the vectors that semfit predicts, and those that an "
         "elmo with input_layer vectors reads.",
     )
-    semfit_distance: str | None = setting(
-        None,
-        "For semfit: the distance between prediction and target that training minimizes. cosine: "
-        "minus the cosine. l2: the squared Euclidean distance. vmf: von Mises-Fisher, the "
-        "negative log-likelihood of the direction. Default: the config file's, else cosine.",
-        choices=SEMFIT_DISTANCES,
-    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainingConfig(HeadFlags, ModelFlags):
+    """What a model is trained on, how long, by which objective and optimizer."""
+
     num_train_steps: int = setting(
         100_000,
         "Total number of steps. Another number for a resumed run moves the decay of the learning "

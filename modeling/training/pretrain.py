@@ -23,6 +23,8 @@ from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import DamagedDataError, InputError
 from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config, training_weights
+from tta.modeling.config.heads import HEADS
+from tta.modeling.config.heads.flags import head_changes
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training import run_record
@@ -159,6 +161,8 @@ def _resolve(config, info, vocabulary, vectors) -> tuple[ModelConfig, Pretrainin
     """
     path = config.config_file
     default = {"vocab_size": len(vocabulary), "tokenizer": info["tokenizer"]}
+    if config.output_layer is not None:  # the file may have settings of this head alone
+        default["output_layer"] = config.output_layer
     model_config: Any = read_config(path, **default)
     check_same_tokenizer(model_config.tokenizer, info, path)
     name, objectives = config.objective, MODEL_TYPES.load(model_config.model_type).objectives
@@ -210,28 +214,29 @@ def _layers(config, model_config, vectors) -> dict[str, Any]:
         InputError: input layer, output layer, distance and vectors do not fit each other.
     """
     name = config.output_layer or model_config.output_layer
-    if config.semfit_distance is not None and name != "semfit":
-        raise InputError(f"semfit_distance needs output_layer semfit, not {name}")
+    changes = {"output_layer": name} | head_changes(config)
     reads_vectors = getattr(model_config, "input_layer", None) == "vectors"
-    changes: dict[str, Any] = {"output_layer": name}
+    predicts_vectors = HEADS.load(name).needs_vectors
     if vectors is None:
-        if name == "semfit" or reads_vectors:
-            layer = "output_layer semfit" if name == "semfit" else "input_layer vectors"
+        if predicts_vectors or reads_vectors:
+            layer = f"output_layer {name}" if predicts_vectors else "input_layer vectors"
             raise InputError(f"{layer} needs vectors; tta-create-vectors makes them")
         return changes
-    if not (name == "semfit" or reads_vectors):
-        raise InputError("vectors needs output_layer semfit or input_layer vectors")
+    if not (predicts_vectors or reads_vectors):
+        with_vectors = [layer for layer in HEADS if HEADS.load(layer).needs_vectors]
+        layers = " or ".join(with_vectors)
+        raise InputError(f"vectors needs output_layer {layers} or input_layer vectors")
     if reads_vectors:
         changes["input_size"] = vectors.size
-    if name == "semfit":
-        if model_config.target_size not in (None, vectors.size):
+    if predicts_vectors:
+        size = getattr(model_config.head, "target_size", None)
+        if size not in (None, vectors.size):
             raise InputError(
                 f"its vectors have {vectors.size} numbers, but target_size in "
-                f"{config.config_file} is {model_config.target_size}",
+                f"{config.config_file} is {size}",
                 vectors.path,
             )
         changes["target_size"] = vectors.size
-        changes["semfit_distance"] = config.semfit_distance or model_config.semfit_distance
     return changes
 
 
@@ -244,7 +249,7 @@ def _inputs(model_config, vocabulary, vectors) -> ModelInputs:
     is_words = model_config.tokenizer == "words"
     tokenizer = make_tokenizer(vocabulary, model_config.do_lower_case) if is_words else None
     inputs = inputs_of(model_config, tokenizer, look_up)
-    if model_config.output_layer != "semfit":
+    if not model_config.head.needs_vectors:
         return inputs
     return dataclasses.replace(inputs, look_ups={**inputs.look_ups, TARGET_VECTORS: look_up})
 
@@ -266,7 +271,6 @@ def make_trainer(
     import keras
     import tensorflow as tf
 
-    from tta.modeling.heads import HEADS
     from tta.modeling.models.language_model import build_model
     from tta.modeling.training.distribution import check_same, make_strategy
     from tta.modeling.training.optimizers import WarmupLinearDecay
@@ -312,7 +316,7 @@ def make_trainer(
     with strategy.scope():
         objective = OBJECTIVES.load(config.objective)(vocabulary, config)
         objective.check_model(model_config)
-        head = HEADS.load(model_config.output_layer)
+        head = model_config.head.head_class()
         model = build_model(
             model_config,
             DTYPE_POLICIES[config.mixed_precision],

@@ -281,7 +281,7 @@ class TextModel(Scorer):
         """Numbers in the vectors of a representation."""
         config, output = self._model.config, REPRESENTATIONS[representation][0]
         if representation == "fit":
-            return config.target_size
+            return config.head.target_size
         if self._encoder is None:
             return config.hidden_size
         return self._encoder.output_size("hidden_states" if output == "token_states" else output)

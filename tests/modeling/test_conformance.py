@@ -14,13 +14,14 @@ from tests.modeling.tiny import randomize, tiny_config
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
+from tta.modeling.config.heads.adaptive_softmax import AdaptiveSoftmaxSettings
 
 CONFIG = tiny_config(hidden_dropout_prob=0.1)
 CLASSIFIER = ClassifierConfig.of(
     CONFIG.replace(model_type="bilm", num_segments=2), labels=("a", "b", "c"), max_seq_length=19
 )
-AUTOENCODER = AutoencoderConfig(
-    **CONFIG.to_dict()
+AUTOENCODER = AutoencoderConfig.from_dict(
+    CONFIG.to_dict()
     | {"model_type": "autoencoder", "latent_size": 7, "variational": True, "pad_id": 2}
     | {"predicts_length": True}
 )
@@ -31,7 +32,7 @@ ELMO = ElmoConfig(
     lstm_size=F,
     input_size=11,
     output_layer="adaptive_softmax",
-    adaptive_cutoffs=(5, 13),
+    head=AdaptiveSoftmaxSettings(adaptive_cutoffs=(5, 13)),
 )
 STREAM, IDS, MASK = ("float32", D), ("int32",), ("bool",)
 VECTORS, CHARACTERS = ("float32", 11), ("int32", 13)
@@ -86,7 +87,7 @@ LAYERS = {
     "VectorInput": ({"config": ELMO}, {"inputs": {"input_vectors": VECTORS}}),
     "TableInput": ({"config": ELMO}, {"inputs": {"input_ids": IDS}}),
     "CharacterInput": ({"config": ELMO}, {"inputs": {"characters": CHARACTERS}}),
-    "SoftmaxHead": ({"config": ELMO}, {"hidden_states": STREAM}),
+    "SoftmaxHead": ({"config": ELMO.replace(output_layer="softmax")}, {"hidden_states": STREAM}),
     "AdaptiveSoftmaxHead": ({"config": ELMO}, {"hidden_states": STREAM}),
     "TiedSoftmaxHead": ({"config": CONFIG}, {"hidden_states": STREAM, "table": "table"}),
     "SemFitHead": (

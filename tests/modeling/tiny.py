@@ -32,7 +32,7 @@ def tiny_config(**changes):
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": 19,
     }
-    return TransformerConfig(**values | changes)
+    return TransformerConfig.from_dict(values | changes)
 
 
 def randomize(weights, seed=0):

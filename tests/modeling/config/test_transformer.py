@@ -4,9 +4,13 @@ import json
 
 import pytest
 
+import tta
 from tests.modeling.tiny import tiny_config
 from tta.errors import InputError
+from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.base import read_config
+from tta.modeling.config.classifier import ClassifierConfig
+from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.config.transformer import TransformerConfig
 
 BAD_VALUES = [
@@ -39,11 +43,10 @@ BAD_VALUES = [
     ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
     ("tokenizer", "letters", "tokenizer must be word_pieces or words, not 'letters'"),
     ("tokenizer", None, "tokenizer must be of type str, not None"),
-    ("semfit_distance", "dot", "semfit_distance must be cosine or l2 or vmf, not 'dot'"),
-    ("target_size", 0, "target_size must be at least 1 with semfit_distance cosine, not 0"),
-    ("target_size", 3.0, "target_size must be of type int | None, not 3.0"),
-    ("vmf_lambda_1", -0.1, "vmf_lambda_1 must be 0 or more, not -0.1"),
-    ("vmf_lambda_2", float("inf"), "vmf_lambda_2 must be 0 or more, not inf"),
+    ("output_layer", "vae", "output_layer must be tied_softmax or softmax or adaptive_softmax or "),
+    ("head", {}, "head must be the TiedSoftmaxSettings of output_layer tied_softmax, not {}"),
+    ("target_size", 7, "target_size needs output_layer semfit, not tied_softmax"),
+    ("adaptive_factor", 4, "adaptive_factor needs output_layer adaptive_softmax, not tied_softmax"),
     # Refused by arithmetic, before anything is allocated.
     ("vocab_size", 10**12, "a model has at most 10,000,000,000 parameters, not 16,"),
     ("max_position_embeddings", 10**12, "a model has at most 10,000,000,000 parameters"),
@@ -107,6 +110,36 @@ def test_what_is_written_is_read_back(tmp_path):
     assert values["layer_norm_eps"] == 1e-12
 
 
+FAMILIES = {
+    "tta": tiny_config(),
+    "elmo": ElmoConfig(vocab_size=23),
+    "autoencoder": AutoencoderConfig(vocab_size=23, hidden_size=15, num_attention_heads=3),
+    "classifier": ClassifierConfig.of(tiny_config(), labels=("a", "b"), max_seq_length=19),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_file_names_its_format_and_a_later_one_is_refused(family, tmp_path):
+    path, config = tmp_path / "config.json", FAMILIES[family]
+    config.to_json(path)
+    values = json.loads(path.read_text())
+    assert next(iter(values.items())) == ("format_version", 1)
+    assert read_config(path) == config
+    reads = f"tta-lm {tta.__version__} reads versions up to"
+    for version, rule in (
+        (2, f"format_version is 2, and {reads} 1: upgrade tta-lm"),
+        (0, "format_version must be at least 1, not 0"),
+        (True, "format_version must be of type int, not True"),
+    ):
+        path.write_text(json.dumps(values | {"format_version": version, "a_new_key": 3}))
+        with pytest.raises(InputError) as error:
+            read_config(path)
+        assert str(error.value) == f"{path}: {rule}"
+    del values["format_version"]  # as earlier versions wrote it
+    path.write_text(json.dumps(values))
+    assert read_config(path) == config
+
+
 def test_settings_of_semfit_are_written_with_this_output_layer_only(tmp_path):
     path = tmp_path / "config.json"
     config = tiny_config(output_layer="semfit", semfit_distance="vmf", target_size=17)
@@ -119,11 +152,33 @@ def test_settings_of_semfit_are_written_with_this_output_layer_only(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("semfit_distance", "dot", "semfit_distance must be cosine or l2 or vmf, not 'dot'"),
+        ("target_size", 0, "target_size must be at least 1 with semfit_distance cosine, not 0"),
+        ("target_size", 3.0, "target_size must be of type int | None, not 3.0"),
+        ("vmf_lambda_1", -0.1, "vmf_lambda_1 must be at least 0, not -0.1"),
+        ("vmf_lambda_2", float("inf"), "vmf_lambda_2 must be a finite number, not inf"),
+        ("adaptive_factor", 4, "adaptive_factor needs output_layer adaptive_softmax, not semfit"),
+        ("target_sice", 7, "unknown key 'target_sice'; the keys are "),
+    ],
+)
+def test_a_bad_setting_of_a_head_is_refused_by_its_rule(tmp_path, name, value, rule):
+    config, path = tiny_config(output_layer="semfit"), tmp_path / "config.json"
+    path.write_text(json.dumps(config.to_dict() | {name: value}))
+    for make in (lambda: config.replace(**{name: value}), lambda: read_config(path)):
+        with pytest.raises(InputError) as error:
+            make()
+        assert error.value.rule.startswith(rule)
+    assert "target_size" in str(error.value) or name != "target_sice"
+
+
 def test_vmf_needs_a_size_for_which_its_expansion_is_precise():
     with pytest.raises(
         InputError, match="target_size must be at least 16 with semfit_distance vmf"
     ):
-        tiny_config(semfit_distance="vmf", target_size=15)
+        tiny_config(output_layer="semfit", semfit_distance="vmf", target_size=15)
 
 
 def test_bert_s_own_keys_are_ignored_and_the_paper_s_size_is_the_default(tmp_path):

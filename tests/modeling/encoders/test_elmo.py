@@ -24,15 +24,9 @@ OUTPUTS = {
 
 def make_model(input_layer="vectors", output_layer="softmax", dtype="float32", **changes):
     options = OUTPUTS.get(output_layer, {}) | changes
-    config = ElmoConfig(
-        vocab_size=V,
-        hidden_size=D,
-        lstm_size=5,
-        input_size=M,
-        input_layer=input_layer,
-        output_layer=output_layer,
-        **{"hidden_dropout_prob": 0.0} | options,
-    )
+    values = {"vocab_size": V, "hidden_size": D, "lstm_size": 5, "input_size": M}
+    values |= {"input_layer": input_layer, "output_layer": output_layer, "hidden_dropout_prob": 0.0}
+    config = ElmoConfig.from_dict(values | options)
     model = build_model(config, dtype)
     if input_layer == "characters":
         return model  # random values of the many filters would saturate everything

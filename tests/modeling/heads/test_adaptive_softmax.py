@@ -7,7 +7,7 @@ import tensorflow as tf
 from tests.modeling.tiny import randomize, tiny_config
 from tta.errors import InputError
 from tta.modeling.config.elmo import ElmoConfig
-from tta.modeling.config.output_layers import head_parameters
+from tta.modeling.config.heads.adaptive_softmax import AdaptiveSoftmaxSettings
 from tta.modeling.heads.adaptive_softmax import AdaptiveSoftmaxHead
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
 
@@ -22,8 +22,7 @@ def config(cutoffs, factor=2):
         hidden_size=D,
         lstm_size=3,
         output_layer="adaptive_softmax",
-        adaptive_cutoffs=cutoffs,
-        adaptive_factor=factor,
+        head=AdaptiveSoftmaxSettings(adaptive_cutoffs=cutoffs, adaptive_factor=factor),
     )
 
 
@@ -121,7 +120,7 @@ def test_a_batch_without_a_word_of_a_cluster():
 def test_vectors_of_a_cluster_are_smaller_by_the_factor():
     head = make_head((5, 9, 15), factor=4)
     assert [table.shape[1] for table in head.tables] == [D, D // 4, 1, 1]
-    assert sum(np.size(v) for v in head.weights) == head_parameters(config((5, 9, 15), 4))
+    assert sum(np.size(v) for v in head.weights) == head.config.head.num_parameters(head.config)
 
 
 def test_bfloat16_products_give_float32_results_that_are_near():

@@ -26,9 +26,8 @@ TYPES = {  # name -> the decoder
 
 
 def autoencoder_config(**changes):
-    values = {name: getattr(tiny_config(), name) for name in tiny_config().to_dict()}
-    values |= {"model_type": "autoencoder", "latent_size": LATENT, "pad_id": 2}
-    return AutoencoderConfig(**values | changes)
+    values = {"model_type": "autoencoder", "latent_size": LATENT, "pad_id": 2}
+    return AutoencoderConfig.from_dict(tiny_config().to_dict() | values | changes)
 
 
 def make(kind, dtype="float32", seed=0, **changes):
@@ -428,9 +427,9 @@ def test_the_config_survives_a_file(tmp_path):
             {"num_latents": 2, "decoder_type": "tta"},
             "decoder_type must be bilm with num_latents above 1, not 'tta'",
         ),
-        ({"output_layer": "softmax"}, "output_layer of an autoencoder must be tied_softmax"),
-        ({"tokenizer": "words"}, "tokenizer of an autoencoder must be word_pieces"),
-        ({"num_segments": 2}, "an autoencoder has no num_segments, not 2"),
+        ({"output_layer": "softmax"}, "output_layer must be tied_softmax with model_type autoenco"),
+        ({"tokenizer": "words"}, "tokenizer must be word_pieces with model_type autoencoder, "),
+        ({"num_segments": 2}, "num_segments must be 0 with model_type autoencoder, not 2"),
         ({"pad_id": 23}, "pad_id must be a token's id, not 23"),
         ({"variational": 1}, "variational must be of type bool"),
     ],

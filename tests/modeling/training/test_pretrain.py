@@ -1,6 +1,5 @@
 """pretrain(config) from Python: what it needs, and that a finished run has its model."""
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -47,7 +46,7 @@ def test_a_new_objective_names_the_families_that_it_can_train(tmp_path, monkeypa
 
 def tiny_run(folder, **changes):
     """The settings of a run of two steps on `folder / "data"`; its config names no vocab_size."""
-    values = dataclasses.asdict(tiny_config(num_hidden_layers=1))
+    values = tiny_config(num_hidden_layers=1).to_dict()
     del values["vocab_size"]
     (folder / "config.json").write_text(json.dumps(values))
     values = {

@@ -208,7 +208,8 @@ def test_other_decoders(kind, tmp_path):
 
     keras.utils.set_random_seed(0)
     values = tiny_config().to_dict() | {"model_type": "autoencoder", "vocab_size": len(TOKENS)}
-    config = AutoencoderConfig(**values | TYPES[kind], latent_size=5, variational=True)
+    sizes = {"latent_size": 5, "variational": True}
+    config = AutoencoderConfig.from_dict(values | TYPES[kind] | sizes)
     model = build_model(config)
     (tmp_path / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
     save_model(model, tmp_path, "")
@@ -268,7 +269,7 @@ def test_a_masked_decoder_writes_in_passes(tmp_path):
     keras.utils.set_random_seed(0)
     values = tiny_config().to_dict() | {"model_type": "autoencoder", "vocab_size": len(TOKENS)}
     sizes = {"latent_size": 5, "num_latents": 3, "predicts_length": True}
-    config = AutoencoderConfig(**values, **sizes, decoder_input="masked")
+    config = AutoencoderConfig.from_dict(values | sizes | {"decoder_input": "masked"})
     model = build_model(config)
     randomize(model.named_weights(), seed=1)
     unbiased(model)

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
-from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
 from tta.scoring.scorers.inference.frozen import FrozenFunctions
 from tta.scoring.scorers.options import ScoreOptions
@@ -574,10 +574,10 @@ def test_a_model_may_have_two_text_models_with_other_settings(directory):
     np.testing.assert_array_equal(lm.score(TEXTS), before)
 
 
-class ToyConfig(ModelConfig):
+class ToyConfig(LanguageModelConfig):
     """A family without position embeddings."""
 
-    num_parameters = 0
+    num_encoder_parameters = 0
 
 
 class ToyModel(keras.Model):

@@ -16,7 +16,7 @@ from tta.scoring.serving.export import export
 @pytest.mark.parametrize("count", [1, 3])
 def test_it_encodes_as_the_model_and_refuses_a_long_text(tmp_path, count):
     values = tiny_config().to_dict() | {"model_type": "autoencoder", "vocab_size": len(TOKENS)}
-    config = AutoencoderConfig(**values, latent_size=5, num_latents=count)
+    config = AutoencoderConfig.from_dict(values | {"latent_size": 5, "num_latents": count})
     save_model(build_model(config), tmp_path / "nar", "")
     (tmp_path / "nar/vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
     lm = tta.load(tmp_path / "nar", batch_tokens=40)

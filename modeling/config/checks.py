@@ -1,0 +1,47 @@
+"""Rules that the values of configs obey."""
+
+import dataclasses
+from typing import Any
+
+from tta.errors import InputError
+
+_CHECKED_TYPES = (str, bool, float, int, int | None, tuple[int, ...])
+
+
+def require(condition: bool, rule: str, value: object) -> None:
+    """Raises an InputError with the rule and the value unless the condition holds."""
+    if not condition:
+        raise InputError(f"{rule}, not {value}")
+
+
+def require_counts(config: object, *names: str) -> None:
+    """Raises an InputError unless these attributes are at least 1."""
+    for name in names:
+        require(getattr(config, name) >= 1, f"{name} must be at least 1", getattr(config, name))
+
+
+def check_types(config: Any) -> None:
+    """Checks the types of a dataclass's fields, and makes tuples of the lists of a JSON file.
+
+    Fields of other types than numbers, texts and tuples of int are left to their class.
+    """
+    for field in dataclasses.fields(config):
+        if field.type == tuple[int, ...] and isinstance(getattr(config, field.name), list):
+            object.__setattr__(config, field.name, tuple(getattr(config, field.name)))
+        if field.type in _CHECKED_TYPES:
+            check_type(field.name, getattr(config, field.name), field.type)
+
+
+def check_type(name: str, value: object, kind: Any) -> None:
+    """Raises an InputError unless the value has the type; an int may stand for a float."""
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    if kind is float:
+        good = isinstance(value, float) or (is_int and abs(value) <= 2**53)  # exact as a float
+    elif kind in (str, bool):
+        good = isinstance(value, kind)
+    elif kind == tuple[int, ...]:
+        good = isinstance(value, tuple) and all(type(item) is int for item in value)
+    else:  # int or `int | None`
+        good = is_int or (value is None and kind is not int)
+    shown = "list of int" if kind == tuple[int, ...] else getattr(kind, "__name__", kind)
+    require(good, f"{name} must be of type {shown}", repr(value))

@@ -1,0 +1,57 @@
+"""What the settings of all heads share."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.checks import check_types
+from tta.registry import resolve
+from tta.settings import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadSettings(Config):
+    """A head's own settings: `head` of a config, and keys of its `config.json`.
+
+    A subclass declares each as a `tta.settings.setting`, whose bounds and choices are checked.
+
+    Attributes:
+        layer: the `tta.modeling.heads.base.Head`, or the place "module:class" to import it from.
+        flags: the settings that are also flags of run_pretraining.py.
+        needs_vectors: whether it predicts the vectors that come with a batch.
+    """
+
+    layer: ClassVar[Any] = None
+    flags: ClassVar[tuple[str, ...]] = ()
+    needs_vectors: ClassVar[bool] = False
+
+    def __post_init__(self):
+        check_types(self)
+        super().__post_init__()
+
+    @classmethod
+    def head_class(cls) -> Any:
+        """The `Head`."""
+        return resolve(cls.layer)
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """The names of its settings."""
+        return frozenset(field.name for field in dataclasses.fields(cls))
+
+    def check(self, config: ModelConfig) -> None:
+        """Raises InputError if the settings do not fit each other, or the head not the family."""
+
+    def num_parameters(self, config: ModelConfig) -> int:
+        """Number of weights of the head in a model of this config."""
+        raise NotImplementedError
+
+
+DEFAULTS = HeadSettings()  # stands for the defaults of a config's `output_layer`
+
+
+def transform_parameters(config: ModelConfig) -> int:
+    """Number of weights of the dense layer and the LayerNorm that a head may begin with."""
+    d = config.hidden_size
+    return d * d + d + 2 * d if config.head_transform else 0

@@ -1,0 +1,79 @@
+"""The config of a language model: an encoder with a head that `output_layer` names."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from tta.choices import TOKENIZERS
+from tta.errors import InputError
+from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.checks import check_type, require
+from tta.modeling.config.heads import HEADS
+from tta.modeling.config.heads.base import DEFAULTS, HeadSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelConfig(ModelConfig):
+    """The fields of a family whose models have an encoder and any head.
+
+    `replace` and `config.json` take the settings of the head as if they were fields.
+
+    Attributes:
+        output_layer: the head, a name in `tta.modeling.config.heads.HEADS`.
+        learned_normalizer: whether training kept the log-normalizer of the softmax near 0. Scores
+            then need no sum over the vocabulary.
+        tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if
+            it is "words".
+        head: the settings of this head. By default, its defaults.
+    """
+
+    output_layer: str = "tied_softmax"
+    learned_normalizer: bool = False
+    tokenizer: str = "word_pieces"
+    head: HeadSettings = DEFAULTS
+
+    def __post_init__(self):
+        check_type("output_layer", self.output_layer, str)
+        settings = HEADS.load(self.output_layer)
+        if self.head is DEFAULTS:
+            object.__setattr__(self, "head", settings())
+        rule = f"head must be the {settings.__name__} of output_layer {self.output_layer}"
+        require(type(self.head) is settings, rule, repr(self.head))
+        super().__post_init__()
+
+    def check(self) -> None:
+        """Checks the tokenizer and the head. A family adds its own rules."""
+        choices = " or ".join(TOKENIZERS)
+        require(self.tokenizer in TOKENIZERS, f"tokenizer must be {choices}", repr(self.tokenizer))
+        self.head.check(self)
+
+    @property
+    def num_encoder_parameters(self) -> int:
+        """Number of weights of the encoder."""
+        raise NotImplementedError
+
+    @property
+    def num_parameters(self) -> int:
+        """Number of weights of the encoder and the head."""
+        return self.num_encoder_parameters + self.head.num_parameters(self)
+
+    @classmethod
+    def arguments(cls, values, old=None, others=()):
+        """As `ModelConfig.arguments`; the settings of the head become `head`."""
+        name = values.get("output_layer", cls.output_layer if old is None else old.output_layer)
+        check_type("output_layer", name, str)
+        is_kept = old is not None and old.output_layer == name
+        head = old.head if is_kept else HEADS.load(name)()
+        for layer in HEADS:
+            for key in sorted(HEADS.load(layer).names() & values.keys() - head.names()):
+                raise InputError(f"{key} needs output_layer {layer}, not {name}")
+        own = {key: value for key, value in values.items() if key in head.names()}
+        arguments = super().arguments(values, old, head.names().union(others))
+        return {"head": dataclasses.replace(head, **own)} | arguments
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `ModelConfig.to_dict`; the settings of the head stand beside the other keys."""
+        values = super().to_dict()
+        if self.tokenizer == LanguageModelConfig.tokenizer:
+            del values["tokenizer"]  # as in the files of earlier versions
+        return values | values.pop("head")
