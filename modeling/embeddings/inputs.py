@@ -16,6 +16,7 @@ from tta.modeling.config.elmo import (
 )
 from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.dense import dense
+from tta.modeling.layers.types import Shape, Tensor, Tensors
 
 VECTORS, CHARACTERS = "input_vectors", "characters"
 
@@ -33,7 +34,7 @@ class VectorInput(ConfiguredLayer):
 
     feature = VECTORS
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None):
         config = self.config
         self.projection = dense(
             config.input_size,
@@ -43,7 +44,7 @@ class VectorInput(ConfiguredLayer):
             dtype=self.dtype_policy,
         )
 
-    def call(self, inputs):
+    def call(self, inputs: Tensors):
         vectors = ops.cast(inputs[VECTORS], self.compute_dtype)
         return ops.cast(self.projection(vectors), "float32")
 
@@ -61,7 +62,7 @@ class TableInput(ConfiguredLayer):
 
     feature = None
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None):
         config = self.config
         self.token_table = self.add_weight(
             (config.vocab_size, config.hidden_size),
@@ -70,7 +71,7 @@ class TableInput(ConfiguredLayer):
             autocast=False,
         )
 
-    def call(self, inputs):
+    def call(self, inputs: Tensors):
         return ops.take(self.token_table, inputs["input_ids"], axis=0)
 
 
@@ -90,7 +91,7 @@ class CharacterInput(ConfiguredLayer):
 
     feature = CHARACTERS
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None):
         config, policy = self.config, self.dtype_policy
         self.table = self.add_weight(
             (NUM_CHARACTERS, CHARACTER_SIZE), "random_normal", name="characters", autocast=False
@@ -111,7 +112,7 @@ class CharacterInput(ConfiguredLayer):
             size, config.hidden_size, config.initializer_range, name="projection", dtype=policy
         )
 
-    def call(self, inputs):
+    def call(self, inputs: Tensors):
         characters = inputs[CHARACTERS]
         shape = ops.shape(characters)
         x = ops.take(self.table, ops.reshape(characters, (-1, shape[2])), axis=0)  # [B T, C, size]
@@ -143,7 +144,7 @@ class Highway(keras.layers.Layer):
         super().__init__(**kwargs)
         self.size = size
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None):
         def make(name, bias):
             layer = keras.layers.Dense(
                 self.size, bias_initializer=bias, name=name, dtype=self.dtype_policy
@@ -153,7 +154,7 @@ class Highway(keras.layers.Layer):
 
         self.transform, self.gate = make("transform", "zeros"), make("gate", "ones")
 
-    def call(self, x):
+    def call(self, x: Tensor):
         gate = ops.sigmoid(self.gate(x))
         return gate * x + (1 - gate) * ops.relu(self.transform(x))
 

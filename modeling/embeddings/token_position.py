@@ -7,6 +7,7 @@ from keras import ops
 
 from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.dense import layer_norm
+from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -34,7 +35,7 @@ class Embeddings(ConfiguredLayer):
         ValueError: T is larger than P.
     """
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None):
         config = self.config
         start = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
         # Cast after the lookup, so that T rows are cast instead of V.
@@ -57,7 +58,14 @@ class Embeddings(ConfiguredLayer):
         self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm")
         self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype="float32")
 
-    def call(self, input_ids, segment_ids=None, added=None, positions=None, training=None):
+    def call(
+        self,
+        input_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        added: Tensor | None = None,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+    ):
         total = ops.take(self.token_table, input_ids, axis=0)  # [B, T, D]
         if positions is None:
             total += self._positions(input_ids)
@@ -72,10 +80,10 @@ class Embeddings(ConfiguredLayer):
 
     def first_query(
         self,
-        input_ids: Any,
+        input_ids: Tensor,
         token_id: int | None = None,
         training: bool | None = None,
-        added: Any = None,
+        added: Tensor | None = None,
     ) -> Any:
         """The query of T-TA's first layer: [1, T, D], the same for every sentence.
 

@@ -11,6 +11,7 @@ from keras import ops
 from tta.modeling.encoders.base import BlockEncoder
 from tta.modeling.layers.attention import split_heads
 from tta.modeling.layers.masks import causal_mask
+from tta.modeling.layers.types import Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -26,7 +27,7 @@ class MemoryDecoder(BlockEncoder):
 
     optional_inputs = ("added", "memory")
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensors, training: bool | None = None):
         self.check_inputs(inputs)
         ids, added = inputs["input_ids"], inputs.get("added")
         embedded = hidden = self.embeddings(ids, added=added, training=training)
@@ -52,7 +53,7 @@ class MemoryDecoder(BlockEncoder):
         return [ops.concatenate([one, empty], axis=2) for one in memories]
 
     def step(
-        self, ids: Any, place: Any, cache: list[Any], inputs: dict[str, Any]
+        self, ids: Tensor, place: Tensor, cache: list[Any], inputs: dict[str, Any]
     ) -> tuple[Any, list[Any]]:
         """Reads one more token of each sentence.
 

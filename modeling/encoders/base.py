@@ -8,6 +8,7 @@ from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.embeddings.token_position import Embeddings
 from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.blocks import TransformerBlock
+from tta.modeling.layers.types import Shape
 
 
 class Encoder(ConfiguredLayer):
@@ -41,7 +42,7 @@ class Encoder(ConfiguredLayer):
         """The input layer of the family. Give it a name: names of weights are a file format."""
         raise NotImplementedError
 
-    def build(self, inputs_shape=None):
+    def build(self, inputs_shape: dict[str, Shape] | None = None):
         self.embeddings.build()
 
     def output_size(self, name: str) -> int:
@@ -74,7 +75,7 @@ class BlockEncoder(Encoder):
     def make_embeddings(self) -> Any:
         return Embeddings(self.config, name="embeddings", dtype=self.dtype_policy)
 
-    def build(self, inputs_shape=None):
+    def build(self, inputs_shape: dict[str, Shape] | None = None):
         super().build(inputs_shape)
         for block in self.blocks:
             block.build((None, None, self.config.hidden_size))
@@ -92,6 +93,6 @@ class BlockEncoder(Encoder):
         """The last LayerNorm. Its scale and shift are free if the head can undo them."""
         return self.blocks[-1].feed_forward_norm.norm
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: dict[str, Shape]):
         shape = (*inputs_shape["input_ids"], self.config.hidden_size)
         return {"hidden_states": shape, "embedding_output": shape}

@@ -10,6 +10,7 @@ from tta.modeling.embeddings.inputs import CHARACTERS, INPUT_LAYERS, VECTORS
 from tta.modeling.encoders.base import Encoder
 from tta.modeling.layers.lstm import ProjectedLSTM
 from tta.modeling.layers.reverse import reverse_sentences
+from tta.modeling.layers.types import Shape, Tensors
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -61,12 +62,12 @@ class ElmoEncoder(Encoder):
         layer = INPUT_LAYERS[self.config.input_layer]
         return layer(self.config, name="embeddings", dtype=self.dtype_policy)
 
-    def build(self, inputs_shape=None):
+    def build(self, inputs_shape: dict[str, Shape] | None = None):
         super().build(inputs_shape)
         for lstm in self.lstms:
             lstm.build((None, None, 2, self.config.hidden_size))
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensors, training: bool | None = None):
         self.check_inputs(inputs)
         mask = inputs["padding_mask"]
 
@@ -96,7 +97,7 @@ class ElmoEncoder(Encoder):
         both = 2 * self.config.hidden_size
         return {"hidden_states": both, "layers": both * (1 + len(self.lstms))}.get(name, both // 2)
 
-    def compute_output_shape(self, inputs_shape):
+    def compute_output_shape(self, inputs_shape: dict[str, Shape]):
         batch, time = inputs_shape["input_ids"]
         names = ("hidden_states", "embedding_output", *self.extra_outputs)
         shapes = {name: (batch, time, self.output_size(name)) for name in names}

@@ -7,6 +7,7 @@ from tta.modeling.encoders.base import BlockEncoder
 from tta.modeling.layers.attention import project_together
 from tta.modeling.layers.blocks import SelfMaskedSelfAttentionBlock
 from tta.modeling.layers.masks import within_word_mask
+from tta.modeling.layers.types import Tensors
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -27,7 +28,7 @@ class TTAEncoder(BlockEncoder):
     block_class = SelfMaskedSelfAttentionBlock
     optional_inputs = ("word_ids", "wanted", "added")
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensors, training: bool | None = None):
         ids, mask, wanted = inputs["input_ids"], inputs["padding_mask"], inputs.get("wanted")
         if "word_ids" in inputs:
             mask = within_word_mask(mask, inputs["word_ids"])

@@ -14,6 +14,7 @@ from keras import ops
 from tta.modeling.heads.base import Head
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities
 from tta.modeling.heads.transform import rows_with_targets
+from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -38,7 +39,7 @@ class AdaptiveSoftmaxHead(Head):
     output_name = "logits"
     gives_probabilities = True
 
-    def build(self, hidden_states_shape, table_shape=None):
+    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         size, config = hidden_states_shape[-1], self.config
         start: Any = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
         first, *self.clusters = config.head.clusters(config.vocab_size)
@@ -57,7 +58,7 @@ class AdaptiveSoftmaxHead(Head):
             self.tables.append(add(f"table_{j}", len(words), small, initializer=start.clone()))
             self.biases.append(add(f"bias_{j}", len(words), initializer="zeros"))
 
-    def call(self, hidden_states, table=None):
+    def call(self, hidden_states: Tensor, table: Tensor | None = None):
         rows = ops.cast(hidden_states, "float32")
         first = ops.log_softmax(ops.matmul(rows, ops.transpose(self.tables[0])) + self.biases[0])
         parts = [first[..., : self.num_frequent]]
@@ -127,7 +128,7 @@ class AdaptiveSoftmaxHead(Head):
         projection = ops.cast(self.projections[j], self.compute_dtype)
         return ops.matmul(ops.cast(rows, self.compute_dtype), projection)
 
-    def compute_output_shape(self, hidden_states_shape, table_shape=None):
+    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         return (*hidden_states_shape[:-1], self.config.vocab_size)
 
 

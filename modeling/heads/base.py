@@ -4,6 +4,7 @@ from typing import Any
 
 from tta.errors import InputError
 from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.types import Tensor
 
 
 class Head(ConfiguredLayer):
@@ -42,7 +43,7 @@ class Head(ConfiguredLayer):
                 raise InputError(f"{name} needs a softmax, which {cls.__name__} does not compute")
         return {}
 
-    def loss(self, hidden_states: Any, targets: Any, weights: Any, table: Any) -> Any:
+    def loss(self, hidden_states: Tensor, targets: Tensor, weights: Tensor, table: Tensor) -> Any:
         """The sum of the losses of all targets, times their `weights` [B, T]: [] float32.
 
         A target of weight 0 is left out. The objective decides the layout of the targets.
@@ -51,12 +52,12 @@ class Head(ConfiguredLayer):
 
     def log_probabilities(
         self,
-        hidden_states: Any,
-        table: Any,
-        targets: Any,
+        hidden_states: Tensor,
+        table: Tensor,
+        targets: Tensor,
         normalizer: str = "exact",
-        wanted: Any = None,
-        output_table: Any = None,
+        wanted: Tensor | None = None,
+        output_table: Tensor | None = None,
     ) -> Any:
         """As `LanguageModel.log_probabilities`; raises InputError if the head gives none."""
         raise InputError(f"{type(self).__name__} gives no log-probabilities of tokens")

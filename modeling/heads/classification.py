@@ -5,6 +5,7 @@ from keras import ops
 
 from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.dense import dense
+from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -23,7 +24,7 @@ class ClassificationHead(ConfiguredLayer):
         [..., L] float32: the logits of the L labels, or the predicted number (L = 1).
     """
 
-    def build(self, pooled_states_shape):
+    def build(self, pooled_states_shape: Shape):
         size, outputs = self.config.hidden_size, self.config.num_outputs
         deviation = getattr(self.config.encoder, "initializer_range", 0.02)
         kwargs = {"initializer_range": deviation, "dtype": self.dtype_policy}
@@ -31,11 +32,11 @@ class ClassificationHead(ConfiguredLayer):
         self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")
         self.output_dense = dense(size, outputs, name="output", **kwargs)
 
-    def call(self, pooled_states, training=None):
+    def call(self, pooled_states: Tensor, training: bool | None = None):
         pooled = ops.tanh(ops.cast(self.pooler(pooled_states, training=training), "float32"))
         pooled = self.dropout(pooled, training=training)
         pooled = ops.cast(pooled, self.compute_dtype)
         return ops.cast(self.output_dense(pooled, training=training), "float32")
 
-    def compute_output_shape(self, pooled_states_shape):
+    def compute_output_shape(self, pooled_states_shape: Shape):
         return (*pooled_states_shape[:-1], self.config.num_outputs)

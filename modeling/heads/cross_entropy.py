@@ -10,6 +10,7 @@ from typing import Any
 from keras import ops
 
 from tta.modeling.layers.fused import fused
+from tta.modeling.layers.types import Tensor
 
 # The logits are computed in this many parts, so that one part is in memory at a time: all logits
 # of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
@@ -18,12 +19,12 @@ NUM_PARTS = 8
 
 
 def tied_log_probabilities(
-    features: Any,
-    table: Any,
-    bias: Any,
-    targets: Any,
+    features: Tensor,
+    table: Tensor,
+    bias: Tensor,
+    targets: Tensor,
     dtype: str = "float32",
-    output_table: Any = None,
+    output_table: Tensor | None = None,
 ) -> Any:
     """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
 
@@ -64,7 +65,7 @@ def tied_log_probabilities(
     return target_logits - ops.logsumexp(ops.stack(log_normalizers, axis=-1), axis=-1)
 
 
-def tied_logits(features: Any, table: Any, bias: Any, targets: Any) -> Any:
+def tied_logits(features: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Any:
     """features table^T + bias at the targets only: one dot product per token instead of V.
 
     These are log-probabilities if the log-normalizer, log sum exp over the vocabulary, is 0. The
@@ -78,7 +79,12 @@ def tied_logits(features: Any, table: Any, bias: Any, targets: Any) -> Any:
 
 
 def tied_cross_entropy(
-    features: Any, table: Any, bias: Any, targets: Any, weights: Any, penalty: float = 0.0
+    features: Tensor,
+    table: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    weights: Tensor,
+    penalty: float = 0.0,
 ) -> Any:
     """-sum(weights * log softmax(features table^T + bias) at the targets): [] float32, natural log.
 
@@ -124,7 +130,7 @@ def tied_cross_entropy(
     return with_gradients(loss, features, table, bias)
 
 
-def upper_bound(logits, offset):
+def upper_bound(logits: Tensor, offset: Tensor):
     """[m] float32, at least the largest of logits [m, n] + offset [n] in each row."""
     # Keras rejects `max` over zero rows without `initial`.
     highest = ops.max(logits, axis=-1, initial=float("-inf"))
@@ -132,13 +138,13 @@ def upper_bound(logits, offset):
 
 
 @fused
-def exponentials_and_sums(logits, offset, highest):
+def exponentials_and_sums(logits: Tensor, offset: Tensor, highest: Tensor):
     """exp(logits + offset - highest): [m, n] of the logits' type, and their float32 sums [m]."""
     values = ops.exp(ops.cast(logits, "float32") + offset - highest[:, None])
     return ops.cast(values, logits.dtype), ops.sum(values, axis=-1)
 
 
-def products_of_softmax(exponentials, scale, x, rows):
+def products_of_softmax(exponentials: Tensor, scale: Tensor, x: Tensor, rows: Tensor):
     """The gradients of softmax = scale[:, None] * exponentials [m, n] by what logits come from.
 
     Not the softmax but the smaller factor of each product is scaled. Returns softmax rows, [m, D];
@@ -155,7 +161,7 @@ def _scaled_sums(exponentials, scale):
     return ops.sum(ops.cast(exponentials, "float32") * scale[:, None], axis=0)
 
 
-def penalized(log_normalizer, target_logit, weight, penalty):
+def penalized(log_normalizer: Tensor, target_logit: Tensor, weight: Tensor, penalty):
     """The weighted loss of M rows, [], and its derivatives by their log-normalizers, [M]."""
     losses, slope = log_normalizer - target_logit, weight
     if penalty:
@@ -164,7 +170,7 @@ def penalized(log_normalizer, target_logit, weight, penalty):
     return ops.sum(weight * losses), slope
 
 
-def with_gradients(function, features, table, bias):
+def with_gradients(function, features: Tensor, table: Tensor, bias: Tensor):
     """Calls a function that returns a value and its gradients; returns the differentiable value."""
 
     @ops.custom_gradient
@@ -188,7 +194,7 @@ def _pick(logits, targets):
     return ops.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
 
 
-def parts(x: Any) -> list[slice]:
+def parts(x: Tensor) -> list[slice]:
     """`NUM_PARTS` slices that cover the rows of x; fewer if there are known to be fewer rows."""
     num_rows = ops.shape(x)[0]
     if isinstance(num_rows, int) and 0 < num_rows < NUM_PARTS:

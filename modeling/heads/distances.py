@@ -12,22 +12,23 @@ from typing import Any
 from keras import ops
 
 from tta.modeling.heads.vmf import log_normalizer_drop
+from tta.modeling.layers.types import Tensor
 
 _TINY = 1e-12  # added to a squared length, so that the gradient at c = 0 is finite
 
 
-def l2(vectors: Any, targets: Any) -> Any:
+def l2(vectors: Tensor, targets: Tensor) -> Any:
     """|c - w|^2: [..., m] each -> [...] float32. The lengths of the targets count."""
     difference = ops.cast(vectors, "float32") - _constant(targets)
     return ops.sum(ops.square(difference), axis=-1)
 
 
-def cosine(vectors: Any, targets: Any) -> Any:
+def cosine(vectors: Tensor, targets: Tensor) -> Any:
     """-cos(c, w), from -1 to 1: [..., m] each -> [...] float32."""
     return -ops.sum(unit(ops.cast(vectors, "float32")) * unit(_constant(targets)), axis=-1)
 
 
-def vmf(vectors: Any, targets: Any, lambda_1: float = 0.02, lambda_2: float = 0.1) -> Any:
+def vmf(vectors: Tensor, targets: Tensor, lambda_1: float = 0.02, lambda_2: float = 0.1) -> Any:
     """The negative log-likelihood of a von Mises-Fisher distribution (NLLvMF), up to a constant.
 
     log C(0) - log C(|c|) - lambda_2 c.w / |w| + lambda_1 |c|, where C is the normalizer of the
@@ -51,7 +52,7 @@ def vmf(vectors: Any, targets: Any, lambda_1: float = 0.02, lambda_2: float = 0.
     return drop - lambda_2 * similarity + lambda_1 * ops.sqrt(squares + _TINY)
 
 
-def unit(vectors: Any) -> Any:
+def unit(vectors: Tensor) -> Any:
     """Vectors [..., m] float32 scaled to length 1; zeros stay zeros."""
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return vectors * ops.rsqrt(squares + _TINY)

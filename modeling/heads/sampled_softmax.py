@@ -23,6 +23,7 @@ from tta.modeling.heads.cross_entropy import (
     upper_bound,
     with_gradients,
 )
+from tta.modeling.layers.types import Tensor
 
 
 class PieceSampler(keras.layers.Layer):
@@ -63,7 +64,7 @@ class PieceSampler(keras.layers.Layer):
         drawn = ops.split(ops.take(shuffled, places), count)
         return [ops.concatenate([self.frequent, pieces]) for pieces in drawn]
 
-    def log_weights(self, pieces: Any) -> Any:
+    def log_weights(self, pieces: Tensor) -> Any:
         """The logarithms of the weights of drawn pieces in a sum: [n] -> [n] float32."""
         return self._log_weights
 
@@ -101,7 +102,7 @@ class LogUniformSampler(keras.layers.Layer):
         _, pieces = ops.top_k(self._log_probabilities - ops.log(-ops.log(uniform)), self.num_pieces)
         return [ops.cast(pieces, "int32")] * count
 
-    def log_weights(self, pieces: Any) -> Any:
+    def log_weights(self, pieces: Tensor) -> Any:
         """As `PieceSampler.log_weights`."""
         return ops.take(self._all_log_weights, pieces)
 
@@ -131,11 +132,11 @@ def _inclusion(probabilities, count):
 
 
 def sampled_cross_entropy(
-    features: Any,
-    table: Any,
-    bias: Any,
-    targets: Any,
-    weights: Any,
+    features: Tensor,
+    table: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    weights: Tensor,
     sampler: Any,
     penalty: float = 0.0,
 ) -> Any:

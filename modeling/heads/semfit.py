@@ -14,6 +14,7 @@ from tta.errors import InputError
 from tta.modeling.heads import distances
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
 from tta.modeling.layers.dense import dense
+from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -44,25 +45,25 @@ class SemFitHead(TransformHead):
         if config.head.target_size is None:
             raise InputError("output_layer semfit needs a target_size")
 
-    def build(self, hidden_states_shape, table_shape=None):
+    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         super().build(hidden_states_shape)
         sizes = hidden_states_shape[-1], self.config.head.target_size
         self.fit_dense = dense(
             *sizes, self.config.initializer_range, name="fit", dtype=self.dtype_policy
         )
 
-    def call(self, hidden_states, table=None):
+    def call(self, hidden_states: Tensor, table: Tensor | None = None):
         return self._predict(hidden_states, training=False)
 
     def _predict(self, hidden_states, training):
         features = ops.cast(self.transform(hidden_states, training), self.compute_dtype)
         return ops.cast(self.fit_dense(features, training=training), "float32")
 
-    def comparable(self, vectors: Any) -> Any:
+    def comparable(self, vectors: Tensor) -> Any:
         """Predictions [..., m] without lengths that mean nothing: unit vectors with "cosine"."""
         return distances.unit(vectors) if self.config.head.semfit_distance == "cosine" else vectors
 
-    def distance(self, vectors: Any, targets: Any) -> Any:
+    def distance(self, vectors: Tensor, targets: Tensor) -> Any:
         """The distance of `semfit_distance`: vectors, targets [..., m] -> [...] float32."""
         head = self.config.head
         if head.semfit_distance == "vmf":
@@ -75,5 +76,5 @@ class SemFitHead(TransformHead):
         rows, targets, weights = rows_with_targets(hidden_states, targets, weights)
         return ops.sum(weights * self.distance(self._predict(rows, training=True), targets))
 
-    def compute_output_shape(self, hidden_states_shape, table_shape=None):
+    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         return (*hidden_states_shape[:-1], self.config.head.target_size)

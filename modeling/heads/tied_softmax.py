@@ -9,6 +9,7 @@ from tta.modeling.config.base import ModelConfig
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
 from tta.modeling.heads.sampled_softmax import SAMPLERS, sampled_cross_entropy
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
+from tta.modeling.layers.types import Shape, Tensor
 
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
@@ -55,12 +56,12 @@ class TiedSoftmaxHead(TransformHead):
         sampler = SAMPLERS[config.sampling](counts(), size, config.seed) if size else None
         return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
 
-    def build(self, hidden_states_shape, table_shape=None):
+    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         super().build(hidden_states_shape)
         size = self.config.vocab_size
         self.bias = self.add_weight((size,), "zeros", name="bias", autocast=False)
 
-    def call(self, hidden_states, table):
+    def call(self, hidden_states: Tensor, table: Tensor):
         features = ops.cast(self.transform(hidden_states), self.compute_dtype)
         logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
         return ops.cast(logits, "float32") + self.bias
@@ -102,7 +103,7 @@ class TiedSoftmaxHead(TransformHead):
         """Adds `by` to the log-normalizer of every position; log-probabilities do not change."""
         self.bias.assign_add(ops.full_like(self.bias, by))
 
-    def compute_output_shape(self, hidden_states_shape, table_shape=None):
+    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         return (*hidden_states_shape[:-1], self.config.vocab_size)
 
 

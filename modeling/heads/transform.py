@@ -8,6 +8,7 @@ from keras import ops
 from tta.modeling.heads.base import Head
 from tta.modeling.layers.dense import activation, dense, layer_norm
 from tta.modeling.layers.one_pass import trained_layer_norm
+from tta.modeling.layers.types import Shape, Tensor
 
 # Training pads rows to multiples of this number, because XLA compiles functions for each number.
 TRAINING_ROWS_STEP = 128
@@ -19,7 +20,7 @@ class TransformHead(Head):
     A family whose config has `head_transform` False leaves them out.
     """
 
-    def build(self, hidden_states_shape, table_shape=None):
+    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         size, config = hidden_states_shape[-1], self.config
         if not config.head_transform:
             return
@@ -28,7 +29,7 @@ class TransformHead(Head):
         )
         self.transform_norm = layer_norm(size, config.layer_norm_eps, name="transform_norm")
 
-    def transform(self, hidden_states, training=False):
+    def transform(self, hidden_states: Tensor, training: bool = False):
         """[..., D] -> [..., D] float32, the features for the last product of the head."""
         if not self.config.head_transform:
             return ops.cast(hidden_states, "float32")
@@ -46,7 +47,9 @@ class TransformHead(Head):
         dense.kernel.assign(deviation[:, None] * kernel)
 
 
-def rows_with_targets(hidden_states: Any, targets: Any, weights: Any) -> tuple[Any, Any, Any]:
+def rows_with_targets(
+    hidden_states: Tensor, targets: Tensor, weights: Tensor
+) -> tuple[Any, Any, Any]:
     """The rows of weight above 0, so that the others cost nothing and change no bit of the loss.
 
     These others are padding, and all unmasked tokens of a masked LM. The rows are padded to a

@@ -12,6 +12,8 @@ from typing import Any
 
 from keras import ops
 
+from tta.modeling.layers.types import Tensor
+
 # u_1, u_2, u_3 of the expansion (Abramowitz and Stegun 9.3.9): the polynomial p^k * u(p^2).
 _TERMS = (
     ((3, -5), 24),
@@ -20,7 +22,7 @@ _TERMS = (
 )
 
 
-def log_normalizer_drop(squared_norms: Any, size: int) -> Any:
+def log_normalizer_drop(squared_norms: Tensor, size: int) -> Any:
     """log C(0) - log C(|c|) for vectors c of `size` dimensions, at least 16.
 
     Its derivative by |c| is I_{v+1}(|c|) / I_v(|c|). As a function of |c|^2, it has a finite

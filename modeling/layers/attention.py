@@ -9,13 +9,14 @@ from keras import ops
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.masks import diagonal_mask
 from tta.modeling.layers.one_pass import trained_bias
+from tta.modeling.layers.types import Shape, Tensor
 
 # The logit of every forbidden key. If the row has an allowed key, the exponential of this logit is
 # exactly 0. Rows without an allowed key are set to 0 separately (see `masked_softmax`).
 FORBIDDEN = -1e30
 
 
-def masked_softmax(logits: Any, attention_mask: Any) -> Any:
+def masked_softmax(logits: Tensor, attention_mask: Tensor) -> Any:
     """Softmax over the keys that a query may attend to: [B, N, T, S] float32.
 
     Each row sums to 1, or to 0 if no key is allowed. In the original code, which adds -10000 to
@@ -33,14 +34,14 @@ def masked_softmax(logits: Any, attention_mask: Any) -> Any:
     return ops.softmax(logits, axis=-1) * anything
 
 
-def split_heads(x: Any, num_heads: int) -> Any:
+def split_heads(x: Tensor, num_heads: int) -> Any:
     """[B, T, D] -> [B, N, T, H], with D = N * H."""
     length, size = ops.shape(x)[1], x.shape[-1]
     x = ops.reshape(x, (-1, length, num_heads, size // num_heads))  # [B, T, N, H]
     return ops.transpose(x, (0, 2, 1, 3))
 
 
-def merge_heads(x: Any) -> Any:
+def merge_heads(x: Tensor) -> Any:
     """[B, N, T, H] -> [B, T, D]."""
     _, num_heads, _, head_size = x.shape
     length = ops.shape(x)[2]
@@ -49,7 +50,7 @@ def merge_heads(x: Any) -> Any:
 
 
 def project_together(
-    key_value: Any, attentions: Sequence["MaskedAttention"], training: bool | None = False
+    key_value: Tensor, attentions: Sequence["MaskedAttention"], training: bool | None = False
 ) -> list[tuple]:
     """Computes keys and values of several attentions over the same stream in one product.
 
@@ -67,7 +68,7 @@ def project_together(
     return list(zip(x[::2], x[1::2], strict=True))
 
 
-def attention_weights(query: Any, key: Any, attention_mask: Any) -> Any:
+def attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor) -> Any:
     """softmax(Q K^T / sqrt(H)) under a mask: [B, N, T, S] float32 (paper, equation 2).
 
     Args:
@@ -110,7 +111,7 @@ class MaskedAttention(keras.layers.Layer):
         self.dropout = dropout
         self.initializer_range = initializer_range
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape):
         size = input_shape[-1]
         if size % self.num_heads:
             raise ValueError(f"hidden size {size} is not a multiple of num_heads {self.num_heads}")
@@ -119,14 +120,21 @@ class MaskedAttention(keras.layers.Layer):
             setattr(self, f"{name}_dense", layer)
         self.weights_dropout = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
 
-    def call(self, query, key_value, attention_mask, projected=None, training=None):
+    def call(
+        self,
+        query: Tensor,
+        key_value: Tensor,
+        attention_mask: Tensor,
+        projected: tuple[Tensor, Tensor] | None = None,
+        training: bool | None = None,
+    ):
         query = split_heads(self.query_dense(query), self.num_heads)  # [B or 1, N, T, H]
         key, value = self.project(key_value) if projected is None else projected
         weights = ops.cast(attention_weights(query, key, attention_mask), self.compute_dtype)
         weights = self.weights_dropout(weights, training=training)
         return self.output_dense(merge_heads(ops.matmul(weights, value)))
 
-    def project(self, key_value: Any) -> tuple[Any, Any]:
+    def project(self, key_value: Tensor) -> tuple[Any, Any]:
         """The keys and values of a stream [B, S, D]: [B, N, S, H] each."""
         layers = (self.key_dense, self.value_dense)
         key, value = (split_heads(layer(key_value), self.num_heads) for layer in layers)
@@ -150,6 +158,14 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     or only those at `positions` [T] int32.
     """
 
-    def call(self, query, key_value, padding_mask, projected=None, positions=None, training=None):
+    def call(
+        self,
+        query: Tensor,
+        key_value: Tensor,
+        padding_mask: Tensor,
+        projected: tuple[Tensor, Tensor] | None = None,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+    ):
         mask = diagonal_mask(padding_mask, positions)
         return super().call(query, key_value, mask, projected, training=training)

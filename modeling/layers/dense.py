@@ -8,6 +8,7 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.one_pass import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.layers.types import Shape, Tensor
 
 
 class _Dense(keras.layers.Dense):
@@ -36,7 +37,7 @@ def layer_norm(size: int, epsilon: float, name: str) -> Any:
     return layer
 
 
-def exact_gelu(x: Any) -> Any:
+def exact_gelu(x: Tensor) -> Any:
     """x P(X <= x) for a standard normal X, of any float type.
 
     Keep these exact operations. After a matrix product and a bias, oneDNN fuses them with the
@@ -83,13 +84,13 @@ class FeedForward(keras.layers.Layer):
         self.hidden_act = hidden_act
         self.initializer_range = initializer_range
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape):
         size, width = input_shape[-1], self.intermediate_size
         make = partial(dense, initializer_range=self.initializer_range, dtype=self.dtype_policy)
         self.intermediate_dense = make(size, width, name="intermediate")
         self.output_dense = make(width, size, name="output")
 
-    def call(self, x, training=None):
+    def call(self, x: Tensor, training: bool | None = None):
         # Product, bias and activation are fused into one operation only for a single matrix.
         rows = self.intermediate_dense(ops.reshape(x, (-1, x.shape[-1])))
         rows = self.output_dense(activation(self.hidden_act, training)(rows))
@@ -127,11 +128,11 @@ class AddNorm(keras.layers.Layer):
         self.dropout_rate = dropout
         self.epsilon = epsilon
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape):
         self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
         self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm")
 
-    def call(self, x, residual, training=None):
+    def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
         if self.dropout_rate:
             x = self.dropout(x, training=training)
         if not training:

@@ -10,6 +10,7 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.attention import masked_softmax
+from tta.modeling.layers.types import Shape, Tensor
 
 
 class _Products(keras.layers.Layer):
@@ -52,19 +53,19 @@ class LatentPooling(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_latents = num_latents
 
-    def build(self, states_shape, padding_mask_shape=None):
+    def build(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
         shape = (self.num_latents, states_shape[-1])
         start = keras.initializers.TruncatedNormal(stddev=1.0)  # so that they differ
         self.queries = self.add_weight(shape, start, name="queries")
 
-    def call(self, states, padding_mask):
+    def call(self, states: Tensor, padding_mask: Tensor):
         states = ops.cast(states, "float32")
         logits = ops.matmul(states, ops.transpose(self.queries)) * states.shape[-1] ** -0.5
         logits = ops.transpose(logits, (0, 2, 1))[:, None]  # [B, 1, K, T]
         weights = masked_softmax(logits, padding_mask[:, None])[:, 0]
         return ops.matmul(weights, states)
 
-    def compute_output_shape(self, states_shape, padding_mask_shape=None):
+    def compute_output_shape(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
         return states_shape[0], self.num_latents, states_shape[-1]
 
     def get_config(self):
@@ -101,23 +102,23 @@ class LatentConnector(_Products):
         self.seed = seed
         self.generator = keras.random.SeedGenerator(seed)
 
-    def build(self, state_shape):
+    def build(self, state_shape: Shape):
         outputs = (1 + self.variational) * self.latent_size
         self.kernel = self.add_kernel(state_shape[-1], outputs, "kernel")
 
-    def call(self, state):
+    def call(self, state: Tensor):
         outputs = ops.matmul(state, self.kernel)
         if not self.variational:
             return {"mean": outputs}
         mean, log_variance = ops.split(outputs, 2, axis=-1)
         return {"mean": mean, "log_variance": log_variance}
 
-    def sample(self, mean: Any, log_variance: Any) -> Any:
+    def sample(self, mean: Tensor, log_variance: Tensor) -> Any:
         """mean + exp(log_variance / 2) * e with a new standard normal e: [B, P] float32."""
         noise = keras.random.normal(ops.shape(mean), seed=self.generator)
         return mean + ops.exp(0.5 * log_variance) * noise
 
-    def compute_output_shape(self, state_shape):
+    def compute_output_shape(self, state_shape: Shape):
         names = ["mean", "log_variance"] if self.variational else ["mean"]
         return dict.fromkeys(names, (*state_shape[:-1], self.latent_size))
 
@@ -157,7 +158,7 @@ class LatentInputs(_Products):
         self.num_memories = num_memories
         self.num_latents = num_latents
 
-    def build(self, latent_shape):
+    def build(self, latent_shape: Shape):
         size = self.hidden_size
         self.added = self.add_kernel(latent_shape[-1], size, "added_kernel")
         if self.num_memories:
@@ -168,7 +169,7 @@ class LatentInputs(_Products):
                 latent_shape[-1] // self.num_latents, size, "memory_kernel"
             )
 
-    def call(self, latent):
+    def call(self, latent: Tensor):
         found = {"added": ops.matmul(latent, self.added)[..., None, :]}
         before = ops.shape(latent)[:-1]
         if self.num_memories:
@@ -179,7 +180,7 @@ class LatentInputs(_Products):
             found["memory"] = ops.matmul(each, self.memory)
         return found
 
-    def compute_output_shape(self, latent_shape):
+    def compute_output_shape(self, latent_shape: Shape):
         several = self.num_latents if self.num_latents > 1 else 0
         sizes = {"added": 1, "memory": self.num_memories or several}
         return {n: (*latent_shape[:-1], k, self.hidden_size) for n, k in sizes.items() if k}
@@ -211,26 +212,26 @@ class LengthPredictor(_Products):
         super().__init__(**kwargs)
         self.max_length = max_length
 
-    def build(self, latent_shape):
+    def build(self, latent_shape: Shape):
         self.kernel = self.add_kernel(latent_shape[-1], self.max_length, "kernel")
         self.bias = self.add_weight((self.max_length,), "zeros", name="bias")
 
-    def call(self, latent):
+    def call(self, latent: Tensor):
         return ops.log_softmax(ops.matmul(latent, self.kernel) + self.bias)
 
-    def log_probabilities(self, latent: Any, padding_mask: Any) -> Any:
+    def log_probabilities(self, latent: Tensor, padding_mask: Tensor) -> Any:
         """log p of the lengths that a mask [B, T] gives, given latent vectors [B, K P]: [B]."""
         lengths = ops.sum(ops.cast(padding_mask, "int32"), axis=1)
         return ops.take_along_axis(self(latent), lengths[:, None] - 1, axis=1)[:, 0]
 
-    def compute_output_shape(self, latent_shape):
+    def compute_output_shape(self, latent_shape: Shape):
         return (*latent_shape[:-1], self.max_length)
 
     def get_config(self):
         return super().get_config() | {"max_length": self.max_length}
 
 
-def kl_divergence(mean: Any, log_variance: Any) -> Any:
+def kl_divergence(mean: Tensor, log_variance: Tensor) -> Any:
     """KL(N(mean, exp(log_variance)) || N(0, 1)) of each number: [B, P] float32, in nats.
 
     1/2 (mean^2 + variance - 1 - log_variance), Kingma and Welling 2014, appendix B.

@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.dense import layer_norm
+from tta.modeling.layers.types import Shape, Tensor
 
 _LAYER_NORM_EPSILON = 1e-12
 
@@ -65,7 +66,7 @@ class ProjectedLSTM(keras.layers.Layer):
         """P, or U without a projection."""
         return self.projection or self.units
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape):
         size, gates = input_shape[-1], 4 * self.units
         self.kernels, self.recurrent_kernels, self.biases, self.projections = [], [], [], []
         self.norms = []
@@ -93,7 +94,7 @@ class ProjectedLSTM(keras.layers.Layer):
         one = ops.ones((self.units,), dtype)
         return ops.concatenate([0 * one, one, 0 * one, 0 * one])
 
-    def call(self, x):
+    def call(self, x: Tensor):
         gates = [
             ops.cast(self._product(x[:, :, i], kernel), "float32") + bias
             for i, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True))
@@ -105,7 +106,7 @@ class ProjectedLSTM(keras.layers.Layer):
         kernel = ops.cast(kernel, self.compute_dtype)
         return ops.matmul(ops.cast(x, self.compute_dtype), kernel)
 
-    def step(self, gates: Any, output: Any, cell: Any) -> tuple[Any, Any]:
+    def step(self, gates: Tensor, output: Tensor, cell: Tensor) -> tuple[Any, Any]:
         """One step: gates of the inputs [B, N * 4U], outputs [B, N * P], cells [B, N * U] float32.
 
         Returns the next outputs and cells.
@@ -131,7 +132,7 @@ class ProjectedLSTM(keras.layers.Layer):
         size = self.num_networks * self.units
         return ops.concatenate(outputs, axis=-1), ops.reshape(cell, (-1, size))
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape):
         return (*input_shape[:-1], self.output_size)
 
     def get_config(self):

@@ -8,8 +8,10 @@ from typing import Any
 
 from keras import ops
 
+from tta.modeling.layers.types import Tensor
 
-def diagonal_mask(mask: Any, positions: Any = None) -> Any:
+
+def diagonal_mask(mask: Tensor, positions: Tensor | None = None) -> Any:
     """T-TA's attention mask: all real tokens except the query token (paper, section 4.2.1).
 
     `mask` is a padding mask, or an attention mask whose diagonal is removed. With the `positions`
@@ -24,7 +26,7 @@ def diagonal_mask(mask: Any, positions: Any = None) -> Any:
     return ops.logical_and(off_diagonal[None], pairs)
 
 
-def within_word_mask(padding_mask: Any, word_ids: Any) -> Any:
+def within_word_mask(padding_mask: Tensor, word_ids: Tensor) -> Any:
     """All real tokens except the later pieces of the query's word (Kauf and Ivanova 2023).
 
     `word_ids`, [B, T] int32, are equal at all pieces of a word and different at all other real
@@ -37,19 +39,19 @@ def within_word_mask(padding_mask: Any, word_ids: Any) -> Any:
     return ops.logical_and(ops.logical_not(hidden), padding_mask[:, None, :])
 
 
-def full_mask(padding_mask: Any) -> Any:
+def full_mask(padding_mask: Tensor) -> Any:
     """BERT's attention mask: all real tokens for every query, [B, 1, T (key)] bool."""
     return padding_mask[:, None, :]
 
 
-def causal_mask(padding_mask: Any) -> Any:
+def causal_mask(padding_mask: Tensor) -> Any:
     """A left-to-right model's attention mask: real tokens up to and including the query token."""
     positions = ops.arange(ops.shape(padding_mask)[1])
     not_after = positions[:, None] >= positions[None, :]  # [T, T]
     return ops.logical_and(not_after[None], padding_mask[:, None, :])
 
 
-def lowest_places(values: Any, allowed: Any, counts: Any) -> Any:
+def lowest_places(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
     """Where the lowest numbers of each row are: [B, T] bool.
 
     Args:
@@ -61,13 +63,13 @@ def lowest_places(values: Any, allowed: Any, counts: Any) -> Any:
     return ops.logical_and(allowed, ops.cast(ranks, "int32") < counts)
 
 
-def weights_after_first(padding_mask: Any) -> Any:
+def weights_after_first(padding_mask: Tensor) -> Any:
     """1 at all real tokens except the first of each sentence, else 0: [B, T] float32."""
     is_later = ops.arange(ops.shape(padding_mask)[1]) > 0
     return ops.cast(ops.logical_and(padding_mask, is_later), "float32")
 
 
-def inner_weights(padding_mask: Any) -> Any:
+def inner_weights(padding_mask: Tensor) -> Any:
     """1 at all real tokens except the first and last of each sentence, else 0: [B, T] float32."""
     nothing = ops.zeros_like(padding_mask[:, :1])
     is_not_last = ops.concatenate([padding_mask[:, 1:], nothing], axis=1)

@@ -10,6 +10,7 @@ from typing import Any
 from keras import ops
 
 from tta.modeling.layers.fused import fused
+from tta.modeling.layers.types import Tensor
 
 
 def _upstream(args, upstream):
@@ -36,7 +37,7 @@ def _gelu_gradient(x, upstream):
 
 
 @ops.custom_gradient
-def trained_gelu(x: Any) -> Any:
+def trained_gelu(x: Tensor) -> Any:
     """`exact_gelu` for training, computed in float32: [..., F] of any float type."""
 
     def gradient(*args, upstream=None):
@@ -45,7 +46,7 @@ def trained_gelu(x: Any) -> Any:
     return _gelu(x), gradient
 
 
-def trained_bias(x: Any, bias: Any) -> Any:
+def trained_bias(x: Tensor, bias: Tensor) -> Any:
     """x + bias, for training: [M, F], of an x [M, F] and a bias [F].
 
     The gradient of the bias is a matrix product with ones. TensorFlow's own, a sum over the rows,

@@ -4,8 +4,10 @@ from typing import Any
 
 from keras import ops
 
+from tta.modeling.layers.types import Tensor
 
-def reverse_sentences(x: Any, padding_mask: Any) -> Any:
+
+def reverse_sentences(x: Tensor, padding_mask: Tensor) -> Any:
     """Reverses the real tokens of each sentence and leaves the padding where it is.
 
     Args:

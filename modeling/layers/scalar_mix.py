@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.layers.types import Shape, Tensor
+
 
 @keras.saving.register_keras_serializable("tta")
 class ScalarMix(keras.layers.Layer):
@@ -28,17 +30,17 @@ class ScalarMix(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_layers = num_layers
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None):
         self.weights_of_layers = self.add_weight((self.num_layers,), "zeros", name="layers")
         self.gamma = self.add_weight((), "ones", name="gamma")
 
-    def call(self, layers):
+    def call(self, layers: Tensor):
         shares = ops.softmax(ops.cast(self.weights_of_layers, "float32"))
         split = ops.split(ops.cast(layers, "float32"), self.num_layers, axis=-1)
         mixed = sum(share * x for share, x in zip(ops.unstack(shares), split, strict=True))
         return ops.cast(self.gamma, "float32") * mixed
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Shape):
         return (*input_shape[:-1], input_shape[-1] // self.num_layers)
 
     def get_config(self):

@@ -31,4 +31,4 @@ class Tensor(Protocol):
 
 
 Tensors: TypeAlias = dict[str, Tensor]
-Shape: TypeAlias = tuple[int | None, ...]
+Shape: TypeAlias = tuple[Any, ...]  # a size is an int, or None if it varies

@@ -8,6 +8,7 @@ from keras import ops
 from tta.choices import NORMALIZERS
 from tta.errors import InputError
 from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.types import Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,11 @@ class Likelihood:
         return True
 
     def token_scores(
-        self, model: Any, inputs: dict[str, Any], wanted: Any = None, output_table: Any = None
+        self,
+        model: Any,
+        inputs: dict[str, Any],
+        wanted: Tensor | None = None,
+        output_table: Tensor | None = None,
     ) -> Any:
         """Natural log-probability of every token of a sentence: [B, T] float32.
 
@@ -66,7 +71,7 @@ class Likelihood:
         """
         raise NotImplementedError
 
-    def token_states(self, model: Any, inputs: dict[str, Any], wanted: Any = None) -> Any:
+    def token_states(self, model: Any, inputs: dict[str, Any], wanted: Tensor | None = None) -> Any:
         """The last layer's output at each token, float32, as computed for the scores: [B, T, D].
 
         It has not seen its token, except that of a causal model, whose output at a token gives the
@@ -74,22 +79,24 @@ class Likelihood:
         """
         return model.encode(self.visible(inputs, wanted), training=False)["hidden_states"]
 
-    def predicting_states(self, model: Any, inputs: dict[str, Any], wanted: Any = None) -> Any:
+    def predicting_states(
+        self, model: Any, inputs: dict[str, Any], wanted: Tensor | None = None
+    ) -> Any:
         """The last layer's output that predicts each token, at the token's place: [B, T, D].
 
         It has not seen its token. Zeros where nothing predicts the token.
         """
         return self.token_states(model, inputs, wanted)
 
-    def predictions(self, model: Any, inputs: dict[str, Any], wanted: Any = None) -> Any:
+    def predictions(self, model: Any, inputs: dict[str, Any], wanted: Tensor | None = None) -> Any:
         """The head's output that predicts each token, at the token's place: [B, T, ...] float32."""
         return model.head(self.predicting_states(model, inputs, wanted))
 
-    def visible(self, inputs: dict[str, Any], wanted: Any = None) -> dict[str, Any]:
+    def visible(self, inputs: dict[str, Any], wanted: Tensor | None = None) -> dict[str, Any]:
         """Selects the arguments of `token_scores` that the encoder takes."""
         return {name: inputs[name] for name in ("input_ids", "padding_mask")}
 
-    def counted(self, padding_mask: Any, boundary_tokens: bool) -> Any:
+    def counted(self, padding_mask: Tensor, boundary_tokens: bool) -> Any:
         """1 at the tokens of a padding mask [B, T] that count in a score: [B, T] float32.
 
         `boundary_tokens` says whether begin and end tokens count.

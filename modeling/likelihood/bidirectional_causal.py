@@ -6,6 +6,7 @@ from keras import ops
 
 from tta.modeling.embeddings.inputs import CHARACTERS, VECTORS
 from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood.base import Likelihood
 
 
@@ -46,12 +47,12 @@ class BidirectionalCausalLikelihood(Likelihood):
         return {name: inputs[name] for name in names if name in inputs}
 
 
-def both(values: Any) -> Any:
+def both(values: Tensor) -> Any:
     """The values of tokens [B, ...] for both directions: [2B, ...]."""
     return ops.concatenate([values, values])
 
 
-def mean_of_directions(values: Any, padding_mask: Any) -> Any:
+def mean_of_directions(values: Tensor, padding_mask: Tensor) -> Any:
     """The mean over the directions that predict a token: [2B, T, ...] -> [B, T, ...]."""
     weights = direction_weights(padding_mask)
     weights = ops.reshape(weights, (*ops.shape(weights), *[1] * (len(values.shape) - 2)))
@@ -59,7 +60,7 @@ def mean_of_directions(values: Any, padding_mask: Any) -> Any:
     return (forward + backward) / ops.maximum(sum(ops.split(weights, 2)), 1.0)
 
 
-def direction_weights(padding_mask: Any) -> Any:
+def direction_weights(padding_mask: Tensor) -> Any:
     """1 where a direction predicts a token, else 0: [B, T] bool -> [2B, T] float32."""
     tokens = ops.cast(padding_mask, "float32")
     inner = inner_weights(padding_mask)

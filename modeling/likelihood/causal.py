@@ -2,10 +2,11 @@
 
 from keras import ops
 
+from tta.modeling.layers.types import Tensors
 from tta.modeling.likelihood.base import Likelihood
 
 
-def next_tokens(batch):
+def next_tokens(batch: Tensors):
     """Turns a batch into next-token prediction: each position but the last predicts the next.
 
     Returns (the batch without the last position, targets [B, T - 1] int32, whether each target is

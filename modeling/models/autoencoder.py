@@ -21,6 +21,7 @@ from tta.modeling.layers.latent import (
     LengthPredictor,
 )
 from tta.modeling.layers.masks import lowest_places, weights_after_first
+from tta.modeling.layers.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
 
 # decoder_type -> the layer, whose weights are those of a language model of this type.
@@ -102,7 +103,7 @@ class SequenceAutoencoder(ConfiguredModel):
         self.head.build((None, None, config.hidden_size))
         self.built = True
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensors, training: bool | None = None):
         latent = self.latent(self.encode_latent(inputs, training), training)
         states = self.decode(latent, inputs["padding_mask"], inputs["input_ids"], training)
         logits = self.head(states, self.token_table)
@@ -137,11 +138,11 @@ class SequenceAutoencoder(ConfiguredModel):
 
     def decode(
         self,
-        latent: Any,
-        padding_mask: Any,
-        input_ids: Any = None,
+        latent: Tensor,
+        padding_mask: Tensor,
+        input_ids: Tensor | None = None,
         training: bool | None = None,
-        known_ids: Any = None,
+        known_ids: Tensor | None = None,
     ) -> Any:
         """The decoder's outputs [B, T, D]; the one at a place predicts the token there.
 
@@ -173,7 +174,11 @@ class SequenceAutoencoder(ConfiguredModel):
         return ops.pad(states, [[0, 0], [1, 0], [0, 0]])
 
     def decode_at_once(
-        self, latent: Any, padding_mask: Any, input_ids: Any = None, output_table: Any = None
+        self,
+        latent: Tensor,
+        padding_mask: Tensor,
+        input_ids: Tensor | None = None,
+        output_table: Tensor | None = None,
     ) -> Any:
         """The most probable token at each place, from one pass of the decoder: [B, T] int32.
 
@@ -185,7 +190,11 @@ class SequenceAutoencoder(ConfiguredModel):
         return ops.reshape(self._best(rows, output_table), ops.shape(padding_mask))
 
     def decode_in_passes(
-        self, latent: Any, padding_mask: Any, num_passes: int, output_table: Any = None
+        self,
+        latent: Tensor,
+        padding_mask: Tensor,
+        num_passes: int,
+        output_table: Tensor | None = None,
     ) -> Any:
         """Predicts all tokens, then the least certain ones again, given the others: [B, T] int32.
 
@@ -217,11 +226,11 @@ class SequenceAutoencoder(ConfiguredModel):
 
     def decode_greedily(
         self,
-        latent: Any,
+        latent: Tensor,
         length: int,
         begin_id: int,
         cached: bool = True,
-        output_table: Any = None,
+        output_table: Tensor | None = None,
     ) -> Any:
         """Writes the most probable token after the ones before, from the begin token on.
 
@@ -261,7 +270,7 @@ class SequenceAutoencoder(ConfiguredModel):
         """[V, D] the decoder's token embeddings, which the head shares."""
         return self.decoder.embeddings.token_table
 
-    def loss_of(self, hidden_states: Any, targets: Any, weights: Any) -> Any:
+    def loss_of(self, hidden_states: Tensor, targets: Tensor, weights: Tensor) -> Any:
         """As `LanguageModel.loss_of`, for the outputs of `decode`."""
         return self.head.loss(hidden_states, targets, weights, self.token_table)
 

@@ -8,6 +8,7 @@ import numpy as np
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.layers.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -51,7 +52,7 @@ class LanguageModel(ConfiguredModel):
         self.head.build((None, None, config.hidden_size))
         self.built = True
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensors, training: bool | None = None):
         encoded = self.encode(inputs, training=training)
         hidden_states = encoded["hidden_states"]
         states = encoded.get("predicting_states", hidden_states)
@@ -62,17 +63,17 @@ class LanguageModel(ConfiguredModel):
         """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
         return self.encoder(inputs, training=training)
 
-    def loss_of(self, hidden_states: Any, targets: Any, weights: Any) -> Any:
+    def loss_of(self, hidden_states: Tensor, targets: Tensor, weights: Tensor) -> Any:
         """The head's weighted sum of losses: [] float32; see `Head.loss`."""
         return self.head.loss(hidden_states, targets, weights, self.token_table)
 
     def log_probabilities(
         self,
-        hidden_states: Any,
-        targets: Any,
-        wanted: Any = None,
+        hidden_states: Tensor,
+        targets: Tensor,
+        wanted: Tensor | None = None,
         normalizer: str = "exact",
-        output_table: Any = None,
+        output_table: Tensor | None = None,
     ) -> Any:
         """Natural log-probability of a token at each position: [B, T] float32, 0 if not wanted.
 

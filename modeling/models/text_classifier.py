@@ -9,6 +9,7 @@ from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.heads.classification import ClassificationHead
 from tta.modeling.layers.masks import weights_after_first
+from tta.modeling.layers.types import Tensors
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -49,7 +50,7 @@ class TextClassifier(ConfiguredModel):
         self.head.build((None, config.pooled_size))
         self.built = True
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Tensors, training: bool | None = None):
         return {"logits": self.head(self._pooled_states(inputs, training), training=training)}
 
     def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def _inputs(model_config, vocabulary, vectors) -> ModelInputs:
 
 def make_trainer(
     config: PretrainingConfig,
-    model_config: ModelConfig,
+    model_config: Any,
     info: dict[str, Any],
     vocabulary: Any,
     vectors: Any = None,
