@@ -44,7 +44,7 @@ class AutoencoderConfig(TransformerSizes):
     fixed: ClassVar[tuple[str, ...]] = ("output_layer", "tokenizer", "num_segments")
     output_layer: ClassVar[str] = "tied_softmax"
     tokenizer: ClassVar[str] = "word_pieces"
-    num_segments: ClassVar[int] = 0
+    parts = PARTS
     head: ClassVar[HeadSettings] = TiedSoftmaxSettings()
 
     model_type: str = "autoencoder"

@@ -45,6 +45,11 @@ class ModelConfig:
         head_transform: whether heads begin with BERT's dense layer, activation and LayerNorm.
         fixed: names of attributes that other families choose. A file may name them, with the value
             that they have in this class.
+        parts: the names of its parts that are models of their own; `part(name)` is their config.
+        can_grow: whether a smaller model can grow into one of this config, see `formats.growth`.
+        max_position_embeddings: length of the longest input; None if there is no limit.
+        num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
+        initializer_range: standard deviation of the initial weights.
 
     Raises:
         InputError: a value has the wrong type or is out of bounds.
@@ -52,6 +57,13 @@ class ModelConfig:
 
     head_transform: ClassVar[bool] = True
     fixed: ClassVar[tuple[str, ...]] = ()
+
+    # What a family may replace by a field or a property of its own.
+    parts = ()
+    can_grow = False
+    max_position_embeddings = None
+    num_segments = 0
+    initializer_range = 0.02
 
     vocab_size: int
     hidden_size: int = 512

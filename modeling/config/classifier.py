@@ -72,7 +72,7 @@ class ClassifierConfig(ModelConfig):
         good = 0 <= self.separator_id < self.vocab_size
         require(good, "separator_id must be a token's id", self.separator_id)
         require_counts(self, "max_seq_length")
-        longest = getattr(self.encoder, "max_position_embeddings", self.max_seq_length)
+        longest = self.max_position_embeddings or self.max_seq_length
         rule = f"max_seq_length must be at most the encoder's max_position_embeddings, {longest}"
         require(self.max_seq_length <= longest, rule, self.max_seq_length)
 
@@ -93,8 +93,8 @@ class ClassifierConfig(ModelConfig):
         return self.hidden_size * (4 if is_compared else 1)
 
     @property
-    def max_position_embeddings(self) -> int:
-        """The encoder's, if it has position embeddings."""
+    def max_position_embeddings(self) -> int | None:
+        """The encoder's."""
         return self.encoder.max_position_embeddings
 
     @property

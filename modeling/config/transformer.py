@@ -111,7 +111,7 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
 
     @property
     def can_grow(self) -> bool:
-        """Whether a smaller model can grow into one of this config, see `formats.growth`."""
+        """As `ModelConfig.can_grow`: sizes of the tied head grow with those of the encoder."""
         return self.output_layer == "tied_softmax"
 
     @property

@@ -19,7 +19,7 @@ class Encoder(ConfiguredLayer):
     Args:
         config: the model's config.
         embeddings: the input layer. None makes the family's own; loading from a serialized config
-            always does. If the layer has a `token_table` [V, D], the head shares this table.
+            always does.
 
     Call:
         inputs: dict with "input_ids" [B, T] int32 and "padding_mask" [B, T] bool, True at real
@@ -44,6 +44,19 @@ class Encoder(ConfiguredLayer):
 
     def build(self, inputs_shape: dict[str, Shape] | None = None):
         self.embeddings.build()
+
+    @property
+    def token_table(self) -> Any:
+        """[V, D] the token embeddings, which a head can share; None if there is no such table."""
+        return None
+
+    @property
+    def output_norm(self) -> keras.layers.Layer | None:
+        """The last LayerNorm, if a head can undo its scale and shift; else None."""
+        return None
+
+    def compute_output_in_float32(self) -> None:
+        """Makes the outputs more precise in mixed_bfloat16, if the family needs it."""
 
     def output_size(self, name: str) -> int:
         """Numbers in a vector of an output, such as "hidden_states"."""
@@ -80,6 +93,10 @@ class BlockEncoder(Encoder):
         for block in self.blocks:
             block.build((None, None, self.config.hidden_size))
 
+    @property
+    def token_table(self):
+        return self.embeddings.token_table
+
     def compute_output_in_float32(self) -> None:
         """Makes the last block's last product float32, whatever the precision of the others.
 
@@ -89,8 +106,7 @@ class BlockEncoder(Encoder):
         self.blocks[-1].feed_forward.output_dense.dtype_policy = "float32"
 
     @property
-    def output_norm(self) -> keras.layers.Layer:
-        """The last LayerNorm. Its scale and shift are free if the head can undo them."""
+    def output_norm(self):
         return self.blocks[-1].feed_forward_norm.norm
 
     def compute_output_shape(self, inputs_shape: dict[str, Shape]):

@@ -62,6 +62,10 @@ class ElmoEncoder(Encoder):
         layer = INPUT_LAYERS[self.config.input_layer]
         return layer(self.config, name="embeddings", dtype=self.dtype_policy)
 
+    @property
+    def token_table(self):
+        return self.embeddings.token_table if self.config.has_token_table else None
+
     def build(self, inputs_shape: dict[str, Shape] | None = None):
         super().build(inputs_shape)
         for lstm in self.lstms:

@@ -55,7 +55,7 @@ def grow(
 
 
 def _check_can_grow(config, trained, is_alike, source):
-    if not all(getattr(one, "can_grow", False) for one in (config, trained)):
+    if not all(one.can_grow for one in (config, trained)):
         if is_alike:
             return
         raise InputError(

@@ -27,7 +27,7 @@ def part_of(model: Any, part: str) -> Any:
     """
     if part not in PARTS:
         raise InputError(f"part must be {' or '.join(PARTS)}, not {part!r}")
-    if not hasattr(model.config, "part"):
+    if part not in model.config.parts:
         family = model.config.model_type
         raise InputError(f"a model of type {family} has no {part} of its own; an autoencoder has")
     half = build_model(model.config.part(part), model.dtype_policy.name)

@@ -28,6 +28,8 @@ class Head(ConfiguredLayer):
     output_name = "outputs"
     # Whether `log_probabilities` has a result, so that models with this head score sentences.
     gives_probabilities = False
+    # Whether it has the method `undo_standardization`, see `LanguageModel.standardize_outputs`.
+    can_undo_standardization = False
 
     @classmethod
     def training_options(cls, config: Any, counts: Any) -> dict[str, Any]:

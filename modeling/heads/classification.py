@@ -26,7 +26,7 @@ class ClassificationHead(ConfiguredLayer):
 
     def build(self, pooled_states_shape: Shape):
         size, outputs = self.config.hidden_size, self.config.num_outputs
-        deviation = getattr(self.config.encoder, "initializer_range", 0.02)
+        deviation = self.config.encoder.initializer_range
         kwargs = {"initializer_range": deviation, "dtype": self.dtype_policy}
         self.pooler = dense(pooled_states_shape[-1], size, name="pooler", **kwargs)
         self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")

@@ -20,6 +20,8 @@ class TransformHead(Head):
     A family whose config has `head_transform` False leaves them out.
     """
 
+    can_undo_standardization = True
+
     def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         size, config = hidden_states_shape[-1], self.config
         if not config.head_transform:

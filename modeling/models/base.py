@@ -24,12 +24,11 @@ class ConfiguredModel(keras.Model):
     @property
     def token_table(self) -> Any:
         """[V, D] the token embeddings, tied to the head's; None if the input has no such table."""
-        return getattr(self.encoder.embeddings, "token_table", None)
+        return self.encoder.token_table
 
     def compute_output_in_float32(self) -> None:
         """Makes results in mixed_bfloat16 more precise, see the encoder's method of this name."""
-        if hasattr(self.encoder, "compute_output_in_float32"):
-            self.encoder.compute_output_in_float32()
+        self.encoder.compute_output_in_float32()
 
     def named_weights(self) -> dict[str, keras.Variable]:
         """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""

@@ -95,7 +95,7 @@ class LanguageModel(ConfiguredModel):
     @property
     def can_standardize_outputs(self) -> bool:
         """Whether the encoder ends in a LayerNorm whose scale and shift the head can undo."""
-        return hasattr(self.encoder, "output_norm") and hasattr(self.head, "undo_standardization")
+        return self.encoder.output_norm is not None and self.head.can_undo_standardization
 
     def standardize_outputs(self, mean: np.ndarray, deviation: np.ndarray) -> None:
         """Changes the outputs to mean 0 and deviation 1 in each dimension. Scores stay the same.

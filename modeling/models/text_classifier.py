@@ -90,8 +90,7 @@ class TextClassifier(ConfiguredModel):
 
     def _with_segments(self, inputs):
         """Adds the "segment_ids" of a BERT: 0 up to the first separator, 1 in the second text."""
-        count = getattr(self.config.encoder, "num_segments", 0)
-        if count < 2:
+        if self.config.encoder.num_segments < 2:
             return inputs
         return inputs | {"segment_ids": ops.minimum(self._separators(inputs)[1], 1)}
 
