@@ -183,7 +183,8 @@ def _check_vocabulary(path):
 
 def _check_config(path):
     config = read_config(path)
-    assert all(np.isfinite(float(v)) for v in vars(config).values() if isinstance(v, (int, float)))
+    values = config.to_dict().values()
+    assert all(np.isfinite(float(v)) for v in values if isinstance(v, (int, float)))
     again = path.with_suffix(".again")
     config.to_json(again)
     assert read_config(again) == config

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.checks import require, require_choice, require_counts
 from tta.modeling.config.heads.base import HeadSettings
 from tta.modeling.config.heads.softmax import TiedSoftmaxSettings
 from tta.modeling.config.transformer import TransformerConfig, TransformerSizes
@@ -60,9 +60,8 @@ class AutoencoderConfig(TransformerSizes):
     def check(self) -> None:
         """Checks the sizes, and that the parts fit each other."""
         require_counts(self, "latent_size", "num_latents")
-        for name, choices in (("decoder_type", DECODER_TYPES), ("decoder_input", DECODER_INPUTS)):
-            value = getattr(self, name)
-            require(value in choices, f"{name} must be {' or '.join(choices)}", repr(value))
+        require_choice(self, "decoder_type", DECODER_TYPES)
+        require_choice(self, "decoder_input", DECODER_INPUTS)
         require(
             self.decoder_type != "unilm" or self.decoder_input == "ground_truth",
             "decoder_input must be ground_truth with decoder_type unilm",

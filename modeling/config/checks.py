@@ -1,6 +1,7 @@
 """Rules that the values of configs obey."""
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from tta.errors import InputError
@@ -18,6 +19,26 @@ def require_counts(config: object, *names: str) -> None:
     """Raises an InputError unless these attributes are at least 1."""
     for name in names:
         require(getattr(config, name) >= 1, f"{name} must be at least 1", getattr(config, name))
+
+
+def require_choice(config: object, name: str, choices: Collection[str]) -> None:
+    """Raises an InputError unless this attribute is one of the choices."""
+    value = getattr(config, name)
+    require(value in choices, f"{name} must be {' or '.join(choices)}", repr(value))
+
+
+def require_rates(config: object, *names: str) -> None:
+    """Raises an InputError unless these attributes lie in [0, 1)."""
+    for name in names:
+        value = getattr(config, name)
+        require(0.0 <= value < 1.0, f"{name} must lie in [0, 1)", value)
+
+
+def require_positive(config: object, *names: str) -> None:
+    """Raises an InputError unless these attributes are above 0 and finite."""
+    for name in names:
+        value = getattr(config, name)
+        require(0.0 < value < float("inf"), f"{name} must be positive", value)
 
 
 def check_types(config: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tta.errors import InputError, located
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.checks import require, require_choice, require_counts, require_rates
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 
@@ -65,10 +65,8 @@ class ClassifierConfig(ModelConfig):
             "texts_per_example must be 1 or 2",
             self.texts_per_example,
         )
-        choices = ", ".join(POOLINGS)
-        good = self.pooling in POOLINGS
-        require(good, f"pooling must be one of {choices}", repr(self.pooling))
-        require(0.0 <= self.dropout < 1.0, "dropout must lie in [0, 1)", self.dropout)
+        require_choice(self, "pooling", POOLINGS)
+        require_rates(self, "dropout")
         good = 0 <= self.separator_id < self.vocab_size
         require(good, "separator_id must be a token's id", self.separator_id)
         require_counts(self, "max_seq_length")

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.checks import (
+    require,
+    require_choice,
+    require_counts,
+    require_positive,
+    require_rates,
+)
 from tta.modeling.config.language_model import LanguageModelConfig
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
@@ -56,20 +62,12 @@ class ElmoConfig(LanguageModelConfig):
         """Checks sizes, bounds and choices."""
         super().check()
         require_counts(self, *COUNTS)
-        choices = " or ".join(INPUT_LAYERS)
-        require(
-            self.input_layer in INPUT_LAYERS,
-            f"input_layer must be {choices}",
-            repr(self.input_layer),
-        )
-        dropout = self.hidden_dropout_prob
-        require(0.0 <= dropout < 1.0, "hidden_dropout_prob must lie in [0, 1)", dropout)
+        require_choice(self, "input_layer", INPUT_LAYERS)
+        require_rates(self, "hidden_dropout_prob")
+        require_positive(self, "initializer_range", "layer_norm_eps")
         for name in ("cell_clip", "projection_clip"):
             value = getattr(self, name)
             require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
-        for name in ("initializer_range", "layer_norm_eps"):
-            value = getattr(self, name)
-            require(0.0 < value < float("inf"), f"{name} must be positive", value)
 
     @property
     def has_token_table(self) -> bool:

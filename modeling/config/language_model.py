@@ -7,7 +7,7 @@ from typing import Any
 from tta.choices import TOKENIZERS
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.config.checks import check_type, require
+from tta.modeling.config.checks import check_type, require, require_choice
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.heads.base import DEFAULTS, HeadSettings
 
@@ -43,8 +43,7 @@ class LanguageModelConfig(ModelConfig):
 
     def check(self) -> None:
         """Checks the tokenizer and the head. A family adds its own rules."""
-        choices = " or ".join(TOKENIZERS)
-        require(self.tokenizer in TOKENIZERS, f"tokenizer must be {choices}", repr(self.tokenizer))
+        require_choice(self, "tokenizer", TOKENIZERS)
         self.head.check(self)
 
     @property

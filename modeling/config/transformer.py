@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig
-from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.checks import (
+    require,
+    require_choice,
+    require_counts,
+    require_positive,
+    require_rates,
+)
 from tta.modeling.config.language_model import LanguageModelConfig
 
 # The sizes in BERT's spelling.
@@ -55,21 +61,13 @@ class TransformerSizes(ModelConfig):
         """Checks sizes, probabilities and choices."""
         super().check()
         require_counts(self, *COUNTS)
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            value = getattr(self, name)
-            require(0.0 <= value < 1.0, f"{name} must lie in [0, 1)", value)
-        for name in ("initializer_range", "layer_norm_eps"):
-            value = getattr(self, name)
-            require(0.0 < value < float("inf"), f"{name} must be positive", value)
+        require_rates(self, "hidden_dropout_prob", "attention_probs_dropout_prob")
+        require_positive(self, "initializer_range", "layer_norm_eps")
+        require_choice(self, "hidden_act", ACTIVATIONS)
         require(
             self.hidden_size % self.num_attention_heads == 0,
             "hidden_size must be a multiple of num_attention_heads",
             f"{self.hidden_size} and {self.num_attention_heads}",
-        )
-        require(
-            self.hidden_act in ACTIVATIONS,
-            "hidden_act must be gelu, gelu_tanh or relu",
-            repr(self.hidden_act),
         )
         token = self.first_query_token_id
         require(

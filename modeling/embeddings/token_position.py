@@ -58,14 +58,7 @@ class Embeddings(ConfiguredLayer):
         self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm")
         self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype="float32")
 
-    def call(
-        self,
-        input_ids: Tensor,
-        segment_ids: Tensor | None = None,
-        added: Tensor | None = None,
-        positions: Tensor | None = None,
-        training: bool | None = None,
-    ):
+    def call(self, input_ids, segment_ids=None, added=None, positions=None, training=None):
         total = ops.take(self.token_table, input_ids, axis=0)  # [B, T, D]
         if positions is None:
             total += self._positions(input_ids)

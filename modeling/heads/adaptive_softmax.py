@@ -89,22 +89,8 @@ class AdaptiveSoftmaxHead(Head):
             )
         return total
 
-    def log_probabilities(
-        self, hidden_states, table, targets, normalizer="exact", wanted=None, output_table=None
-    ):
-        """As `LanguageModel.log_probabilities`; `normalizer` must be exact."""
-        shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
-        rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
-        places = ops.arange(ops.shape(targets)[0])
-        if wanted is not None:
-            places = ops.nonzero(ops.reshape(wanted, (-1,)))[0]
-            rows, targets = ops.take(rows, places, axis=0), ops.take(targets, places)
-        result = self._log_probabilities(rows, targets)
-        result = ops.scatter(places[:, None], result, (shape[0] * shape[1],))
-        return ops.reshape(result, shape)
-
-    def _log_probabilities(self, rows, targets):
-        """[M, D], [M] -> [M] float32."""
+    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+        """As `Head._log_probabilities`; they are exact with any `normalizer`."""
 
         def inside(j, rows, targets):
             table, bias = ops.convert_to_tensor(self.tables[j]), ops.copy(self.biases[j])
@@ -127,9 +113,6 @@ class AdaptiveSoftmaxHead(Head):
     def _projected(self, rows, j):
         projection = ops.cast(self.projections[j], self.compute_dtype)
         return ops.matmul(ops.cast(rows, self.compute_dtype), projection)
-
-    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        return (*hidden_states_shape[:-1], self.config.vocab_size)
 
 
 def _is_in(words, targets):

@@ -2,9 +2,15 @@
 
 from typing import Any
 
+from keras import ops
+
 from tta.errors import InputError
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.types import Tensor
+from tta.modeling.layers.types import Shape, Tensor
+
+# Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
+# of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
+ROWS_STEP = 16
 
 
 class Head(ConfiguredLayer):
@@ -45,7 +51,7 @@ class Head(ConfiguredLayer):
                 raise InputError(f"{name} needs a softmax, which {cls.__name__} does not compute")
         return {}
 
-    def loss(self, hidden_states: Tensor, targets: Tensor, weights: Tensor, table: Tensor) -> Any:
+    def loss(self, hidden_states: Tensor, targets: Tensor, weights: Tensor, table: Any) -> Any:
         """The sum of the losses of all targets, times their `weights` [B, T]: [] float32.
 
         A target of weight 0 is left out. The objective decides the layout of the targets.
@@ -55,11 +61,41 @@ class Head(ConfiguredLayer):
     def log_probabilities(
         self,
         hidden_states: Tensor,
-        table: Tensor,
+        table: Tensor | None,
         targets: Tensor,
         normalizer: str = "exact",
         wanted: Tensor | None = None,
         output_table: Tensor | None = None,
     ) -> Any:
         """As `LanguageModel.log_probabilities`; raises InputError if the head gives none."""
+        shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
+        rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
+        if wanted is None:
+            result = self._log_probabilities(rows, targets, table, normalizer, output_table)
+            return ops.reshape(result, shape)
+        wanted = ops.reshape(wanted, (-1,))
+        places = ops.nonzero(wanted)[0]
+        computed = _fill_up(places, ops.nonzero(ops.logical_not(wanted))[0])
+        rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
+        result = self._log_probabilities(rows, targets, table, normalizer, output_table)
+        result = result[: ops.shape(places)[0]]
+        result = ops.scatter(places[:, None], result, (shape[0] * shape[1],))
+        return ops.reshape(result, shape)
+
+    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+        """As `log_probabilities`, for rows [M, D] and targets [M]: [M] float32."""
         raise InputError(f"{type(self).__name__} gives no log-probabilities of tokens")
+
+    @property
+    def output_size(self) -> int:
+        """Numbers of the output for each token."""
+        return self.config.vocab_size
+
+    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
+        return (*hidden_states_shape[:-1], self.output_size)
+
+
+def _fill_up(places, others):
+    """Pads places [M] with other places to a multiple of `ROWS_STEP`, as far as there are any."""
+    missing = -ops.shape(places)[0] % ROWS_STEP
+    return ops.concatenate([places, others[:missing]])

@@ -76,5 +76,7 @@ class SemFitHead(TransformHead):
         rows, targets, weights = rows_with_targets(hidden_states, targets, weights)
         return ops.sum(weights * self.distance(self._predict(rows, training=True), targets))
 
-    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        return (*hidden_states_shape[:-1], self.config.head.target_size)
+    @property
+    def output_size(self):
+        """m, as `Head.output_size`."""
+        return self.config.head.target_size

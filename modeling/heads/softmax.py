@@ -25,12 +25,9 @@ class SoftmaxHead(TiedSoftmaxHead):
     def call(self, hidden_states: Tensor, table: Tensor | None = None):
         return super().call(hidden_states, self.table)
 
-    def log_probabilities(
-        self, hidden_states, table, targets, normalizer="exact", wanted=None, output_table=None
-    ):
-        """As `LanguageModel.log_probabilities`."""
-        given = hidden_states, self.table, targets, normalizer, wanted
-        return super().log_probabilities(*given)
+    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+        """As `Head._log_probabilities`."""
+        return super()._log_probabilities(rows, targets, self.table, normalizer, None)
 
     def loss(self, hidden_states: Any, targets: Any, weights: Any, table: Any = None) -> Any:
         """As `TiedSoftmaxHead.loss`."""

@@ -11,10 +11,6 @@ from tta.modeling.heads.sampled_softmax import SAMPLERS, sampled_cross_entropy
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
 from tta.modeling.layers.types import Shape, Tensor
 
-# Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
-# of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
-ROWS_STEP = 16
-
 
 @keras.saving.register_keras_serializable("tta")
 class TiedSoftmaxHead(TransformHead):
@@ -66,26 +62,12 @@ class TiedSoftmaxHead(TransformHead):
         logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
         return ops.cast(logits, "float32") + self.bias
 
-    def log_probabilities(
-        self, hidden_states, table, targets, normalizer="exact", wanted=None, output_table=None
-    ):
-        """As `LanguageModel.log_probabilities`; never holds all logits in memory."""
-        shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
-        rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
-        if wanted is not None:
-            wanted = ops.reshape(wanted, (-1,))
-            places = ops.nonzero(wanted)[0]
-            computed = _fill_up(places, ops.nonzero(ops.logical_not(wanted))[0])
-            rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
+    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+        """As `Head._log_probabilities`; never holds all logits in memory."""
         given = self.transform(rows), table, ops.convert_to_tensor(self.bias), targets
         if normalizer == "exact":
-            result = tied_log_probabilities(*given, self.compute_dtype, output_table)
-        else:
-            result = tied_logits(*given)
-        if wanted is not None:
-            num_wanted = ops.shape(places)[0]
-            result = ops.scatter(places[:, None], result[:num_wanted], (shape[0] * shape[1],))
-        return ops.reshape(result, shape)
+            return tied_log_probabilities(*given, self.compute_dtype, output_table)
+        return tied_logits(*given)
 
     def loss(self, hidden_states, targets, weights, table):
         """As `Head.loss`: -sum(weights * log-probabilities of the targets [B, T] int32), in nats.
@@ -102,12 +84,3 @@ class TiedSoftmaxHead(TransformHead):
     def shift_log_normalizer(self, by: float) -> None:
         """Adds `by` to the log-normalizer of every position; log-probabilities do not change."""
         self.bias.assign_add(ops.full_like(self.bias, by))
-
-    def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        return (*hidden_states_shape[:-1], self.config.vocab_size)
-
-
-def _fill_up(places, others):
-    """Pads places [M] with other places to a multiple of `ROWS_STEP`, as far as there are any."""
-    missing = -ops.shape(places)[0] % ROWS_STEP
-    return ops.concatenate([places, others[:missing]])

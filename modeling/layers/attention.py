@@ -120,14 +120,7 @@ class MaskedAttention(keras.layers.Layer):
             setattr(self, f"{name}_dense", layer)
         self.weights_dropout = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
 
-    def call(
-        self,
-        query: Tensor,
-        key_value: Tensor,
-        attention_mask: Tensor,
-        projected: tuple[Tensor, Tensor] | None = None,
-        training: bool | None = None,
-    ):
+    def call(self, query, key_value, attention_mask, projected=None, training=None):
         query = split_heads(self.query_dense(query), self.num_heads)  # [B or 1, N, T, H]
         key, value = self.project(key_value) if projected is None else projected
         weights = ops.cast(attention_weights(query, key, attention_mask), self.compute_dtype)
@@ -158,14 +151,6 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     or only those at `positions` [T] int32.
     """
 
-    def call(
-        self,
-        query: Tensor,
-        key_value: Tensor,
-        padding_mask: Tensor,
-        projected: tuple[Tensor, Tensor] | None = None,
-        positions: Tensor | None = None,
-        training: bool | None = None,
-    ):
+    def call(self, query, key_value, padding_mask, projected=None, positions=None, training=None):
         mask = diagonal_mask(padding_mask, positions)
         return super().call(query, key_value, mask, projected, training=training)

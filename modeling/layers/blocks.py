@@ -10,7 +10,6 @@ from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.layers.attention import DiagonalMaskedSelfAttention, MaskedAttention
 from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.dense import AddNorm, FeedForward
-from tta.modeling.layers.types import Tensor
 
 
 class _Block(ConfiguredLayer):
@@ -95,14 +94,7 @@ class TransformerBlock(_Block):
         [B, T or Q, D] float32.
     """
 
-    def call(
-        self,
-        x: Tensor,
-        attention_mask: Tensor,
-        positions: Tensor | None = None,
-        projected: tuple[Tensor, Tensor] | None = None,
-        training: bool | None = None,
-    ):
+    def call(self, x, attention_mask, positions=None, projected=None, training=None):
         query = x
         if positions is not None:
             query = ops.take(x, positions, axis=1)

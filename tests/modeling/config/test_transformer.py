@@ -25,7 +25,7 @@ BAD_VALUES = [
     ("num_attention_heads", 0, "num_attention_heads must be at least 1, not 0"),
     ("intermediate_size", 0, "intermediate_size must be at least 1, not 0"),
     ("max_position_embeddings", 0, "max_position_embeddings must be at least 1, not 0"),
-    ("hidden_act", "tanh", "hidden_act must be gelu, gelu_tanh or relu, not 'tanh'"),
+    ("hidden_act", "tanh", "hidden_act must be gelu or gelu_tanh or relu, not 'tanh'"),
     ("hidden_act", 3, "hidden_act must be of type str, not 3"),
     ("hidden_dropout_prob", 1.0, r"hidden_dropout_prob must lie in [0, 1), not 1.0"),
     ("hidden_dropout_prob", float("nan"), r"hidden_dropout_prob must lie in [0, 1), not nan"),

@@ -201,7 +201,7 @@ def test_the_number_of_parameters_is_that_of_the_weights():
         ({"encoder": {"vocab_size": 0}}, "vocab_size must be at least 1"),
         ({"encoder": {"model_type": "classifier"}}, "of type classifier has no encoder"),
         ({"encoder": {"model_type": "x"}}, "model_type must be tta or"),
-        ({"pooling": "middle"}, "pooling must be one of first, last, mean"),
+        ({"pooling": "middle"}, "pooling must be first or last or mean"),
         ({"max_seq_length": 20}, "max_position_embeddings, 19, not 20"),
         ({"texts_per_example": 3}, "texts_per_example must be 1 or 2"),
         ({"separator_id": 23}, "separator_id must be a token's id"),
