@@ -118,7 +118,7 @@ class ClassifierConfig(ModelConfig):
             raise InputError(
                 f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}", path
             )
-        for name, kind in (("encoder", dict), ("labels", list)):
+        for name, kind in (("encoder", dict), ("labels", list | tuple)):
             if not isinstance(values.get(name), kind):
                 what = "an object" if kind is dict else "a list"
                 raise InputError(f"{name} must be {what}", path)

@@ -68,6 +68,8 @@ class Head(ConfiguredLayer):
         output_table: Tensor | None = None,
     ) -> Any:
         """As `LanguageModel.log_probabilities`; raises InputError if the head gives none."""
+        if not self.gives_probabilities:
+            raise InputError(f"{type(self).__name__} gives no log-probabilities of tokens")
         shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
         rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
         if wanted is None:
@@ -84,7 +86,7 @@ class Head(ConfiguredLayer):
 
     def _log_probabilities(self, rows, targets, table, normalizer, output_table):
         """As `log_probabilities`, for rows [M, D] and targets [M]: [M] float32."""
-        raise InputError(f"{type(self).__name__} gives no log-probabilities of tokens")
+        raise NotImplementedError
 
     @property
     def output_size(self) -> int:

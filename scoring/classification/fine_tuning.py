@@ -44,8 +44,8 @@ def classifier_config(
     others by means over the texts: no language model's training here uses the output at [CLS].
     """
     encoder = getattr(start.config, "encoder", start.config)  # a classifier's is used again
-    has_segments = getattr(encoder, "num_segments", 0) > 1
-    longest = getattr(encoder, "max_position_embeddings", max_length)
+    has_segments = encoder.num_segments > 1
+    longest = encoder.max_position_embeddings or max_length
     return ClassifierConfig.of(
         encoder,
         labels=examples.labels,

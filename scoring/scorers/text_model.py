@@ -234,7 +234,7 @@ class TextModel(Scorer):
     @property
     def window_size(self) -> int:
         """Maximum number of pieces in an input of the model."""
-        return getattr(self._model.config, "max_position_embeddings", UNLIMITED) - 2
+        return (self._model.config.max_position_embeddings or UNLIMITED) - 2
 
     @property
     def batch_tokens(self) -> int:
