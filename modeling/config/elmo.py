@@ -60,7 +60,6 @@ class ElmoConfig(LanguageModelConfig):
 
     def check(self) -> None:
         """Checks sizes, bounds and choices."""
-        super().check()
         require_counts(self, *COUNTS)
         require_choice(self, "input_layer", INPUT_LAYERS)
         require_rates(self, "hidden_dropout_prob")
@@ -68,6 +67,7 @@ class ElmoConfig(LanguageModelConfig):
         for name in ("cell_clip", "projection_clip"):
             value = getattr(self, name)
             require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
+        super().check()
 
     @property
     def has_token_table(self) -> bool:

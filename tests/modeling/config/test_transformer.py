@@ -112,7 +112,7 @@ def test_what_is_written_is_read_back(tmp_path):
 
 FAMILIES = {
     "tta": tiny_config(),
-    "elmo": ElmoConfig(vocab_size=23),
+    "elmo": ElmoConfig(vocab_size=23, output_layer="softmax"),
     "autoencoder": AutoencoderConfig(vocab_size=23, hidden_size=15, num_attention_heads=3),
     "classifier": ClassifierConfig.of(tiny_config(), labels=("a", "b"), max_seq_length=19),
 }
