@@ -22,17 +22,10 @@ from tta.scoring.adaptation.list_steps import make_pass
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
 from tta.scoring.adaptation.text import MIN_HELDOUT
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import (
-    ScoredLists,
-    check_widths,
-    common_features,
-    score_by_rank,
-    score_texts,
-)
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import check_widths, score_texts
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import GivenWeights
+from tta.scoring.combining.weights import GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
 
@@ -162,14 +155,19 @@ def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -
     from tta.modeling.formats.model_directory import save_model
 
     with located(path=split.path):
-        train, heldout = (_Part.build(one, config) for one in (split.train, split.heldout))
-        if not any(differ(errors) for errors in train.errors_of_lists()):
+        metric = load_metric("wer", normalize=config.normalize)
+        train, heldout = (
+            Part.build(one, split.path).compared(metric, metric)
+            for one in (split.train, split.heldout)
+        )
+        assert train.statistics is not None  # the lists have references
+        if not _any_differ(train.nbest, word_errors(train.statistics)):
             raise InputError(
                 "in no list that is left to train on do the hypotheses have different numbers of "
                 "word errors"
             )
-        scored = train.score(lm)
-        features = common_features(split.train) & common_features(split.heldout)
+        scored = train.scored(score_texts(lm, train.texts)).lists
+        features = train.lists.features.keys() & heldout.lists.features.keys()
         given = GivenWeights(
             shares=(1.0,), decision="mbr", features=dict.fromkeys(sorted(features))
         )
@@ -191,51 +189,30 @@ def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -
     return report
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Lists with their errors, before a model scores them."""
+def _any_differ(nbest: Sequence[NBestList], errors: np.ndarray) -> bool:
+    """Whether in some list the hypotheses, with errors [L, N], have different numbers of them."""
+    return any(differ(row[: len(one.hypotheses)]) for row, one in zip(errors, nbest, strict=True))
 
-    nbest: Sequence[NBestList]
-    statistics: ListStatistics
-    losses: PairwiseLosses
 
-    @classmethod
-    def build(cls, nbest, config):
-        """Lists without first-pass scores are scored by their order, as in reranking."""
-        if all(h.score is None for one in nbest for h in one.hypotheses):
-            nbest = [score_by_rank(one) for one in nbest]
-        metric = load_metric("wer", normalize=config.normalize)
-        statistics = ListStatistics.build(nbest, metric)
-        statistics.value(np.zeros(len(nbest), int))  # raises if the references have no words
-        return cls(nbest, statistics, PairwiseLosses.build(nbest, metric))
-
-    def errors_of_lists(self):
-        """Yields the numbers of errors of the hypotheses of each list: [H] float64."""
-        for errors, one in zip(word_errors(self.statistics), self.nbest, strict=True):
-            yield errors[: len(one.hypotheses)]
-
-    def score(self, lm) -> ScoredLists:
-        token_scores = score_texts(lm, [h.text for one in self.nbest for h in one.hypotheses])
-        return ScoredLists.build(self.nbest, token_scores, losses=self.losses)
-
-    def evaluate(self, lm, weights) -> ListEvaluation:
-        decision = decide(self.score(lm), weights)
-        expected = (decision.posteriors * word_errors(self.statistics)).sum(axis=1).mean()
-        return ListEvaluation(float(expected), self.statistics.value(decision.picks))
+def _evaluate(part: Part, lm: Any, weights: RerankWeights) -> ListEvaluation:
+    decision = decide(part.scored(score_texts(lm, part.texts)).lists, weights)
+    assert part.statistics is not None
+    expected = (decision.posteriors * word_errors(part.statistics)).sum(axis=1).mean()
+    return ListEvaluation(float(expected), part.statistics.value(decision.picks))
 
 
 def _train(config, lm, examples, heldout, weights):
     """The `Outcome` of the training, with the weights of the combined score."""
     schedule = config.list_schedule
     variables = lm.model.named_weights()
-    before = heldout.evaluate(lm, weights)
+    before = _evaluate(heldout, lm, weights)
 
     def begin(rate):
         train = make_pass(lm, examples, rate, config.seed)
 
         def take_pass(number):
             train(number)
-            return heldout.evaluate(lm, weights)
+            return _evaluate(heldout, lm, weights)
 
         return Training(variables, before, take_pass)
 

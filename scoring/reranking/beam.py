@@ -31,8 +31,8 @@ from tta.data.nbest.files import iter_nbest
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists, score_by_rank, score_texts
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import BeamScoreConfig
 from tta.scoring.reranking.outputs import score_rows
@@ -141,9 +141,9 @@ def score_files(
 
 
 def _read(path, format, beam_size):
-    """Yields (file, list). Lists without scores are scored by rank, as by run_rerank.py."""
+    """Yields (file, list)."""
     for one in iter_nbest(path, format, beam_size, open_file):
-        yield path, score_by_rank(one) if any(h.score is None for h in one.hypotheses) else one
+        yield path, one
 
 
 def _rows(result, weights, metric):
@@ -154,13 +154,12 @@ def _rows(result, weights, metric):
     path, one = result.example
     if not one.hypotheses:
         return
+    loss = load_metric(metric) if weights.decision == "mbr" else None
+    part = Part.build([one], path).compared(None, loss)
     with located(path=path):
-        losses = None
-        if weights.decision == "mbr":
-            losses = PairwiseLosses.build([one], load_metric(metric))
-        lists = ScoredLists.build([one], result.inference, losses=losses)
+        part = part.scored(result.inference)
         with located(f"list {shown(one.utterance_id)}"):
-            decision = decide(lists, weights)
+            decision = decide(part.lists, weights)
     rows = score_rows(decision, ["lm"])
     yield "\n".join(json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows)
 

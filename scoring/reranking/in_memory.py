@@ -10,16 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
-import numpy as np
-
 import tta
 from tta.choices import DECISIONS
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.risk import PairwiseLosses, metric_of_losses
-from tta.scoring.combining.scored_lists import ScoredLists, check_widths, score_by_rank, score_texts
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.part import Part, score_by_each
+from tta.scoring.combining.risk import metric_of_losses
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import Metric, load_metric
@@ -139,8 +136,8 @@ def rerank(
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
     if weights is not None and weights.decision == "max":
         loss = None
-    scored = _score(nbest, models, loss, progress)
-    decision = decide(scored, weights or _choose(scored, None))
+    part = _score(Part.build(nbest, None, rank_scores).compared(None, loss), models, progress)
+    decision = decide(part.lists, weights or _choose(part))
     return [_in_order(decision, row) for row in range(len(nbest))]
 
 
@@ -181,10 +178,9 @@ def tune(
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
     metric = _as_metric(metric)
-    statistics = ListStatistics.build(nbest, metric)
-    statistics.value(np.zeros(len(nbest), int))  # fails now, not after the scoring
     loss = metric_of_losses(metric, decision, nbest)
-    return _choose(_score(nbest, models, loss, progress), statistics, decision)
+    part = Part.build(nbest, None, rank_scores).compared(metric, loss)
+    return _choose(_score(part, models, progress), decision)
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
@@ -233,11 +229,9 @@ def _nbest(lists, scores=None, references=None, rank_scores=False) -> list[NBest
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    if not rank_scores:
-        return collector.take()
-    if scores is not None:
+    if rank_scores and scores is not None:
         raise InputError("rank_scores is for lists without scores")
-    return [score_by_rank(one) for one in collector.take()]
+    return collector.take()
 
 
 def _check_length(name, values, other_name, others):
@@ -246,29 +240,18 @@ def _check_length(name, values, other_name, others):
         raise InputError(lengths)
 
 
-def _score(
-    nbest: list[NBestList], models: list[Model], loss: Metric | None, progress: bool
-) -> ScoredLists:
-    """Scores every distinct text with one model after the other.
+def _score(part: Part, models: Sequence[Model], progress: bool) -> Part:
+    """Adds the scores of all models, which are loaded if they are not scorers."""
 
-    `loss` is the metric of the decision `mbr`, or None.
-    """
-    check_widths(nbest)
-    losses = None if loss is None else PairwiseLosses.build(nbest, loss)
-    texts = [h.text for one in nbest for h in one.hypotheses]
-    token_scores = []
-    for model in models:
-        if not isinstance(model, Scorer):
-            model = tta.load(model, **RerankOptions().for_load())
-        token_scores.append(score_texts(model, texts, progress))
-    return ScoredLists.build(nbest, *token_scores, losses=losses)
+    def load(model: Model) -> Scorer:
+        return model if isinstance(model, Scorer) else tta.load(model, **RerankOptions().for_load())
+
+    return score_by_each([part], models, load, progress)[0][0]
 
 
-def _choose(
-    lists: ScoredLists, statistics: ListStatistics | None, decision: str | None = None
-) -> RerankWeights:
-    """Tunes the weights, or guesses them without statistics."""
-    names = list(map(str, range(len(lists.models))))
-    features = {} if statistics is None else dict.fromkeys(lists.features)
+def _choose(part: Part, decision: str | None = None) -> RerankWeights:
+    """Tunes the weights, or guesses them if nothing is measured."""
+    names = list(map(str, range(len(part.lists.models))))
+    features = {} if part.statistics is None else dict.fromkeys(part.lists.features)
     given = GivenWeights(decision=decision, features=features)
-    return list(choose_reranked(names, lists, statistics, given).values())[-1]
+    return list(choose_reranked(names, part.lists, part.statistics, given).values())[-1]

@@ -256,11 +256,11 @@ def test_the_weights_of_the_best_pass_are_kept(nbest, tmp_path, monkeypatch):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     tables, values = [], iter([5.0, 4.0, 3.0, 3.5, 3.0, 9.0])
 
-    def evaluate(self, lm, weights):
+    def evaluate(part, lm, weights):
         tables.append(np.asarray(lm.model.token_table))
         return lists.ListEvaluation(next(values), 10.0)
 
-    monkeypatch.setattr(lists._Part, "evaluate", evaluate)
+    monkeypatch.setattr(lists, "_evaluate", evaluate)
     report = fine_tuned(config(nbest, tmp_path / "new", max_passes=9), model)
     assert (report.passes, report.best_pass) == (4, 2)
     assert report.after.expected_errors == 3.0
@@ -275,11 +275,11 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     tables, values = [], iter([5.0, 6.0, 4.0])
 
-    def evaluate(self, lm, weights):
+    def evaluate(part, lm, weights):
         tables.append(np.asarray(lm.model.token_table))
         return lists.ListEvaluation(next(values), 10.0)
 
-    monkeypatch.setattr(lists._Part, "evaluate", evaluate)
+    monkeypatch.setattr(lists, "_evaluate", evaluate)
     report = fine_tuned(config(nbest, tmp_path / "new", max_passes=1, learning_rate=0.03), model)
     assert report.learning_rate == pytest.approx(0.01)
     moved = [np.abs(table - tables[0]).max() for table in tables]

@@ -1,0 +1,132 @@
+"""A part of lists: N-best lists that are tuned on, reranked or trained on together.
+
+Every way of reranking prepares its lists here, in the same steps: `Part.build` checks the lists and
+lays them out, `compared` counts errors, and `score_by_each` adds the models' scores.
+"""
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from tta.data.nbest.lists import NBestList
+from tta.errors import located
+from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.scored_lists import (
+    ModelScores,
+    ScoredLists,
+    TokenScores,
+    check_widths,
+    score_by_rank,
+    score_texts,
+)
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.metrics.metric import Metric
+from tta.scoring.scorers.scorer import Scorer
+
+Model = TypeVar("Model")
+
+
+@dataclass(frozen=True)
+class Part:
+    """N-best lists, and what was prepared of them.
+
+    Attributes:
+        lists: the arrays, with the losses and the models' scores that were added so far.
+        path: of the file, as messages show it; None for lists in memory.
+        ranked: whether the first-pass scores are -ln(rank), because the lists had none.
+        statistics: the metric's, of every hypothesis; None if nothing is measured.
+    """
+
+    lists: ScoredLists
+    path: str | None = None
+    ranked: bool = False
+    statistics: ListStatistics | None = None
+
+    @classmethod
+    def build(
+        cls, nbest: Sequence[NBestList], path: str | None = None, rank_scores: bool = True
+    ) -> "Part":
+        """Lays out lists. With `rank_scores`, lists without first-pass scores get -ln(rank).
+
+        Raises InputError if the padded lists do not fit into memory.
+        """
+        with located(path=path):
+            check_widths(nbest)
+        ranked = rank_scores and not _has_scores(nbest)
+        if ranked:
+            nbest = [score_by_rank(one) for one in nbest]
+        return cls(ScoredLists.build(nbest), path, ranked)
+
+    @property
+    def nbest(self) -> Sequence[NBestList]:
+        """The lists, with their ranks as scores if `ranked`."""
+        return self.lists.nbest
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the hypotheses have first-pass scores, or ranks in place of them."""
+        return _has_scores(self.nbest)
+
+    @property
+    def has_references(self) -> bool:
+        """Whether the lists have references."""
+        return self.nbest[0].reference is not None
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all hypotheses."""
+        return [h.text for one in self.nbest for h in one.hypotheses]
+
+    def compared(self, metric: Metric | None, loss: Metric | None) -> "Part":
+        """Compares hypotheses: with the reference by a metric, with each other by a metric's loss.
+
+        None compares nothing; nor does a metric without references.
+
+        Raises:
+            InputError: the metric is not defined on the references, or the pairs of hypotheses do
+                not fit into memory.
+        """
+        statistics = losses = None
+        with located(path=self.path):
+            if metric is not None and self.has_references:
+                statistics = ListStatistics.build(self.nbest, metric)
+                statistics.value(np.zeros(len(self.nbest), int))  # fails before the scoring
+            if loss is not None:
+                losses = PairwiseLosses.build(self.nbest, loss)
+        return replace(self, statistics=statistics, lists=replace(self.lists, losses=losses))
+
+    def scored(self, token_scores: TokenScores) -> "Part":
+        """Adds a model's scores, before those added earlier; see `ModelScores.build` for errors."""
+        models = ModelScores.build(self.nbest, token_scores), *self.lists.models
+        return replace(self, lists=replace(self.lists, models=models))
+
+
+def score_by_each(
+    parts: Sequence[Part],
+    models: Sequence[Model],
+    load: Callable[[Model], Scorer],
+    progress: bool = False,
+) -> tuple[list[Part], Scorer | None]:
+    """Adds the scores of all models to all parts. Every distinct text is scored once per model.
+
+    A model is released before the next one is loaded. The first model is loaded last and returned,
+    because pages need it for colours; None without models.
+    """
+    parts, lm = list(parts), None
+    texts = [text for part in parts for text in part.texts]
+    for model in reversed(models):
+        if lm is not None:
+            lm = None
+            gc.collect()  # a compiled function and its model refer to each other
+        lm = load(model)
+        scores = score_texts(lm, texts, progress)
+        parts = [part.scored(scores) for part in parts]
+    return parts, lm
+
+
+def _has_scores(nbest: Sequence[NBestList]) -> bool:
+    """Whether the hypotheses have scores: all of a file have one, or none."""
+    return any(one.hypotheses[0].score is not None for one in nbest if one.hypotheses)

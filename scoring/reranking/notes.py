@@ -1,0 +1,149 @@
+"""The notes of run_rerank.py: what a reader of its numbers must know."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tta.data.nbest.lists import shown
+from tta.errors import InputError
+from tta.scoring.combining.decision import select
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import RANK
+from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.systems import Systems
+from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.metrics.metric import load_metric
+from tta.scoring.reports.table import PartReport
+from tta.scoring.reranking.config import RerankConfig
+
+
+def find_notes(
+    config: RerankConfig, dev: Part | None, test: Part, systems: Systems, report: PartReport
+) -> Iterator[str]:
+    """Yields what a reader of the numbers must know, one line each.
+
+    Args:
+        dev, test: the lists with the models' scores.
+        report: what was measured on the test lists.
+    """
+    yield from _worse(report, test, list(systems.reranked)[-1])
+    yield from _conventions(test)
+    yield from _first_pass(dev, test, systems.final)
+    yield from _lists(dev, test)
+    yield from _weights(config, dev, test, systems.final)
+    yield from _unmeasured(test)
+
+
+def _first_pass(dev: Part | None, test: Part, weights: RerankWeights) -> Iterator[str]:
+    """Yields a note if the lists lack usable first-pass scores."""
+    if test.ranked:
+        yield (
+            "no first-pass scores: -ln(place in the list) is used, because lists are usually "
+            "ordered best first (--norank_scores)"
+        )
+    elif not test.has_scores and not test.lists.models:
+        yield "no first-pass scores and no model: nothing says which hypotheses are probable"
+    elif not test.has_scores:
+        yield "no first-pass scores: reranked by the language model alone"
+    elif not test.lists.has_scores and weights.lm_weight == 1:
+        yield "the first-pass scores of a list are all equal: reranked by the language model alone"
+    elif dev is not None and test.lists.has_scores and not dev.lists.has_scores:
+        yield (
+            "the dev lists' first-pass scores are all equal within each list: those of the test "
+            "lists are not used"
+        )
+
+
+def _lists(dev: Part | None, test: Part) -> Iterator[str]:
+    """Yields notes on the lists themselves."""
+    if dev is not None and dev.nbest == test.nbest:
+        yield (
+            "the dev lists equal the test lists: the gain is overestimated, because the weights "
+            "were tuned on them"
+        )
+    for part in filter(None, (dev, test)):
+        empty = [one.utterance_id for one in part.nbest if not one.hypotheses]
+        if empty:
+            yield (
+                f"lists without hypotheses in {part.path}: {len(empty):,}, "
+                f"first {shown(empty[0])}; they stay empty, and are measured as an empty hypothesis"
+            )
+
+
+def _weights(
+    config: RerankConfig, dev: Part | None, test: Part, weights: RerankWeights
+) -> Iterator[str]:
+    """Yields how the weights were found, if they were not given."""
+    weight_names = "lm_weight", "length_bonus", "reduction", "scale"
+    free = [name for name in weight_names if getattr(config, name) is None]
+    models = test.lists.models
+    if not models:
+        free = [name for name in free if name not in ("lm_weight", "reduction")]
+    if weights.decision == "max":
+        free = [name for name in free if name != "scale"]
+    if dev is None and free:
+        if config.decision is None and config.scale is None:
+            free.append("decision")
+        names = ", ".join(free)
+        yield f"guessed from the scale of the scores, as there is no --dev_nbest_file: {names}"
+        if len(models) > 1 and "lm_weight" in free:
+            yield "the models' scores got equal shares after scaling: each varies as widely"
+    elif (
+        dev is not None
+        and free
+        and weights == replace(FIRST_PASS, reduction=weights.reduction, shares=weights.shares)
+    ):
+        yield "no weights did reliably better than the first pass on the dev lists: it is kept"
+    unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK})
+    if dev is None and config.features is None and unused:
+        yield f"features not used, because nothing is tuned: {', '.join(unused)}"
+    if config.decision is None and test.lists.losses is None:
+        yield "the decision mbr was not tried: the pairs of hypotheses do not fit into memory"
+
+
+def _unmeasured(test: Part) -> Iterator[str]:
+    """Yields what could not be measured or scored."""
+    if not test.has_references:
+        yield "no references: nothing measured"
+    unscored = test.lists.present & np.any(
+        [one.num_tokens == 0 for one in test.lists.models], axis=0
+    )
+    if unscored.any():
+        yield (
+            f"hypotheses without a token to score, such as empty ones: {unscored.sum():,}; "
+            "each got the lowest language model score of its list"
+        )
+
+
+def _conventions(test: Part) -> Iterator[str]:
+    """Yields a note if case and punctuation make up a tenth of the first pass's WER."""
+    if test.statistics is None or test.statistics.metric.name != "WER":
+        return
+    picks = select(test.lists, FIRST_PASS)
+    picked = [
+        replace(one, hypotheses=one.hypotheses[i : i + 1])
+        for one, i in zip(test.nbest, picks, strict=True)
+    ]
+    basic = ListStatistics.build(picked, load_metric("wer", normalize="basic"))
+    with contextlib.suppress(InputError):  # the references are nothing but punctuation
+        before, after = test.statistics.value(picks), basic.value(np.zeros(len(picked), int))
+        if after < 0.9 * before:
+            yield (
+                "case and punctuation count as errors: with --normalize=basic, the WER of the "
+                f"first pass is {after:.2f}, not {before:.2f}"
+            )
+
+
+def _worse(report: PartReport, test: Part, name: str) -> Iterator[str]:
+    """Yields a note if the references show that the system of that name made the lists worse."""
+    if test.statistics is None:
+        return
+    metric = test.statistics.metric
+    before, after = report.row("first pass"), report.row(name)
+    change = round(after.value - before.value, 2)  # as printed
+    if change < 0 if metric.higher_is_better else change > 0:
+        values = f"{metric.name} {after.value:.2f}, first pass {before.value:.2f}"
+        chance = "" if after.interval[1] < 0 else "; the difference may be chance"
+        yield f"{name} is worse than the first pass: {values}{chance}"
