@@ -1,6 +1,6 @@
 """Adapts a model to the text of a domain and reranks the lists of that domain with the result.
 
-    python benchmarks/adaptation.py
+    python -m benchmarks.adaptation
 
 The data is in $TTA_DATA. ATIS has no text of its own, so the references of its train lists are
 split by speaker: those of every fourth speaker's lists tune the weights, all others are the text.
@@ -9,14 +9,11 @@ No reference of the lists that tune is in the text, unless two speakers said the
 """
 
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import evaluation_data
 from tta import cli

@@ -1,6 +1,6 @@
 """Sentences per second and core of the two Beam commands, and the cost of 10^9 sentences.
 
-    python benchmarks/beam_rate.py [prepare] [score]
+    python -m benchmarks.beam_rate [prepare] [score]
 
 The rate uses the processor time of one process instead of wall time, so a shared machine gives
 nearly the same result. It is the difference between two runs of different sizes, so start-up does
@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks import ROOT
+
 LIST_SIZE = 50
 RUNNER = ["--", "--runner=FnApiRunner"]  # one process
 

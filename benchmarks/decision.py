@@ -1,19 +1,15 @@
 """Time and memory of tuning and of the decision mbr, without any model's time.
 
-    python benchmarks/decision.py
+    python -m benchmarks.decision
 
 Lists and scores are synthetic: sentences of 20 words with up to five words replaced. The first case
 is as large as the dev lists of CMU Arctic, 1,185 lists of 50 hypotheses.
 """
 
-import sys
 import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tta import cli
 from tta.data.nbest.lists import Hypothesis, NBestList

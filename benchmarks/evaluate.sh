@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python}
-data=$("$python" benchmarks/evaluation_data.py)
+data=$("$python" -m benchmarks.evaluation_data)
 model=(${1:+--model="$1"})
 
 run() {

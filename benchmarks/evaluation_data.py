@@ -1,13 +1,15 @@
 """The folder of the evaluation data, for benchmarks and tests.
 
-python benchmarks/evaluation_data.py prints it.
+python -m benchmarks.evaluation_data prints it.
 """
 
 import os
 import random
 from pathlib import Path
 
-FOLDER = Path(os.environ.get("TTA_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+from benchmarks import ROOT
+
+FOLDER = Path(os.environ.get("TTA_DATA") or ROOT.parent / "shared" / "data")
 
 
 def sample(path: Path, count: int, folder: Path) -> Path:

@@ -1,8 +1,8 @@
 """Fine-tunes models on the tasks of GLUE, and prints two tables as Markdown.
 
-    python benchmarks/glue.py --quick
-    python benchmarks/glue.py --output_dir=runs/glue
-    python benchmarks/glue.py --models=runs/nar/mlm,encoder:runs/nar/ae--pad
+    python -m benchmarks.glue --quick
+    python -m benchmarks.glue --output_dir=runs/glue
+    python -m benchmarks.glue --models=runs/nar/mlm,encoder:runs/nar/ae--pad
 
 The data is in $TTA_DATA, folder `labelled/glue`; its README.md says which training files are parts
 of the official ones. STS-B has no training part there: the model is trained on SICK, whose scores
@@ -28,8 +28,6 @@ from pathlib import Path
 
 import numpy as np
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import evaluation_data
 from tta import cli

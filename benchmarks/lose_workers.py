@@ -1,6 +1,6 @@
 """Trains with several workers, kills one worker after the other, and compares the result.
 
-    python benchmarks/lose_workers.py --losses=10
+    python -m benchmarks.lose_workers --losses=10
 
 The command makes two runs. One is uninterrupted. In the other, a random worker receives SIGKILL or
 SIGTERM, alternately, at a random moment after a new checkpoint; then all workers are started again.
@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from benchmarks import ROOT
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("losses", 10, "Number of lost workers.", lower_bound=1)

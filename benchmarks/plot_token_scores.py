@@ -1,16 +1,11 @@
 """Plots sentences with each word piece coloured by its log-probability.
 
-    python benchmarks/plot_token_scores.py --output=scores.png "first sentence" "second sentence"
+    python -m benchmarks.plot_token_scores --output=scores.png "first sentence" "second sentence"
 
 Needs matplotlib: pip install '.[plot]'.
 """
 
-import sys
-from pathlib import Path
-
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("output", "scores.png", "Output file, .png or .svg.")

@@ -1,17 +1,12 @@
 """How much scores depend on the precision and on the batch: differences in nats per sentence.
 
-    python benchmarks/precision.py --model=small
+    python -m benchmarks.precision --model=small
 
 Prints one line per normalizer. It scores sentences of LibriSpeech dev-clean in float32 and in
 bfloat16, together and one at a time. The data is in $TTA_DATA.
 """
 
-import sys
-from pathlib import Path
-
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.paper import common
 from tta import cli

@@ -1,7 +1,7 @@
 """Probes the vectors of models on labelled sets, and prints a table as Markdown.
 
-    python benchmarks/probing.py --quick
-    python benchmarks/probing.py
+    python -m benchmarks.probing --quick
+    python -m benchmarks.probing
 
 The data is in $TTA_DATA, folder `labelled`. --quick takes some sentences of each set, 5 folds and
 one seed, and some ten minutes of processor time. Without it, a biLM takes most of it, because its
@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import evaluation_data
 from tta import cli

@@ -1,7 +1,7 @@
 """Speed of T-TA's scores, compared with other models and with the peak speed of the machine.
 
-    python benchmarks/speed.py --quick
-    python benchmarks/speed.py --json=speed.json --figure=speed.png
+    python -m benchmarks.speed --quick
+    python -m benchmarks.speed --json=speed.json --figure=speed.png
 
 Everything is timed in one process, interleaved round after round, so that other load on the machine
 affects all cases equally: trust the ratios, not the seconds. Models have the paper's size (3 layers
@@ -12,12 +12,9 @@ BERT, GPT-2 and KenLM are timed if their packages are installed: torch, transfor
 """
 
 import json
-import sys
 from pathlib import Path
 
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tta.choices import PRECISIONS
 

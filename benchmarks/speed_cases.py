@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import ROOT
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES, PRECISIONS
 from tta.data.vocabulary.tokenizer import Tokenizer
@@ -135,11 +136,10 @@ def growth(list_size, lengths):
 
 def startup():
     """Time to the first score of a new process: imports, loading, one batch."""
-    root = Path(__file__).resolve().parent.parent
 
     def case(name, *command):
         def call():
-            subprocess.run([sys.executable, *command], cwd=root, check=True, capture_output=True)
+            subprocess.run([sys.executable, *command], cwd=ROOT, check=True, capture_output=True)
 
         return Case(f"startup {name}", call, rounds=SLOW_ROUNDS)
 

@@ -1,7 +1,7 @@
 """Scores a million generated hypotheses with tta-score, and records its memory and progress bar.
 
-    python benchmarks/stream_million.py --json=stream.json --figure=stream.png
-    python benchmarks/stream_million.py --count=20000 --interval=10
+    python -m benchmarks.stream_million --json=stream.json --figure=stream.png
+    python -m benchmarks.stream_million --count=20000 --interval=10
 
 The hypotheses resemble the N-best lists of a recogniser: sentences of about ten words of the
 built-in vocabulary, with 50 variants of each. tta-score runs in a separate process with a terminal,
@@ -28,7 +28,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks import ROOT, child_environment
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("count", 1_000_000, "Number of hypotheses.", lower_bound=1)
@@ -105,7 +105,7 @@ def watch(path, output, arguments, interval):
     process = subprocess.Popen(
         [sys.executable, "-m", "tta.flags.score", *arguments, *files],
         stderr=screen.terminal,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=child_environment(),
     )
     screen.begin()
     start, rows = time.monotonic(), []

@@ -10,7 +10,7 @@ from typing import Any
 
 from absl import app
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks import ROOT
 
 
 def chosen(rows: Iterable[Any], names: str | None) -> list[Any]:

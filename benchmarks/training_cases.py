@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import ROOT
 from benchmarks.speed_cases import flops_of
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES
@@ -19,7 +20,6 @@ from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.choices import OPTIMIZERS
 
-ROOT = Path(__file__).resolve().parent.parent
 SENTENCES, LENGTH, SAMPLED_PIECES = 128, 32, 3072
 FIRST_ID = 5  # after the special pieces
 SPEC = {

@@ -7,8 +7,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from benchmarks import ROOT
 from benchmarks.timing import Case
-from benchmarks.training_cases import LENGTH, ROOT, SAMPLED_PIECES, sentences, step_flops
+from benchmarks.training_cases import LENGTH, SAMPLED_PIECES, sentences, step_flops
 from tta.modeling.config.base import read_config
 
 

@@ -1,7 +1,7 @@
 """Speed of a training step, compared with the peak speed of the machine and with PyTorch.
 
-    python benchmarks/training_step.py --quick
-    python benchmarks/training_step.py --json=training.json
+    python -m benchmarks.training_step --quick
+    python -m benchmarks.training_step --json=training.json
 
 A step takes 4,096 tokens, 128 sentences of 32. T-TA small (configs/small.json, 16,000 pieces) and
 base (configs/base.json, 30,000 pieces) have random weights; the sampled softmax has 3,072 pieces.
@@ -20,12 +20,9 @@ PyTorch is timed if it is installed: the same T-TA, written plainly, in the same
 
 import importlib.util
 import json
-import sys
 from pathlib import Path
 
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tta.choices import PRECISIONS
 

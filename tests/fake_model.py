@@ -1,7 +1,8 @@
 """A language model made of a word list, and a way to run a command with it.
 
-`python tests/fake_model.py run_rerank.py --flag=value ...` runs the command without TensorFlow and
-Keras. `tta.load` returns this model. Everything else that a command does must not need them.
+`python tests/fake_model.py run_rerank.py --flag=value ...`, or `-m MODULE` instead of the script,
+runs the command without TensorFlow and Keras. `tta.load` returns this model. Everything else that a
+command does must not need them.
 """
 
 import runpy
@@ -74,8 +75,12 @@ def main():
 
     sys.modules.update(tensorflow=None, keras=None)
     tta.load = load
-    sys.argv = [str(ROOT / sys.argv[1]), *sys.argv[2:]]
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    if sys.argv[1] == "-m":
+        del sys.argv[:2]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [str(ROOT / sys.argv[1]), *sys.argv[2:]]
+        runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,6 @@ which writes to `out` in that folder.
 """
 
 import random
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
 
 
 def prepare(folder):

@@ -1,6 +1,6 @@
 """Fills the disk: a command must print one clear line and keep the files that existed before.
 
-    python benchmarks/faults/disk_full.py
+    python -m benchmarks.faults.disk_full
 
 Data preparation, training, reranking and export write to a separate tmpfs whose size is a share of
 the space that they need. If mounting is not allowed, no file may grow beyond that share of the
@@ -18,10 +18,9 @@ from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import commands
-from commands import ROOT, final_files
+from benchmarks import ROOT
+from benchmarks.faults import commands
+from benchmarks.faults.commands import final_files
 
 COMMANDS = ("prepare", "train", "rerank", "export")
 FORMER = "former"  # a file that exists before the command runs

@@ -1,6 +1,6 @@
 """Fuzzes every reader: hostile files give a result or an InputError, in bounded time and memory.
 
-    python benchmarks/faults/fuzz.py --inputs=100000
+    python -m benchmarks.faults.fuzz --inputs=100000
 
 Two engines generate the tapes of tests/fuzzing.py: Hypothesis, and Atheris (`pip install atheris`),
 which follows the code that a tape reaches in the readers. Each reader runs in a separate process. A
@@ -22,8 +22,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
+from benchmarks import child_environment
 
 ENGINES = ("hypothesis", "atheris")
 MAX_TAPE_BYTES = 64
@@ -140,8 +139,9 @@ def main(_):
                 arguments = [f"--readers={name}", f"--engine={engine}", "--child"]
                 arguments += [f"--inputs={FLAGS.inputs}", f"--seed={FLAGS.seed}"]
                 ended = subprocess.run(
-                    [sys.executable, __file__, *arguments],
+                    [sys.executable, "-m", "benchmarks.faults.fuzz", *arguments],
                     cwd=folder,
+                    env=child_environment(),
                     capture_output=True,
                     text=True,
                 )

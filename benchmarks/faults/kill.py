@@ -1,6 +1,6 @@
 """kill -9 at random moments: repeating the command gives the result of an uninterrupted run.
 
-    python benchmarks/faults/kill.py --kills=20
+    python -m benchmarks.faults.kill --kills=20
 
 Data preparation, training and reranking run with tiny models and data. Each command first runs
 uninterrupted. Then it is killed at a random moment, repeatedly, and finally runs to its end. After
@@ -20,10 +20,9 @@ from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import commands
-from commands import ROOT, final_files
+from benchmarks import ROOT
+from benchmarks.faults import commands
+from benchmarks.faults.commands import final_files
 
 COMMANDS = ("prepare", "train", "rerank")
 

@@ -1,6 +1,6 @@
 """Hostile sizes: the time and memory of a reader, each case in a separate process.
 
-    python benchmarks/faults/limits.py
+    python -m benchmarks.faults.limits
 
 Prints one row per case: CPU seconds, peak memory above that of an idle process, and the result.
 """
@@ -16,8 +16,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT))
+from benchmarks import child_environment
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("child", None, "Set by the command itself: one case.")
@@ -99,8 +98,10 @@ def main(_):
         return child()
     for name in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, __file__, f"--child={name}"]
-            ended = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
+            command = [sys.executable, "-m", "benchmarks.faults.limits", f"--child={name}"]
+            ended = subprocess.run(
+                command, cwd=folder, env=child_environment(), stdout=subprocess.PIPE, check=False
+            )
         if ended.returncode:
             sys.exit(f"{name}: exit status {ended.returncode}")
         result, seconds, memory = json.loads(ended.stdout)

@@ -1,6 +1,6 @@
 """Draws how an autoencoder reconstructs texts of each length, and texts between two texts.
 
-    python benchmarks/nar/plot.py --model=nar-small --text_file=heldout.txt --output=nar.png \\
+    python -m benchmarks.nar.plot --model=nar-small --text_file=heldout.txt --output=nar.png \\
         "the first sentence" "the second sentence"
 
 Above: the accuracy of tta-reconstruct by the number of word pieces, with its controls. Below: the
@@ -9,12 +9,7 @@ reconstructions of the latent vectors at equal distances on the line between two
 Needs matplotlib: pip install '.[plot]'.
 """
 
-import sys
-from pathlib import Path
-
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 FLAGS = flags.FLAGS
 FEWEST = 20  # texts of a length; an accuracy of fewer says little

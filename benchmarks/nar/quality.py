@@ -1,7 +1,7 @@
 """Trains autoencoders of several kinds from a biLM, and measures what they write down again.
 
-    python benchmarks/nar/quality.py --data_dir=runs/single --text_file=heldout.txt
-    python benchmarks/nar/quality.py --rows='AE, PAD;VAE, PAD' ...
+    python -m benchmarks.nar.quality --data_dir=runs/single --text_file=heldout.txt
+    python -m benchmarks.nar.quality --rows='AE, PAD;VAE, PAD' ...
 
 The rows are those of Sohrab et al. ("BERT-NAR-BERT"), ours with the decoder of a T-TA, and an
 autoregressive one. --data_dir is a data set of tta-create-tfrecords with the vocabulary of
@@ -12,21 +12,18 @@ so that the command goes on where it was stopped; all rows are printed at the en
 "MLM" is the control that the paper lacks: the biLM with the same number of further steps. It has no
 latent vector; benchmarks/glue.py compares it with the halves of the autoencoders:
 
-    python benchmarks/glue.py --models=bilm-small,runs/nar/mlm,encoder:runs/nar/ae--pad
+    python -m benchmarks.glue --models=bilm-small,runs/nar/mlm,encoder:runs/nar/ae--pad
 """
 
 import json
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks import evaluation_data
-from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
+from benchmarks import ROOT, evaluation_data
+from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
 from tta.modeling.training.run_record import RUN_FILE
 

@@ -1,7 +1,7 @@
 """Time to decode latent vectors: all tokens at once against one token after the other.
 
-    python benchmarks/nar/speed.py --quick --json=speed.json
-    python benchmarks/nar/speed.py --json=speed.json
+    python -m benchmarks.nar.speed --quick --json=speed.json
+    python -m benchmarks.nar.speed --json=speed.json
 
 The models have the size of configs/small-autoencoder.json, 16,000 pieces and random weights, which
 do not affect the speed. `nar` decodes B latent vectors to T tokens each in one pass of a bilm
@@ -16,16 +16,13 @@ many times faster `nar` is than `ar cached`, for 1 vector and 32 tokens, by the 
 
 import itertools
 import json
-import sys
 from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+from benchmarks import ROOT
 from tta.choices import PRECISIONS
 
-ROOT = Path(__file__).resolve().parents[2]
 FLAGS = flags.FLAGS
 
 VOCAB_SIZE, BEGIN_ID = 16_000, 3

@@ -1,9 +1,9 @@
 """Tables 1 to 4 of Sohrab et al.: the paper's numbers, and ours beside them, as Markdown.
 
-    python benchmarks/nar/quality.py --work_dir=runs/nar ...
-    python benchmarks/glue.py --json=glue.json --models=random:small,bilm-small,small,base,\
+    python -m benchmarks.nar.quality --work_dir=runs/nar ...
+    python -m benchmarks.glue --json=glue.json --models=random:small,bilm-small,small,base,\
         runs/nar/mlm,encoder:nar-small,decoder:nar-small
-    python benchmarks/nar/tables.py --glue=glue.json --work_dir=runs/nar
+    python -m benchmarks.nar.tables --glue=glue.json --work_dir=runs/nar
 
 The models of glue.py must have these names. The paper's models have 110 M parameters in each half,
 and the best of several runs on dev is given. Ours are small; the mean over the seeds is given. So
@@ -11,12 +11,9 @@ compare the order of the rows, not the numbers. Tables 1 to 3 are percent. A row
 ours, or with "-", was not measured; the reasons stand below the tables.
 """
 
-import sys
 from pathlib import Path
 
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.glue import CONTROL, mean_of, read_results
 from benchmarks.nar.quality import training_of

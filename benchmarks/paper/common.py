@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 from absl import flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks import evaluation_data
+from benchmarks import ROOT, evaluation_data
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
@@ -22,7 +20,6 @@ from tta.modeling.formats.trained_models import BUILT_IN, BUILT_IN_NAME, PRETRAI
 from tta.names import CONFIG
 
 FLAGS = flags.FLAGS
-ROOT = Path(__file__).resolve().parents[2]
 
 ORACLE = "oracle"
 DIGITS = 2  # after the point, in a cell
@@ -306,10 +303,10 @@ class Table:
 
     def save(self):
         """Prints the table and writes it for results.py."""
-        script = Path(sys.argv[0]).resolve().relative_to(ROOT)
+        script = Path(sys.argv[0]).resolve().relative_to(ROOT).with_suffix("")
         # Paths depend on the machine; all other flags affect the numbers.
         given = [a for a in sys.argv[1:] if not a.startswith(("--data_dir", "--output_dir"))]
-        self.command = " ".join(["python", str(script), *given])
+        self.command = " ".join(["python", "-m", ".".join(script.parts), *given])
         folder = Path(FLAGS.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         with open_output(folder / f"{self.name}.json", overwrite=True) as stream:

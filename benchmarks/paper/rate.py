@@ -1,13 +1,9 @@
 """Sentences per second of each model, scoring LibriSpeech dev-clean, interleaved in one process.
 
-python benchmarks/paper/rate.py
+python -m benchmarks.paper.rate
 """
 
 import os
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli

@@ -1,16 +1,13 @@
 """Writes docs/results.md and the table in README.md from the measured tables.
 
-    python benchmarks/paper/results.py
+    python -m benchmarks.paper.results
 
 benchmarks/paper/run_all.sh measures all tables and then calls this command.
 """
 
-import sys
 from pathlib import Path
 
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli
@@ -19,7 +16,16 @@ from tta.errors import InputError
 
 FLAGS = flags.FLAGS
 
-TABLES = ("table1", "table2", "table3", "table4", "table7", "runtime", "rate", "memory")
+TABLES = {  # each with the module that measures it
+    "table1": "table1",
+    "table2": "table2",
+    "table3": "sts",
+    "table4": "sts",
+    "table7": "table7",
+    "runtime": "runtime",
+    "rate": "rate",
+    "memory": "memory",
+}
 
 INTRODUCTION = """# Results
 
@@ -115,7 +121,8 @@ def results(tables):
         parts.append("## The models\n\n" + common.models_list(models))
     for name, table in tables.items():
         if table is None:
-            parts.append(f"## {name}\n\nNot measured yet: `python benchmarks/paper/{name}.py`\n")
+            command = f"python -m benchmarks.paper.{TABLES[name]}"
+            parts.append(f"## {name}\n\nNot measured yet: `{command}`\n")
         else:
             parts.append(table.markdown())
             if name == "runtime":

@@ -14,15 +14,15 @@ limited=false
 measure() { # table, its limit or "", flags
   local table=$1 limit=${2:+--limit=$2}
   $limited && limit=
-  "$python" "benchmarks/paper/$table.py" $limit "${@:3}"
+  "$python" -m "benchmarks.paper.$table" $limit "${@:3}"
 }
 
 measure table1 300 "$@"
 measure table2 300 "$@"
-for table in table3 table4 rate; do
+for table in sts rate; do
   measure "$table" "" "$@"
 done
 measure table7 1000 "$@"
 measure memory 30 "$@"
 measure runtime "" --figure=docs/runtime.png "$@"
-"$python" benchmarks/paper/results.py "$@"
+"$python" -m benchmarks.paper.results "$@"

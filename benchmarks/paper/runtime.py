@@ -1,6 +1,6 @@
 """Runtime against the number of words, of T-TA, biLM and uniLM (the paper's figures 4 and 5).
 
-    python benchmarks/paper/runtime.py --figure=docs/runtime.png
+    python -m benchmarks.paper.runtime --figure=docs/runtime.png
 
 Each call processes one sentence. The models have the paper's size and random weights, which do not
 affect the speed. "similarity" computes the last layer's outputs; "reranking" computes the scores,
@@ -10,12 +10,8 @@ the conditions say so.
 """
 
 import os
-import sys
-from pathlib import Path
 
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli

@@ -1,9 +1,18 @@
-"""Shared by tables 3 and 4: correlations of sentence similarity for each model."""
+"""Tables 3 and 4: sentence similarity on STS-B and on SICK's test part, Pearson x 100.
+
+python -m benchmarks.paper.sts
+python -m benchmarks.paper.sts --tables=table4
+"""
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 
+from absl import flags
+
+from benchmarks.paper import common
 from benchmarks.paper.common import ENCODERS, FLAGS, cached, data, say, spread
+from tta import cli
 from tta.data.pairs.sts import read_sts
 from tta.scoring.similarity.config import StsConfig
 from tta.scoring.similarity.sts import compare_files
@@ -16,9 +25,80 @@ CONDITION = (
     "seen that token, which its score has not"
 )
 
+
+@dataclass(frozen=True)
+class Part:
+    """One of the two tables.
+
+    Attributes:
+        title: its heading.
+        files: {column: path below --data_dir}.
+        paper: {row: the paper's numbers, in the order of the columns}.
+    """
+
+    title: str
+    files: dict[str, str]
+    paper: dict[str, tuple[float, ...]]
+
+
+PARTS = {
+    "table3": Part(
+        "Table 3: sentence similarity, STS-B, Pearson x 100",
+        {"dev": "sts/stsb-en-dev.csv", "test": "sts/stsb-en-test.csv"},
+        {
+            "GloVe, embed": (52.4, 40.6),
+            "word2vec, embed": (70.0, 56.5),
+            "BERT, context": (64.78, 54.22),
+            "BERT, cls": (29.16, 17.18),
+            "BERT, unmasked, context": (59.17, 47.91),
+            "BERT, unmasked, embed": (60.07, 48.19),
+            "uniLM, context": (56.25, 39.57),
+            "uniLM, embed": (63.87, 55.00),
+            "uniLM, eos": (40.75, 38.30),
+            "biLM, context": (59.99, 50.76),
+            "biLM, unmasked, context": (53.20, 36.51),
+            "biLM, unmasked, embed": (58.80, 49.08),
+            "T-TA, context": (71.88, 62.27),
+            "T-TA, embed": (54.75, 44.74),
+        },
+    ),
+    "table4": Part(
+        "Table 4: sentence similarity, SICK, Pearson x 100",
+        {"test": "sts/SICK_test_annotated.txt"},
+        {
+            "BERT, context": (64.31,),
+            "BERT, unmasked, context": (61.18,),
+            "BERT, unmasked, embed": (64.63,),
+            "uniLM, context": (54.20,),
+            "uniLM, embed": (65.69,),
+            "biLM, context": (58.98,),
+            "biLM, unmasked, context": (53.79,),
+            "biLM, unmasked, embed": (62.67,),
+            "T-TA, context": (69.49,),
+            "T-TA, embed": (60.77,),
+        },
+    ),
+}
+
 # Not in the paper: vectors that give higher correlations on STS-B than its protocol, as pairs
 # (representation, pooling).
 EXTRA = dict.fromkeys(("T-TA", "T-TA base"), (("token", "whitened"), ("joint", "mean")))
+
+
+def main():
+    for name in FLAGS.tables or PARTS:
+        part = PARTS[name]
+        table = common.Table(
+            name,
+            part.title,
+            list(part.files),
+            common.paper_rows(part.files, part.paper),
+            {column: column for column in part.files},
+            higher_is_better=True,
+            conditions=[CONDITION],
+        )
+        measure(table, part.files)
+        table.save()
 
 
 def measure(table, files):
@@ -75,3 +155,9 @@ def _file(name):
         csv.writer(stream).writerows((pair.first, pair.second, pair.gold) for pair in pairs)
 
     return cached(Path(FLAGS.output_dir, f"limit-{FLAGS.limit}", f"{Path(path).stem}.csv"), write)
+
+
+if __name__ == "__main__":
+    common.define_flags()
+    flags.DEFINE_multi_enum("tables", None, list(PARTS), "Table to measure. Default: both.")
+    cli.run(main)

@@ -1,12 +1,7 @@
 """Table 1: word error rates of speech recognition lists, reranked with each model.
 
-python benchmarks/paper/table1.py
+python -m benchmarks.paper.table1
 """
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli

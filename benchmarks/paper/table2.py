@@ -1,15 +1,11 @@
 """Table 2: BLEU of machine translation lists, reranked with each model.
 
-    python benchmarks/paper/table2.py
+    python -m benchmarks.paper.table2
 
 The n-gram model is that of --ngram_written, because the lists have punctuation.
 """
 
-import sys
 from dataclasses import replace
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli

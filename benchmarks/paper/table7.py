@@ -1,6 +1,6 @@
 """Table 7: (pseudo-)perplexity of LibriSpeech dev-clean, mean and median over sentences.
 
-    python benchmarks/paper/table7.py
+    python -m benchmarks.paper.table7
 
 The paper (appendix B.3) shows that the median follows the word error rate better than the mean
 does. The last column comes from table 1, if that has been measured. rate.py measures the speed of
@@ -8,9 +8,6 @@ the models.
 """
 
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.paper import common
 from tta import cli

@@ -1,7 +1,7 @@
 """Trains the n-gram models of the tables on the text of the language models.
 
-    python benchmarks/paper/train_ngram.py --form=spoken --output_file=runs/5gram-spoken.binary
-    python benchmarks/paper/train_ngram.py --form=written --output_file=runs/5gram-written.binary
+    python -m benchmarks.paper.train_ngram --form=spoken --output_file=runs/5gram-spoken.binary
+    python -m benchmarks.paper.train_ngram --form=written --output_file=runs/5gram-written.binary
 
 KenLM's `lmplz` does the training, with modified Kneser-Ney smoothing. The Python package `kenlm`
 contains its source but does not build it. To build it, you need cmake, a C++ compiler and Boost:
@@ -26,8 +26,6 @@ import tempfile
 from pathlib import Path
 
 from absl import flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import evaluation_data
 from tta import cli

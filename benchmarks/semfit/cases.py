@@ -5,11 +5,11 @@ A step is encoder, head, gradients and AdamW on a batch of random words, which o
 """
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import ROOT
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES
 from tta.data.records.inputs import ModelInputs
@@ -22,7 +22,6 @@ from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.language_model import TARGET_VECTORS
 from tta.modeling.training.choices import OPTIMIZERS
 
-ROOT = Path(__file__).resolve().parents[2]
 VECTOR_SIZE = 300
 NUM_BATCHES = 8  # different batches, in turn
 ELMO_SAMPLED, TTA_SAMPLED = 8192, 3072

@@ -1,6 +1,6 @@
 """Memory of training with two million words, whose vectors are inputs and targets.
 
-    python benchmarks/semfit/memory.py
+    python -m benchmarks.semfit.memory
 
 Makes a data set of random words (Zipf's law) with a vocabulary of --num_words, and vectors of 300
 numbers for each, in a temporary folder; then run_pretraining.py trains configs/elmo-s-small.json
@@ -15,8 +15,7 @@ from pathlib import Path
 
 from absl import app, flags
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from benchmarks import ROOT
 
 FLAGS = flags.FLAGS
 SENTENCES = 40_000

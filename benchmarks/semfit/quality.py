@@ -1,8 +1,8 @@
 """Trains models with different output layers for equal time or steps, and compares their vectors.
 
-    python benchmarks/semfit/quality.py --minutes=30 --num_seeds=2 \\
+    python -m benchmarks.semfit.quality --minutes=30 --num_seeds=2 \\
         --pieces_dir=runs/data/tfrecords --words_dir=runs/data/words
-    python benchmarks/semfit/quality.py --rows='ELMo-A;ELMo-S_ONEB' ...
+    python -m benchmarks.semfit.quality --rows='ELMo-A;ELMo-S_ONEB' ...
 
 The counterpart of Tables 3 and 4 of Li et al. 2019. The two folders are data sets of
 tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model) and of words. A
@@ -22,11 +22,9 @@ from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from benchmarks import evaluation_data
+from benchmarks import ROOT, evaluation_data
 from benchmarks.semfit.rows import NOT_MEASURED, PIECES, ROWS, VECTORS
-from benchmarks.trained_rows import ROOT, chosen, is_trained, kept, pretrain, slug
+from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS

@@ -1,7 +1,7 @@
 """Time of a training step against the size of the vocabulary, for each output layer.
 
-    python benchmarks/semfit/speed.py --quick --json=speed.json
-    python benchmarks/semfit/speed.py --json=speed.json --plot=speed.png
+    python -m benchmarks.semfit.speed --quick --json=speed.json
+    python -m benchmarks.semfit.speed --json=speed.json --plot=speed.png
 
 The counterpart of Table 5 of Li et al. 2019 on this machine. The model is the small ELMo of
 configs/elmo-s-small.json: forward and backward LSTMs of 512 units, projection 128, over frozen
@@ -19,13 +19,10 @@ that other load on the machine matters little: trust the ratios, not the seconds
 """
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 from absl import app, flags
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tta.choices import PRECISIONS
 

@@ -1,8 +1,8 @@
 """Tables 2 to 5 of Li et al. 2019: the paper's numbers, and ours beside them, as Markdown.
 
-    python benchmarks/semfit/speed.py --json=speed.json
-    python benchmarks/semfit/quality.py --num_train_steps=3000 --work_dir=runs/semfit ...
-    python benchmarks/semfit/tables.py --speed=speed.json --work_dir=runs/semfit
+    python -m benchmarks.semfit.speed --json=speed.json
+    python -m benchmarks.semfit.quality --num_train_steps=3000 --work_dir=runs/semfit ...
+    python -m benchmarks.semfit.tables --speed=speed.json --work_dir=runs/semfit
 
 The paper's models are large, were trained for days on One Billion Word, and were measured below
 networks of their own for each task. Ours are the small configs after a few minutes, below a linear
@@ -11,17 +11,14 @@ measured; the reasons stand below the tables.
 """
 
 import json
-import sys
 from pathlib import Path
 
 from absl import app, flags
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+from benchmarks import ROOT
 from benchmarks.semfit.quality import results
 from benchmarks.semfit.rows import NOT_MEASURED
 from benchmarks.semfit.speed import ALONE, ELMO_SHAPE, fastest, fastest_case
-from benchmarks.trained_rows import ROOT
 from tta.modeling.config.base import read_config
 
 FLAGS = flags.FLAGS

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.paper import common, reranking, table1, table2, table3, table4, table7
+from benchmarks.paper import common, reranking, sts, table1, table2, table7
 from benchmarks.paper.common import Entry, Table
 from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import TABLES, side_by_side
@@ -32,7 +32,7 @@ WRONG, RIGHT = "the kat sat on", "the cat sat on"
 def command(script, *flags, fake=True, **environment):
     run = [sys.executable, *([str(ROOT / "tests/fake_model.py")] if fake else [])]
     return subprocess.run(
-        [*run, f"benchmarks/paper/{script}.py", *map(str, flags)],
+        [*run, "-m", f"benchmarks.paper.{script}", *map(str, flags)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -87,7 +87,7 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
         assert table["rows"]["no model"][column] == table["rows"]["no model, max"][column] == 25.0
     lines = printed.splitlines()
     given = "--ngram=kenlm:none --bilm=none --unilm=none --base=none"
-    assert f"    python benchmarks/paper/table1.py {given}" in lines  # without paths of the machine
+    assert f"    python -m benchmarks.paper.table1 {given}" in lines  # without paths of the machine
     assert "| T-TA, exact | 3.67 | 11.56 | 3.97 | 12.38 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
     assert "| T-TA, learned, bfloat16 | - | - | - | - | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
     assert "| biLM | 3.73 | 11.53 | 3.97 | 12.41 | - | - | - | - |" in lines
@@ -115,7 +115,7 @@ def test_limit_sets_the_number_of_lists(folder, tmp_path):
     flags = (f"--data_dir={folder}", f"--output_dir={tmp_path}", "--ngram=kenlm:none")
     done = command("table1", *flags, "--limit=3")
     assert done.returncode == 0, done.stderr
-    assert "    python benchmarks/paper/table1.py --ngram=kenlm:none --limit=3\n" in done.stdout
+    assert "    python -m benchmarks.paper.table1 --ngram=kenlm:none --limit=3\n" in done.stdout
     assert done.stdout.count("3 lists, 6 hypotheses; tuned on 3 other lists") == 2
     assert done.stdout.count("3 lists, 6 hypotheses; the weights for each half") == 2
 
@@ -145,7 +145,8 @@ def test_correlations_and_the_papers_figures(tmp_path):
     sick.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
     (tmp_path / "vectors.txt").write_text("a 1 0\nb 0 1\n")
     flags = (f"--data_dir={tmp_path}", f"--output_dir={tmp_path}", "--tta=none", "--limit=3")
-    done = command("table4", *flags, f"--glove=glove:{tmp_path}/vectors.txt", fake=False)
+    flags += ("--tables=table4", f"--glove=glove:{tmp_path}/vectors.txt")
+    done = command("sts", *flags, fake=False)
     assert done.returncode == 0, done.stderr
     gold, cosines = [5, 1, 3], [1, 0, 0.5**0.5]  # of pairs 1, 3 and 5
     assert f"| GloVe, embed | - | {100 * np.corrcoef(gold, cosines)[0, 1]:.2f} |\n" in done.stdout
@@ -183,7 +184,7 @@ def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     assert "sample" not in table
     document = (tmp_path / "out.md").read_text()
     assert "## Table 1: speech recognition, WER %" in document
-    assert "Not measured yet: `python benchmarks/paper/table7.py`" in document
+    assert "Not measured yet: `python -m benchmarks.paper.table7`" in document
 
     readme.write_text("no markers")
     done = command("results", *flags, fake=False)
@@ -210,20 +211,20 @@ def test_all_tables_rerank_the_same_sample(tmp_path, flags, limits):
         env=os.environ | {"PYTHON": str(tmp_path / "python")},
     )
     assert done.returncode == 0, done.stderr
-    ran = {Path(line.split()[0]).stem: line for line in done.stdout.splitlines()}
-    assert set(ran) == {*TABLES, "results"}
-    for table in TABLES:
+    ran = {line.split()[1].rpartition(".")[2]: line for line in done.stdout.splitlines()}
+    assert set(ran) == {*TABLES.values(), "results"}
+    for table in TABLES.values():
         given = ran[table].replace(" --figure=docs/runtime.png", "").split()
         limit = [f"--limit={limits[table]}"] if table in limits else []
-        assert given == [f"benchmarks/paper/{table}.py", *limit, *flags]
+        assert given == ["-m", f"benchmarks.paper.{table}", *limit, *flags]
 
 
 def test_readme_names_the_tables_measured_on_a_sample():
     tables = dict.fromkeys(TABLES) | {
         "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
-        "table4": Table("table4", "", ["test"], {}, command="python table4.py --limit=3"),
+        "table4": Table("table4", "", ["test"], {}, command="python -m sts --limit=3"),
     }
-    expected = "\n\nMeasured on a sample of each file: `python table4.py --limit=3`.\n"
+    expected = "\n\nMeasured on a sample of each file: `python -m sts --limit=3`.\n"
     assert side_by_side(tables).endswith(expected)
 
 
@@ -312,7 +313,7 @@ def test_every_row_of_the_paper_is_a_row_that_is_measured():
         f"{entry.name}, {vectors}" for entry in common.ENCODERS for vectors in entry.representations
     }
     assert set(table1.SEQ2SEQ) | set(table2.PAPER) | set(table7.PAPER) <= scored
-    assert set(table3.PAPER) | set(table4.PAPER) <= encoded
+    assert {row for part in sts.PARTS.values() for row in part.paper} <= encoded
 
 
 def test_a_model_of_the_tables_scores_no_text_twice():
