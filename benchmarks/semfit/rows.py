@@ -66,7 +66,7 @@ ROWS = (
     _semfit("cosine", "whitened_token_table"),
     _semfit("cosine", "random"),
     _elmo("ELMo-A", "elmo-a-small", WORDS, "fasttext"),
-    _elmo("ELMo-S_ONEB", "elmo-s-oneb-small", WORDS, "fasttext"),
+    _elmo("ELMo-S_ONEB", "elmo-s-small", WORDS, "fasttext"),
     _elmo("ELMo-Sub", "elmo-sub-small", PIECES, None),
 )
 

@@ -237,3 +237,11 @@ def test_the_configs_of_the_repository_are_those_of_the_paper():
     assert round(read_config(root / "elmo.json", **words).num_parameters / 1e6) == 501
     for path in root.glob("elmo*.json"):
         read_config(path, **words)
+
+
+def test_no_two_configs_of_the_repository_are_equal():
+    files = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.json"))
+    first: dict[str, str] = {}
+    equal = [(path.name, first.setdefault(path.read_text(), path.name)) for path in files]
+    assert files
+    assert [pair for pair in equal if pair[0] != pair[1]] == []
