@@ -3,42 +3,24 @@
 N examples, L labels.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import tensorflow as tf
 
 from tta.data.labelled.inputs import encode_texts
 from tta.scoring.classification.classifier_model import ClassifierModel
 from tta.scoring.serving.served_model import check_texts, require
-from tta.scoring.serving.served_rows import outputs_of_rows
+from tta.scoring.serving.served_rows import ServedRows
 
 
-class ServedClassifier(tf.Module):
-    """The signature `classify` of a `ClassifierModel`, ready for `tf.saved_model.save`.
+class ServedClassifier(ServedRows):
+    """The signature `classify` of a `ClassifierModel`, ready for `tf.saved_model.save`."""
 
-    Args:
-        lm: a classifier with a tokenizer.
-    """
+    signature = "classify"
+    lm: ClassifierModel
 
     def __init__(self, lm: ClassifierModel):
-        super().__init__(name="tta")
-        self.lm = lm
-        config = lm.model.config
-        is_pair = config.texts_per_example == 2
-        self.input_names = ("first_texts", "second_texts") if is_pair else ("texts",)
-        # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
-        self.saved_variables = [variable.value for variable in lm.model.variables]
-
-    def signatures(self) -> dict[str, Callable[..., dict[str, Any]]]:
-        """{"classify": `tf.function` with named inputs and outputs}; also `serving_default`."""
-        specs = [tf.TensorSpec([None], tf.string, name) for name in self.input_names]
-        classify = tf.function(self.classify, input_signature=specs, autograph=False)
-        return {"classify": classify, "serving_default": classify}
-
-    def warmup_inputs(self, texts: tf.Tensor) -> dict[str, dict[str, tf.Tensor]]:
-        """{signature: inputs} of requests that TF Serving runs before it accepts others."""
-        return {"classify": dict.fromkeys(self.input_names, texts)}
+        super().__init__(lm)
+        if lm.model.config.texts_per_example == 2:
+            self.input_names = ("first_texts", "second_texts")
 
     def classify(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """As `ClassifierModel.predict`, for texts [N], or first and second texts [N] of pairs.
@@ -61,11 +43,10 @@ class ServedClassifier(tf.Module):
                 f"the model takes {config.max_seq_length} tokens, an input has",
                 longest,
             )
-        logits = outputs_of_rows(
+        logits = self.outputs_of_rows(
             lambda inputs: self.lm.model(inputs, training=False)["logits"],
             encoded.input_ids,
-            self.lm.tokenizer.vocabulary.pad_id,
-            max(1, self.lm.batch_tokens // config.max_seq_length),
+            config.max_seq_length,
             config.num_outputs,
         )
         if not config.labels:
