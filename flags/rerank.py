@@ -10,20 +10,20 @@ import sys
 from tta import cli
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.reranking.config import RerankConfig
-from tta.scoring.scorers.options import RerankModels, RerankOptions
+from tta.scoring.scorers.options import RerankOptions, SeveralModels
 
 
-def check(config: RerankConfig, models: RerankModels, options: RerankOptions) -> None:
+def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     """Raises InputError unless there is one weight per model."""
-    split_lm_weights(config.lm_weight, len(models.names))
+    split_lm_weights(config.lm_weight, len(models.names_or_none))
 
 
-def main(config: RerankConfig, models: RerankModels, options: RerankOptions) -> None:
+def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
-    report = rerank_files(config, models.names, **options.for_load())
+    report = rerank_files(config, models.names_or_none, **options.for_load())
     outputs = config.output_file, config.scores_file, config.report
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 
 
-run = cli.command(main, RerankConfig, RerankModels, RerankOptions, check=check)
+run = cli.command(main, RerankConfig, SeveralModels, RerankOptions, check=check)

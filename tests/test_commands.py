@@ -254,6 +254,14 @@ def test_wrong_flags_are_one_line_and_exit_with_2(argument, rule):
     assert ended.stderr == f"error: {rule} (--help lists the flags)\n"
 
 
+def test_a_repeated_list_is_joined():
+    arguments = ["--rates=1", "--rates=2,3", "--kinds=b", "--kinds=a", "--names=x", "--names=y"]
+    config = json.loads(python(CODE, *arguments).stdout)[0]
+    assert (config["rates"], config["kinds"]) == ([1.0, 2.0, 3.0], ["b", "a"])
+    assert config["names"] == ["x", "y"]
+    assert json.loads(python(CODE, "--steps=5", "--steps=6").stdout)[0]["steps"] == 6
+
+
 def test_a_flag_that_takes_one_value_is_given_once():
     ended = python(CODE, "--folder=a", "--folder=b")
     assert ended.returncode == 2

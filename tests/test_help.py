@@ -36,7 +36,7 @@ Required flags:
 
 Files:
   --rates=NUMBER,...
-      Rates. [at least 0]
+      Rates. [at least 0; may be repeated]
   --names=NAMES
       Names.
 
@@ -44,7 +44,7 @@ Training:
   --steps=INTEGER
       Steps. [default: 0; between 0 and 9]
   --kinds=a|b,...
-      Kinds. [default: a]
+      Kinds. [default: a; may be repeated]
   --[no]cased
       Keep case. [default: true]
   --share=NUMBER

@@ -86,12 +86,11 @@ def define_flags(config: type) -> None:
         setting, name = field.setting, field.name
         arguments: list[Any] = [name, field.default, setting.help]
         bounds: list[Any] = [setting.minimum, setting.maximum]
-        if field.is_list and field.kind is float:
-            flags.DEFINE(_NumbersParser(), *arguments, serializer=flags.CsvListSerializer(","))
-        elif field.is_list and setting.repeated:
+        if field.is_list and setting.repeated:
             flags.DEFINE_multi_string(*arguments)
         elif field.is_list:
-            flags.DEFINE_list(*arguments)
+            parser = _NumbersParser() if field.kind is float else flags.ListParser()
+            flags.DEFINE_flag(_ListFlag(parser, flags.CsvListSerializer(","), *arguments))
         elif setting.choices is not None:
             flags.DEFINE_enum(name, field.default, list(setting.choices), setting.help)
         elif field.kind is bool:
@@ -113,6 +112,15 @@ def from_flags(config: type) -> Any:
     return config(
         **{field.name: flags.FLAGS[field.name].value for field in settings.fields(config)}
     )
+
+
+class _ListFlag(flags.Flag):
+    """A flag whose value is a list. A repeated flag adds to the list."""
+
+    def parse(self, argument):
+        before = self.value if self.present else []
+        super().parse(argument)
+        self.value = [*before, *self.value]
 
 
 class _NumbersParser(flags.ListParser):

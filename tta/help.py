@@ -50,13 +50,15 @@ def _usage(field):
 
 
 def _meaning(field):
-    """The help of a flag, then its default and bounds."""
+    """The help of a flag, then its default, its bounds and whether it adds up when repeated."""
     notes = []
     if field.default is not None and field.default is not False:
         value = ",".join(map(str, field.default)) if field.is_list else field.default
         notes.append(f"default: {'true' if value is True else value}")
     if field.setting.bounds:
         notes.append(field.setting.bounds)
+    if field.is_list and not field.setting.repeated:
+        notes.append("may be repeated")
     return field.setting.help + f" [{'; '.join(notes)}]" * bool(notes)
 
 

@@ -28,8 +28,8 @@ class Setting:
         help: one or more sentences, for `--help`.
         minimum, maximum: the bounds of a number, both included; None is unbounded.
         choices: the values that a str, or each item of a list, may have; None is any.
-        repeated: whether a list is given by repeating its flag; else its items are separated by
-            commas.
+        repeated: whether a list is given by repeating its flag only; else its items are separated
+            by commas, and a repeated flag adds to the list.
         once: whether giving the flag twice is an error; else the last value counts.
         group: heading in `--help` for this field and those after it; None continues the group of
             the field before.

@@ -87,7 +87,12 @@ class AutoencoderModel(TextModel):
         check_choice("pooling of latent", pooling, ("mean",), self.name)
         return self.posterior(self.rows_of(texts), progress).mean
 
-    def encode_words(self, sentences, representation=None, progress=False):
+    def encode_words(
+        self,
+        sentences: Iterable[Sequence[str]],
+        representation: str | None = None,
+        progress: bool = False,
+    ) -> list[np.ndarray]:
         """As `TextModel.encode_words`; None is "context"."""
         return super().encode_words(sentences, representation or "context", progress)
 

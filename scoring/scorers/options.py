@@ -44,11 +44,12 @@ class OneModel(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralModels(Config):
-    """The models of a command that takes one or more."""
+    """The models of a command that takes one or more. Reranking also takes none."""
 
     model: list[str] | None = setting(
         None,
-        f"{_MODEL} Repeat the flag for several models.",
+        f"{_MODEL} Repeat the flag for several models. none: no model; only for reranking, by the "
+        "first pass alone.",
         repeated=True,
         group=MODEL,
     )
@@ -58,26 +59,14 @@ class SeveralModels(Config):
         """The argument of `tta.load` for each model; None is the built-in model."""
         return [model or None for model in self.model or [None]]
 
-
-@dataclass(frozen=True, kw_only=True)
-class RerankModels(SeveralModels):
-    """The models that rerank: one, several or none."""
-
-    model: list[str] | None = setting(
-        None,
-        f"{_MODEL} Repeat the flag for several models. none: no model; only the first pass counts.",
-        repeated=True,
-        group=MODEL,
-    )
-
     @property
-    def names(self) -> list[str | None]:
-        """The argument of `tta.load` for each model; an empty list for `none`.
+    def names_or_none(self) -> list[str | None]:
+        """As `names`; an empty list for `none`.
 
         Raises:
             InputError: `none` is given together with a model.
         """
-        names = super().names
+        names = self.names
         if NO_MODEL in names and len(names) > 1:
             raise InputError(f"--model={NO_MODEL} does not go with another --model")
         return [] if NO_MODEL in names else names

@@ -1,11 +1,13 @@
 """The interface of all scorers: what a subclass inherits, and the errors for missing methods."""
 
+import inspect
 import re
 
 import numpy as np
 import pytest
 
 from tta.errors import InputError
+from tta.scoring.scorers.load import FAMILIES, KINDS
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 
@@ -87,3 +89,23 @@ def test_a_kind_without_a_keras_model_says_so():
 
 def test_the_repr_names_the_kind_and_the_model():
     assert repr(Letters()) == "Letters('letters')"
+
+
+def parameters(method):
+    return [
+        (one.name, one.kind, one.default) for one in inspect.signature(method).parameters.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [(table, name) for table in (KINDS, FAMILIES) for name in table],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_scorer_takes_the_arguments_of_the_interface(table, name):
+    scorer = table.load(name)
+    methods = [n for n, method in inspect.getmembers(Scorer, inspect.isfunction) if n[0] != "_"]
+    assert "encode" in methods
+    for method in methods:
+        expected = parameters(getattr(Scorer, method))
+        assert parameters(getattr(scorer, method)) == expected, method
