@@ -48,6 +48,7 @@ setup(
         "h5py>=3.11",
         "safetensors>=0.4",
         "tokenizers>=0.20",
+        "filelock>=3.30",  # its lock_descriptor
         "tqdm>=4.66",
         "tabulate>=0.9",
         "tensorboard>=2.19",  # tf.summary, which training logs with

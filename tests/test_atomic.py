@@ -2,13 +2,14 @@
 
 import contextlib
 import errno
-import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import filelock
 import pytest
 
 from tests.faults import file_size_limit
@@ -20,7 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    """The names of the files; the random part of an unfinished one is replaced by "?"."""
+    found = [path.name for path in folder.iterdir()]
+    return sorted(re.sub(r"^\.tta-[0-9a-f]{16}\.tmp$", ".tta-?.tmp", name) for name in found)
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -28,7 +31,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
     with whole_file(path) as file:
         file.write(b"whole")
         file.flush()
-        assert names(tmp_path) == [".a.tmp"]
+        assert names(tmp_path) == [".a.lock", ".tta-?.tmp"]
     assert path.read_bytes() == b"whole"
     assert names(tmp_path) == ["a"]
 
@@ -69,17 +72,6 @@ def test_a_second_writer_of_a_file_is_refused(tmp_path):
     assert path.read_bytes() == b"first"
 
 
-def test_a_finished_writer_leaves_the_next_writer_s_file(tmp_path, monkeypatch):
-    def replace(source, target, replace=os.replace):
-        replace(source, target)
-        source.write_bytes(b"the next writer's")
-
-    monkeypatch.setattr(atomic.os, "replace", replace)
-    with whole_file(tmp_path / "a") as file:
-        file.write(b"whole")
-    assert names(tmp_path) == [".a.tmp", "a"]
-
-
 def test_a_second_writer_in_a_folder_is_refused(tmp_path):
     refusal = pytest.raises(InputError, match="another process is writing there")
     with locked_folder(tmp_path), refusal, locked_folder(tmp_path):
@@ -102,57 +94,76 @@ with locked_folder(sys.argv[1]), whole_file(sys.argv[1] + "/a") as file:
 def test_the_locks_of_a_killed_process_are_released(tmp_path):
     ended = subprocess.run([sys.executable, "-c", HELD, tmp_path], cwd=ROOT, check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert names(tmp_path) == [".a.tmp", LOCK_FILE]
+    assert names(tmp_path) == [".a.lock", ".tta-?.tmp", LOCK_FILE]
     with locked_folder(tmp_path), whole_file(tmp_path / "a") as file:
         file.write(b"new")
     assert (tmp_path / "a").read_bytes() == b"new"
     assert names(tmp_path) == ["a"]
 
 
-def test_the_file_of_a_writer_that_finishes_meanwhile_is_kept(tmp_path, monkeypatch):
-    path, temporary, remove = tmp_path / "a", tmp_path / ".a.tmp", atomic._remove_leftover
-    temporary.write_bytes(b"theirs")
+def test_a_lock_file_that_its_owner_removed_meanwhile_is_created_again(tmp_path, monkeypatch):
+    path, flock, taken = tmp_path / "a", atomic._flock, []
 
-    def late(leftover):
-        os.replace(temporary, path)
-        remove(leftover)
+    def late(descriptor):
+        if not taken:
+            taken.append((tmp_path / ".a.lock").unlink())
+        flock(descriptor)
 
-    monkeypatch.setattr(atomic, "_remove_leftover", late)
-    with pytest.raises(ValueError):  # noqa: PT011
-        write_half(path, ValueError)
-    assert path.read_bytes() == b"theirs"
+    monkeypatch.setattr(atomic, "_flock", late)
+    with whole_file(path) as file:
+        file.write(b"whole")
+        with pytest.raises(InputError, match="another process is writing it"):
+            write_half(path, ValueError)
+    assert path.read_bytes() == b"whole"
     assert names(tmp_path) == ["a"]
 
 
-def test_the_file_of_the_writer_after_that_is_kept(tmp_path, monkeypatch):
-    path, temporary, flock = tmp_path / "a", tmp_path / ".a.tmp", fcntl.flock
-    temporary.write_bytes(b"theirs")
-    with contextlib.ExitStack() as next_writer:
-
-        def late(descriptor, how):
-            if not path.exists():
-                os.replace(temporary, path)
-                flock(next_writer.enter_context(open(temporary, "wb")), how)
-            flock(descriptor, how)
-
-        monkeypatch.setattr(atomic.fcntl, "flock", late)
-        with pytest.raises(InputError, match="another process is writing it"):
-            write_half(path, ValueError)
-    assert names(tmp_path) == [".a.tmp", "a"]
+MINE = b"a file of the user"
 
 
-def test_a_new_file_that_another_writer_took_for_a_leftover_is_created_again(tmp_path, monkeypatch):
-    path, temporary, flock, taken = tmp_path / "a", tmp_path / ".a.tmp", fcntl.flock, []
-
-    def late(descriptor, how):
-        if not taken:
-            taken.append(temporary.unlink())
-        flock(descriptor, how)
-
-    monkeypatch.setattr(atomic.fcntl, "flock", late)
-    with whole_file(path) as file:
+@pytest.mark.parametrize("name", [".a.tmp", f".tta-{'0' * 16}.tmp"])
+def test_a_file_of_the_user_is_not_taken_for_an_unfinished_one(tmp_path, name):
+    (tmp_path / name).write_bytes(MINE)
+    with whole_file(tmp_path / "a") as file:
         file.write(b"whole")
-    assert path.read_bytes() == b"whole"
+    assert (tmp_path / name).read_bytes() == MINE
+    assert (tmp_path / "a").read_bytes() == b"whole"
+
+
+def test_the_name_of_an_unfinished_file_is_free_afterwards(tmp_path):
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"whole")
+        (unfinished,) = tmp_path.glob(".tta-*.tmp")
+    unfinished.write_bytes(MINE)
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"again")
+    assert unfinished.read_bytes() == MINE
+
+
+def test_a_file_of_the_user_with_the_name_of_the_lock_is_kept(tmp_path):
+    for name in (".a.lock", LOCK_FILE):
+        (tmp_path / name).write_bytes(MINE)
+    refusal = pytest.raises(InputError, match=r"\.a\.lock: expected a lock file of a, got another")
+    with refusal, whole_file(tmp_path / "a"):
+        pytest.fail("the file is not ours")
+    with locked_folder(tmp_path):
+        pass
+    assert [(tmp_path / name).read_bytes() for name in (".a.lock", LOCK_FILE)] == [MINE, MINE]
+    assert names(tmp_path) == [".a.lock", LOCK_FILE]
+
+
+def test_zeros_that_a_power_cut_left_are_no_file_of_the_user(tmp_path):
+    (tmp_path / ".a.lock").write_bytes(bytes(27))
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"whole")
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_link_to_nothing_does_not_create_its_target(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "missing")
+    with pytest.raises(InputError, match=r"a: it is a link to \S+missing, which does not exist"):
+        write_half(tmp_path / "a", ValueError)
+    assert names(tmp_path) == ["a"]
 
 
 def link_to(name, tmp_path):
@@ -164,49 +175,36 @@ def link_to(name, tmp_path):
     return mine, folder
 
 
-@pytest.mark.parametrize("failure", [None, ValueError])
-def test_a_link_with_the_temporary_name_is_not_followed(tmp_path, failure):
-    mine, folder = link_to(".a.tmp", tmp_path)
-    if failure:
-        with pytest.raises(failure):
-            write_half(folder / "a", failure)
-    else:
-        with whole_file(folder / "a") as file:
-            file.write(b"whole")
+@pytest.mark.parametrize("name", [".a.lock", LOCK_FILE])
+def test_a_link_with_the_name_of_a_lock_is_not_followed(tmp_path, name):
+    mine, folder = link_to(name, tmp_path)
+    with pytest.raises(InputError, match="expected a lock file, got a symbolic link"):  # noqa: SIM117
+        with whole_file(folder / "a") if name == ".a.lock" else locked_folder(folder):
+            pytest.fail("the link was followed")
     assert mine.read_bytes() == b"mine"
-    assert names(folder) == ([] if failure else ["a"])
+    assert names(folder) == [name]
 
 
-def test_a_hard_link_with_the_temporary_name_is_not_written(tmp_path):
+def test_a_hard_link_with_the_name_of_the_lock_is_not_written(tmp_path):
     mine = tmp_path / "mine"
     mine.write_bytes(b"mine")
-    (tmp_path / ".a.tmp").hardlink_to(mine)
-    with whole_file(tmp_path / "a") as file:
-        file.write(b"whole")
+    (tmp_path / ".a.lock").hardlink_to(mine)
+    with pytest.raises(InputError, match="got another file"):
+        write_half(tmp_path / "a", ValueError)
     assert mine.read_bytes() == b"mine"
-    assert names(tmp_path) == ["a", "mine"]
 
 
-def test_a_pipe_with_the_temporary_name_does_not_block(tmp_path):
-    os.mkfifo(tmp_path / ".a.tmp")
-    with whole_file(tmp_path / "a") as file:
-        file.write(b"whole")
-    assert names(tmp_path) == ["a"]
+def test_a_pipe_with_the_name_of_the_lock_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / ".a.lock")
+    with pytest.raises(InputError, match="expected a lock file, got a pipe or a device"):
+        write_half(tmp_path / "a", ValueError)
+    assert names(tmp_path) == [".a.lock"]
 
 
-def test_a_folder_with_the_temporary_name_is_refused(tmp_path):
-    (tmp_path / ".a.tmp").mkdir()
+def test_a_folder_with_the_name_of_the_lock_is_refused(tmp_path):
+    (tmp_path / ".a.lock").mkdir()
     with pytest.raises(InputError, match=r"a: cannot be written: "):
         write_half(tmp_path / "a", ValueError)
-
-
-def test_a_link_with_the_name_of_the_lock_is_refused(tmp_path):
-    missing, folder = link_to(LOCK_FILE, tmp_path)
-    missing.unlink()
-    refusal = pytest.raises(InputError, match="expected a lock file, got a symbolic link")
-    with refusal, locked_folder(folder):
-        pytest.fail("the link was followed")
-    assert names(tmp_path) == ["hostile"]
 
 
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o444])
@@ -215,7 +213,8 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, permissions):
     path.write_bytes(b"former")
     path.chmod(permissions)
     with whole_file(path) as file:
-        assert (tmp_path / ".a.tmp").stat().st_mode & 0o777 == 0o600, "private from the first byte"
+        (unfinished,) = tmp_path.glob(".tta-*.tmp")
+        assert unfinished.stat().st_mode & 0o777 == 0o600, "private from the first byte"
         file.write(b"whole")
     assert path.read_bytes() == b"whole"
     assert path.stat().st_mode & 0o777 == permissions
@@ -232,10 +231,10 @@ def test_a_new_file_has_the_permissions_of_the_user_s_umask(tmp_path):
 
 
 def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
-    def none(descriptor, how):
+    def none(descriptor, blocking):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(atomic.fcntl, "flock", none)
+    monkeypatch.setattr(filelock, "lock_descriptor", none)
     with locked_folder(tmp_path), locked_folder(tmp_path), whole_file(tmp_path / "a") as file:
         file.write(b"written")
     assert names(tmp_path) == ["a"]

@@ -3,15 +3,16 @@
 Both use file locks. The system releases a lock when its process ends, even when it is killed, so
 leftovers of a killed process do not block others.
 
-The folder may be hostile: no existing file is written to, and no symbolic link with the name of a
-temporary file or lock is followed.
+The folder may be hostile: no existing file is written to or removed, except the unfinished file
+that a lock file names, and no symbolic link with the name of a temporary file or lock is followed.
 """
 
 import contextlib
 import errno
-import fcntl
 import io
 import os
+import re
+import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,15 +26,22 @@ LOCK_FILE = ".tta.lock"
 # refused; of two writers of one file, the first fails at its end.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
+# What the lock file of a file holds: the name of the unfinished file.
+_UNFINISHED = re.compile(rb"(\.tta-[0-9a-f]{16}\.tmp)\n")
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none of these three
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+
 
 @contextlib.contextmanager
 def whole_file(path: Path | str) -> Iterator[BinaryIO]:
     """Opens a file for writing that appears under its name only when it is complete.
 
-    The data goes to `.name.tmp` in the same folder, a new file that only this process writes. When
-    the `with` block ends, the data is synced to disk and the file is renamed. When the block
-    raises, the temporary file is removed and the target stays unchanged. A killed process leaves
-    its temporary file; the next writer removes it.
+    The data goes to a new file in the same folder, `.tta-RANDOM.tmp`. Meanwhile `.NAME.lock` is
+    locked and holds that name. When the `with` block ends, the data is synced to disk and the file
+    is renamed. When the block raises, the new file is removed and the target stays unchanged. A
+    killed process leaves both files; the next writer removes them.
 
     Args:
         path: the file. If it exists, it is replaced, and the new file gets its permissions. A
@@ -43,35 +51,37 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
         A binary stream.
 
     Raises:
-        InputError: the file cannot be written, or another process is writing it.
+        InputError: the file cannot be written, another process is writing it, or the path is a
+            link to a file that does not exist.
         OSError: writing failed, for example because the disk is full. The error has the path.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        permissions = _permissions(target)
-        # What replaces a private file is private from its first byte.
-        file = _create(temporary, 0o666 if permissions is None else 0o600)
-    except BlockingIOError:
-        raise InputError("another process is writing it", path) from None
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from None
-    try:
-        with io.BufferedWriter(_NamedFile(os.dup(file), path)) as stream:
-            yield stream
-            stream.flush()
-            os.fsync(file)
-        if permissions is not None:
-            os.fchmod(file, permissions)
-        if not _is_at(temporary, file):  # possible on a file system without locks
-            raise InputError("another process is writing it", path)
-        os.replace(temporary, target)
-    except BaseException:
-        if _is_at(temporary, file):  # else it is the next writer's
-            temporary.unlink()
-        raise
-    finally:
-        os.close(file)
+    if os.path.islink(path) and not target.exists():
+        raise InputError(f"it is a link to {target}, which does not exist", path)
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = stack.enter_context(_locked(target.with_name(f".{target.name}.lock")))
+            temporary = _new_name(lock, target)
+            permissions = _permissions(target)
+            # What replaces a private file is private from its first byte.
+            file = _create(temporary, 0o666 if permissions is None else 0o600)
+        except BlockingIOError:
+            raise InputError("another process is writing it", path) from None
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", path) from None
+        try:
+            with io.BufferedWriter(_NamedFile(file, path)) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(file)
+                if not _is_at(temporary, file):  # possible on a file system without locks
+                    raise InputError("another process is writing it", path)
+            if permissions is not None:
+                os.chmod(temporary, permissions)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
 
 @contextlib.contextmanager
@@ -81,69 +91,55 @@ def locked_folder(folder: Path | str) -> Iterator[None]:
     Raises:
         InputError: another process has locked the folder, or the lock file is a symbolic link.
     """
-    path = Path(folder) / LOCK_FILE
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_locked(Path(folder) / LOCK_FILE))
+        except BlockingIOError:
+            raise InputError("another process is writing there", folder) from None
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path):
+    """Creates a lock file, locks it, and removes it at the end unless it is somebody's file.
+
+    Yields:
+        Its descriptor.
+
+    Raises:
+        BlockingIOError: another process holds the lock.
+        InputError: the path is not a regular file.
+        OSError: the file cannot be opened.
+    """
+    while (lock := _lock(path)) is None:
+        pass  # The previous owner has just removed it.
     try:
-        while (lock := _lock(path, os.O_RDWR | os.O_CREAT)) is None:
-            pass  # The previous owner has just removed it.
-    except BlockingIOError:
-        raise InputError("another process is writing there", folder) from None
+        yield lock
+    finally:
+        if _UNFINISHED.fullmatch(_contents(lock)):
+            os.ftruncate(lock, 0)
+        is_ours = os.fstat(lock).st_size == 0 and _is_at(path, lock)
+        if os.name == "nt":  # which does not remove an open file
+            os.close(lock)
+        if is_ours:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        if os.name != "nt":
+            os.close(lock)
+
+
+def _lock(path):
+    """The descriptor of a locked file; None if it was removed before we got the lock."""
+    flags = os.O_RDWR | os.O_CREAT | _NO_FOLLOW | _NO_WAIT | _BINARY
+    try:
+        descriptor = os.open(path, flags, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise InputError("expected a lock file, got a symbolic link", path) from None
         raise
     try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(lock)
-
-
-def _create(path, permissions):
-    """Creates and locks a file; removes one that a killed process left.
-
-    Returns:
-        Its descriptor, for reading and writing. Closing it releases the lock.
-
-    Raises:
-        BlockingIOError: another process holds the lock of the file.
-    """
-    while True:
-        try:
-            file = _lock(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, permissions)
-        except FileExistsError:
-            _remove_leftover(path)
-            continue
-        if file is not None:
-            return file
-
-
-def _remove_leftover(path):
-    """Removes the file of a killed writer, or a link or pipe of its name.
-
-    Raises:
-        BlockingIOError: another process holds the lock of the file.
-    """
-    with contextlib.suppress(FileNotFoundError):  # Its writer has just renamed it.
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            os.unlink(path)
-        elif (leftover := _lock(path, os.O_RDONLY)) is not None:
-            with os.fdopen(leftover):
-                os.unlink(path)
-
-
-def _lock(path, flags, permissions=0o666):
-    """Opens a file and locks it.
-
-    Returns:
-        Its descriptor; closing it releases the lock. None if its previous owner has renamed or
-        removed it before we got the lock.
-
-    Raises:
-        BlockingIOError: another process holds the lock.
-        OSError: the file cannot be opened, for example because it is a symbolic link.
-    """
-    descriptor = os.open(path, flags | os.O_NOFOLLOW, permissions)
-    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError("expected a lock file, got a pipe or a device", path)
         _flock(descriptor)
         if _is_at(path, descriptor):
             return descriptor
@@ -152,6 +148,53 @@ def _lock(path, flags, permissions=0o666):
         raise
     os.close(descriptor)
     return None
+
+
+def _flock(descriptor):
+    """Locks an open file.
+
+    Raises:
+        BlockingIOError: another process holds the lock.
+    """
+    import filelock
+
+    try:
+        if not filelock.lock_descriptor(descriptor, blocking=False):
+            raise BlockingIOError
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+
+
+def _new_name(lock, target):
+    """Notes a new name for an unfinished file in a lock file; removes the file noted before.
+
+    Raises:
+        InputError: the lock file holds something else, so it is not ours.
+    """
+    noted = _contents(lock)
+    leftover = _UNFINISHED.fullmatch(noted)
+    if noted and leftover is None:
+        path = target.with_name(f".{target.name}.lock")
+        raise InputError(f"expected a lock file of {target.name}, got another file", path)
+    if leftover is not None:
+        target.with_name(leftover[1].decode()).unlink(missing_ok=True)
+    name = f".tta-{secrets.token_hex(8)}.tmp"
+    os.ftruncate(lock, 0)
+    os.lseek(lock, 0, os.SEEK_SET)
+    os.write(lock, f"{name}\n".encode())
+    return target.with_name(name)
+
+
+def _contents(descriptor):
+    """The first bytes of a lock file, more than a name has; without zeros that a power cut left."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.read(descriptor, 100).rstrip(b"\0")
+
+
+def _create(path, permissions):
+    """Creates a file and returns its descriptor, for reading and writing."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, permissions)
 
 
 def _is_at(path, descriptor):
@@ -164,14 +207,6 @@ def _permissions(path):
     """The permissions of a file; None if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
         return os.stat(path).st_mode & 0o777
-
-
-def _flock(descriptor):
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
 
 
 class _NamedFile(io.FileIO):
