@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults import file_size_limit
 from tta import atomic
-from tta.atomic import LOCK_FILE, locked_folder, whole_file
+from tta.atomic import LOCK_FILE, locked_folder, whole_file, whole_folder
 from tta.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -205,6 +205,66 @@ def test_a_folder_with_the_name_of_the_lock_is_refused(tmp_path):
     (tmp_path / ".a.lock").mkdir()
     with pytest.raises(InputError, match=r"a: cannot be written: "):
         write_half(tmp_path / "a", ValueError)
+
+
+KILLED_RENAME = """
+import os, signal, sys
+from tta.atomic import whole_folder
+rename, calls = os.rename, []
+def killed(source, target):
+    if len(calls) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    calls.append(rename(source, target))
+os.rename = killed
+with whole_folder(sys.argv[1], lambda: None) as folder:
+    (folder / "file").write_text("new")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(("renames", "found"), [(0, "former"), (1, "former"), (2, "new")])
+def test_a_folder_is_never_lost(tmp_path, renames, found):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / "file").write_text("former")
+    killed = [sys.executable, "-c", KILLED_RENAME, folder, str(renames)]
+    assert subprocess.run(killed, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    seen = []
+    with whole_folder(folder, lambda: seen.append((folder / "file").read_text())) as new:
+        (new / "file").write_text("newer")
+    assert seen == [found, found]  # before the folder is made, and before it gets its name
+    assert (folder / "file").read_text() == "newer"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path):
+    with whole_folder(tmp_path / "a", lambda: None) as folder:
+        assert names(tmp_path) == [".a.lock", ".tta-?.tmp"]
+        (folder / "file").touch()
+        refusal = pytest.raises(InputError, match="another process is writing it")
+        with refusal, whole_folder(tmp_path / "a", lambda: None):
+            pytest.fail("two processes have the lock")
+    assert names(tmp_path) == ["a"]
+    assert names(tmp_path / "a") == ["file"]
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_a_rename_that_fails_leaves_the_old_folder(tmp_path, monkeypatch, failed):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/file").touch()
+    calls = []
+
+    def rename(source, target, rename=os.rename):
+        calls.append(target)
+        if len(calls) == failed + 1:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(atomic.os, "rename", rename)
+    with pytest.raises(KeyboardInterrupt), whole_folder(tmp_path / "a", lambda: None):
+        pass
+    assert names(tmp_path) == ["a"]
+    assert names(tmp_path / "a") == ["file"]
 
 
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o444])

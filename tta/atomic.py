@@ -1,9 +1,9 @@
-"""Files that are either complete or absent, and folders that only one process writes to.
+"""Files and folders that are either complete or absent, and folders that one process writes to.
 
-Both use file locks. The system releases a lock when its process ends, even when it is killed, so
+All use file locks. The system releases a lock when its process ends, even when it is killed, so
 leftovers of a killed process do not block others.
 
-The folder may be hostile: no existing file is written to or removed, except the unfinished file
+The folder may be hostile: no existing file is written to or removed, except an unfinished one
 that a lock file names, and no symbolic link with the name of a temporary file or lock is followed.
 """
 
@@ -13,8 +13,9 @@ import io
 import os
 import re
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +27,7 @@ LOCK_FILE = ".tta.lock"
 # refused; of two writers of one file, the first fails at its end.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
-# What the lock file of a file holds: the name of the unfinished file.
+# What the lock file of a file or folder holds: the name of the unfinished one.
 _UNFINISHED = re.compile(rb"(\.tta-[0-9a-f]{16}\.tmp)\n")
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none of these three
@@ -55,18 +56,11 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
             link to a file that does not exist.
         OSError: writing failed, for example because the disk is full. The error has the path.
     """
-    target = Path(os.path.realpath(path))
-    if os.path.islink(path) and not target.exists():
-        raise InputError(f"it is a link to {target}, which does not exist", path)
-    with contextlib.ExitStack() as stack:
+    with _unfinished(path) as (target, temporary):
         try:
-            lock = stack.enter_context(_locked(target.with_name(f".{target.name}.lock")))
-            temporary = _new_name(lock, target)
             permissions = _permissions(target)
             # What replaces a private file is private from its first byte.
             file = _create(temporary, 0o666 if permissions is None else 0o600)
-        except BlockingIOError:
-            raise InputError("another process is writing it", path) from None
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", path) from None
         try:
@@ -82,6 +76,66 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+@contextlib.contextmanager
+def whole_folder(path: Path | str, check: Callable[[], None]) -> Iterator[Path]:
+    """Makes a folder that appears under its name only when it is complete.
+
+    As `whole_file`. A folder that is replaced is renamed first; if the process is killed before
+    the new one has the name, the next writer gives the old one its name back.
+
+    Args:
+        path: the folder. What is there is replaced.
+        check: raises an error if what is at the path must not be replaced. Called before the folder
+            is made, and again before it gets its name.
+
+    Yields:
+        The new folder, empty.
+
+    Raises:
+        InputError: of `check`; or as `whole_file`.
+        OSError: writing failed. The error has the path.
+    """
+    with _unfinished(path) as (target, temporary):
+        check()
+        try:
+            temporary.mkdir()
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", path) from None
+        try:
+            yield temporary
+            check()
+            if target.is_dir():
+                os.rename(target, _old(temporary))
+            os.rename(temporary, target)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+        finally:
+            with contextlib.suppress(OSError):
+                _remove_leftover(temporary, target)
+
+
+@contextlib.contextmanager
+def _unfinished(path):
+    """Locks the name of a file or folder, and removes what a killed writer left.
+
+    Yields:
+        The path without links, and a new path beside it to write to.
+    """
+    target = Path(os.path.realpath(path))
+    if os.path.islink(path) and not target.exists():
+        raise InputError(f"it is a link to {target}, which does not exist", path)
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = stack.enter_context(_locked(target.with_name(f".{target.name}.lock")))
+            temporary = _new_name(lock, target)
+        except BlockingIOError:
+            raise InputError("another process is writing it", path) from None
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", path) from None
+        yield target, temporary
 
 
 @contextlib.contextmanager
@@ -167,7 +221,7 @@ def _flock(descriptor):
 
 
 def _new_name(lock, target):
-    """Notes a new name for an unfinished file in a lock file; removes the file noted before.
+    """Notes a new name in a lock file; removes the unfinished file or folder noted before.
 
     Raises:
         InputError: the lock file holds something else, so it is not ours.
@@ -178,12 +232,28 @@ def _new_name(lock, target):
         path = target.with_name(f".{target.name}.lock")
         raise InputError(f"expected a lock file of {target.name}, got another file", path)
     if leftover is not None:
-        target.with_name(leftover[1].decode()).unlink(missing_ok=True)
+        _remove_leftover(target.with_name(leftover[1].decode()), target)
     name = f".tta-{secrets.token_hex(8)}.tmp"
     os.ftruncate(lock, 0)
     os.lseek(lock, 0, os.SEEK_SET)
     os.write(lock, f"{name}\n".encode())
     return target.with_name(name)
+
+
+def _remove_leftover(path, target):
+    """Removes what a killed writer left; a folder that it had renamed gets its name back."""
+    old = _old(path)
+    if old.is_dir() and not os.path.lexists(target):
+        os.rename(old, target)
+    for folder in (old, path):
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder)
+    path.unlink(missing_ok=True)
+
+
+def _old(temporary):
+    """The name that a folder has while it is replaced."""
+    return temporary.with_suffix(".old")
 
 
 def _contents(descriptor):

@@ -3,10 +3,11 @@
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from tta.atomic import whole_folder
 from tta.data.text.files import STANDARD_STREAM
 from tta.errors import InputError
 
@@ -29,30 +30,13 @@ def open_output_folder(path: Path | str, overwrite: bool = False) -> Iterator[Pa
     """
     if str(path) == STANDARD_STREAM:
         raise InputError("expected a folder to write, got standard output")
-    _check_replaceable(path, overwrite)
+    check = partial(_check_replaceable, path, overwrite)
+    check()
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise InputError(f"no such folder: {target.parent}", path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        temporary.mkdir()
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path) from None
-    try:
-        yield temporary
-        if os.path.lexists(target):
-            _check_replaceable(path, overwrite)  # It may have got files since.
-            old = target.with_name(f".{target.name}.{os.getpid()}.old")
-            os.rename(target, old)
-            os.rename(temporary, target)
-            shutil.rmtree(old)
-        else:
-            os.rename(temporary, target)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with whole_folder(path, check) as folder:
+        yield folder
 
 
 def _check_replaceable(path, overwrite):

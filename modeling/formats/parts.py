@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from tta.atomic import whole_folder
 from tta.errors import InputError, located
 from tta.modeling.config.autoencoder import PARTS
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
@@ -61,15 +62,19 @@ def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:
         InputError: as `load_part`, or `output_dir` has files.
     """
     output_dir = Path(output_dir)
-    if output_dir.exists() and any(output_dir.iterdir()):
-        raise InputError("expected a new or an empty folder", output_dir)
+
+    def check():
+        if output_dir.exists() and any(output_dir.iterdir()):
+            raise InputError("expected a new or an empty folder", output_dir)
+
+    check()
     half = load_part(directory, part)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    source = vocabulary_path(directory)
-    if source.exists():
-        shutil.copy(source, output_dir / VOCABULARY)
     note = "Its scores mean nothing: the head is the decoder's.\n" if part == "encoder" else ""
     name = Path(directory).resolve().name
-    save_model(
-        half, output_dir, f"# {output_dir.name}\n\nThe {part} of the autoencoder {name}.\n{note}"
-    )
+    readme = f"# {output_dir.name}\n\nThe {part} of the autoencoder {name}.\n{note}"
+    output_dir.parent.mkdir(parents=True, exist_ok=True)
+    with whole_folder(output_dir, check) as folder:
+        source = vocabulary_path(directory)
+        if source.exists():
+            shutil.copy(source, folder / VOCABULARY)
+        save_model(half, folder, readme)

@@ -23,6 +23,9 @@ from tta.scoring.adaptation.lists import (
 )
 from tta.scoring.adaptation.text import TextReport, adapt_to_text
 
+# What a run writes, in this order: the weights complete a model.
+_FILES = (HELDOUT_LISTS, VOCABULARY, CONFIG, README, WEIGHTS)
+
 
 @dataclass(frozen=True)
 class AdaptationReport:
@@ -83,16 +86,18 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
         card = "\n".join(one.card for one in (text, lists) if one is not None)
         intro = f"The model `{lm.name}`, adapted with tta-adapt of tta-lm."
         (made / README).write_text(f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8")
-        files = [HELDOUT_LISTS] if lists is not None else []
-        for name in (*files, VOCABULARY, CONFIG, README, WEIGHTS):  # the weights complete a model
-            os.replace(made / name, output_dir / name)
+        for name in _FILES:
+            if name != HELDOUT_LISTS or lists is not None:
+                os.replace(made / name, output_dir / name)
     return AdaptationReport(text, lists)
 
 
 def check_output_dir(output_dir: Path) -> None:
     """Raises InputError unless a folder is new or empty, or has leftovers of a killed run alone."""
     if output_dir.is_dir():
-        if set(os.listdir(output_dir)) - {WORK_FOLDER, LOCK_FILE}:
+        found = set(os.listdir(output_dir)) - {LOCK_FILE}
+        # A run that was killed while it moved its files has the work folder still.
+        if found - ({WORK_FOLDER, *_FILES} if WORK_FOLDER in found else set()):
             raise InputError("expected a new or an empty folder", output_dir)
     elif os.path.lexists(output_dir):
         raise InputError("expected a folder, got a file", output_dir)

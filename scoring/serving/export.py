@@ -8,10 +8,11 @@ models/tta/1/                   --output_dir: a folder for the model, and in it 
 """
 
 import os
-import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tta.atomic import whole_folder
 from tta.errors import InputError
 from tta.names import VOCABULARY
 
@@ -73,24 +74,20 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     if own is None:
         lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)
-    # TF Serving ignores folders whose name is not a number.
-    temporary = output_dir.with_name(f".{output_dir.name}.{os.getpid()}.tmp")
-    temporary.mkdir()  # an error if it exists: a link there is never followed
+    served = ServedModel(lm, reduction) if own is None else own(lm)
     try:
-        served = ServedModel(lm, reduction) if own is None else own(lm)
-        tf.saved_model.save(served, temporary, served.signatures())
-        extra = temporary / "assets.extra"
-        extra.mkdir()
-        (extra / "tta_signature.txt").write_text(f"{lm.signature}\n", encoding="utf-8")
-        with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as file:
-            for request in warmup_requests(served):
-                file.write(request.SerializeToString())
-        os.rename(temporary, output_dir)
+        # TF Serving ignores folders whose name is not a number.
+        with whole_folder(output_dir, partial(check_output_dir, output_dir)) as folder:
+            tf.saved_model.save(served, folder, served.signatures())
+            extra = folder / "assets.extra"
+            extra.mkdir()
+            (extra / "tta_signature.txt").write_text(f"{lm.signature}\n", encoding="utf-8")
+            with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as file:
+                for request in warmup_requests(served):
+                    file.write(request.SerializeToString())
     except tf.errors.OpError as error:
         reason = error.message.partition("\n")[0]
         raise InputError(f"cannot be written: {reason}", output_dir) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def warmup_requests(served: Any) -> list[Any]:

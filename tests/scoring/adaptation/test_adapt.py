@@ -1,5 +1,6 @@
 """adapt(config): what it learns, keeps and writes, and which text and models it refuses."""
 
+import contextlib
 import dataclasses
 from types import SimpleNamespace
 from typing import Any
@@ -9,16 +10,20 @@ import pytest
 
 import tta
 from tests.tiny import CONFIG, write_model_directory
+from tta import names
+from tta.atomic import LOCK_FILE
 from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.output import WORK_FOLDER
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.errors import InputError
 from tta.modeling.training.trainer import Trainer
-from tta.scoring.adaptation.adapt import adapt
+from tta.scoring.adaptation.adapt import adapt, check_output_dir
 from tta.scoring.adaptation.config import AdaptationConfig
 
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
+MODEL_FILES = [names.VOCABULARY, names.CONFIG, names.README, names.WEIGHTS]
 NOUNS, VERBS = ("cat", "dog", "mat"), ("sat", "ran")
 
 
@@ -287,3 +292,23 @@ def test_files_in_the_output_folder_are_never_replaced(text, tmp_path):
     with pytest.raises(InputError, match="expected a new or an empty folder"):
         adapt(config(text, folder))
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("found", "is_refused"),
+    [
+        ([], False),
+        ([WORK_FOLDER, LOCK_FILE], False),
+        ([WORK_FOLDER, LOCK_FILE, names.VOCABULARY], False),  # killed while it moved its files
+        ([WORK_FOLDER, *MODEL_FILES], False),
+        ([WORK_FOLDER, names.VOCABULARY, "notes"], True),
+        ([names.VOCABULARY], True),
+        (MODEL_FILES, True),
+    ],
+)
+def test_a_run_that_was_killed_at_its_end_can_be_repeated(tmp_path, found, is_refused):
+    for name in found:
+        (tmp_path / name).touch()
+    refusal = pytest.raises(InputError, match="expected a new or an empty folder")
+    with refusal if is_refused else contextlib.nullcontext():
+        check_output_dir(tmp_path)

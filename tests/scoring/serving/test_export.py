@@ -3,7 +3,6 @@
 import concurrent.futures
 import json
 import math
-import os
 import re
 import shlex
 import subprocess
@@ -449,10 +448,19 @@ def test_a_model_without_a_vocabulary_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_in_the_place_of_the_temporary_folder_is_not_followed(tmp_path, models):
-    victim = tmp_path / "victim"
-    victim.mkdir()
-    (tmp_path / f".1.{os.getpid()}.tmp").symlink_to(victim)
-    with pytest.raises(FileExistsError):
-        export(models["tta"][0], tmp_path / "1")
-    assert not list(victim.iterdir())
+def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, models, monkeypatch):
+    def killed(served):
+        raise Killed
+
+    class Killed(BaseException):
+        pass
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tta.scoring.serving.export.warmup_requests", killed)
+        patch.setattr("tta.atomic._remove_leftover", lambda *_: None)
+        patch.setattr("tta.atomic.os.ftruncate", lambda *_: None)
+        with pytest.raises(Killed):
+            export(models["tta"][0], tmp_path / "1")
+    assert len(list(tmp_path.iterdir())) == 2  # the folder, and the lock file that names it
+    export(models["tta"][0], tmp_path / "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["1"]
