@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tta.errors import InputError
-from tta.settings import Config, fields, setting
+from tta.settings import Config, check_outputs, fields, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,3 +52,58 @@ def test_a_required_setting_is_an_argument_and_a_list_is_not_shared():
 def test_a_value_that_breaks_a_rule_is_refused(values, rule):
     with pytest.raises(InputError, match=f"^{re.escape(rule)}$"):
         Small(path="x", **values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Config):
+    input_file: list[str] | None = setting(None, "Inputs.")
+    output_file: str | None = setting(None, "An output.", writes=True)
+    overwrite: bool = setting(False, "Replace it.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Config):
+    model: str | None = setting(None, "A model.")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output"),
+    [
+        ("text", "text"),
+        ("text", "./folder/../text"),
+        ("text", "link"),
+        ("link", "text"),
+        ("text", "hard"),
+        ("other,text", "text"),
+        ("te*t", "text"),
+        ("text.scores", "text"),  # the costs of a Kaldi list go there
+        ("folder", "folder/config.json"),
+        ("folder", "link_to_config"),
+        ("folder", "folder/1best_recog/text"),
+    ],
+)
+def test_an_input_is_not_replaced(inputs, output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder/1best_recog").mkdir(parents=True)
+    for name in ("text", "text.scores", "folder/config.json", "folder/1best_recog/text"):
+        (tmp_path / name).touch()
+    (tmp_path / "link").symlink_to("text")
+    (tmp_path / "hard").hardlink_to("text")
+    (tmp_path / "link_to_config").symlink_to("folder/config.json")
+    config = {"input_file": inputs.split(","), "output_file": output}
+    rule = "output_file is the same file as input_file, and an input is not replaced"
+    with pytest.raises(InputError, match=f"^{re.escape(output)}: {rule}$"):
+        Files(**config, overwrite=True)
+    Files(**config)  # An existing file is refused where it is written.
+    output_only = Files(output_file=output, overwrite=True)
+    with pytest.raises(InputError, match="is the same file as model"):
+        check_outputs(output_only, Model(model=f"kenlm:{inputs.split(',')[-1]}"))
+
+
+@pytest.mark.parametrize("output", ["new", "folder/notes.txt", "-", "/dev/null", None])
+def test_other_outputs_are_replaced(output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in ("text", "folder/notes.txt", "folder/config.json"):
+        (tmp_path / name).touch()
+    Files(input_file=["text", "folder", "-", "/dev/null"], output_file=output, overwrite=True)

@@ -71,6 +71,7 @@ def run(
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
+            settings.check_outputs(*made)
             if check:
                 check(*made)
         except InputError as error:

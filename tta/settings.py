@@ -8,8 +8,12 @@
 Commands make their flags from configs (`tta.cli`). Python callers get the same defaults and rules.
 """
 
+import contextlib
 import dataclasses
+import glob
 import math
+import os
+import stat
 import types
 import typing
 from collections.abc import Collection, Iterator
@@ -18,6 +22,17 @@ from typing import Any
 
 from tta.choices import TOKENIZERS
 from tta.errors import InputError
+from tta.names import (
+    CONFIG,
+    DATASET,
+    NGRAMS,
+    NGRAMS_SETTINGS,
+    POOLING,
+    README,
+    VECTORS,
+    VOCABULARY,
+    WEIGHTS,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,7 @@ class Setting:
         repeated: whether a list is given by repeating its flag only; else its items are separated
             by commas, and a repeated flag adds to the list.
         once: whether giving the flag twice is an error; else the last value counts.
+        writes: whether the value names an output, a file or folder; see `check_outputs`.
         group: heading in `--help` for this field and those after it; None continues the group of
             the field before.
     """
@@ -41,6 +57,7 @@ class Setting:
     choices: Collection[str] | None = None
     repeated: bool = False
     once: bool = False
+    writes: bool = False
     group: str | None = None
 
     @property
@@ -130,6 +147,35 @@ class Config:
             for item in value if field.is_list and value is not None else [value]:
                 if item is not None:
                     _check(field, item)
+        check_outputs(self)
+
+
+def check_outputs(*configs: Any) -> None:
+    """Checks that no output that `overwrite` would replace is an input.
+
+    Files are compared, not names: a link to an input, or another path to it, is the same file.
+    Inputs are all other settings that name a file or a folder, or files with a glob. In a folder,
+    they are the files of models, data sets and N-best lists.
+
+    Raises:
+        InputError: an output is an input.
+    """
+    if not any(getattr(config, "overwrite", False) for config in configs):
+        return
+    inputs, outputs = [], []
+    for config in configs:
+        for field in fields(config):
+            if field.kind is not str or field.setting.choices is not None:
+                continue
+            value = getattr(config, field.name)
+            named = [(field.name, item) for item in (value if field.is_list else [value]) or []]
+            (outputs if field.setting.writes else inputs).extend(one for one in named if one[1])
+    for output, path in outputs:
+        for written in filter(None, map(_identity, (path, f"{path}.scores"))):  # Kaldi's costs
+            for name, value in inputs:
+                if written in map(_identity, _inputs_of(value)):
+                    rule = f"{output} is the same file as {name}, and an input is not replaced"
+                    raise InputError(rule, path)
 
 
 @dataclass(frozen=True)
@@ -176,6 +222,30 @@ def fields(config: Any) -> Iterator[Field]:
         setting = field.metadata["setting"]
         group = setting.group or group
         yield Field(field.name, kind, is_list, default, required, setting, group)
+
+
+# The files of a folder that is an input.
+_PARTS = (CONFIG, VOCABULARY, WEIGHTS, POOLING, VECTORS, NGRAMS, NGRAMS_SETTINGS, DATASET, README)
+_PARTS += ("tokenizer*.json", "*.safetensors*", "*.ckpt*", "checkpoint", "*.tfrecord*")
+_PARTS += ("*best_recog/*",)
+
+
+def _inputs_of(value):
+    """The paths that a setting may name: a path, the path of "kind:path", or a glob."""
+    for path in (value, value.partition(":")[2]):
+        yield path
+        yield from glob.iglob(path, recursive=True)
+        for part in _PARTS if os.path.isdir(path) else ():
+            yield from glob.iglob(os.path.join(glob.escape(path), part))
+
+
+def _identity(path):
+    """What two paths to one file or folder share; None if there is none."""
+    with contextlib.suppress(OSError, ValueError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+            return found.st_dev, found.st_ino
+    return None
 
 
 def _check(field, value):

@@ -11,7 +11,9 @@ class VocabularyConfig(Config):
 
     input_file: list[str] = setting(..., RAW_TEXT)
     vocab_file: str = setting(
-        ..., "Vocabulary to write, one word piece, or one word and its count, per line."
+        ...,
+        "Vocabulary to write, one word piece, or one word and its count, per line.",
+        writes=True,
     )
     tokenizer: str = setting("word_pieces", TOKENIZER, group="Vocabulary")
     vocab_size: int | None = setting(

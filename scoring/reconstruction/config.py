@@ -21,6 +21,7 @@ class ReconstructConfig(Config):
         "Output file: a JSON object per text, with the text as the model reads it, its "
         "reconstruction and the part of the pieces that is right. A name that ends in .csv or .tsv "
         "gets a table.",
+        writes=True,
     )
     num_passes: int = setting(
         1,

@@ -110,6 +110,7 @@ class RerankConfig(Config):
         "then goes to standard error). In the kaldi format, the costs go to the same name with "
         ".scores appended.",
         group=FILES,
+        writes=True,
     )
     scores_file: str | None = setting(
         None,
@@ -117,17 +118,20 @@ class RerankConfig(Config):
         "combined; natural log, higher is better. For the decision mbr also posterior, 0 to 1, and "
         "expected_loss. With several models, lm_score is the mixture's, and `models` has the "
         "lm_score and num_tokens of each model. Without a model, there is no lm_score.",
+        writes=True,
     )
     curve_file: str | None = setting(
         None,
         "File for the curve of the error on --dev_nbest_file against lm_weight: .png or .svg "
         "(needs matplotlib) or .tsv. There is one line per model; other weights stay as tuned.",
+        writes=True,
     )
     report: str | None = setting(
         None,
         "File for the report as one self-contained .html page: the table, the curve, and the "
         "utterances whose best hypothesis changed, with every token coloured by its "
         "log-probability (needs jinja2 and matplotlib); - is standard output.",
+        writes=True,
     )
     overwrite: bool = setting(False, OVERWRITE)
 

@@ -40,6 +40,7 @@ class ScoreConfig(Config):
         "pair, with score_good, score_bad, difference and correct. A name that ends in .csv or "
         ".tsv gets a table. Compressed if .gz, .bz2 or .xz follows; - is standard output. Default: "
         "- for sentences, none for pairs.",
+        writes=True,
     )
     text: bool = setting(
         False,

@@ -43,6 +43,7 @@ class StsConfig(Config):
         ".csv; - is standard output (the report then goes to standard error). Default: none, or - "
         "if a file has no gold scores.",
         group=FILES,
+        writes=True,
     )
     overwrite: bool = setting(False, OVERWRITE)
 

@@ -23,6 +23,7 @@ class VectorsConfig(Config):
         ...,
         "Folder for vocab.txt, README.md and, last, vectors.npy (float16). For fasttext, also for "
         "ngrams.npy and ngrams.json, from which any other word gets a vector.",
+        writes=True,
     )
     source: str = setting(
         "skip_gram",
