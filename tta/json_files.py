@@ -1,6 +1,8 @@
-"""Reads JSON objects from files that a user may have edited or damaged."""
+"""Reads files that a user may have edited, damaged or replaced: regular ones, JSON objects."""
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,27 @@ from tta.errors import InputError
 MAX_JSON_BYTES = 1 << 24
 
 
+def check_regular(path: Path | str) -> None:
+    """Checks that a path, if it exists, is a file or a folder: a pipe or a device may never end.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError("expected a file, got a pipe or a device", path)
+
+
 def read_json_object(path: Path | str) -> dict[str, Any]:
     """The JSON object in a file.
 
     Raises:
-        InputError: the file is missing, larger than 16 MiB, or not a JSON object.
+        InputError: the file is missing, a pipe, larger than 16 MiB, or not a JSON object.
     """
+    check_regular(path)
     try:
         with open(path, "rb") as file:
             content = file.read(MAX_JSON_BYTES + 1)

@@ -136,8 +136,9 @@ class _Pipe(io.FileIO):
 
 
 def check_rereadable(path: Path | str) -> None:
-    """Raises `InputError` for standard input or a pipe, which cannot be read more than once."""
-    if str(path) == STANDARD_STREAM or Path(path).is_fifo():
+    """Raises `InputError` for standard input, a pipe or a device: no two readings are equal."""
+    mode = 0 if str(path) == STANDARD_STREAM else _file_mode(path) or stat.S_IFREG
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError("it is read more than once: expected a file, not a pipe", shown_path(path))
 
 

@@ -18,6 +18,7 @@ from tta.atomic import whole_file
 from tta.data.text.files import file_digest
 from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
+from tta.json_files import check_regular
 from tta.names import VECTORS, VOCABULARY
 
 DTYPES = ("float16", "float32")
@@ -128,6 +129,7 @@ def map_vectors(path: Path) -> np.ndarray:
     Raises:
         InputError: the file is missing or damaged, or not such a matrix.
     """
+    check_regular(path)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:

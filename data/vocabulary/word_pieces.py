@@ -13,7 +13,7 @@ import numpy as np
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
-from tta.json_files import read_json_object
+from tta.json_files import check_regular, read_json_object
 from tta.names import TOKENIZER_JSON
 
 # The special tokens of the vocabularies we train, in the order of the original T-TA code.
@@ -71,8 +71,10 @@ class Vocabulary:
         `tokenizer.json` of Hugging Face holds the tokens of its WordPiece and added ones.
 
         Raises:
-            InputError: the file is missing, not UTF-8, or not a valid vocabulary.
+            InputError: the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
         """
+        if opener is open:
+            check_regular(path)
         if Path(path).name == TOKENIZER_JSON:
             return cls(_tokens_of_json(path), path=str(path))
         return cls(tuple(iter_lines(path, opener)), path=str(path))

@@ -11,6 +11,7 @@ import numpy as np
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
+from tta.json_files import check_regular
 
 # The names of (padding, end, unknown, begin), whose ids are 0 to 3.
 WORD_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]")
@@ -136,8 +137,10 @@ class WordVocabulary:
         """Reads the file that `save` writes; see `tta.data.text.files.open_input`.
 
         Raises:
-            InputError: the file is missing, not UTF-8, or not a valid vocabulary.
+            InputError: the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
         """
+        if opener is open:
+            check_regular(path)
         tokens, counts = [], []
         for number, line in enumerate(iter_lines(path, opener), start=1):
             token, _, count = line.partition(" ")

@@ -9,6 +9,7 @@ from typing import Any
 
 from tta.atomic import whole_file
 from tta.errors import InputError, located
+from tta.json_files import check_regular
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path
 from tta.modeling.formats.weights import check_size, load_weights, save_weights
@@ -134,6 +135,7 @@ def _fingerprints(directory):
 
 
 def _sha256(path):
+    check_regular(path)
     digest = hashlib.sha256()
     with open(path, "rb") as file:  # vectors may be larger than memory
         while block := file.read(1 << 20):

@@ -11,6 +11,7 @@ import numpy as np
 
 from tta.atomic import whole_file
 from tta.errors import InputError
+from tta.json_files import check_regular
 
 # Libraries raise these for damaged files, and some raise errors of their own.
 _READ_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError)
@@ -72,7 +73,12 @@ def load_weights(model: Any, path: Path | str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def reading(rule: str, path: Path | str, *errors: type[Exception]) -> Iterator[None]:
-    """Turns errors in reading a file into an InputError: the rule and the error's first line."""
+    """Turns errors in reading a file into an InputError: the rule and the error's first line.
+
+    The file, or those of a TensorFlow checkpoint with this prefix, must be regular ones.
+    """
+    for suffix in ("", ".index", ".data-00000-of-00001"):
+        check_regular(f"{path}{suffix}")
     try:
         yield
     except InputError:

@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tta.errors import InputError
+from tta.json_files import check_regular
 
 SIF_A = 1e-3  # as Arora et al.
 JOINT = "joint"  # the representation that `join` makes
@@ -131,6 +132,7 @@ class PoolingStatistics:
         Raises:
             InputError: the file is missing or damaged, or does not fit a model of these sizes.
         """
+        check_regular(path)
         try:
             with open(path, "rb") as stream:
                 with zipfile.ZipFile(stream) as archive:
