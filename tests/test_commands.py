@@ -262,6 +262,27 @@ def test_a_repeated_list_is_joined():
     assert json.loads(python(CODE, "--steps=5", "--steps=6").stdout)[0]["steps"] == 6
 
 
+@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize(
+    ("redirect", "encoding", "message"),
+    [
+        (">&-", "utf-8", "standard output is closed"),
+        (">/dev/full", "utf-8", "[Errno 28] No space left on device"),
+        (">/dev/null", "ascii", r"'\xe9' cannot be written as ascii: PYTHONIOENCODING=utf-8"),
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line(redirect, encoding, message, size):
+    code = f"from tta import cli\ndef main():\n    print('\\xe9' * {size})\ncli.run(main)"
+    ended = subprocess.run(
+        ["sh", "-c", f'"$0" -c "$1" {redirect}', sys.executable, code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+    )
+    assert (ended.returncode, ended.stderr) == (1, f"error: {message}\n")
+
+
 def test_a_flag_that_takes_one_value_is_given_once():
     ended = python(CODE, "--folder=a", "--folder=b")
     assert ended.returncode == 2

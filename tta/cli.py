@@ -165,6 +165,9 @@ def _show(text: str) -> typing.NoReturn:
         print(text, end="", flush=True)
     except BrokenPipeError:
         _drop_output()
+    except OSError as error:
+        _drop_output()
+        _stop(f"standard output: {error.strerror}", FAILED)
     sys.exit(0)
 
 
@@ -177,6 +180,8 @@ def _guarded(main: Callable[[], None]) -> None:
     silence_tensorflow()
     announce_tensorflow()
     signal.signal(signal.SIGTERM, _terminate)
+    if sys.stdout is None:
+        _stop("standard output is closed", FAILED)
     try:
         main()
         sys.stdout.flush()
@@ -185,6 +190,9 @@ def _guarded(main: Callable[[], None]) -> None:
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
         sys.exit(FAILED)
+    except UnicodeEncodeError as error:
+        character = ascii(error.object[error.start])
+        _stop(f"{character} cannot be written as {error.encoding}: PYTHONIOENCODING=utf-8", FAILED)
     except OSError as error:
         shown = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
         _stop(" ".join(shown.split()), FAILED)

@@ -25,7 +25,7 @@ class InputError(ValueError):
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         if len(rule) > _HEAD + _TAIL:
             rule = f"{rule[:_HEAD]} ... {rule[-_TAIL:]}"
-        super().__init__("".join(map(_printable, where + rule)))
+        super().__init__(printable(where + rule))
 
 
 class DamagedDataError(InputError):
@@ -57,5 +57,6 @@ def located(
 _HEAD, _TAIL = 700, 300  # characters of a rule that are shown
 
 
-def _printable(character):
-    return character if character.isprintable() else ascii(character)[1:-1]
+def printable(text: str) -> str:
+    """The text as one printable line: control characters and line breaks are escaped."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

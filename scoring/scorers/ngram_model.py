@@ -11,7 +11,7 @@ from tqdm import tqdm
 import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
 from tta.errors import InputError
-from tta.scoring.scorers.scorer import Scorer, TokenScores, as_texts
+from tta.scoring.scorers.scorer import Scorer, TokenScores, as_texts, signature_name
 
 
 class NgramModel(Scorer):
@@ -45,7 +45,7 @@ class NgramModel(Scorer):
     def signature(self):
         boundary = "yes" if self.score_boundary_tokens else "no"
         return (
-            f"model:{self.name}|type:ngram|order:{self._model.order}"
+            f"model:{signature_name(self.name)}|type:ngram|order:{self._model.order}"
             f"|file:{file_digest(self.path)}|boundary_tokens:{boundary}|log:natural"
             f"|version:{tta.__version__}"
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tta.choices import REDUCTIONS
-from tta.errors import InputError
+from tta.errors import InputError, printable
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
 
@@ -265,6 +265,11 @@ class Scorer:
             return self.representations[0]
         check_choice("representation", representation, self.representations, self.name)
         return representation
+
+
+def signature_name(name: str) -> str:
+    """The name of a model as signatures show it: one printable line without their separator."""
+    return printable(name).replace("|", "\\x7c")
 
 
 def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:

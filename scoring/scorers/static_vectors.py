@@ -21,6 +21,7 @@ from tta.scoring.scorers.scorer import (
     as_sentences,
     as_texts,
     check_choice,
+    signature_name,
     split_rows,
 )
 
@@ -72,7 +73,7 @@ class StaticVectors(Scorer):
     @property
     def signature(self):
         return (
-            f"model:{self.name}|type:word_vectors|size:{self._file.size}"
+            f"model:{signature_name(self.name)}|type:word_vectors|size:{self._file.size}"
             f"|file:{self.digest()}|case:{self.case}|version:{tta.__version__}"
         )
 

@@ -29,6 +29,7 @@ from tta.scoring.scorers.scorer import (
     as_sentences,
     as_texts,
     check_choice,
+    signature_name,
     split_rows,
 )
 
@@ -298,7 +299,7 @@ class TextModel(Scorer):
             weights.update(name.encode() + np.asarray(value, np.float16).tobytes())
         boundary = "yes" if self.options.score_boundary_tokens else "no"
         return (
-            f"model:{self.name}|type:{self._model.config.model_type}"
+            f"model:{signature_name(self.name)}|type:{self._model.config.model_type}"
             f"|weights:{weights.hexdigest()[:8]}|vocab:{self._model.config.vocab_size}"
             f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
             f"|boundary_tokens:{boundary}|long:{self.options.long_sentences}"

@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from benchmarks import ROOT
 from tta.errors import InputError
 from tta.scoring.scorers.load import FAMILIES, KINDS
-from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
 
 class Letters(Scorer):
@@ -109,3 +110,11 @@ def test_every_scorer_takes_the_arguments_of_the_interface(table, name):
     for method in methods:
         expected = parameters(getattr(Scorer, method))
         assert parameters(getattr(scorer, method)) == expected, method
+
+
+def test_the_name_of_a_folder_cannot_forge_a_signature():
+    assert signature_name("small") == "small"
+    assert signature_name("a|normalizer:exact\n\x1b[2J") == r"a\x7cnormalizer:exact\n\x1b[2J"
+    # Every signature begins with the name.
+    for path in (ROOT / "scoring").rglob("*.py"):
+        assert "model:{self.name}" not in path.read_text(encoding="utf-8"), path
