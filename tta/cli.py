@@ -119,9 +119,9 @@ class _ListFlag(flags.Flag):
     """A flag whose value is a list. A repeated flag adds to the list."""
 
     def parse(self, argument):
-        before = self.value if self.present else []
+        before = self.value if self.present else None
         super().parse(argument)
-        self.value = [*before, *self.value]
+        self.value = [*(before or []), *(self.value or [])]
 
 
 class _NumbersParser(flags.ListParser):

@@ -80,9 +80,9 @@ def stray_tags(sentences: Sequence[TaggedSentence]) -> list[int]:
     They continue no entity. Measured strictly, they belong to none.
     """
     return [
-        sentence.line + place
+        sentence.line + position
         for sentence in sentences
-        for place, (before, tag) in enumerate(itertools.pairwise(sentence.tags), 1)
+        for position, (before, tag) in enumerate(itertools.pairwise(sentence.tags), 1)
         if tag.startswith("I-") and entity_type(before) != entity_type(tag)
     ]
 

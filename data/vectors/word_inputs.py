@@ -60,9 +60,9 @@ class WordVectorInputs:
         if is_new.any():
             if self._tokenizer is None:
                 raise InputError(f"id {ids.max()} is not in a vocabulary of {len(table)}")
-            numbers, place = np.unique(ids[is_new], return_inverse=True)
+            numbers, position = np.unique(ids[is_new], return_inverse=True)
             words = self._tokenizer.pieces(numbers)
-            found[is_new] = 0 if self._ngrams is None else self._ngrams.vectors(words)[place]
+            found[is_new] = 0 if self._ngrams is None else self._ngrams.vectors(words)[position]
         return found
 
     def look_up(self, ids: Any) -> Any:
@@ -105,8 +105,8 @@ class CharacterInputs:
         Raises:
             InputError: an id is neither in the vocabulary nor a new word of the tokenizer.
         """
-        numbers, place = np.unique(ids, return_inverse=True)
-        return self._spelled(numbers)[place.reshape(ids.shape)]
+        numbers, position = np.unique(ids, return_inverse=True)
+        return self._spelled(numbers)[position.reshape(ids.shape)]
 
     def look_up(self, ids: Any) -> Any:
         """As `rows`, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, 50] int32."""

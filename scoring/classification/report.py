@@ -48,11 +48,11 @@ class RateRow:
     def cells(self) -> list[str]:
         """The cells of the table."""
         cells = [self.name]
-        for place, metric in enumerate(self.values):
+        for position, metric in enumerate(self.values):
             deviation = self.deviation(metric)
             cells.append(format_number(self.mean(metric), ".2f"))
             cells.append("" if np.isnan(deviation) else format_number(deviation, ".2f"))
-            if place == 0:
+            if position == 0:
                 low, high = (format_number(bound, ".2f") for bound in interval(self.resampled))
                 cells.append(f"[{low}, {high}]")
         return cells
@@ -89,8 +89,8 @@ class ClassifyReport:
     def __str__(self):
         sizes = ", ".join(f"{count:,} {part}" for part, count in self.counts.items())
         heads = [""]
-        for place, metric in enumerate(self.metrics):
-            heads += [METRICS[metric].name, "sd", *[f"{LEVEL:.0%} interval"] * (place == 0)]
+        for position, metric in enumerate(self.metrics):
+            heads += [METRICS[metric].name, "sd", *[f"{LEVEL:.0%} interval"] * (position == 0)]
         cells = [heads, *(row.cells() for row in self.rows)]
         lines = [f"{self.name}: {sizes} examples", "on dev, in %, over seeds:"]
         lines.append(align(cells, ["left", *["right"] * (len(heads) - 1)]))

@@ -95,16 +95,16 @@ class Columns:
         """Whether points are weights: [..., F] -> [...] bool.
 
         The weights of the first pass and of models must not be negative, and not all 0. Nor must
-        that of the place in the list: a preference for later places would be luck. Features need
+        that of the rank in the list: a preference for later ranks would be luck. Features need
         the first pass, because their weights are relative to it.
         """
         main, first = self.where(FIRST, MODEL, BASE), self.where(FIRST, BASE)
-        places = np.flatnonzero([name == RANK for name in self.names])
+        positions = np.flatnonzero([name == RANK for name in self.names])
         features = self.where(FEATURE)
         has_features = (points[..., features] != 0).any(axis=-1)
         has_first = (points[..., first] > 0).all(axis=-1)
         good = (points[..., main] >= 0).all(axis=-1) & (points[..., main] > 0).any(axis=-1)
-        good &= (points[..., places] >= 0).all(axis=-1)
+        good &= (points[..., positions] >= 0).all(axis=-1)
         return good & (has_first | ~has_features)
 
     def weights(self, point: np.ndarray, decision: str) -> RerankWeights:

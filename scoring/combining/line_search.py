@@ -1,6 +1,6 @@
 """The error along a line of weights, smoothed, for either decision.
 
-With the decision `max`, the error is piecewise constant along a line, and the places where it
+With the decision `max`, the error is piecewise constant along a line, and the positions where it
 changes are known exactly: Och, "Minimum error rate training in statistical machine translation",
 ACL 2003. Its smooth version, an average weighted by a Gaussian, is then exact, too. With `mbr` the
 posteriors change everywhere, so that the error is measured at the grid points only.
@@ -74,8 +74,8 @@ class Lines:
             column is that on all lists.
         """
         if self.decision == "max":
-            places, totals = self._pieces(point, direction)
-            edges = (places - STEPS[:, None]) / WIDTH  # [T, M]
+            positions, totals = self._pieces(point, direction)
+            edges = (positions - STEPS[:, None]) / WIDTH  # [T, M]
             cumulative = np.pad(ndtr(edges), [(0, 0), (1, 1)], constant_values=((0, 0), (0.0, 1.0)))
             weights = np.diff(cumulative, axis=1)
         else:
@@ -135,7 +135,7 @@ class Lines:
         pick = np.where(slope == lowest, height, -np.inf).argmax(axis=1)
         first = np.zeros([1, self.num_groups, counts.shape[-1]], int)
         self._add(first, np.arange(len(pick)), pick[:, None])
-        places, groups, changes = [np.zeros(0)], [np.zeros(0, int)], [counts[:0, 0]]
+        positions, groups, changes = [np.zeros(0)], [np.zeros(0, int)], [counts[:0, 0]]
         rows = np.flatnonzero(present.any(axis=1))
         reached = np.full(len(pick), -np.inf)
         while len(rows):
@@ -145,22 +145,22 @@ class Lines:
             steeper = (rise > 1e-12) & present[rows]
             meets = np.where(steeper, drop / np.where(steeper, rise, 1.0), np.inf)
             # A rounding error must not lead back: then a pick would be left before it is taken.
-            place = np.maximum(meets.min(axis=1), reached[rows])
-            # Of several lines met at the same place, the steepest is above the others afterwards.
-            new = np.where(meets <= place[:, None], rise, -np.inf).argmax(axis=1)
-            more = np.isfinite(place)
-            rows, new, place = rows[more], new[more], place[more]
-            reached[rows] = place
-            places.append(place)
+            position = np.maximum(meets.min(axis=1), reached[rows])
+            # Of several lines met at the same position, the steepest is above the others later.
+            new = np.where(meets <= position[:, None], rise, -np.inf).argmax(axis=1)
+            more = np.isfinite(position)
+            rows, new, position = rows[more], new[more], position[more]
+            reached[rows] = position
+            positions.append(position)
             groups.append(self.groups[rows])
             changes.append(counts[rows, new] - counts[rows, pick[rows]])
             pick[rows] = new
-        place = np.concatenate(places)
-        order = np.argsort(place, kind="stable")
-        steps = np.zeros([len(place), self.num_groups, counts.shape[-1]], int)
+        position = np.concatenate(positions)
+        order = np.argsort(position, kind="stable")
+        steps = np.zeros([len(position), self.num_groups, counts.shape[-1]], int)
         group, change = np.concatenate(groups)[order], np.concatenate(changes)[order]
-        steps[np.arange(len(place)), group] = change
-        return place[order], np.concatenate([first, steps]).cumsum(axis=0)
+        steps[np.arange(len(position)), group] = change
+        return position[order], np.concatenate([first, steps]).cumsum(axis=0)
 
 
 def kernel(steps: np.ndarray, width: float) -> np.ndarray:

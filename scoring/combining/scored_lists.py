@@ -18,7 +18,7 @@ from tta.scoring.scorers.scorer import Scorer
 # The largest L * N, unless the lists are about equally long.
 MAX_PADDED = 50_000_000
 
-# The feature -ln(place in the list), with places from 1. One of this name in a file is ignored.
+# The feature -ln(rank in the list), with ranks from 1. One of this name in a file is ignored.
 RANK = "rank"
 
 # Maps a text to the sum of its token scores, natural log, and the number of its tokens.

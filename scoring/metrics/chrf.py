@@ -56,10 +56,10 @@ def _matches(owners, ngrams, count):
     # the occurrences that two texts have in common.
     order = np.lexsort((owners, ngrams))
     owners, ngrams = owners[order], ngrams[order]
-    places = np.arange(len(ngrams))
+    positions = np.arange(len(ngrams))
     first = np.ones(len(ngrams), bool)
     first[1:] = (ngrams[1:] != ngrams[:-1]) | (owners[1:] != owners[:-1])
-    occurrence = places - np.maximum.accumulate(np.where(first, places, 0))
+    occurrence = positions - np.maximum.accumulate(np.where(first, positions, 0))
     _, columns = np.unique(ngrams * (len(ngrams) + 1) + occurrence, return_inverse=True)
     order = np.argsort(columns, kind="stable")
     owners, columns = owners[order], columns[order]

@@ -102,9 +102,9 @@ def read_parts(
 def _check_types(sentences, known, path):
     """Raises an InputError unless there is an entity, and each is of a known type."""
     tags = [
-        (entity_type(tag), sentence.line + place)
+        (entity_type(tag), sentence.line + position)
         for sentence in sentences
-        for place, tag in enumerate(sentence.tags)
+        for position, tag in enumerate(sentence.tags)
         if tag != OUTSIDE
     ]
     for kind, line in tags:

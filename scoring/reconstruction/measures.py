@@ -20,7 +20,7 @@ class Hits:
     """How many of the pieces of each of N texts are right.
 
     Attributes:
-        right: [N] int, pieces that are right at their place.
+        right: [N] int, pieces that are right at their position.
         pieces: [N] int, all pieces.
         exact: [N] bool, whether the whole text is right.
     """
@@ -42,7 +42,7 @@ class Hits:
 def hits(
     rows: Sequence[np.ndarray], found: Sequence[np.ndarray], eos_id: int | None = None
 ) -> Hits:
-    """Compares the pieces of N rows with those of N reconstructions, place by place.
+    """Compares the pieces of N rows with those of N reconstructions, position by position.
 
     A reconstruction may be shorter or longer than the text. With `eos_id`, it ends before its
     first end token; without, its last token is the end token, whatever it is.
@@ -61,7 +61,7 @@ def hits(
 
 
 def most_frequent(rows: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Each row with, at each place, the piece that most rows have there.
+    """Each row with, at each position, the piece that most rows have there.
 
     It is counted in the rows themselves, so it is right more often than in other texts. Of equally
     frequent pieces, the one with the lower id counts.
@@ -69,8 +69,8 @@ def most_frequent(rows: Sequence[np.ndarray]) -> list[np.ndarray]:
     longest = max(map(len, rows))
     counts = [Counter() for _ in range(longest)]
     for row in rows:
-        for place, piece in enumerate(row[1:-1].tolist(), 1):
-            counts[place][piece] += 1
+        for position, piece in enumerate(row[1:-1].tolist(), 1):
+            counts[position][piece] += 1
     best = [min(c, key=lambda piece: (-c[piece], piece)) for c in counts if c]
     return [np.array([row[0], *best[: len(row) - 2], row[-1]], np.int32) for row in rows]
 

@@ -59,14 +59,14 @@ def mark(
     # A normalized word may have no part that is compared (a dash), or several ("well-known").
     parts = [(part, i) for i, word in enumerate(words) for part in normalize(word).split()]
     compared = [part for part, _ in parts]
-    places = [i for _, i in parts] + [len(words)]
+    positions = [i for _, i in parts] + [len(words)]
     expected = compared if reference is None else normalize(reference).split()
     errors, meant, deleted = {}, defaultdict(list), defaultdict(list)  # by the index of the word
     for block in Levenshtein.opcodes(expected, compared):
         there = expected[block.src_start : block.src_end]
-        here = places[block.dest_start : block.dest_end]
+        here = positions[block.dest_start : block.dest_end]
         if block.tag == "delete":
-            deleted[places[block.dest_start]] += there
+            deleted[positions[block.dest_start]] += there
         elif block.tag == "insert":
             errors = dict.fromkeys(here, "inserted") | errors
         elif block.tag == "replace":

@@ -91,7 +91,7 @@ def write_curve(stream: BinaryIO, format: str, curve: WeightCurve) -> None:
         _draw(curve).savefig(stream, format=format[1:], **options)
 
 
-def _place(weight):
+def _position(weight):
     """The position of a weight on the axis: log10(w / (1 - w)), with 0 and 1 at the ends."""
     if not 0 < weight < 1:
         return -_END if weight <= 0 else _END
@@ -108,11 +108,11 @@ def _draw(curve):
         colour = _COLOURS[i % len(_COLOURS)]
         dashes = _DASHES[i % len(_DASHES)]
         # matplotlib omits names that start with "_" from the legend, hence the space.
-        places = [_place(weight) for weight in line.lm_weights]
-        axes.plot(places, line.values, dashes, color=colour, label=f" {line.name}")
-        axes.plot(_place(line.tuned[0]), line.tuned[1], "o", color=colour, clip_on=False)
-    axes.set_xticks([_place(weight) for weight in _TICKS], [f"{w:g}" for w in _TICKS])
-    axes.set_xlim(_place(0.0), _place(1.0))
+        positions = [_position(weight) for weight in line.lm_weights]
+        axes.plot(positions, line.values, dashes, color=colour, label=f" {line.name}")
+        axes.plot(_position(line.tuned[0]), line.tuned[1], "o", color=colour, clip_on=False)
+    axes.set_xticks([_position(weight) for weight in _TICKS], [f"{w:g}" for w in _TICKS])
+    axes.set_xlim(_position(0.0), _position(1.0))
     axes.set_xlabel(f"lm_weight, even in the log of w / (1 - w)\n{_DOTS}")
     axes.set_ylabel(f"{curve.metric_name} on dev")
     axes.grid(alpha=0.3)

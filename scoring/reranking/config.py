@@ -42,7 +42,7 @@ class RerankConfig(Config):
     beam_size: int | None = setting(None, BEAM_SIZE)
     rank_scores: bool = setting(
         True,
-        "For lists without first-pass scores: -ln(place in the list) is the score, because lists "
+        "For lists without first-pass scores: -ln(rank in the list) is the score, because lists "
         "are usually ordered best first. With --norank_scores the order does not count, and the "
         "language model alone reranks such lists.",
     )
@@ -79,7 +79,7 @@ class RerankConfig(Config):
         None,
         "Further first-pass scores to use, comma-separated, each as name or name=weight. A weight "
         "is relative to the first pass, and may be negative. Names without a weight are tuned, and "
-        "need --dev_nbest_file. rank is -ln(place in the list). Default: all that every hypothesis "
+        "need --dev_nbest_file. rank is -ln(rank in the list). Default: all that every hypothesis "
         "has, if there are dev lists. --features= uses none.",
     )
     metric: str = setting(

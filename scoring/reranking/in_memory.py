@@ -100,7 +100,7 @@ def rerank(
             weights are better.
         metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`: the loss
             of the decision `mbr` is the number of word errors, or 1 - chrF for "bleu".
-        rank_scores: whether -ln(place in the list) is the score of lists without scores, because
+        rank_scores: whether -ln(rank in the list) is the score of lists without scores, because
             they are ordered best first.
         progress: whether to show a progress bar on standard error.
 

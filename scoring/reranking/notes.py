@@ -40,7 +40,7 @@ def _first_pass(dev: Part | None, test: Part, weights: RerankWeights) -> Iterato
     """Yields a note if the lists lack usable first-pass scores."""
     if test.ranked:
         yield (
-            "no first-pass scores: -ln(place in the list) is used, because lists are usually "
+            "no first-pass scores: -ln(rank in the list) is used, because lists are usually "
             "ordered best first (--norank_scores)"
         )
     elif not test.has_scores and not test.lists.models:

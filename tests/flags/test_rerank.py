@@ -325,7 +325,7 @@ def test_the_order_counts_for_lists_without_scores(nbest, tmp_path, model):
     values = BY_SCORE | {"lm_weight": [0.25]}
     config = RerankConfig(nbest_file=str(nbest), **values, output_file=str(tmp_path / "o"))
     report = str(rerank_files(config))
-    assert "note: no first-pass scores: -ln(place in the list) is used" in report
+    assert "note: no first-pass scores: -ln(rank in the list) is used" in report
     assert "by the language model alone" not in report
     one = json.loads((tmp_path / "o").read_text())["u1"]
     # .75 * -ln(rank) + .25 * (-1 a known word, -5 an unknown one)
@@ -343,7 +343,7 @@ def test_rank_scores_change_nothing_for_lists_with_scores(nbest, model, models):
         for ranked in (True, False)
     )
     assert yes == no
-    assert "place in the list" not in yes
+    assert "rank in the list" not in yes
 
 
 def test_lists_without_references_are_reranked_but_not_measured(nbest, tmp_path, model):
