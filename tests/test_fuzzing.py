@@ -9,6 +9,7 @@ from hypothesis import strategies
 from tests.fuzzing import READERS, outcome
 from tta import json_files
 from tta.data.nbest import files as nbest
+from tta.data.nbest import formats, sources
 from tta.errors import InputError
 
 INPUTS = 250
@@ -40,7 +41,7 @@ OTHERS = {"dataset_info", "marked_text", "pooling"}
 
 @pytest.mark.parametrize("name", sorted(READERS.keys() - OTHERS))
 def test_an_endless_line_is_refused(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(nbest, "MAX_DOCUMENT_BYTES", 1 << 20)
+    monkeypatch.setattr(sources, "MAX_DOCUMENT_BYTES", 1 << 20)
     monkeypatch.setattr(json_files, "MAX_JSON_BYTES", 1 << 20)
     endless = tmp_path / "endless"
     with open(endless, "wb") as file:
@@ -59,6 +60,11 @@ LISTS = {
     "dict": ('{"u": {', '"hyp_{0}": {{"text": "a cat {0}", "score": -1}}', ",", "}}"),
     "jsonl": ('{"id": "u", "hypotheses": [', '"a cat {0}"', ",", "]}"),
     "hyporadise": ('[{"input": [', '"a cat {0}"', ",", '], "output": "a cat"}]'),
+    "nemo": ('{"id": "u", "beams": [', '["a cat {0}", -1]', ",", "]}"),
+    "sockeye": ('{"translations": [', '"a cat {0}"', ",", "]}"),
+    "responses": ('{"alternatives": [', '{{"transcript": "a cat {0}"}}', ",", "]}"),
+    "srilm": ("", "-1 -2 3 a cat {0}", "\n", ""),
+    "plain": ("", "a cat {0}", "\n", ""),
     "espnet1": (
         '{"utts": {"u": {"output": [',
         '{{"rec_text": "a cat {0}", "score": -1}}',
@@ -66,7 +72,7 @@ LISTS = {
         "]}}}",
     ),
 }
-assert LISTS.keys() == {n for n in nbest.FORMATS if not nbest.load_format(n).is_folder}
+assert LISTS.keys() == {n for n in formats.FORMATS if not formats.load_format(n).is_folder}
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -78,7 +84,8 @@ def test_a_long_list_takes_memory_by_its_length(tmp_path, name):
     path.write_text(before + separator.join(map(one.format, range(1, number + 1))) + after)
     tracemalloc.start()
     try:
-        (read,) = nbest.read_nbest(path, name).lists
+        beam_size = number if name == "plain" else None
+        (read,) = nbest.read_nbest(path, name, beam_size=beam_size).lists
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

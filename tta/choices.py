@@ -18,6 +18,9 @@ PRECISIONS = tuple(DTYPE_POLICIES)
 # What to do with a sentence that is longer than the model.
 LONG_SENTENCES = ("window", "refuse")
 
+# What first-pass scores are: natural logs of probabilities, their negatives, or probabilities.
+SCORE_KINDS = ("log_probability", "cost", "probability")
+
 # A sentence's score is the sum or the mean of its token scores.
 REDUCTIONS = ("sum", "mean")
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +16,16 @@ _OURS = re.compile(r"[0-9]+best_recog(/(text|score|token|token_int))?")
 
 
 @contextlib.contextmanager
-def open_output_folder(path: Path | str, overwrite: bool = False) -> Iterator[Path]:
+def open_output_folder(
+    path: Path | str, overwrite: bool = False, names: Collection[str] = ()
+) -> Iterator[Path]:
     """Yields an empty folder. It gets its name when the `with` block ends, or is removed.
 
     Args:
         path: the name of the folder.
         overwrite: whether a folder of N-best lists, without other files, may be replaced.
+        names: the files that will be written, if it is a folder of files of one format; () for the
+            folders of ESPnet 2.
 
     Raises:
         InputError: the path exists and may not be replaced, is standard output, or its parent is
@@ -30,7 +34,7 @@ def open_output_folder(path: Path | str, overwrite: bool = False) -> Iterator[Pa
     """
     if str(path) == STANDARD_STREAM:
         raise InputError("expected a folder to write, got standard output")
-    check = partial(_check_replaceable, path, overwrite)
+    check = partial(_check_replaceable, path, overwrite, names)
     check()
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -39,7 +43,7 @@ def open_output_folder(path: Path | str, overwrite: bool = False) -> Iterator[Pa
         yield folder
 
 
-def _check_replaceable(path, overwrite):
+def _check_replaceable(path, overwrite, names):
     if not os.path.lexists(path):
         return
     if not os.path.isdir(path):
@@ -48,5 +52,5 @@ def _check_replaceable(path, overwrite):
         raise InputError("exists; pass --overwrite to replace it", path)
     for found in sorted(Path(path).rglob("*")):
         name = found.relative_to(path).as_posix()
-        if not _OURS.fullmatch(name):
+        if name not in names if names else not _OURS.fullmatch(name):
             raise InputError(f"has {name}, which is not of N-best lists: it is not replaced", path)

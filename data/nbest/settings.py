@@ -1,14 +1,26 @@
 """Settings of the commands that read N-best lists."""
 
+from tta.choices import SCORE_KINDS
 from tta.data.nbest.formats import FORMATS
 from tta.settings import Setting
 
 FORMAT = Setting("Format of the N-best files. Default: detected from the content.", choices=FORMATS)
-REFERENCES = Setting("References for --nbest_file: lines of `id words`, or one line per list.")
+REFERENCES = Setting(
+    "References for --nbest_file: lines of `id words`, or one line per list; also sclite's trn, "
+    "STM, SGML, JSON such as NeMo's manifests, and tables."
+)
+SCORES = Setting(
+    "What the first-pass scores are: log_probability (natural log, higher is better), cost (lower "
+    "is better) or probability (0 to 1). Default: costs for the formats kaldi and sockeye, else "
+    "log_probability; a note says if they look different.",
+    choices=SCORE_KINDS,
+)
 COSTS = Setting(
     "First-pass costs for --nbest_file in the kaldi format: `utt-N cost`, natural log, lower is "
     "better."
 )
 BEAM_SIZE = Setting(
-    "Hypotheses per list in a tsv file of text<TAB>score, which does not mark where a list ends.", 1
+    "Hypotheses per list in a file that does not mark where a list ends: plain lines, or a tsv "
+    "file of text<TAB>score.",
+    1,
 )

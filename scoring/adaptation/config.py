@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES
+from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES, SCORES
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 from tta.settings import FILES, RAW_TEXT, SEED, Config, setting
@@ -35,6 +35,7 @@ class AdaptationConfig(Config):
     reference_file: str | None = setting(None, REFERENCES)
     score_file: str | None = setting(None, COSTS)
     beam_size: int | None = setting(None, BEAM_SIZE)
+    scores: str | None = setting(None, SCORES)
     output_dir: str = setting(
         ..., "Folder for the adapted model, new or empty. --model=FOLDER then loads it."
     )

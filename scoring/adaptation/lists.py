@@ -113,6 +113,7 @@ def read_split(config: AdaptationConfig) -> ListSplit:
         config.reference_file,
         config.score_file,
         config.beam_size,
+        config.scores,
     ).lists
     references = [one.reference for one in nbest if one.reference is not None]
     if len(references) < len(nbest):

@@ -121,7 +121,7 @@ def score_files(
                 pipeline
                 | "Files" >> beam.Create(paths)
                 | "SpreadFiles" >> beam.Reshuffle()
-                | "Read" >> beam.FlatMap(_read, config.format, config.beam_size)
+                | "Read" >> beam.FlatMap(_read, config.format, config.beam_size, config.scores)
                 | "SpreadLists" >> beam.Reshuffle()
                 | "Score" >> RunInference(ScorerHandler(model, **load_options))
             )
@@ -140,9 +140,9 @@ def score_files(
         return json.load(file)
 
 
-def _read(path, format, beam_size):
+def _read(path, format, beam_size, scores):
     """Yields (file, list)."""
-    for one in iter_nbest(path, format, beam_size, open_file):
+    for one in iter_nbest(path, format, beam_size, open_file, scores):
         yield path, one
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tta.choices import DECISIONS, REDUCTIONS
 from tta.data.nbest.lists import parse_score
-from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES
+from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES, SCORES
 from tta.errors import InputError
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
@@ -25,8 +25,8 @@ class RerankConfig(Config):
 
     nbest_file: str = setting(
         ...,
-        "N-best lists to rerank. Files may be .gz or .xz; - is standard input. Or an ESPnet 2 "
-        "folder.",
+        "N-best lists to rerank. Files may be .gz or .xz; - is standard input. Or a folder: of "
+        "ESPnet 2, or of responses or SRILM's lists.",
         group=FILES,
     )
     dev_nbest_file: str | None = setting(
@@ -40,6 +40,7 @@ class RerankConfig(Config):
     score_file: str | None = setting(None, COSTS)
     dev_score_file: str | None = setting(None, "As --score_file, for --dev_nbest_file.")
     beam_size: int | None = setting(None, BEAM_SIZE)
+    scores: str | None = setting(None, SCORES)
     rank_scores: bool = setting(
         True,
         "For lists without first-pass scores: -ln(rank in the list) is the score, because lists "
@@ -220,6 +221,7 @@ class BeamScoreConfig(Config):
     )
     format: str | None = setting(None, FORMAT)
     beam_size: int | None = setting(None, BEAM_SIZE)
+    scores: str | None = setting(None, SCORES)
     num_shards: int = setting(0, "Number of files to write. 0: the engine decides.", 0, 99_999)
     lm_weight: float = setting(
         1.0,

@@ -1,12 +1,14 @@
 """The notes of run_rerank.py: what a reader of its numbers must know."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import shown
+from tta.data.nbest.notes import feature_notes, score_notes, text_notes
 from tta.errors import InputError
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
@@ -20,17 +22,27 @@ from tta.scoring.reranking.config import RerankConfig
 
 
 def find_notes(
-    config: RerankConfig, dev: Part | None, test: Part, systems: Systems, report: PartReport
+    config: RerankConfig,
+    files: Sequence[NBestFile],
+    dev: Part | None,
+    test: Part,
+    systems: Systems,
+    report: PartReport,
 ) -> Iterator[str]:
     """Yields what a reader of the numbers must know, one line each.
 
     Args:
+        files: the files of the lists, that of the test lists last.
         dev, test: the lists with the models' scores.
         report: what was measured on the test lists.
     """
     yield from _worse(report, test, list(systems.reranked)[-1])
-    yield from _conventions(test)
+    yield from _conventions(test, files[-1])
     yield from _first_pass(dev, test, systems.final)
+    for part, file in zip(filter(None, (dev, test)), files, strict=True):
+        yield from (f"{part.path}: {note}" for note in feature_notes(file))
+        if config.scores is None:
+            yield from (f"{part.path}: {note}" for note in score_notes(file))
     yield from _lists(dev, test)
     yield from _weights(config, dev, test, systems.final)
     yield from _unmeasured(test)
@@ -117,10 +129,11 @@ def _unmeasured(test: Part) -> Iterator[str]:
         )
 
 
-def _conventions(test: Part) -> Iterator[str]:
-    """Yields a note if case and punctuation make up a tenth of the first pass's WER."""
+def _conventions(test: Part, file: NBestFile) -> Iterator[str]:
+    """Yields notes on the words of WER: no blanks between them, or other case and punctuation."""
     if test.statistics is None or test.statistics.metric.name != "WER":
         return
+    yield from text_notes(file)
     picks = select(test.lists, FIRST_PASS)
     picked = [
         replace(one, hypotheses=one.hypotheses[i : i + 1])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from tta.data.nbest.files import open_nbest_output
+from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
@@ -32,11 +32,11 @@ def check_packages(config: RerankConfig) -> None:
             raise InputError(f"{flag} needs {' and '.join(missing)}: pip install 'tta-lm[report]'")
 
 
-def open_outputs(stack: ExitStack, config: RerankConfig, format: str) -> dict[str, Any]:
+def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dict[str, Any]:
     """Opens all outputs, so that an existing file is an error before the scoring.
 
-    The files appear under their names when `stack` is closed without an exception. `format` is the
-    N-best format, a key of `FORMATS`.
+    The files appear under their names when `stack` is closed without an exception. `file` is
+    the lists that were read.
 
     Returns:
         The stream of each output in the config: `scores`, `curve`, `report`. That of the curve is
@@ -53,7 +53,7 @@ def open_outputs(stack: ExitStack, config: RerankConfig, format: str) -> dict[st
     }
     paths = {name: path for name, path in paths.items() if path is not None}
     names = list(paths.values())
-    has_score_file = "score_file" in load_format(format).takes
+    has_score_file = "score_file" in load_format(file.format).takes
     if has_score_file and paths.get("nbest", STANDARD_STREAM) != STANDARD_STREAM:
         names.append(f"{config.output_file}.scores")
     for one, other in itertools.combinations(names, 2):
@@ -62,7 +62,9 @@ def open_outputs(stack: ExitStack, config: RerankConfig, format: str) -> dict[st
     outputs: dict[str, Any] = {}
     for name, path in paths.items():
         if name == "nbest":
-            output = open_nbest_output(path, format, config.overwrite)
+            output = open_nbest_output(
+                path, file.format, config.overwrite, scores=config.scores, names=file.names
+            )
         else:
             output = open_output(path, config.overwrite, binary=name == "curve")
         outputs[name] = stack.enter_context(output)

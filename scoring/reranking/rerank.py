@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tta
-from tta.data.nbest.files import read_nbest
+from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
 from tta.errors import InputError
 from tta.scoring.combining.decision import decide
@@ -46,31 +46,32 @@ def rerank_files(
     """
     split_lm_weights(config.lm_weight, len(models))
     check_packages(config)
-    test, format = _read(config, config.nbest_file, config.reference_file, config.score_file)
-    parts = [test]
+    test, test_file = _read(config, config.nbest_file, config.reference_file, config.score_file)
+    parts, files = [test], [test_file]
     if config.dev_nbest_file is not None:
         dev_files = config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
-        parts.insert(0, _read(config, *dev_files)[0])
+        for found, one in zip((parts, files), _read(config, *dev_files), strict=True):
+            found.insert(0, one)
     _check(config, parts, models)
-    metric = _metric(config, format)
+    metric = _metric(config, test_file.format)
     measured = metric if config.metric != "none" and parts[0].has_references else None
     given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     loss = metric_of_losses(metric, decision, *(part.nbest for part in parts))
-    found = []  # the models' names and signatures
+    loaded = []  # the models' names and signatures
 
     def load(model: str | None) -> Scorer:
         lm = tta.load(model, **RerankOptions().for_load() | load_options)
-        found.insert(0, (lm.name, lm.signature))
+        loaded.insert(0, (lm.name, lm.signature))
         return lm
 
     with contextlib.ExitStack() as stack:
-        outputs = open_outputs(stack, config, format)
+        outputs = open_outputs(stack, config, test_file)
         parts = [part.compared(measured, loss) for part in parts]
         parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
         *devs, test = parts
         dev = devs[0] if devs else None
-        names = _distinct([name for name, _ in found])
+        names = _distinct([name for name, _ in loaded])
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
         *dev_reports, measures = (_report(part, systems) for part in parts)
@@ -80,8 +81,8 @@ def rerank_files(
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            list(find_notes(config, dev, test, systems, measures)),
-            made_by + signatures([one for _, one in found], systems.final, loss),
+            list(find_notes(config, files, dev, test, systems, measures)),
+            made_by + signatures([one for _, one in loaded], systems.final, loss),
         )
         _write(config, outputs, report, dev, test, systems, first)
     return report
@@ -89,10 +90,12 @@ def rerank_files(
 
 def _read(
     config: RerankConfig, path: str, reference_file: str | None, score_file: str | None
-) -> tuple[Part, str]:
-    """Reads a file of lists. Returns the part and the format of the file."""
-    file = read_nbest(path, config.format, reference_file, score_file, config.beam_size)
-    return Part.build(file.lists, str(shown_path(path)), config.rank_scores), file.format
+) -> tuple[Part, NBestFile]:
+    """Reads a file of lists."""
+    file = read_nbest(
+        path, config.format, reference_file, score_file, config.beam_size, config.scores
+    )
+    return Part.build(file.lists, str(shown_path(path)), config.rank_scores), file
 
 
 def _check(config: RerankConfig, parts: Sequence[Part], models: Sequence[str | None]) -> None:

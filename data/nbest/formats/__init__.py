@@ -16,16 +16,21 @@ if TYPE_CHECKING:
 FORMATS = Registry(
     "format",
     {
-        "espnet1": "tta.data.nbest.formats.espnet1:Espnet1Format",
-        "hyporadise": "tta.data.nbest.formats.hyporadise:HyporadiseFormat",
-        "jsonl": "tta.data.nbest.formats.json_lines:JsonLinesFormat",
-        "dict": "tta.data.nbest.formats.espnet_dict:DictFormat",
+        "espnet1": "tta.data.nbest.formats.documents.espnet1:Espnet1Format",
+        "nemo": "tta.data.nbest.formats.documents.responses:ResponseFormat",
+        "sockeye": "tta.data.nbest.formats.documents.responses:ResponseFormat",
+        "responses": "tta.data.nbest.formats.documents.responses:ResponseFormat",
+        "hyporadise": "tta.data.nbest.formats.documents.hyporadise:HyporadiseFormat",
+        "jsonl": "tta.data.nbest.formats.documents.json_lines:JsonLinesFormat",
+        "dict": "tta.data.nbest.formats.documents.espnet_dict:DictFormat",
         "moses": "tta.data.nbest.formats.moses:MosesFormat",
         "fairseq": "tta.data.nbest.formats.fairseq:FairseqFormat",
         "csv": "tta.data.nbest.formats.csv_table:CsvFormat",
         "tsv": "tta.data.nbest.formats.tsv:TsvFormat",
         "espnet2": "tta.data.nbest.formats.espnet2:Espnet2Format",
         "kaldi": "tta.data.nbest.formats.kaldi:KaldiFormat",
+        "srilm": "tta.data.nbest.formats.srilm:SrilmFormat",
+        "plain": "tta.data.nbest.formats.plain:PlainFormat",
     },
 )
 

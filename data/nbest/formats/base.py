@@ -1,11 +1,14 @@
 """The interface of file formats for N-best lists, and the source that they read."""
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
+from tta.data.nbest.json_values import iter_json
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
 from tta.errors import InputError
 
@@ -17,16 +20,19 @@ class Source:
     """What a format reads from: the lines of a file, or a folder, and options of some formats.
 
     Attributes:
-        lines: the lines of the file; none for a folder.
+        lines: the lines of the file; none for a folder. For detection, only the first ones, unless
+            the file may be one JSON document on several lines.
         score_file: a second file with the scores, for formats with a separate score file.
         beam_size: hypotheses per list, for formats that do not separate lists.
         folder: the folder, for formats of several files.
+        stem: the name of the file without folder and suffixes; "" for standard input.
     """
 
     lines: Sequence[str]
     score_file: Path | str | None = None
     beam_size: int | None = None
     folder: Path | None = None
+    stem: str = ""
 
     @functools.cached_property
     def rows(self) -> list[tuple[int, str]]:
@@ -42,6 +48,20 @@ class Source:
     def start(self) -> str:
         """The first characters from the first row on, enough for a regular expression."""
         return "\n".join(line[:100_000] for line in self.head)[:100_000]
+
+    @functools.cached_property
+    def values(self) -> list[Any]:
+        """The first JSON values of the lines; those of an array, if that is the first one.
+
+        There are at most `HEAD_ROWS`, and none after malformed JSON.
+        """
+        found: list[Any] = []
+        with contextlib.suppress(InputError):
+            for value, _, _ in itertools.islice(iter_json(self.text), HEAD_ROWS):
+                if isinstance(value, list) and not found:
+                    return value[:HEAD_ROWS]
+                found.append(value)
+        return found
 
     @functools.cached_property
     def text(self) -> str:
@@ -65,6 +85,11 @@ class Format:
             its kind, but `missing` is asked about files, too.
         is_streamed: whether every row is a list. Such a format implements `read_row`, and large
             files are read row by row.
+        reads_folders: whether a folder of files in this format is read as one. The ids of such
+            lists come from `Source.stem`, unless the files have ids.
+        score_kind: what the scores in the file are, one of `tta.choices.SCORE_KINDS`. The format
+            converts them.
+        has_known_scores: whether scores of any sign are right, so that none looks wrong.
         name: the name in `FORMATS`.
     """
 
@@ -73,6 +98,9 @@ class Format:
     has_long_lines: ClassVar[bool] = False
     is_folder: ClassVar[bool] = False
     is_streamed: ClassVar[bool] = False
+    reads_folders: ClassVar[bool] = False
+    score_kind: ClassVar[str] = "log_probability"
+    has_known_scores: ClassVar[bool] = False
 
     def __init__(self, name: str):
         self.name = name
@@ -80,6 +108,14 @@ class Format:
     def matches(self, source: Source) -> bool:
         """Whether a file that starts with `source.head`, or a folder, looks like this format."""
         raise NotImplementedError
+
+    def doubt(self, source: Source) -> str | None:
+        """Says why a whole file that `matches` may be something else, or None.
+
+        It is asked for files whose format was detected. The text follows "the file may be in the
+        format X, but" in the error.
+        """
+        return None
 
     def missing(self, source: Source) -> str | None:
         """Says what a file or folder lacks to be in this format, or None if it is not similar.

@@ -13,7 +13,7 @@ from tta.errors import InputError
 # The names of each column, in upper or lower case. If a header has several, the first one counts.
 _NAMES = {
     "id": ("id", "utterance_id", "utt_id", "utterance", "utt"),
-    "text": ("text", "hypothesis", "hyp"),
+    "text": ("hypothesis", "hyp", "pred_text", "prediction", "text"),
     "score": ("score", "first_pass_score", "am_score", "logprob", "log_prob"),
     "reference": ("reference", "ref"),
 }
@@ -23,8 +23,9 @@ _NEEDED = {"id", "text"}
 class CsvFormat(Format):
     """A header such as `id,text,score,reference`, then a row for each hypothesis.
 
-    The columns may have any order; `_NAMES` has their other names. Score and reference may be
-    missing. Other columns are kept, and written back; further scores are features, with names in
+    The columns may have any order; `_NAMES` has their other names. `text` beside `hypothesis` or
+    `pred_text` is the reference, unless there is a `reference`. Score and reference may be missing.
+    Other columns are kept, and written back; further scores are features, with names in
     lower case (see `read_scores`). The rows of one id are together. They have one reference; it may
     be in the first row only. Scores are natural logs, higher is better. Fields may be quoted, and
     have no line breaks.
@@ -125,6 +126,8 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     """The index of each column that the header names, by the keys of `_NAMES`."""
     columns = [name.strip().lower() for name in header]
     found = {key: [n for n in names if n in columns] for key, names in _NAMES.items()}
+    if len(found["text"]) > 1 and not found["reference"]:
+        found["reference"] = [name for name in found["text"] if name == "text"]
     if len(parts := [name for name in PARTS if name in columns]) > 1:
         found["score"] = [name for name in found["score"] if name not in PARTS]
     elif not found["score"] and parts != ["lm_score"]:

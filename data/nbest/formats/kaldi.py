@@ -9,6 +9,10 @@ from tta.data.nbest.rows import check_fields, mostly
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located
 
+# What a line of wav.scp has.
+_AUDIO = re.compile(r"\|\s*$|\s\S+\.(wav|flac|sph|wv1|wv2|mp3|ogg|opus|m4a|ark:[0-9]+)\s*$", re.I)
+_NAME_IT = "--format=kaldi reads it as lists"
+
 
 class KaldiFormat(Format):
     """`utt-N words`, where N is the number of the hypothesis; a score file has `utt-N cost`.
@@ -16,21 +20,44 @@ class KaldiFormat(Format):
     The id is the part before the last hyphen. An empty hypothesis is `utt-N` alone. Hypotheses are
     ordered by number, and renumbered from 1 when written. A cost is a negative natural log, lower
     is better; scores in memory are negated costs.
+
+    Texts with one hypothesis per utterance have ids of the same kind, such as `1089-134686-0000`.
+    So a file is detected only if the numbers of each id are 1 to N, without leading zeros, and some
+    id has two. Other numbers, as in pruned lists, are read if the format is named.
     """
 
     layout = "utt-N words"
     takes = ("score_file",)
+    score_kind = "cost"
 
     def matches(self, source):
         def test(line):
-            is_other = "|||" in line or line.count("\t") > 1
-            return not is_other and re.match(r"[^\s,;]+-[0-9]+(\s|$)", line)
+            is_other = "|||" in line or line.count("\t") > 1 or _AUDIO.search(line)
+            return not is_other and re.match(r"[^\s,;]+-[1-9][0-9]*(\s|$)", line)
 
         return mostly(source.head, test) and not has_fairseq_lines(source)
 
+    def doubt(self, source):
+        numbers: dict[str, list[int]] = {}
+        for _, line in source.rows:
+            if match := re.match(r"(\S+)-([0-9]{1,9})(\s|$)", line):
+                numbers.setdefault(match[1], []).append(int(match[2]))
+        if max(map(len, numbers.values()), default=0) == 1:
+            return f"each id has one hypothesis; {_NAME_IT}"
+        for utterance_id, found in numbers.items():
+            if max(found) != len(set(found)):
+                first = ", ".join(map(str, sorted(found)[:3]))
+                return (
+                    f"the numbers of {shown(utterance_id)} are {first} ..., not 1 to N; {_NAME_IT}"
+                )
+        return None
+
     def missing(self, source):
-        is_json = source.start.lstrip().startswith(("{", "["))
-        return None if is_json else "an id and a number, as in utt-1, at the start of each line"
+        if source.start.lstrip().startswith(("{", "[")):
+            return None
+        if mostly(source.head, lambda line: re.match(r"\S+-[0-9]+(\s|$)", line)):
+            return f"numbers 1, 2 ... at the end of the ids, as in utt-1; {_NAME_IT}"
+        return "an id and a number, as in utt-1, at the start of each line"
 
     def read(self, source, collector):
         costs = None if source.score_file is None else self._read_costs(source.score_file)

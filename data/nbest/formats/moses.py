@@ -1,5 +1,6 @@
-"""The N-best lists of Moses."""
+"""The N-best lists of Moses and Marian."""
 
+import re
 from collections.abc import Iterable
 
 from tta.data.nbest.formats.base import Format
@@ -7,15 +8,31 @@ from tta.data.nbest.lists import Hypothesis, parse_number, parse_score, shown
 from tta.data.nbest.rows import check_fields, collect_groups, mostly
 from tta.errors import InputError
 
+# Which words of the source a phrase translates, at its end (-report-segmentation).
+_SEGMENT = re.compile(r"\s*\|[0-9]+-[0-9]+(,[^|]*)?\|(?=\s|$)")
+# The factors of a word after the first one. Moses escapes other bars of a text.
+_FACTORS = re.compile(r"(?<=[^\s|])(\|[^\s|]+)+(?=\s|$)")
+_UNKNOWN = re.compile(r"(?<=[^\s|])(\|UNK)+(?=\s|$)")
+# A column without features: `0-0 1-1` aligns words, `0-1=0-1 2=2` phrases, `0.9,0.1 0.2,0.8`
+# gives the probabilities of an alignment, and Marian's `WordScores=` those of words.
+_ALIGNMENT = re.compile(
+    r"(WordScores=.*|\s*|(\s*[0-9]+(-[0-9]+)?(=|-)[0-9]+(-[0-9]+)?)+\s*"
+    r"|(\s*[0-9.e-]+(,[0-9.e-]+)+)+\s*)"
+)
+
 
 class MosesFormat(Format):
     """`id ||| text ||| features ||| score`, with the rows of one id together.
 
-    Spaces around `|||` and the features are optional; there may be several columns of features. A
-    word alignment may follow the score. Scores are natural logs, higher is better.
+    Spaces around `|||` and the features are optional; there may be several columns of features.
+    Alignments of words or phrases, and Marian's `WordScores=`, may be before the features or after
+    the score; they are no features. Scores are natural logs, higher is better.
 
     `lm= -3.2 tm= -1.2 -0.3` are the features `lm`, `tm_1` and `tm_2`; `lm=-3.2` and `lm: -3.2` are
     also read. Numbers before the first name are `feature_1`, `feature_2` and so on.
+
+    Marks of segments, `the light |2-3|`, are not part of the text. Neither are the factors of
+    words, `light|NN`, if every word of the file has some.
     """
 
     layout = "id ||| text ||| features ||| score"
@@ -27,23 +44,36 @@ class MosesFormat(Format):
         return "a third field" if mostly(source.head, lambda line: "|||" in line) else None
 
     def read(self, source, collector):
-        collect_groups(source.rows, self._parse, collector)
+        texts = [line.split("|||")[1] for _, line in source.rows if line.count("|||") >= 2]
+        words = [word for text in texts for word in _SEGMENT.sub("", text).split()]
+        has_factors = bool(words) and all(map(_FACTORS.search, words))
+        factors = _FACTORS if has_factors else _UNKNOWN
+        collect_groups(source.rows, lambda line: self._parse(line, factors), collector)
 
-    def _parse(self, line):
+    def _parse(self, line, factors):
         fields = [field.strip() for field in line.split("|||")]
         if len(fields) < 3:
             raise InputError(f"expected {self.layout}, got {len(fields)} fields")
-        end = len(fields) - 1 if len(fields) > 4 and not _is_number(fields[-1]) else len(fields)
-        utterance_id, text, *columns, score = fields[:end]
-        score = parse_score(score)
-        extra = {"features": columns, "alignment": fields[end:]}
-        return utterance_id, Hypothesis(text, score, {self.name: extra}, _features(columns))
+        utterance_id, surface, *rest = fields
+        end = len(rest)
+        while end > 2 and _ALIGNMENT.fullmatch(rest[end - 1]):
+            end -= 1
+        if end > 2 and not _is_number(rest[end - 1]) and _is_number(rest[end - 2]):
+            end -= 1  # the words of the source, which may follow
+        *columns, score = rest[:end]
+        text = factors.sub("", _SEGMENT.sub("", surface)).strip()
+        extra = {"text": text, "surface": surface, "features": columns, "alignment": rest[end:]}
+        numbers = [column for column in columns if not _ALIGNMENT.fullmatch(column)]
+        hypothesis = Hypothesis(text, parse_score(score), {self.name: extra}, _features(numbers))
+        return utterance_id, hypothesis
 
     def write(self, lists, stream):
         for nbest in lists:
             for hypothesis in nbest.hypotheses:
                 extra = self.extra_of(hypothesis) or {"features": [""], "alignment": []}
-                fields = [nbest.utterance_id, hypothesis.text, *extra["features"]]
+                is_same = hypothesis.text == extra.get("text")
+                text = extra["surface"] if is_same else hypothesis.text
+                fields = [nbest.utterance_id, text, *extra["features"]]
                 fields += [repr(self.score_of(hypothesis, nbest)), *extra["alignment"]]
                 check_fields(fields, "|||", nbest, self.name)
                 stream.write(" ||| ".join(fields) + "\n")

@@ -54,6 +54,7 @@ class TsvFormat(CsvFormat):
         rows = len(source.rows)
         if beam_size and rows % beam_size:
             raise InputError(f"expected a multiple of the beam size {beam_size}, got {rows} rows")
+        _check_texts([line.split("\t") for _, line in source.rows])
         index = itertools.count()
 
         def parse(line):
@@ -81,11 +82,25 @@ class TsvFormat(CsvFormat):
                 stream.write("\t".join(fields) + "\n")
 
 
+def _check_texts(rows):
+    """Raises an error if the column of the text holds scores."""
+    texts = [fields[-2] for fields in rows if len(fields) > 1]
+    scores = [text for text in texts if _is_number(text) and not text.strip().isdigit()]
+    if texts and 2 * len(scores) >= len(texts):
+        readings = "a text and two scores" if len(rows[0]) == 3 else "two scores"
+        raise InputError(
+            f"the last 2 columns are numbers: these rows may be {readings}; name the columns in a "
+            "header, such as id<TAB>text<TAB>am_score<TAB>lm_score"
+        )
+
+
 def _is_tsv(line):
-    if line.count("\t") not in (1, 2) or "|||" in line:
-        return False
+    return line.count("\t") in (1, 2) and "|||" not in line and _is_number(line.rpartition("\t")[2])
+
+
+def _is_number(field):
     try:
-        float(line.rpartition("\t")[2])
+        float(field)
     except ValueError:
         return False
     return True

@@ -17,7 +17,7 @@ BAD_FILES = [
     (None, "\n \n", ": the file is empty", "blank lines only"),
     ("moses", "\n \n", ": the file holds no list", "blank lines only, format given"),
     (None, "a-1\t5\nb-1\t6\n", ": could be tsv or kaldi: name the format", "words or a score?"),
-    ("xml", "0 ||| x ||| -1", ": format must be espnet1 or hyporadise or ", "no such format"),
+    ("xml", "0 ||| x ||| -1", ": format must be espnet1 or nemo or ", "no such format"),
     # dict
     (None, '{"a": {\n"hyp_1": ', ":2: malformed JSON: Expecting value, column 10", "cut short"),
     (None, f'{{"a": {{"hyp_1": {HYP}}}}} x', ":1: malformed JSON: Extra data", "two documents"),
@@ -318,7 +318,6 @@ UNKNOWN = [
         "jsonl",
         "each list as one object on its own line",
     ),
-    ('{"input": ["x"], "output": "x"}', "a JSON object", "hyporadise", "the array around the obj"),
     ('[{"id": "a", "hypotheses": ["x"]}]', _ARRAY, "jsonl", "each list as one object on its own"),
     ('[{"id": "a", "texts": ["x"]}]', _ARRAY, "hyporadise", 'the key "input" of an object'),
     ('[["x", "y"], ["z"]]', _ARRAY, "hyporadise", 'the key "input" of an object'),

@@ -3,15 +3,9 @@
 import re
 
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.espnet1 import UTTS
-from tta.data.nbest.formats.json_text import (
-    dump_json,
-    expect,
-    hypothesis_object,
-    line_of_object,
-    load_json,
-    parse_hypothesis,
-)
+from tta.data.nbest.formats.documents.espnet1 import UTTS
+from tta.data.nbest.formats.json_text import hypothesis_object, line_of_object, parse_hypothesis
+from tta.data.nbest.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 
@@ -31,7 +25,11 @@ class DictFormat(Format):
     def matches(self, source):
         # The first value is an object. The files of ESPnet 1 have one more level, called "utts".
         start = source.start
-        return bool(_FIRST_VALUE_IS_OBJECT.match(start)) and not UTTS.match(start)
+        if not _FIRST_VALUE_IS_OBJECT.match(start) or UTTS.match(start):
+            return False
+        entries = [entry for value in source.values for entry in value.values()]
+        names = [key for entry in entries if isinstance(entry, dict) for key in entry]
+        return not names or any(key.startswith("hyp_") for key in names)
 
     def missing(self, source):
         is_object = source.start.lstrip().startswith("{")

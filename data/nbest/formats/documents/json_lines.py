@@ -6,23 +6,22 @@ from typing import Any
 
 from tta.data.nbest.fields import PARTS
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.json_text import (
-    columns,
-    dump_json,
-    expect,
-    first_key,
-    hypothesis_object,
-    load_json,
-    parse_hypothesis,
-)
+from tta.data.nbest.formats.documents.layouts import format_of
+from tta.data.nbest.formats.json_text import columns, first_key, hypothesis_object, parse_hypothesis
+from tta.data.nbest.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 
 _IDS = ("id", "utterance_id", "utt_id")
 _HYPOTHESES = ("hypotheses", "nbest", "hyps")
 _REFERENCES = ("reference", "ref")
-_ARRAYS = ("scores", "score")
+_ARRAYS = ("scores", "score", "sequences_scores")
 HAS_HYPOTHESES = re.compile(r'"(hypotheses|nbest|hyps)"\s*:\s*\[')
+# Names of texts beside the `sequences_scores` of Hugging Face's `generate`.
+_GENERATED = (
+    *("texts", "predictions", "outputs", "generated_texts", "generated_text", "candidates"),
+    *("generations", "decoded", "sequences", "beams"),
+)
 
 
 class JsonLinesFormat(Format):
@@ -32,16 +31,23 @@ class JsonLinesFormat(Format):
     Other names of the keys are also read, and written back: `utterance_id` and `utt_id` for `id`;
     `nbest` and `hyps` for `hypotheses`; `ref` for `reference`; `score` and `am_score`, if they are
     arrays, for `scores`. Further scores are features; see `read_scores`. Lists without an id get
-    their index, from 0.
+    their index, from 0; in a folder, the name of their file.
+
+    Beside Hugging Face's `sequences_scores`, which are scores, the texts may have any name of
+    `_GENERATED`. Keys that repeat those of the first hypothesis, as in results of sherpa-onnx, are
+    written for the new first one.
     """
 
     has_long_lines = True
     is_streamed = True
+    reads_folders = True
     layout = 'one list per line: {"id", "hypotheses": [{"text", "score"}, ...], "reference"}'
 
     def matches(self, source):
         line = source.head[0].lstrip()
-        return line.startswith("{") and bool(HAS_HYPOTHESES.search(line))
+        if not line.startswith("{") or any(map(format_of, source.values)):
+            return False
+        return bool(HAS_HYPOTHESES.search(line)) or '"sequences_scores"' in line
 
     def missing(self, source):
         if not source.start.lstrip().startswith(("{", "[")):
@@ -52,11 +58,20 @@ class JsonLinesFormat(Format):
         named = any(f'"{name}"' in source.head[0] for name in _IDS)
         return 'the key "hypotheses"' if one_object_per_line or named else None
 
+    def read(self, source, collector):
+        for index, (number, row) in enumerate(source.rows):
+            name = source.stem if len(source.rows) == 1 else f"{source.stem}-{index}"
+            self._read(number, row, collector, name)
+
     def read_row(self, number, row, collector):
+        self._read(number, row, collector, collector.count)
+
+    def _read(self, number, row, collector, name):
+        """Adds the list of a row. Its id is `name`, unless it has an id."""
         item = expect(load_json(row, number), dict, "a list", number)
-        utterance_id = item.get(first_key(item, _IDS), collector.count)
+        utterance_id = item.get(first_key(item, _IDS), name)
         with located(f"list {shown(utterance_id)}", number):
-            values = expect(item.get(first_key(item, _HYPOTHESES)), list, '"hypotheses"')
+            values = expect(item.get(_hypotheses_key(item)), list, '"hypotheses"')
             beside = _arrays(item, values)
             names = _ARRAYS if beside else ("score",)
             hypotheses = []
@@ -71,7 +86,7 @@ class JsonLinesFormat(Format):
         for nbest in lists:
             item = dict(self.extra_of(nbest))
             item.setdefault(first_key(item, _IDS), nbest.utterance_id)
-            hypotheses_key = first_key(item, _HYPOTHESES)
+            hypotheses_key = _hypotheses_key(item)
             beside = _arrays(item, item.get(hypotheses_key, []))
             names = _ARRAYS if beside else ("score",)
             hypotheses = [hypothesis_object(h, self.extra_of(h), names) for h in nbest.hypotheses]
@@ -80,10 +95,26 @@ class JsonLinesFormat(Format):
                 for key in dict.fromkeys(key for one in hypotheses for key in one):
                     item[key] = [one.get(key) for one in hypotheses]
                 hypotheses = texts
+            for old in item.get(hypotheses_key, [])[:1]:
+                item |= _repeated(item, old, hypotheses[0])
             item[hypotheses_key] = hypotheses
             if nbest.reference is not None:
                 item[first_key(item, _REFERENCES)] = nbest.reference
             dump_json(item, stream)
+
+
+def _hypotheses_key(item: dict[str, Any]) -> str:
+    """The key of the array of hypotheses."""
+    if "sequences_scores" in item and not any(name in item for name in _HYPOTHESES):
+        return first_key(item, _GENERATED)
+    return first_key(item, _HYPOTHESES)
+
+
+def _repeated(item, old, new):
+    """The keys of a list that repeat those of its old first hypothesis, with the new values."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return {}
+    return {key: new[key] for key in old.keys() & item.keys() & new.keys() if item[key] == old[key]}
 
 
 def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> None:
@@ -103,5 +134,5 @@ def _arrays(item, values):
     check_arrays(item, scores, len(values))
     for value in values if scores else ():
         expect(value, str, f'a hypothesis beside "{scores[0]}"')
-    others = (first_key(item, _HYPOTHESES), "text")
+    others = (_hypotheses_key(item), "text")
     return columns(item, len(values), others) if values and all(are_strings) else {}

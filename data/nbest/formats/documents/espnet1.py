@@ -4,7 +4,8 @@ import re
 
 from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.json_text import dump_json, expect, line_of_object, load_json
+from tta.data.nbest.formats.json_text import line_of_object
+from tta.data.nbest.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.errors import located
 
@@ -14,8 +15,8 @@ UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
 class Espnet1Format(Format):
     """ESPnet 1's data.json: `{"utts": {"utt": {"output": [{"rec_text", "score", "text"}]}}}`.
 
-    `text` is the reference. The end token is removed from hypotheses. Further scores of an output
-    are features; see `read_scores`.
+    `text` is the reference. Begin and end tokens are removed from hypotheses. A hypothesis of word
+    pieces, `▁THE▁CAT`, becomes words. Further scores of an output are features; see `read_scores`.
     """
 
     has_long_lines = True
@@ -36,8 +37,7 @@ class Espnet1Format(Format):
                 collector.add(utterance_id, hypotheses, reference, {self.name: entry})
 
     def _parse(self, output, collector):
-        text = expect(output.get("rec_text"), str, '"rec_text"')
-        text = text.removesuffix("<eos>").strip()
+        text = _words(expect(output.get("rec_text"), str, '"rec_text"'))
         score, features = read_scores(output, collector)
         return Hypothesis(text, score, {self.name: output}, features)
 
@@ -46,8 +46,10 @@ class Espnet1Format(Format):
         for nbest in lists:
             outputs = []
             for number, hypothesis in enumerate(nbest.hypotheses, 1):
-                output = {"name": None, "rec_text": f"{hypothesis.text} <eos>"}
-                output |= self.extra_of(hypothesis) | {"name": f"target1[{number}]"}
+                output = self.extra_of(hypothesis)
+                if "rec_text" not in output or _words(output["rec_text"]) != hypothesis.text:
+                    output = output | {"rec_text": f"{hypothesis.text} <eos>"}
+                output = output | {"name": f"target1[{number}]"}
                 if hypothesis.score is not None:
                     output[score_key(output)] = float(hypothesis.score)
                 if nbest.reference is not None:
@@ -55,3 +57,11 @@ class Espnet1Format(Format):
                 outputs.append(output)
             utterances[nbest.utterance_id] = {**self.extra_of(nbest), "output": outputs}
         dump_json({"utts": utterances}, stream, indent=1)
+
+
+def _words(text):
+    """The words of a decoded text."""
+    text = re.sub("<(sos|eos|blank)>", "", text)
+    if "\u2581" in text:  # the start of a word, for SentencePiece
+        text = " ".join(text.replace("\u2581", " ").split())
+    return text.strip()

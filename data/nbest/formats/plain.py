@@ -1,0 +1,44 @@
+"""Plain lines: N hypotheses for each source, one after another."""
+
+import re
+
+from tta.data.nbest.formats import FORMATS, load_format
+from tta.data.nbest.formats.base import Format
+from tta.data.nbest.lists import Hypothesis
+from tta.data.nbest.rows import check_fields
+from tta.errors import InputError
+
+_OTHER = re.compile(r"\s*([{\[<]|\S*[0-9]\S*-[0-9]+\s)|.*(\t|\|\|\|)")
+
+
+class PlainFormat(Format):
+    """One hypothesis per line and `beam_size` lines per list, best first, without scores.
+
+    A blank line is an empty hypothesis. Lists get their index, from 0. OpenNMT, CTranslate2 and
+    others write such files. They look like any text, so they are detected only with a beam size.
+    """
+
+    layout = "one hypothesis per line, with a beam size"
+    takes = ("beam_size",)
+
+    def matches(self, source):
+        if source.beam_size is None or any(map(_OTHER.match, source.head)):
+            return False
+        others = [load_format(name) for name in FORMATS if name != self.name]
+        return not any(one.matches(source) for one in others if not one.is_folder)
+
+    def read(self, source, collector):
+        size, number = source.beam_size, len(source.lines)
+        if size is None:
+            raise InputError("plain lines do not separate lists: give the beam size")
+        if number % size:
+            raise InputError(f"expected a multiple of the beam size {size}, got {number} rows")
+        for start in range(0, number, size):
+            lines = source.lines[start : start + size]
+            collector.add(start // size, [Hypothesis(line.strip(), None) for line in lines])
+
+    def write(self, lists, stream):
+        for nbest in lists:
+            for hypothesis in nbest.hypotheses:
+                check_fields([hypothesis.text], "", nbest, self.name)
+                stream.write(hypothesis.text + "\n")

@@ -1,0 +1,99 @@
+"""JSON text: strict parsing with lines for error messages, and writing."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from tta.data.nbest.lists import shown
+from tta.errors import InputError
+
+
+def load_json(text: str, first_line: int = 1) -> Any:
+    """Parses JSON that starts on line `first_line` of a file, and rejects duplicate keys.
+
+    Raises:
+        InputError: malformed JSON (the error names the line), a duplicate key, or too deep nesting.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys)
+    except _DuplicateKeyError as error:
+        (key,) = error.args
+        # If the key occurs exactly twice, the second one is the duplicate.
+        found = list(re.finditer(re.escape(_quoted(key)) + r"\s*:", text))
+        line = first_line + text.count("\n", 0, found[1].start()) if len(found) == 2 else None
+        raise InputError(f"duplicate key {shown(key)}", line=line) from None
+    except json.JSONDecodeError as error:
+        rule = f"malformed JSON: {error.msg}, column {error.colno}"
+        raise InputError(rule, line=first_line + error.lineno - 1) from None
+    except RecursionError:
+        raise InputError("malformed JSON: nested too deeply", line=first_line) from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"malformed JSON: {error}", line=first_line) from None
+
+
+def iter_json(text: str) -> Iterator[tuple[Any, int, bool]]:
+    """Parses JSON values one after another: lines of JSON, one document, or documents in a row.
+
+    Yields:
+        A value, the line on which it starts, and whether it takes several lines.
+
+    Raises:
+        InputError: as `load_json`.
+    """
+    end, line = _BLANK.match(text).end(), 1
+    line += text.count("\n", 0, end)
+    while end < len(text):
+        start = end
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (_DuplicateKeyError, ValueError, RecursionError):
+            following = text.find("\n{", start + 1)
+            load_json(text[start : following if following > 0 else None], line)  # raises
+            load_json(text[start:], line)
+            raise AssertionError("the same text was malformed before") from None
+        lines = text.count("\n", start, end)
+        yield value, line, bool(lines)
+        after = _BLANK.match(text, end).end()
+        line += lines + text.count("\n", end, after)
+        end = after
+
+
+def dump_json(value: Any, stream: TextIO, indent: int | None = None) -> None:
+    """Writes JSON and a line end."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+        if re.search("[\ud800-\udfff]", text):  # half a surrogate pair in an `extra`
+            text = json.dumps(value, indent=indent)
+    except RecursionError:  # in an `extra`
+        raise InputError("nested too deeply to be written as JSON") from None
+    stream.write(text + "\n")
+
+
+def expect(value: Any, kind: type, what: str, line: int | None = None) -> Any:
+    """Returns the value if it is of that kind (dict, list or str), else raises `InputError`."""
+    if not isinstance(value, kind):
+        names = {dict: "an object", list: "an array", str: "a string"}
+        raise InputError(f"expected {what} as {names[kind]}, got {shown(value)}", line=line)
+    return value
+
+
+class _DuplicateKeyError(Exception):
+    """An object has a key twice. The argument is the key."""
+
+
+def _unique_keys(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise _DuplicateKeyError(next(key for key, count in counts.items() if count > 1))
+    return result
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys)
+_BLANK: Any = re.compile(r"[ \t\n\r]*")  # which always matches
+
+
+def _quoted(key):
+    return json.dumps(key, ensure_ascii=False)

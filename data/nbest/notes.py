@@ -1,0 +1,76 @@
+"""What a reader of a file of N-best lists should know: what looks wrong, and what is left out."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from tta.data.nbest.files import NBestFile
+from tta.data.nbest.formats import load_format
+
+# The part of lists, or of texts, that is "nearly all".
+NEARLY_ALL = 0.9
+# Scripts that are written without blanks: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+_WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+
+def score_notes(file: NBestFile) -> Iterator[str]:
+    """Yields a note if the scores of a file do not look like log-probabilities.
+
+    Call it only if nobody said what they are.
+    """
+    chosen = load_format(file.format)
+    lists = [[h.score for h in one.hypotheses if h.score is not None] for one in file.lists]
+    scores = np.array([score for one in lists for score in one])
+    if chosen.has_known_scores or not len(scores):
+        return
+    if chosen.score_kind == "cost":
+        if (scores > 0).all():
+            yield (
+                "the costs are all negative, like log-likelihoods; if they are, use "
+                "--scores=log_probability"
+            )
+        return
+    different = [one for one in lists if len(set(one)) > 1]
+    rising = sum(all(a <= b for a, b in itertools.pairwise(one)) for one in different)
+    is_rising = len(different) > 0 and rising >= NEARLY_ALL * len(different)
+    if scores.min() >= 0 and 0 < scores.max() <= 1:
+        yield (
+            "the scores are between 0 and 1, like probabilities; if they are, use "
+            "--scores=probability"
+        )
+    elif is_rising:
+        yield (
+            f"the scores rise from the first to the last hypothesis in {rising:,} of "
+            f"{len(different):,} lists, like costs; if they are, use --scores=cost"
+        )
+    elif (scores > 0).all():
+        yield (
+            "the scores are all positive, which log-probabilities are not; if they are costs, use "
+            "--scores=cost; if they are right, --scores=log_probability"
+        )
+
+
+def feature_notes(file: NBestFile) -> Iterator[str]:
+    """Yields a note if only some hypotheses have a feature, which cannot be used then."""
+    hypotheses = [h for one in file.lists for h in one.hypotheses]
+    counts = Counter(name for h in hypotheses for name in h.features)
+    for name, count in sorted(counts.items()):
+        if count < len(hypotheses):
+            yield (
+                f"the feature {name} is left out: only {count:,} of {len(hypotheses):,} "
+                "hypotheses have it"
+            )
+
+
+def text_notes(file: NBestFile) -> Iterator[str]:
+    """Yields a note if the texts are in a script without blanks, so that words are sentences."""
+    texts = [h.text for one in file.lists for h in one.hypotheses if h.text]
+    joined = sum(not re.search(r"\s", t) and bool(_WITHOUT_BLANKS.search(t)) for t in texts)
+    if texts and joined >= NEARLY_ALL * len(texts):
+        yield (
+            "the hypotheses have no blanks, so each counts as one word; --metric=cer counts "
+            "characters"
+        )

@@ -1,0 +1,215 @@
+"""Layouts of reference files, which are detected from the content.
+
+the cat                                   plain: one reference per line, in the order of lists
+utt1 the cat                              Kaldi: id and words
+the cat (utt1)                            trn of sclite
+file 1 speaker 0.0 1.5 <o,f0> the cat     STM: in the order of the lists
+id,reference / utt1<TAB>the cat           tables, with a header or with two columns
+{"audio_filepath": "utt1.wav", "text"}    JSON: objects, one per line or in an array; {id: text}
+<seg id="1">the cat</seg>                 NIST's and WMT's SGML and XML: one reference set
+"""
+
+import csv
+import enum
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from tta.data.nbest.json_values import iter_json
+from tta.data.nbest.lists import shown
+from tta.errors import InputError
+
+# Names of fields and columns, in any case: the first one that is there counts.
+TEXTS = (
+    *("reference", "ref", "text", "transcript", "transcription", "sentence", "output", "caption"),
+    *("normalized_text", "target", "words"),
+)
+IDS = ("id", "utterance_id", "utt_id", "uttid", "utt", "segment_id", "key", "uid")
+FILES = (
+    *("audio_filepath", "audio_file", "audio_path", "audio", "wav_filename", "wav", "path"),
+    *("file_name", "filename", "file"),
+)
+
+_STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*))?")
+_CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
+_TRN = re.compile(r"(.*?)\s*\(([^()\s]+)\)\s*")
+_JSON = re.compile(r'\s*(\{\s*("|$|\})|\[\s*([\[{"]|$))')
+
+
+class Kind(enum.Enum):
+    """How references find their lists: by their ids, by the names of files, or in order."""
+
+    KEYED = enum.auto()
+    FILES = enum.auto()
+    ORDERED = enum.auto()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The reference of one list. `key` is the id in the file, if it has ids; `line` its line."""
+
+    text: str
+    key: str | None = None
+    line: int | None = None
+
+
+def parse_references(lines: Sequence[str], ids: Sequence[str]) -> tuple[Kind, list[Reference]]:
+    """Reads the lines of a reference file for lists with these ids, in any layout of this module.
+
+    Raises:
+        InputError: the file is malformed, or in a layout that holds no references.
+    """
+    rows = [(n, line.strip()) for n, line in enumerate(lines, 1)]
+    filled = [(n, row) for n, row in rows if row and not row.startswith(";;")]
+    texts = [row for _, row in filled]
+    first = texts[0] if texts else ""
+    if re.match(r"<[?!a-zA-Z]", first):
+        return Kind.ORDERED, _segments("\n".join(lines))
+    if _JSON.match(first):
+        return _objects("\n".join(lines))
+    if any("-->" in row for row in texts[:10]):
+        raise InputError("these are subtitles: expected references without times")
+    if all(map(_STM.fullmatch, texts)):
+        return Kind.ORDERED, list(_stm(filled))
+    if all(map(_CTM.fullmatch, texts)) and texts:
+        raise InputError("this is a CTM, with one word per line: expected one reference per line")
+    ids = frozenset(ids)
+    trn = [_TRN.fullmatch(row) for row in texts]
+    if all(trn) and len({match and match[2] for match in trn}) == len(texts) > 0:
+        return Kind.KEYED, [
+            Reference(match[1], _without_speaker(match[2], ids), n)
+            for (n, _), match in zip(filled, trn, strict=True)
+            if match
+        ]
+    if table := _table([(n, lines[n - 1]) for n, row in filled], ids):
+        return table
+    keyed = [row.split(maxsplit=1) for row in texts]
+    first_words = {words[0] for words in keyed}
+    # Few sentences start with an id. A file with ids has most of ours, or is for other lists.
+    if 2 * sum(i in first_words for i in ids) > len(ids) or (
+        len(first_words) == len(rows) and all(re.search("[0-9]", word) for word in first_words)
+    ):
+        return Kind.KEYED, [
+            Reference("".join(text), key, n)
+            for (n, _), (key, *text) in zip(filled, keyed, strict=True)
+        ]
+    return Kind.ORDERED, [Reference(row, None, n) for n, row in rows]
+
+
+def _without_speaker(key, ids):
+    """The id of a list in `speaker-id`, as ESPnet writes it, or the key itself."""
+    starts = [match.end() for match in re.finditer("[-_]", key)]
+    return next((key[i:] for i in [0, *starts] if key[i:] in ids), key)
+
+
+def _stm(rows) -> Iterator[Reference]:
+    for number, row in rows:
+        match = _STM.fullmatch(row)
+        text = match[1] or ""
+        if text.lower() not in ("ignore_time_segment_in_scoring", "inter_segment_gap"):
+            yield Reference(text, None, number)
+
+
+def _segments(text) -> list[Reference]:
+    """The segments of NIST's and WMT's files: <refset> or <ref> around <seg>."""
+    sets = {}  # {its name: segments}
+    inside = re.findall(r"(?is)<(refset|ref)\b([^>]*)>(.*?)</\1\s*>", text)
+    for tag, attributes, body in inside:
+        names = dict(re.findall(r'(\w+)\s*=\s*"([^"]*)"', attributes))
+        key = names.get("refid", names.get("translator", names.get("sysid", tag)))
+        found = re.findall(r"(?is)<seg\b[^>]*>(.*?)</seg\s*>", body)
+        sets.setdefault(key, []).extend(html.unescape(one).strip() for one in found)
+    if len(sets) != 1:
+        raise InputError(
+            f"{len(sets)} reference sets: {shown(list(sets))}; expected one"
+            if sets
+            else "XML or SGML without <refset> or <ref>: expected one set of references"
+        )
+    return [Reference(" ".join(one.split())) for one in next(iter(sets.values()))]
+
+
+def _objects(text) -> tuple[Kind, list[Reference]]:
+    """Objects with a text and an id or a file, or one object of {id: text}."""
+    values = [(value, line) for value, line, _ in iter_json(text)]
+    if len(values) == 1 and isinstance(values[0][0], dict):
+        document = values[0][0]
+        if document and all(isinstance(value, str) for value in document.values()):
+            if not _named(document, TEXTS):
+                return Kind.KEYED, [Reference(t.strip(), key) for key, t in document.items()]
+        elif document and all(isinstance(value, dict) for value in document.values()):
+            values = [({"id": key, **value}, None) for key, value in document.items()]
+    elif len(values) == 1 and isinstance(values[0][0], list):
+        values = [(value, None) for value in values[0][0]]
+    references, kinds = [], set()
+    for value, line in values:
+        if isinstance(value, str):
+            value = {"text": value}
+        name = _named(value, TEXTS) if isinstance(value, dict) else None
+        if name is None or not isinstance(value[name], str):
+            rule = f'expected an object with a reference as "text", got {shown(value)}'
+            raise InputError(rule, line=line)
+        kind, key = _key(value)
+        kinds.add(kind)
+        references.append(Reference(value[name].strip(), key, line))
+    if len(kinds) > 1:
+        raise InputError("some references have an id and others have none")
+    return kinds.pop() if kinds else Kind.ORDERED, references
+
+
+def _key(fields: dict[str, Any]) -> tuple[Kind, str | None]:
+    """How a reference finds its list, and its id, from named fields."""
+    if name := _named(fields, IDS):
+        return Kind.KEYED, str(fields[name])
+    if name := _named(fields, FILES):
+        return Kind.FILES, PurePosixPath(str(fields[name])).stem
+    return Kind.ORDERED, None
+
+
+def _named(fields: dict[str, Any], names: Sequence[str]) -> str | None:
+    """The key of the first of the names that is there, in any case."""
+    lower = {key.lower(): key for key in fields}
+    return next((lower[name] for name in names if name in lower), None)
+
+
+def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
+    """Reads a table, or returns None if the rows are none."""
+    if len(rows) == len(ids) + 1 and rows[0][1].strip().lower() in TEXTS:
+        return Kind.ORDERED, [Reference(row.strip(), None, n) for n, row in rows[1:]]
+    for delimiter, name in {"\t": "tabs", ",": "commas", "|": "|"}.items():
+        split = [_split(row, delimiter) for _, row in rows]
+        widths = {len(fields) for fields in split}
+        if len(widths) != 1 or (width := widths.pop()) < 2:
+            continue
+        header = dict.fromkeys(split[0])
+        is_header = _named(header, TEXTS) and (_named(header, IDS) or _named(header, FILES))
+        if is_header and not set(split[0]) & set(ids):
+            references, kind = [], Kind.ORDERED
+            for (n, _), fields in zip(rows[1:], split[1:], strict=True):
+                values = dict(zip(split[0], fields, strict=True))
+                kind, key = _key(values)
+                references.append(Reference(values[_named(values, TEXTS) or ""].strip(), key, n))
+            return kind, references
+        first = {fields[0] for fields in split}
+        has_ids = 2 * sum(i in first for i in ids) > len(ids)
+        if width == 2 and has_ids:
+            return Kind.KEYED, [
+                Reference(text, key, n) for (n, _), (key, text) in zip(rows, split, strict=True)
+            ]
+        if has_ids or (delimiter == "\t" and len(rows) > 1):
+            raise InputError(
+                f"a table of {width} columns, separated by {name}: expected a header with the "
+                "columns id and reference, or the two columns id and reference"
+            )
+    return None
+
+
+def _split(row, delimiter):
+    quoted = {"quoting": csv.QUOTE_NONE, "quotechar": None} if delimiter != "," else {}
+    try:
+        fields = next(csv.reader([row], delimiter=delimiter, strict=True, **quoted), [])
+    except csv.Error:
+        return [row]
+    return [field.strip() for field in fields]

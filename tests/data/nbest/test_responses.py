@@ -1,0 +1,405 @@
+"""Responses of services and results of decoders in JSON: what is read, and what is written back."""
+
+import dataclasses
+import json
+
+import pytest
+
+from tta.data.nbest.files import read_nbest, write_nbest
+from tta.errors import InputError
+
+
+def google(*texts, **more):
+    return {"alternatives": [{"transcript": text} for text in texts], **more}
+
+
+# what it is, the records, {id: texts}
+RECORDS = [
+    (
+        "Google: results are segments",
+        [{"results": [google("a", "b"), google("c")]}],
+        {"file-0": ["a", "b"], "file-1": ["c"]},
+    ),
+    (
+        "Google: a record each",
+        [{"id": "x", "results": [google("a")]}, {"id": "y", "results": [google("b")]}],
+        {"x": ["a"], "y": ["b"]},
+    ),
+    (
+        "Google: a long operation",
+        [{"name": "1", "done": True, "response": {"results": [google("a", resultEndTime="1s")]}}],
+        {"file": ["a"]},
+    ),
+    (
+        "Google: streamed",
+        [{"results": [google("x", isFinal=False)]}, {"results": [google("a", isFinal=True)]}],
+        {"file": ["a"]},
+    ),
+    (
+        "Google: streamed, names of protobuf",
+        [{"results": [google("x", is_final=False), google("a", is_final=True)]}],
+        {"file": ["a"]},
+    ),
+    (
+        "Google: a batch of version 2",
+        [
+            {
+                "results": {
+                    "gs://b/u1.wav": {"transcript": {"results": [google("a")]}},
+                    "gs://b/u2.wav": {"inlineResult": {"transcript": {"results": [google("b")]}}},
+                }
+            }
+        ],
+        {"u1": ["a"], "u2": ["b"]},
+    ),
+    (
+        "Google: silence",
+        [{"id": "x", "results": [google("a")]}, {"id": "y", "totalBilledTime": "1s"}],
+        {"x": ["a"], "y": []},
+    ),
+    (
+        "Google: an empty text is left out",
+        [{"id": "x", "results": [{"alternatives": [{}]}]}, {"results": [google("a")]}],
+        {"x": [""], "file": ["a"]},
+    ),
+    (
+        "Amazon: words are no lists",
+        [
+            {
+                "jobName": "j",
+                "results": {
+                    "transcripts": [{"transcript": "a c"}],
+                    "segments": [{"start_time": "0.1", **google("a ", "b ")}, google("c ")],
+                    "items": [{"alternatives": [{"confidence": "0.9", "content": "a"}]}],
+                },
+            }
+        ],
+        {"j-0": ["a", "b"], "j-1": ["c"]},
+    ),
+    (
+        "Amazon: streamed",
+        [
+            {
+                "Transcript": {
+                    "Results": [{"IsPartial": True, "Alternatives": [{"Transcript": "x"}]}]
+                }
+            },
+            {
+                "Transcript": {
+                    "Results": [{"IsPartial": False, "Alternatives": [{"Transcript": "a"}]}]
+                }
+            },
+        ],
+        {"file": ["a"]},
+    ),
+    (
+        "Azure: a phrase",
+        [
+            {
+                "RecognitionStatus": "Success",
+                "DisplayText": "A.",
+                "NBest": [
+                    {
+                        "Confidence": 0.9,
+                        "Lexical": "a",
+                        "ITN": "a",
+                        "MaskedITN": "a",
+                        "Display": "A.",
+                    },
+                    {
+                        "Confidence": 0.5,
+                        "Lexical": "b",
+                        "ITN": "b",
+                        "MaskedITN": "b",
+                        "Display": "B.",
+                    },
+                ],
+            }
+        ],
+        {"file": ["A.", "B."]},
+    ),
+    (
+        "Azure: without display texts",
+        [{"Id": "i", "NBest": [{"Lexical": "a", "Confidence": 0.9}]}],
+        {"i": ["a"]},
+    ),
+    (
+        "Azure: a batch",
+        [
+            {
+                "source": "https://x/u1.wav",
+                "combinedRecognizedPhrases": [{"channel": 0, "lexical": "a b"}],
+                "recognizedPhrases": [
+                    {"channel": 0, "nBest": [{"lexical": "a", "confidence": 0.9}]},
+                    {"channel": 0, "nBest": [{"lexical": "b", "confidence": 0.8}]},
+                ],
+            }
+        ],
+        {"u1-0": ["a"], "u1-1": ["b"]},
+    ),
+    (
+        "Deepgram",
+        [
+            {
+                "metadata": {"request_id": "r"},
+                "results": {
+                    "channels": [
+                        {
+                            "alternatives": [
+                                {
+                                    "transcript": "a",
+                                    "confidence": 0.9,
+                                    "words": [{"word": "a", "confidence": 0.8}],
+                                }
+                            ]
+                        },
+                        {"alternatives": [{"transcript": "", "confidence": 0.0, "words": []}]},
+                    ]
+                },
+            }
+        ],
+        {"file-0": ["a"], "file-1": [""]},
+    ),
+    (
+        "Deepgram, streamed",
+        [{"is_final": False, "channel": google("x")}, {"is_final": True, "channel": google("a")}],
+        {"file": ["a"]},
+    ),
+    (
+        "IBM Watson: alternatives of words",
+        [
+            {
+                "result_index": 0,
+                "results": [
+                    {
+                        "final": True,
+                        **google("a", "b"),
+                        "word_alternatives": [{"alternatives": [{"confidence": 1, "word": "a"}]}],
+                    }
+                ],
+            }
+        ],
+        {"file": ["a", "b"]},
+    ),
+    (
+        "Vosk",
+        [
+            {"partial": ""},
+            {
+                "alternatives": [
+                    {"confidence": 297.0, "text": "a"},
+                    {"confidence": 296.0, "text": "b"},
+                ]
+            },
+            {"alternatives": [{"confidence": 1.0, "text": ""}]},
+        ],
+        {"file-0": ["a", "b"], "file-1": [""]},
+    ),
+    (
+        "gst-kaldi",
+        [
+            {
+                "status": 0,
+                "segment": 0,
+                "id": "s",
+                "result": {"final": False, "hypotheses": [{"transcript": "x"}]},
+            },
+            {
+                "status": 0,
+                "segment": 0,
+                "id": "s",
+                "result": {
+                    "final": True,
+                    "hypotheses": [
+                        {"transcript": "a", "likelihood": -3.0, "confidence": 0.9},
+                        {"transcript": "b", "likelihood": -4.0},
+                    ],
+                },
+            },
+            {
+                "status": 0,
+                "segment": 1,
+                "id": "s",
+                "result": {"final": True, "hypotheses": [{"transcript": "c", "likelihood": 1.0}]},
+            },
+        ],
+        {"s-0": ["a", "b"], "s-1": ["c"]},
+    ),
+    (
+        "kaldi-gstreamer-server by HTTP",
+        [{"status": 0, "id": "s", "hypotheses": [{"utterance": "a"}]}],
+        {"s": ["a"]},
+    ),
+    (
+        "NeMo",
+        [
+            {
+                "audio_filepath": "/x/u1.wav",
+                "text": "r",
+                "pred_text_m": "a",
+                "beams": [["a", -1.0], ["b", -2.0]],
+            }
+        ],
+        {"u1": ["a", "b"]},
+    ),
+    (
+        "NeMo: segments of one file",
+        [{"audio_filepath": "u.wav", "offset": i, "beams": [["a", -1.0]]} for i in (0, 1)],
+        {"u-0": ["a"], "u-1": ["a"]},
+    ),
+    (
+        "Sockeye",
+        [
+            {
+                "sentence_id": 1,
+                "translation": "a",
+                "score": 1.0,
+                "translations": ["a", "b"],
+                "scores": [[1.0], [2.0]],
+            }
+        ],
+        {"1": ["a", "b"]},
+    ),
+    ("Sockeye's nbest", [{"translations": ["a", "b"], "scores": [1.0, 2.0]}], {"file": ["a", "b"]}),
+]
+
+
+def write(folder, records, style="lines"):
+    path = folder / "file.json"
+    if style == "array":
+        path.write_text(json.dumps(records))
+    else:
+        indent = {"lines": None, "indented": 2}[style]
+        path.write_text("".join(json.dumps(one, indent=indent) + "\n" for one in records))
+    return path
+
+
+@pytest.mark.parametrize("style", ["lines", "array", "indented"])
+@pytest.mark.parametrize(("what", "records", "lists"), RECORDS, ids=[row[0] for row in RECORDS])
+def test_reads_and_writes_back(tmp_path, what, records, lists, style):
+    file = read_nbest(write(tmp_path, records, style))
+    found = {one.utterance_id: [h.text for h in one.hypotheses] for one in file.lists}
+    assert found == lists
+    assert read_nbest(tmp_path / "file.json", file.format) == file
+    (tmp_path / "out").mkdir()
+    write_nbest(tmp_path / "out" / "file.json", file.lists, file.format)
+    again = read_nbest(tmp_path / "out" / "file.json")
+    assert again == file, "nothing changes"
+
+
+def reranked(path):
+    """A file whose lists are reversed, with new scores, written and read as JSON."""
+    file = read_nbest(path)
+    lists = [
+        dataclasses.replace(
+            one,
+            hypotheses=tuple(
+                dataclasses.replace(h, score=-float(i))
+                for i, h in enumerate(reversed(one.hypotheses), 1)
+            ),
+        )
+        for one in file.lists
+    ]
+    out = path.with_suffix(".out")
+    write_nbest(out, lists, file.format, overwrite=True)
+    assert [one.hypotheses for one in read_nbest(out, file.format).lists] == [
+        one.hypotheses for one in lists
+    ]
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def record(what):
+    return next(records for name, records, _ in RECORDS if name == what)
+
+
+def test_the_best_text_of_a_record_follows(tmp_path):
+    (phrase,) = reranked(write(tmp_path, record("Azure: a phrase")))
+    assert phrase["DisplayText"] == "B."
+    assert [h["Lexical"] for h in phrase["NBest"]] == ["b", "a"]
+    (nemo,) = reranked(write(tmp_path, record("NeMo")))
+    assert (nemo["pred_text_m"], nemo["text"]) == ("b", "r")
+    (sockeye,) = reranked(write(tmp_path, record("Sockeye")))
+    assert sockeye == {
+        "sentence_id": 1, "translation": "b", "score": 1.0,
+        "translations": ["b", "a"], "scores": [[1.0], [2.0]],
+    }  # fmt: skip
+    (amazon,) = reranked(write(tmp_path, record("Amazon: words are no lists")))
+    assert amazon["results"]["transcripts"] == [{"transcript": "b c"}]
+    assert amazon["results"]["segments"][0]["start_time"] == "0.1"
+    batch = record("Azure: a batch")
+    batch[0]["recognizedPhrases"][0]["nBest"].append({"lexical": "z", "confidence": 0.1})
+    (azure,) = reranked(write(tmp_path, batch))
+    assert azure["combinedRecognizedPhrases"] == [{"channel": 0, "lexical": "z b"}]
+
+
+def test_results_of_sherpa_onnx_repeat_their_first_hypothesis(tmp_path):
+    row = {"text": "a", "tokens": ["a"], "hypotheses": [
+        {"text": "a", "tokens": ["a"], "score": -1.0}, {"text": "b", "tokens": ["b"], "score": -2.0}
+    ]}  # fmt: skip
+    (written,) = reranked(write(tmp_path, [row]))
+    assert (written["text"], written["tokens"]) == ("b", ["b"])
+
+
+def test_other_segments_of_a_record_are_kept_and_missing_lists_removed(tmp_path):
+    results = [google("a"), google("x", isFinal=False), google("b")]
+    file = read_nbest(write(tmp_path, [{"results": results, "requestId": "1"}]))
+    write_nbest(tmp_path / "out", file.lists[1:], "responses")
+    assert json.loads((tmp_path / "out").read_text()) == {"results": results[1:], "requestId": "1"}
+
+
+def test_confidences_are_features_and_scores_only_if_they_are_no_shares(tmp_path):
+    rows = [{"alternatives": [{"text": "a", "confidence": 0.9}, {"text": "b", "confidence": 0.1}]}]
+    (one,) = read_nbest(write(tmp_path, rows)).lists
+    assert [(h.score, h.features) for h in one.hypotheses] == [
+        (None, {"confidence": 0.9}),
+        (None, {"confidence": 0.1}),
+    ]
+    rows[0]["alternatives"][0]["confidence"] = 297.0
+    (one,) = read_nbest(write(tmp_path, rows)).lists
+    assert [(h.score, h.features) for h in one.hypotheses] == [(297.0, {}), (0.1, {})]
+
+
+def test_a_confidence_of_0_that_only_the_first_one_has_not_is_not_set(tmp_path):
+    row = {"results": [{"alternatives": [
+        {"transcript": "a", "confidence": 0.9}, {"transcript": "b", "confidence": 0.0}
+    ]}]}  # fmt: skip
+    (one,) = read_nbest(write(tmp_path, [row])).lists
+    assert [h.features for h in one.hypotheses] == [{"confidence": 0.9}, {}]
+
+
+def test_a_folder_of_responses(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "u2.json").write_text(json.dumps({"results": [google("a", "b")]}, indent=1))
+    (folder / "u1.json").write_text("{}")  # silence
+    (folder / "u3.json").write_text(json.dumps({"results": [google("c"), google("d")]}))
+    (folder / "u2.wav").write_bytes(b"RIFF")
+    file = read_nbest(folder)
+    found = {one.utterance_id: [h.text for h in one.hypotheses] for one in file.lists}
+    assert found == {"u1": [], "u2": ["a", "b"], "u3-0": ["c"], "u3-1": ["d"]}
+    assert (file.format, file.names) == ("responses", ("u1.json", "u2.json", "u3.json"))
+    write_nbest(tmp_path / "out", file.lists, file.format)
+    assert read_nbest(tmp_path / "out") == file
+    assert (tmp_path / "out/u2.json").read_text() == (folder / "u2.json").read_text() + "\n"
+    write_nbest(tmp_path / "out", file.lists, file.format, overwrite=True)
+    (tmp_path / "out/mine").touch()
+    with pytest.raises(InputError, match="has mine, which is not of N-best lists"):
+        write_nbest(tmp_path / "out", file.lists, file.format, overwrite=True)
+
+
+@pytest.mark.parametrize(
+    ("records", "message", "why"),
+    [
+        ([{"results": [google("a")]}, {"x": 1}], ":2: no array .* in {'x': 1}", "no list"),
+        ([google("a"), {"beams": [["b", 1]]}], "could be nemo or responses: name", "two tools"),
+        ([{"beams": [["a", "high"]]}], "expected a finite number as score, got 'high'", "a word"),
+        (
+            [{"results": {"transcripts": [{"transcript": "a"}]}}],
+            "ask the service for alt",
+            "no lists",
+        ),
+    ],
+)
+def test_bad_records(tmp_path, records, message, why):
+    with pytest.raises(InputError, match=message):
+        read_nbest(write(tmp_path, records))
