@@ -14,6 +14,7 @@ from tta import settings
 from tta._quiet import announce_tensorflow, silence_tensorflow
 from tta.errors import InputError
 from tta.help import help_text
+from tta.standard_streams import use_utf8
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
@@ -51,6 +52,8 @@ def run(
         passes_on: whether the arguments after `--` belong to another program. They are then the
             last argument of `main`, as a list of str.
     """
+    use_utf8(sys.stdout)
+    use_utf8(sys.stderr, "backslashreplace")
     for config in configs:
         define_flags(config)
     about = sys.modules[main.__module__].__doc__ or ""

@@ -19,6 +19,7 @@ from typing import Any
 
 from tta.atomic import whole_file
 from tta.errors import InputError
+from tta.standard_streams import use_utf8
 
 STANDARD_STREAM = "-"
 
@@ -169,6 +170,8 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
         OSError: writing failed, for example because the disk is full. The error names the path.
     """
     if str(path) == STANDARD_STREAM:
+        if not binary:
+            use_utf8(sys.stdout)
         yield sys.stdout.buffer if binary else sys.stdout
         sys.stdout.flush()
         return

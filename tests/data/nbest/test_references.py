@@ -61,3 +61,112 @@ def test_bad_references(write, references, message, why):
 def test_bad_references_by_line_number(write, references, message, why):
     with pytest.raises(InputError, match=message):
         read_references(write(references), ["0", "1", "3"])
+
+
+STM_LINE = "{0} 1 spk 0.0 1.5 <o,f0,male> {1}\n"
+XML = '<?xml version="1.0"?><dataset><doc id="d"><src lang="de"><seg id="1">x</seg></src>{}</doc>'
+
+LAYOUTS = [
+    ("a cat (u1)\nthe dog (u2)\n", "trn"),
+    ("a cat (spk1-u1)\nthe dog (spk2-u2)\n", "trn of ESPnet, with speakers"),
+    ("the dog (u2)\na cat(u1)\n", "trn in another order"),
+    (";; a comment\n" + STM_LINE.format("f", "a cat") + STM_LINE.format("f", "the dog"), "STM"),
+    (
+        "f 1 spk 0 1 a cat\nf 1 x 1 2 ignore_time_segment_in_scoring\nf 1 spk 2 3 the dog\n",
+        "STM without labels, with a segment that is not scored",
+    ),
+    (
+        '<refset setid="s" srclang="any" trglang="en" refid="r">\n<doc docid="d" sysid="ref">\n'
+        "<seg id=1> a cat </seg>\n<seg id=2>\nthe\n dog</seg>\n</doc></refset>\n",
+        "SGML of NIST",
+    ),
+    (
+        XML.format('<ref translator="A"><seg id="1">a cat</seg><seg id="2">the dog</seg></ref>'),
+        "XML of WMT, with the source",
+    ),
+    (
+        '{"audio_filepath": "/x/u2.wav", "text": "the dog"}\n{"audio_filepath": "u1.wav", "text": '
+        '"a cat"}',
+        "a manifest of NeMo, by the names of files",
+    ),
+    ('{"id": "u2", "ref": "the dog", "text": "x"}\n{"id": "u1", "ref": "a cat"}', "JSON lines"),
+    ('[{"text": "a cat", "duration": 1},\n{"text": "the dog", "duration": 2}]', "in order"),
+    ('{"u2": "the dog", "u1": "a cat"}', "an object of texts"),
+    ('{"u2": {"ref": "the dog"}, "u1": {"ref": "a cat"}}', "an object of objects"),
+    ('["a cat", "the dog"]', "an array of texts"),
+    ("id,text\nu2,the dog\nu1,a cat\n", "a table"),
+    ("wav_filename,wav_filesize,transcript\n/x/u2.wav,9,the dog\n/x/u1.wav,8,a cat\n", "files"),
+    ("reference\tutt_id\nthe dog\tu2\na cat\tu1\n", "a table with tabs"),
+    ("u2\tthe dog\nu1\ta cat\n", "id and text with a tab"),
+    ("u2,the dog\nu1,a cat\n", "id and text with a comma"),
+    ("u2|the dog\nu1|a cat\n", "id and text with a bar"),
+    ("text\na cat\nthe dog\n", "a column with a header"),
+    ("\ufeffa cat\r\nthe dog\r\n", "plain"),
+]
+
+
+@pytest.mark.parametrize(("references", "why"), LAYOUTS, ids=[row[1] for row in LAYOUTS])
+def test_layouts(write, references, why):
+    assert read_references(write(references), ["u1", "u2"]) == ["a cat", "the dog"], why
+
+
+def test_texts_may_have_commas_and_brackets(write):
+    lines = ["a, cat (x)", "the, dog (x)"]
+    assert read_references(write("\n".join(lines)), ["u1", "u2"]) == lines
+
+
+def test_names_of_files_are_no_ids_of_lists_that_are_numbered(write):
+    manifest = '{"audio_filepath": "1.wav", "text": "a"}\n{"audio_filepath": "0.wav", "text": "b"}'
+    assert read_references(write(manifest), ["0", "1"]) == ["a", "b"]
+    assert read_references(write(manifest), ["vosk-0", "vosk-1"]) == ["a", "b"]
+    assert read_references(
+        write('{"id": "1", "text": "a"}\n{"id": "0", "text": "b"}'), ["0", "1"]
+    ) == [
+        "b",
+        "a",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("references", "message", "why"),
+    [
+        ("a cat (v1)\nthe dog (v2)\n", "list 'u1' has no reference", "trn of another set"),
+        (
+            '{"id": "u1", "text": "a"}\n{"id": "u1", "text": "b"}',
+            "refs:2: duplicate id 'u1'",
+            "JSON",
+        ),
+        (
+            '{"audio_filepath": "x.wav", "text": "a"}\n{"audio_filepath": "y.wav", "text": "b"}',
+            "list 'ua' has no reference",
+            "other files",
+        ),
+        ('{"duration": 1}', "refs:1: expected an object with a reference", "no text"),
+        ('{"text": 1}', "refs:1: expected an object with a reference", "no text"),
+        ('{"text": "a"}\n{"text": ', "refs:2: malformed JSON", "cut short"),
+        ('{"id": "u1", "text": "a"}\n{"text": "b"}', "some references have an id", "one id"),
+        ("<refset refid='a'></refset>", "expected one reference per list, got 0", "empty"),
+        (
+            '<refset refid="a"><seg>a</seg></refset><refset refid="b"><seg>a</seg></refset>',
+            "2 reference sets: .*; expected one",
+            "several references",
+        ),
+        ("<tstset><seg>a</seg></tstset>", "XML or SGML without <refset> or <ref>", "a system"),
+        ("f 1 0.0 0.5 the\nf 1 0.5 0.2 dog 0.9\n", "this is a CTM, with one word per line", "CTM"),
+        ("1\n00:00:01,000 --> 00:00:02,000\na cat\n", "these are subtitles", "SRT"),
+        (
+            "u1|The cat.|the cat\nu2|The dog.|the dog\n",
+            "a table of 3 columns, separated by |",
+            "LJ Speech, with two texts",
+        ),
+        (
+            "u1\t0.5\ta cat\nu2\t1.5\tthe dog\n",
+            "a table of 3 columns, separated by tabs",
+            "no header",
+        ),
+        ("a cat\t-1\nthe dog\t-2\n", "a table of 2 columns, separated by tabs", "scores"),
+    ],
+)
+def test_other_layouts_are_refused_by_name(write, references, message, why):
+    with pytest.raises(InputError, match=message):
+        read_references(write(references), ["ua", "ub"] if why == "other files" else ["u1", "u2"])

@@ -5,6 +5,8 @@ import contextlib
 import gzip
 import lzma
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -132,3 +134,14 @@ def test_a_withdrawn_file_is_removed_before_the_others_appear(tmp_path):
     with pytest.raises(ValueError, match="fails"), withdrawn(one):
         raise ValueError("fails")
     assert one.read_text() == "new"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16", "ascii:replace"])
+def test_standard_output_is_utf8(encoding):
+    code = (
+        "from tta.data.text.files import open_output\n"
+        "with open_output('-') as stream: stream.write('ü 你好\\n')"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert done.stdout == "ü 你好\n".encode(), done.stderr

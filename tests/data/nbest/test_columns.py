@@ -1,0 +1,181 @@
+"""Files that look like lists and are none, and columns that are not what their place says."""
+
+import pytest
+
+from tests.data.nbest.test_files import nbest, write, written  # noqa: F401
+from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
+
+NAMED = "--format=kaldi reads it as lists"
+
+ONE_BEST = [
+    ("1089-134686-0000 HE HOPED\n1089-134686-0001 STUFF IT\n", "LibriSpeech"),
+    ("AlGore_2009-0001782-0002881 so what\nAlGore_2009-0002912-0004123 i think\n", "TED-LIUM"),
+    ("sw02001-A_000098-001156 hi um yeah\nsw02001-A_001980-002131 okay\n", "Switchboard"),
+    ("sw_4390-B_104532-104613 uh-huh\nsw_4390-B_104700-104801 okay\n", "eval2000, long calls"),
+    ("u1-1 a cat\nu2-1 a hat\nu3-1 a dog\n", "one hypothesis for each id"),
+    ("u-1 /data/u-1.wav\nu-2 /data/u-2.wav\n", "wav.scp"),
+    ("u-1 sph2pipe -f wav u.sph |\nu-2 sph2pipe -f wav v.sph |\n", "wav.scp with commands"),
+    ("u-1 a cat\nu-3 a hat\nv-1 a dog\n", "a gap, as in pruned lists"),
+    ("u-01 a cat\nu-02 a hat\n", "leading zeros, as in padded lists"),
+    ("u-0 a cat\nu-1 a hat\n", "numbers from 0"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), ONE_BEST)
+def test_one_best_texts_are_no_lists(write, text, why):  # noqa: F811
+    path = write(text)
+    with pytest.raises(InputError, match=f"one hypothesis|{NAMED}|no known format"):
+        read_nbest(path)
+    assert read_nbest(path, "kaldi").lists, why
+
+
+def test_lists_may_be_sorted_as_text(write):  # noqa: F811
+    rows = sorted(f"u-{i} a {i}" for i in range(1, 41))
+    (one,) = read_nbest(write("\n".join(rows) + "\n")).lists
+    assert [h.text for h in one.hypotheses] == [f"a {i}" for i in range(1, 41)]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("id,text,hypothesis,score\nu,r,a,-1\nu,r,b,-2\n", "the name says it"),
+        ("id,text,pred_text,score\nu,r,a,-1\nu,r,b,-2\n", "NeMo's name"),
+        ("id,hyp,score,text\nu,a,-1,r\nu,b,-2,r\n", "in any order"),
+        ("id,text,hypothesis,score,ref\nu,x,a,-1,r\nu,y,b,-2,r\n", "a reference of its own"),
+        ("id\ttext\thypothesis\tscore\nu\tr\ta\t-1\nu\tr\tb\t-2\n", "tabs"),
+    ],
+)
+def test_text_beside_a_hypothesis_is_the_reference(write, text, why):  # noqa: F811
+    file = read_nbest(write(text))
+    assert file.lists == [nbest("u", ("a", -1.0), ("b", -2.0), reference="r")], why
+    assert written(file.lists, file.format).splitlines()[0] == text.splitlines()[0]
+
+
+def test_text_beside_a_hypothesis_in_json_is_refused(write):  # noqa: F811
+    with pytest.raises(InputError, match='"text" may be the hypothesis, or the reference of "hyp"'):
+        read_nbest(write('{"hyps": [{"text": "r", "hyp": "a"}]}'))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a cat\t-3.2\t-1.2\na hat\t-3.9\t-1.1\n", "a text and two scores"),
+        ("u\t-3.2\t-1.2\nu\t-3.9\t-1.1\n", "an id and two scores"),
+        ("-3.2\t-1.2\n-3.9\t-1.1\n", "two scores"),
+    ],
+)
+def test_scores_are_no_texts(write, text, why):  # noqa: F811
+    with pytest.raises(InputError, match=r"columns are numbers: .* may be .*two scores; .*header"):
+        read_nbest(write(text), beam_size=2 if text.startswith("-") else None)
+
+
+def test_spoken_digits_are_texts(write):  # noqa: F811
+    file = read_nbest(write("u\t5\t-1\nu\t9\t-2\n"))
+    assert file.lists == [nbest("u", ("5", -1.0), ("9", -2.0))]
+
+
+MOSES = [
+    ("0 ||| the |0-0| big cat |1-2| ||| lm= -3 ||| -1", "segments"),
+    ("0 ||| the |0-0,wa=0-0,total=-1,lm= -2| big cat |1-2,,| ||| lm= -3 ||| -1", "more of them"),
+    ("0 ||| the|DT big|JJ cat|NN ||| lm= -3 ||| -1", "factors"),
+    ("0 ||| the|DT|d big|UNK|UNK cat|NN|n ||| lm= -3 ||| -1", "three factors, one unknown"),
+    ("0 ||| the big cat|UNK|UNK|UNK ||| lm= -3 ||| -1", "an unknown word"),
+    ("0 ||| the big cat ||| lm= -3 ||| -1 ||| 0=0 1-2=1-2", "segments in a column"),
+    ("0 ||| the big cat ||| lm= -3 ||| -1 ||| 0=0 1=1-2 ||| 0-0 1-1", "and words"),
+    ("0 ||| the big cat ||| lm= -3 ||| -1 ||| 0=0 ||| ", "no word is aligned"),
+    ("0 ||| the big cat ||| lm= -3 ||| -1 ||| die Katze", "words of the source"),
+    ("0 ||| the big cat ||| 0-0 1-2 ||| lm= -3 ||| -1", "Marian: words"),
+    ("0 ||| the big cat ||| 0.9,0.1 0.2,0.8 ||| lm= -3 ||| -1", "Marian: probabilities"),
+    ("0 ||| the big cat ||| WordScores= -1 -2 -3 ||| lm= -3 ||| -1", "Marian: scores of words"),
+    ("0 ||| the big cat ||| 0-0 ||| WordScores= -1 -2 ||| lm= -3 ||| -1", "Marian: both"),
+]
+
+
+@pytest.mark.parametrize(("row", "why"), MOSES)
+def test_marks_and_columns_of_moses_and_marian(write, row, why):  # noqa: F811
+    file = read_nbest(write(row + "\n"))
+    assert file.lists == [nbest("0", ("the big cat", -1.0, {"lm": -3.0}))], why
+    assert written(file.lists, "moses") == row.replace("||| -1", "||| -1.0") + "\n"
+
+
+def test_a_bar_in_some_words_is_text(write):  # noqa: F811
+    (one,) = read_nbest(write("0 ||| a|b cat ||| -1\n0 ||| |x| ||| -2\n")).lists
+    assert [h.text for h in one.hypotheses] == ["a|b cat", "|x|"]
+
+
+def test_word_pieces_of_espnet1(write):  # noqa: F811
+    text = (
+        '{"utts": {"u": {"output": [{"rec_text": "▁THE▁CAT<eos>", "text": "R", "score": -1,'
+        '"rec_tokenid": "1 2"}, {"rec_text": "<sos>▁A▁CAT <eos>", "text": "R", "score": -2}]}}}'
+    )
+    (one,) = read_nbest(write(text)).lists
+    assert [h.text for h in one.hypotheses] == ["THE CAT", "A CAT"]
+    assert '"rec_text": "▁THE▁CAT<eos>"' in written([one], "espnet1")
+
+
+def test_plain_lines_with_a_beam_size(write):  # noqa: F811
+    path = write("a cat\n\na hat\nthe dog\n")
+    file = read_nbest(path, beam_size=2)
+    assert file.format == "plain"
+    assert file.lists == [
+        nbest("0", ("a cat", None), ("", None)),
+        nbest("1", ("a hat", None), ("the dog", None)),
+    ]
+    assert written(file.lists, "plain") == path.read_text()
+    with pytest.raises(InputError, match="multiple of the beam size 3, got 4 rows"):
+        read_nbest(path, beam_size=3)
+    with pytest.raises(InputError, match="no known format"):
+        read_nbest(path)
+
+
+def test_formats_of_decipher(write):  # noqa: F811
+    text = "NBestList1.0\n(-9765.625) <s> the cat </s>\n(-19531.25) a hat\n"
+    (one,) = read_nbest(write({"u1": text})).lists
+    assert [(h.text, round(h.score, 3)) for h in one.hypotheses] == [
+        ("the cat", -999.95),
+        ("a hat", -1999.9),
+    ]
+    assert written([one], "srilm") == {"u1": text}
+    text = (
+        "NBestList2.0\n(-100) <s> ( st: 0 et: 0.1 g: 0 a: 0 ) the ( st: 0.11 et: 0.3 g: -1 a: -2 )"
+        " dh ( st: 0.11 et: 0.2 g: 0 a: -1 ) ax ( st: 0.21 et: 0.3 g: 0 a: -1 )"
+        " cat ( st: 0.31 et: 0.6 g: -1 a: -2 )\n"
+    )
+    (one,) = read_nbest(write(text)).lists
+    assert [h.text for h in one.hypotheses] == ["the cat"], "phones are inside words"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[{"input": ["a", "b"], "output": "r"}]', "HyPoradise"),
+        ('{"input": ["a", "b"], "output": "r"}\n', "a list per line"),
+        ('{\n"input": ["a", "b"],\n"output": "r"\n}\n', "on several lines"),
+        ('[{"nhyps_base": ["a", "b"], "Caption": "r", "Uid": "0"}]', "LipGER"),
+        ('{"hypothesis": ["a", "b"], "transcription": "r"}\n', "other names"),
+        ('[{"input1": "a", "input2": ["b"], "output": "r"}]', "the best and the others"),
+    ],
+)
+def test_spellings_of_hyporadise(write, text, why):  # noqa: F811
+    path = write(text)
+    file = read_nbest(path)
+    assert file.format == "hyporadise"
+    assert file.lists == [nbest("0", ("a", None), ("b", None), reference="r")], why
+    again = read_nbest(write(written(file.lists, "hyporadise")))
+    assert again.lists == file.lists
+    assert list(again.lists[0].extra["hyporadise"]["item"]) == list(
+        file.lists[0].extra["hyporadise"]["item"]
+    )
+
+
+def test_hypotheses_in_one_text_are_refused(write):  # noqa: F811
+    with pytest.raises(InputError, match='"input2" as an array of hypotheses, got one text'):
+        read_nbest(write('[{"input1": "a", "input2": "b. c", "output": "r"}]'))
+
+
+@pytest.mark.parametrize("name", ["texts", "predictions", "generated_text", "sequences", "hyps"])
+def test_texts_beside_sequences_scores(write, name):  # noqa: F811
+    file = read_nbest(write(f'{{"{name}": ["a", "b"], "sequences_scores": [-0.3, -0.5]}}\n'))
+    assert (file.format, file.lists) == ("jsonl", [nbest("0", ("a", -0.3), ("b", -0.5))])
+    assert f'"{name}": ["a", "b"]' in written(file.lists, "jsonl")

@@ -1,0 +1,113 @@
+"""What the scores of a file are: notes, and conversions in both directions."""
+
+import dataclasses
+import math
+
+import pytest
+
+from tests.data.nbest.test_files import nbest, write  # noqa: F401
+from tta.data.nbest.files import NBestFile, read_nbest, write_nbest
+from tta.data.nbest.notes import feature_notes, score_notes, text_notes
+from tta.errors import InputError
+
+ROWS = "u\ta\t{}\nu\tb\t{}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores", "expected"),
+    [
+        (None, (-1.5, -2), (-1.5, -2.0)),
+        ("log_probability", (-1.5, -2), (-1.5, -2.0)),
+        ("cost", (1.5, 0), (-1.5, 0.0)),
+        ("probability", (0.5, 1), (math.log(0.5), 0.0)),
+    ],
+)
+def test_scores_become_natural_logs(write, kind, scores, expected):  # noqa: F811
+    (one,) = read_nbest(write(ROWS.format(*scores)), scores=kind).lists
+    assert one == nbest("u", *zip("ab", expected, strict=True))
+    assert not any(str(h.score) == "-0.0" for h in one.hypotheses)
+
+
+def test_costs_of_kaldi_may_be_log_likelihoods(write, tmp_path):  # noqa: F811
+    texts, costs = write("u-1 a\nu-2 b\n"), write("u-1 -5\nu-2 -6\n")
+    file = read_nbest(texts, score_file=costs, scores="log_probability")
+    assert file.lists == [nbest("u", ("a", -5.0), ("b", -6.0))]
+    write_nbest(tmp_path / "out", file.lists, "kaldi", scores="log_probability")
+    assert (tmp_path / "out.scores").read_text() == "u-1 -5.0\nu-2 -6.0\n"
+
+
+def test_costs_are_written_as_costs(write, tmp_path):  # noqa: F811
+    path = write(ROWS.format(1.5, 2.0))
+    file = read_nbest(path, scores="cost")
+    write_nbest(tmp_path / "out", file.lists, "tsv", scores="cost")
+    assert (tmp_path / "out").read_text() == path.read_text()
+
+
+def test_a_probability_of_0_is_the_lowest(write):  # noqa: F811
+    (one,) = read_nbest(write(ROWS.format(1e-300, 0)), scores="probability").lists
+    assert one.hypotheses[0].score > one.hypotheses[1].score > -1000
+
+
+@pytest.mark.parametrize("score", ["1.5", "-0.1"])
+def test_a_probability_is_between_0_and_1(write, score):  # noqa: F811
+    with pytest.raises(InputError, match="input0: list 'u': expected a probability between 0 and"):
+        read_nbest(write(ROWS.format(0.5, score)), scores="probability")
+
+
+COSTS = "like costs; if they are, use --scores=cost"
+SHARES = "between 0 and 1, like probabilities"
+POSITIVE = "all positive"
+
+
+def lists(*scores):
+    return [
+        nbest(str(i), *((str(j), score) for j, score in enumerate(one)))
+        for i, one in enumerate(scores)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "format", "note", "why"),
+    [
+        (lists([-1.0, -2.0], [-3.0, -3.5]), "jsonl", None, "log-probabilities"),
+        (lists([1.0, 2.0], [3.0, 3.5]), "jsonl", COSTS, "costs"),
+        (lists([-2.0, -1.0, -0.5], [-3.0, -2.0]), "jsonl", COSTS, "rising, though negative"),
+        (lists(*[[-1.0, -2.0]] * 2, [-2.0, -1.0]), "jsonl", None, "one list of three rises"),
+        (lists(*[[1.0, 2.0]] * 19, [2.0, 1.0]), "jsonl", COSTS, "nearly all lists"),
+        (lists([0.9, 0.1], [0.5, 0.4]), "jsonl", SHARES, "probabilities"),
+        (lists([0.0, 0.0]), "jsonl", None, "no probabilities, but all equal"),
+        (lists([2.0, 1.0], [3.0, 2.0]), "jsonl", POSITIVE, "falling, though positive"),
+        (lists([-1.0], [-2.0]), "jsonl", None, "one hypothesis each"),
+        (lists([5.0, 6.0], [9.0, 3.0]), "kaldi", "like log-likelihoods", "negative costs"),
+        (lists([-5.0, -6.0]), "kaldi", None, "costs"),
+        (lists([297.0, 296.0]), "responses", None, "log-likelihoods of Vosk"),
+        (lists([None, None]), "jsonl", None, "no scores"),
+    ],
+)
+def test_a_note_says_that_scores_look_wrong(found, format, note, why):
+    notes = list(score_notes(NBestFile(found, format)))
+    assert len(notes) == (note is not None), why
+    assert note is None or note in notes[0], why
+
+
+def test_a_feature_of_some_hypotheses_is_left_out_with_a_note():
+    one = nbest("u", ("a", None, {"confidence": 0.9, "lm": 1.0}), ("b", None, {"lm": 2.0}))
+    (note,) = feature_notes(NBestFile([one], "responses"))
+    assert note == "the feature confidence is left out: only 1 of 2 hypotheses have it"
+    full = dataclasses.replace(one, hypotheses=one.hypotheses[1:])
+    assert not list(feature_notes(NBestFile([full], "responses")))
+
+
+@pytest.mark.parametrize(
+    ("texts", "has_note"),
+    [
+        (["甚至出现交易几乎停滞的情况", "一二线城市虽然也处于调整中"], True),
+        (["สวัสดีครับผมชื่อ"], True),
+        (["yes", "no"], False),
+        (["甚至 出现", "交易 几乎"], False),
+        ([""], False),
+    ],
+)
+def test_a_note_says_that_texts_have_no_blanks(texts, has_note):
+    one = nbest("u", *((text, None) for text in texts))
+    assert len(list(text_notes(NBestFile([one], "jsonl")))) == has_note
