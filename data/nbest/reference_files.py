@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from tta.data.nbest.json_values import iter_json
+from tta.data.nbest.formats.json_values import iter_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tta.data.nbest.json_values import expect, load_json
+from tta.data.nbest.formats.json_values import expect, load_json
 from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines

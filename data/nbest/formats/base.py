@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from tta.data.nbest.json_values import iter_json
+from tta.data.nbest.formats.json_values import iter_json
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
 from tta.errors import InputError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Source
-from tta.data.nbest.json_values import expect
+from tta.data.nbest.formats.json_values import expect
 from tta.data.nbest.lists import Hypothesis, ListCollector, shown
 from tta.errors import InputError
 

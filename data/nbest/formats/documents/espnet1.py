@@ -5,7 +5,7 @@ import re
 from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.json_text import line_of_object
-from tta.data.nbest.json_values import dump_json, expect, load_json
+from tta.data.nbest.formats.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.errors import located
 

@@ -5,7 +5,7 @@ import re
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.espnet1 import UTTS
 from tta.data.nbest.formats.json_text import hypothesis_object, line_of_object, parse_hypothesis
-from tta.data.nbest.json_values import dump_json, expect, load_json
+from tta.data.nbest.formats.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 

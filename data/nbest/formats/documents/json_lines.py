@@ -8,7 +8,7 @@ from tta.data.nbest.fields import PARTS
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import format_of
 from tta.data.nbest.formats.json_text import columns, first_key, hypothesis_object, parse_hypothesis
-from tta.data.nbest.json_values import dump_json, expect, load_json
+from tta.data.nbest.formats.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 

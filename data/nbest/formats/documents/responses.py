@@ -19,7 +19,7 @@ from tta.data.nbest.formats.documents.layouts import (
     value_at,
 )
 from tta.data.nbest.formats.documents.rewriting import rewrite
-from tta.data.nbest.json_values import dump_json, expect, iter_json
+from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
 from tta.data.nbest.lists import Hypothesis, NBestList, shown
 from tta.errors import InputError, located
 
