@@ -13,11 +13,11 @@ with contextlib.suppress(OSError):
     os.write(2, b"I0000 00:00 a note\\nW0000 00:00 another\\nan error\\n")
 """
 
-IMPORT = """
-import tta
-from tta._quiet import announce_tensorflow
-announce_tensorflow()
-import tensorflow, tensorflow
+COMMAND = """
+import tta.cli
+def main():
+    import tensorflow, tensorflow
+tta.cli.run(main)
 """
 
 
@@ -31,7 +31,7 @@ def environment(tmp_path, monkeypatch):
 
 def test_a_terminal_is_told_once_that_tensorflow_is_loading(environment):
     watcher, terminal = pty.openpty()
-    subprocess.run([sys.executable, "-c", IMPORT], check=True, stderr=terminal, env=environment)
+    subprocess.run([sys.executable, "-c", COMMAND], check=True, stderr=terminal, env=environment)
     shown = os.read(watcher, 4096)
     os.close(terminal)
     os.close(watcher)
@@ -39,11 +39,11 @@ def test_a_terminal_is_told_once_that_tensorflow_is_loading(environment):
 
 
 def test_a_file_gets_no_such_line(environment):
-    run = [sys.executable, "-c", IMPORT]
+    run = [sys.executable, "-c", COMMAND]
     done = subprocess.run(run, check=True, capture_output=True, env=environment)
     assert (done.stdout, done.stderr) == (b"", b"an error\n")
 
 
 def test_a_closed_standard_error_is_no_problem(environment):
-    run = ["sh", "-c", '"$0" -c "$1" 2>&-', sys.executable, IMPORT]
+    run = ["sh", "-c", '"$0" -c "$1" 2>&-', sys.executable, COMMAND]
     assert subprocess.run(run, env=environment).returncode == 0

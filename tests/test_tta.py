@@ -1,6 +1,7 @@
-"""The names that `import tta` offers: explicit options, a quiet import, the README's block."""
+"""The names that `import tta` offers: options, an unchanged process, the README's block."""
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -10,13 +11,37 @@ from pathlib import Path
 import pytest
 
 import tta
+from tta._quiet import NOTE
 from tta.scoring.scorers.options import ScoreOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(code, folder):
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+def run(*arguments, folder):
+    """Runs Python. `stderr` lacks the notes of TensorFlow, which `import tta` does not hide."""
+    quiet = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=quiet)
+    lines = done.stderr.splitlines(keepends=True)
+    done.stderr = "".join(line for line in lines if not NOTE.match(line.encode()))
+    return done
+
+
+def test_import_tta_does_not_change_the_process(tmp_path):
+    code = """
+import os, sys
+before = dict(os.environ), list(sys.meta_path), list(sys.path_hooks)
+import tta
+print((dict(os.environ), sys.meta_path, sys.path_hooks) == before)
+"""
+    assert run("-c", code, folder=tmp_path).stdout == "True\n"
+
+
+def test_dir_shows_the_public_names_only(tmp_path):
+    done = run(
+        "-c", "import tta, tta.errors; print(dir(tta) == sorted(tta.__all__))", folder=tmp_path
+    )
+    assert done.stdout == "True\n"
 
 
 def test_the_options_of_load_are_those_of_the_commands():
@@ -54,13 +79,13 @@ def readme_block():
 
 
 def test_the_readme_block_runs_as_it_stands_and_is_quiet(tmp_path):
-    done = run(readme_block(), tmp_path)
+    done = run("-c", readme_block(), folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_readme_block_shows_what_it_prints(tmp_path):
     """A line `print(...)  # text` prints the text."""
-    done = run(readme_block(), tmp_path)
+    done = run("-c", readme_block(), folder=tmp_path)
     shown = re.findall(r"^ *print\(.*\)  # (.*)$", readme_block(), re.MULTILINE)
     assert len(shown) > 3
     assert done.stdout.splitlines() == shown
@@ -71,7 +96,7 @@ def test_the_process_pool_of_the_docs_works(tmp_path):
     (block,) = (one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Pool" in one)
     path = tmp_path / "pool.py"  # a file, because the processes import it
     path.write_text(block)
-    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)
+    done = run(str(path), folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert [float(line) for line in done.stdout.split()] == pytest.approx(
         tta.load().score(["the cat sat on the mat", "a dog runs"]).tolist(), abs=1e-4

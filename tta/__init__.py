@@ -10,7 +10,6 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tta._quiet import hide_import_notes
 from tta.version import __version__
 
 if TYPE_CHECKING:
@@ -27,11 +26,6 @@ _PLACES = {
     "rerank": "tta.scoring.reranking.in_memory",
     "tune": "tta.scoring.reranking.in_memory",
 }
-
-# This hides the log of TensorFlow's C++ code, and must be set before anything imports TensorFlow.
-# (At level 2, TensorFlow still reports a machine without a GPU as an error.)
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-hide_import_notes()
 
 
 def load(
@@ -96,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return __all__

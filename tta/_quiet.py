@@ -11,32 +11,27 @@ import re
 import sys
 from collections.abc import Iterator
 
-_NOTE = re.compile(rb"WARNING: All log messages before absl::InitializeLog|[IW]0000 ")
+NOTE = re.compile(rb"WARNING: All log messages before absl::InitializeLog|[IW]0000 ")
 
 
-def hide_import_notes() -> None:
-    """Makes a later import of TensorFlow quiet, unless TF_CPP_MIN_LOG_LEVEL asks for log lines."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "3" and "tensorflow" not in sys.modules:
-        sys.meta_path.insert(0, _QuietFinder())  # pyright: ignore[reportArgumentType]
+def quiet_tensorflow() -> None:
+    """Makes a later import of TensorFlow quiet in a command, for this process and its children.
 
-
-def silence_tensorflow() -> None:
-    """Hides TensorFlow's further notes in a command, unless --verbosity asks for them."""
+    TF_CPP_MIN_LOG_LEVEL and --verbosity ask for log lines. On a terminal, a line says that
+    TensorFlow is being imported, because this takes seconds.
+    """
     from absl import flags, logging
 
     if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.WARNING)
-
-
-def announce_tensorflow() -> None:
-    """Makes a later import of TensorFlow, which takes seconds, show a line on a terminal."""
-    _QuietFinder.announces = sys.stderr is not None and sys.stderr.isatty()
+    # At level 2, TensorFlow still reports a machine without a GPU as an error.
+    is_quiet = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "3"
+    if is_quiet and "tensorflow" not in sys.modules:
+        sys.meta_path.insert(0, _QuietFinder())  # pyright: ignore[reportArgumentType]
 
 
 class _QuietFinder:
     """Finds TensorFlow where it is installed, and loads it without its log lines."""
-
-    announces = False
 
     def find_spec(self, name, path=None, target=None):
         if name != "tensorflow":
@@ -47,7 +42,7 @@ class _QuietFinder:
 
             def exec_module(module):
                 sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
-                if self.announces:
+                if sys.stderr is not None and sys.stderr.isatty():
                     print("loading TensorFlow ...", file=sys.stderr, flush=True)
                 with _without_notes():
                     load(module)
@@ -75,5 +70,5 @@ def _without_notes() -> Iterator[None]:
             os.close(kept)
             written.seek(0)
             for line in written:
-                if not _NOTE.match(line):
+                if not NOTE.match(line):
                     os.write(2, line)

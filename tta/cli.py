@@ -11,7 +11,7 @@ from absl import app, flags
 
 import tta
 from tta import settings
-from tta._quiet import announce_tensorflow, silence_tensorflow
+from tta._quiet import quiet_tensorflow
 from tta.errors import InputError
 from tta.help import help_text
 from tta.standard_streams import use_utf8
@@ -180,8 +180,7 @@ def _drop_output():
 
 
 def _guarded(main: Callable[[], None]) -> None:
-    silence_tensorflow()
-    announce_tensorflow()
+    quiet_tensorflow()
     signal.signal(signal.SIGTERM, _terminate)
     if sys.stdout is None:
         _stop("standard output is closed", FAILED)

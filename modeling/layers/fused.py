@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
+from keras import config
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles a function of tensors with XLA; elementwise operations become one loop.
+
+    With another backend of Keras than TensorFlow, the function stays as it is.
 
     TensorFlow runs each elementwise operation on its own, and each one reads and writes whole
     tensors. In a training step they take longer than the matrix products (docs/performance.md).
@@ -17,4 +19,8 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     XLA compiles once per shape. The result has no gradient: call it within `ops.custom_gradient`.
     A `tf.Variable` among the arguments can be assigned, and is then changed in place.
     """
+    if config.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+
     return tf.function(function, jit_compile=True, autograph=False)
