@@ -1,54 +1,63 @@
-"""The tokenizer: data preparation, scoring and serving all split text into the same pieces."""
+"""The tokenizer: data preparation, training and scoring split text into the same word pieces."""
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
+from tokenizers import Tokenizer as Pipeline
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.word_tokenizer import as_text
 from tta.errors import InputError
+
+# A sign of ASCII, or a run of other characters without blanks of ASCII. BERT splits text at all of
+# these signs and blanks, so runs are independent of each other.
+_RUNS = re.compile(r"[!-/:-@\[-`{-~]|[^!-/:-@\[-`{-~ \t\n\r]+")
+_REMEMBERED_RUNS, _REMEMBERED_LENGTH = 1 << 16, 50
+
+# Characters; a longer word is the unknown id. In BERT's own vocabularies, the limit is BERT's.
+MAX_WORD_LENGTH, MAX_WORD_LENGTH_OF_BERT = 1000, 100
 
 
 class Tokenizer:
-    """Splits text into word pieces with TensorFlow Text's FastBertTokenizer.
+    """Splits text into word pieces as BERT does, with the package `tokenizers`.
+
+    Control characters are removed. Each Chinese character and each sign is a word. With
+    `lower_case`, text is lower-cased and its accents are stripped first. A word that cannot be
+    split into pieces becomes the unknown id.
 
     Text never becomes a padding, begin, end or mask id: "[MASK]" in a text is four letters between
-    brackets. These ids are only added by number. A word that cannot be split into pieces becomes
-    the unknown id.
+    brackets. These ids are only added by number.
 
-    If `lower_case` is true, text is lower-cased and its accents are stripped first.
+    It may be used from several threads at once.
 
-    Raises:
-        InputError: TensorFlow Text rejects the vocabulary.
+    Args:
+        vocabulary: the pieces.
+        lower_case: whether to lower-case text and strip its accents.
     """
 
     def __init__(self, vocabulary: Vocabulary, lower_case: bool = True):
-        # Imported here because it takes seconds; flags and errors should not wait for it.
-        import tensorflow as tf
-        import tensorflow_text as tf_text
-
         self.vocabulary = vocabulary
         self.lower_case = lower_case
-        try:
-            self._splitter = tf_text.FastBertTokenizer(
-                vocab=list(vocabulary.tokens),
-                unknown_token=vocabulary.tokens[vocabulary.unk_id],
-                lower_case_nfd_strip_accents=lower_case,
-                token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]
+        self._pipeline = Pipeline(
+            WordPiece(
+                vocabulary.ids,
+                unk_token=vocabulary.tokens[vocabulary.unk_id],
+                max_input_chars_per_word=(
+                    MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
+                ),
             )
-        except (RuntimeError, ValueError, tf.errors.OpError) as error:
-            raise InputError(f"not a usable vocabulary: {error}", vocabulary.path) from error
-
-    def tokenize(self, texts: Any) -> Any:
-        """Splits texts, eagerly or inside a `tf.function`, without adding begin and end ids.
-
-        The texts are a string tensor [N], or N str or (UTF-8) bytes. Returns a `tf.RaggedTensor`
-        [N, None] int32.
-        """
-        return self._splitter.tokenize(texts)
+        )
+        self._pipeline.normalizer = bert_normalizer(lower_case)
+        self._pipeline.pre_tokenizer = BertPreTokenizer()
+        self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
     def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Splits N texts into one flat array, which is fast for many texts.
+        """Splits N texts, str or UTF-8, into one flat array.
 
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
         int64 [N].
@@ -56,14 +65,14 @@ class Tokenizer:
         Raises:
             InputError: a text is not valid Unicode (half a surrogate pair, from broken JSON).
         """
-        if not texts:
-            return np.zeros(0, np.int32), np.zeros(0, np.int64)
-        try:
-            texts = [text.encode() if isinstance(text, str) else text for text in texts]
-        except UnicodeEncodeError as error:
-            raise InputError(f"not valid Unicode: {error.object!r}") from None
-        ragged = self.tokenize(texts)
-        return ragged.values.numpy(), np.diff(ragged.row_splits.numpy())
+        ids: list[int] = []
+        ends = np.zeros(len(texts) + 1, np.int64)
+        for number, text in enumerate(texts, start=1):
+            for run in _RUNS.findall(as_text(text)):
+                is_short = len(run) <= _REMEMBERED_LENGTH
+                ids += self._remembered(run) if is_short else self._ids_of(run)
+            ends[number] = len(ids)
+        return np.array(ids, np.int32), np.diff(ends)
 
     def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
         """Splits N texts into N int32 arrays [T_n] of ids, without begin and end."""
@@ -82,3 +91,11 @@ class Tokenizer:
             if not 0 <= number < len(tokens):
                 raise InputError(f"id {number} is not in a vocabulary of {len(tokens)}")
         return [tokens[number] for number in ids]
+
+    def _ids_of(self, text):
+        return self._pipeline.encode(text, add_special_tokens=False).ids
+
+
+def bert_normalizer(lower_case: bool) -> BertNormalizer:
+    """What BERT does to a text before it is split into words."""
+    return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)

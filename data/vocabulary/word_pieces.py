@@ -149,6 +149,11 @@ class Vocabulary:
             piece = "##" + piece[longest:]
         return (*ids, self.ids[piece])
 
+    @property
+    def is_of_bert(self) -> bool:
+        """Whether its special tokens are BERT's."""
+        return self.tokens[self.bos_id] == _FAMILIES["BERT"][2]
+
     @cached_property
     def continues_word(self) -> np.ndarray:
         """[len] bool: whether a piece continues the word of the piece before it."""

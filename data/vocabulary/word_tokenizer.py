@@ -107,7 +107,7 @@ class WordTokenizer:
         ids: list[int] = []
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
-            words = split_words(_checked(text), self.lower_case)
+            words = split_words(as_text(text), self.lower_case)
             lengths[number] = len(words)
             if new_id is None:
                 ids += [known.get(word, unknown) for word in words]
@@ -172,8 +172,8 @@ class _NewWords:
         return self._next - 1
 
 
-def _checked(text):
-    """A text as str; raises InputError if it is not valid Unicode."""
+def as_text(text: str | bytes) -> str:
+    """A text, str or UTF-8, as str; raises InputError if it is not valid Unicode."""
     try:
         if isinstance(text, bytes):
             return text.decode()

@@ -5,7 +5,6 @@ N texts, K latent vectors of a text, P numbers in each.
 
 import tensorflow as tf
 
-from tta.data.labelled.inputs import encode_texts
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
 from tta.scoring.serving.served_model import check_texts, require
 from tta.scoring.serving.served_rows import ServedRows
@@ -27,7 +26,7 @@ class ServedAutoencoder(ServedRows):
         A text that is too long ends the request with an error.
         """
         longest = self.lm.window_size + 2
-        encoded = encode_texts(self.lm.tokenizer, [check_texts(texts)], longest)
+        encoded = self.tokenizer.encode_texts([check_texts(texts)], longest)
         length = tf.reduce_max(tf.concat([encoded.lengths, [0]], axis=0))
         rule = f"a latent vector holds {longest} tokens, a text has"
         with tf.control_dependencies([require(length <= longest, rule, length)]):

@@ -5,7 +5,6 @@ N examples, L labels.
 
 import tensorflow as tf
 
-from tta.data.labelled.inputs import encode_texts
 from tta.scoring.classification.classifier_model import ClassifierModel
 from tta.scoring.serving.served_model import check_texts, require
 from tta.scoring.serving.served_rows import ServedRows
@@ -35,7 +34,7 @@ class ServedClassifier(ServedRows):
         with tf.control_dependencies([require(tf.reduce_all(sizes == sizes[0]), rule, sizes)]):
             columns = [tf.identity(one) for one in columns]
         config = self.lm.model.config
-        encoded = encode_texts(self.lm.tokenizer, columns, config.max_seq_length)
+        encoded = self.tokenizer.encode_texts(columns, config.max_seq_length)
         if self.lm.options.long_sentences == "refuse":
             longest = tf.reduce_max(tf.concat([encoded.lengths, [0]], axis=0))
             require(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from tta.scoring.scorers.text_model import TextModel
+from tta.scoring.serving.graph_tokenizer import GraphTokenizer
 from tta.scoring.serving.served_decision import decide, split_words
 
 # Well-formed UTF-8: all code points except surrogates. (RE2 does not match malformed bytes.)
@@ -62,6 +63,7 @@ class ServedModel(tf.Module):
     def __init__(self, lm: TextModel, reduction: str = "sum"):
         super().__init__(name="tta")
         self.lm = lm
+        self.tokenizer = GraphTokenizer(lm.tokenizer)
         self.reduction = reduction
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
         self.saved_variables = [variable.value for variable in lm.model.variables]
@@ -198,7 +200,7 @@ class ServedModel(tf.Module):
 
     def _tokenize(self, texts):
         """[N] string -> RaggedTensor [N, n + 2] int32 of ids, boundary tokens included."""
-        pieces = self.lm.tokenizer.tokenize(check_texts(texts))
+        pieces = self.tokenizer.tokenize(check_texts(texts))
         if self.lm.options.long_sentences == "refuse":
             longest = tf.reduce_max(tf.concat([pieces.row_lengths(), [0]], axis=0))
             require(

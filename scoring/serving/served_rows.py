@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tta.scoring.scorers.text_model import TextModel
+from tta.scoring.serving.graph_tokenizer import GraphTokenizer
 
 
 class ServedRows(tf.Module):
@@ -31,6 +32,7 @@ class ServedRows(tf.Module):
     def __init__(self, lm: TextModel):
         super().__init__(name="tta")
         self.lm = lm
+        self.tokenizer = GraphTokenizer(lm.tokenizer)
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
         self.saved_variables = [variable.value for variable in lm.model.variables]
 

@@ -1,12 +1,13 @@
-"""The tokenizer: the pieces of BERT, the same in a graph; text never becomes a special id."""
+"""The tokenizer: the pieces of BERT; text never becomes a special id."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
+from tokenizers import BertWordPieceTokenizer
 
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
@@ -36,7 +37,10 @@ def tokenizer():
         ("  the\tcat \u00a0 ", "the cat", "white space only separates"),
         ("", "", "nothing"),
         ("[UNK]", "[ [UNK] ]", "brackets are punctuation"),
-        ("cat" * 40, "[UNK]", "words of more than 100 bytes are unknown"),
+        ("a\x00b\x7fc\u200bat", "[UNK]", "control characters are removed: abcat"),
+        ("c\u00ada\x85t", "cat", "so are those beyond ASCII"),
+        ("the\u3000cat\x0b", "the cat", "Unicode's blanks separate"),
+        ("\uff21", "[UNK]", "no character is replaced by a similar one"),
     ],
 )
 def test_pieces(tokenizer, text, pieces, why):
@@ -48,6 +52,64 @@ def test_pieces(tokenizer, text, pieces, why):
 def test_case_is_kept_without_lower_case():
     tokenizer = Tokenizer(Vocabulary(PIECES), lower_case=False)
     assert tokenizer.pieces(tokenizer.encode(["a A The é"])[0]) == ["a", "A", "[UNK]", "[UNK]"]
+
+
+WORDS = """The cat's naïve don't ΟΔΟΣ ς straße İstanbul ½ ™ … ﬁ 你好吗 ภาษาไทยไม่มีช่องว่าง 한국어
+    👩\u200d👩\u200d👧 [MASK] ##s"""
+
+
+def hostile_lines(count):
+    """Lines of ordinary words and of characters of all kinds, the same each time."""
+    rng = np.random.default_rng(0)
+    words = WORDS.split()
+    words += ["x" * 101, "ก" * 34, "e\u0301", "a\u00adb", *"\x00\u200d\ufeff\u2028\u00a0\ufffd"]
+    starts = (32, 0, 0xA0, 0x250, 0xE00, 0x2000, 0x3000, 0xAC00, 0xF900, 0x1D400, 0x1F600, 0x20000)
+    for _ in range(count):
+        parts = []
+        for _ in range(rng.integers(0, 9)):
+            start = starts[rng.integers(len(starts))]
+            codes = (start + rng.integers(0, 600, rng.integers(1, 6))).tolist()
+            parts += [words[rng.integers(len(words))], "".join(map(chr, codes))]
+        yield "".join(f"{part}{' ' * int(rng.integers(2))}" for part in parts)
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_hostile_lines_get_the_ids_of_hugging_face(lower_case, tmp_path):
+    lines = list(hostile_lines(10_000))
+    letters = sorted({c for line in lines[::3] for c in line + line.lower() if not c.isspace()})
+    specials = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    tokens = dict.fromkeys([*specials, "the", "cat", *letters, *(f"##{c}" for c in letters)])
+    vocabulary = Vocabulary(tuple(tokens))
+    others = [
+        BertWordPieceTokenizer(dict(vocabulary.ids), lowercase=lower_case).encode_batch(
+            lines, add_special_tokens=False
+        )
+    ]
+    if importlib.util.find_spec("transformers"):
+        from transformers import BertTokenizerFast
+
+        vocabulary.save(tmp_path / "vocab.txt")
+        fast = BertTokenizerFast(str(tmp_path / "vocab.txt"), do_lower_case=lower_case)
+        others.append(fast(lines, add_special_tokens=False).encodings)
+    tokenizer = Tokenizer(vocabulary, lower_case)
+    found = [ids.tolist() for ids in tokenizer.encode(lines)]
+    assert sum(len(ids) for ids in found) > 100_000
+    for other in others:
+        for line, ids, expected in zip(lines, found, other, strict=True):
+            if "[MASK]" not in line:  # which those take for the special token
+                assert ids == expected.ids, repr(line)
+
+
+@pytest.mark.parametrize(
+    ("specials", "longest"),
+    [(TTA_SPECIALS, 1000), (("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 100)],
+)
+def test_the_longest_word(specials, longest):
+    """The limit counts characters, not bytes; that of BERT's vocabularies is BERT's."""
+    tokenizer = Tokenizer(Vocabulary((*specials, "ก", "##ก")))
+    known, unknown = tokenizer.encode(["ก" * longest, "ก" * (longest + 1)])
+    assert tokenizer.pieces(known) == ["ก"] + ["##ก"] * (longest - 1)
+    assert tokenizer.pieces(unknown) == ["[UNK]"]
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
@@ -93,16 +155,6 @@ def test_many_texts_at_once_equal_one_by_one(tokenizer):
     np.testing.assert_array_equal(ids, np.concatenate(together))
     for text, expected in zip(texts, together, strict=True):
         np.testing.assert_array_equal(tokenizer.encode([text])[0], expected)
-
-
-def test_graph_gives_the_same_ids(tokenizer):
-    texts = ["The cats sat.", "", "[MASK] don't"]
-    in_graph = tf.function(tokenizer.tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
-    ragged = in_graph(tf.constant(texts))
-    assert isinstance(ragged, tf.RaggedTensor)
-    assert ragged.dtype == tf.int32
-    assert ragged.to_list() == [ids.tolist() for ids in tokenizer.encode(texts)]
-    assert in_graph(tf.constant([], tf.string)).to_list() == []
 
 
 @pytest.mark.parametrize("bad", [-1, len(PIECES)])

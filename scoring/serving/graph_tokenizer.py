@@ -1,0 +1,65 @@
+"""Splits text into word pieces in TensorFlow operations, which TF Serving has.
+
+N texts, T_n tokens of text n.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.errors import InputError
+
+
+class EncodedTexts(NamedTuple):
+    """Inputs of a model as ids.
+
+    Attributes:
+        input_ids: `tf.RaggedTensor` [N, T_n] int32.
+        lengths: [N] int32, the tokens that each input had before it was cut.
+    """
+
+    input_ids: Any
+    lengths: Any
+
+
+class GraphTokenizer:
+    """Does what a `Tokenizer` does, with TensorFlow Text's FastBertTokenizer.
+
+    TF Serving has this operation only. It differs from BERT in a few characters (docs/serving.md).
+
+    Raises:
+        InputError: TensorFlow Text rejects the vocabulary.
+    """
+
+    def __init__(self, tokenizer: Tokenizer):
+        self.vocabulary = vocabulary = tokenizer.vocabulary
+        try:
+            self._splitter = tf_text.FastBertTokenizer(
+                vocab=list(vocabulary.tokens),
+                unknown_token=vocabulary.tokens[vocabulary.unk_id],
+                lower_case_nfd_strip_accents=tokenizer.lower_case,
+                token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]
+            )
+        except (RuntimeError, ValueError, tf.errors.OpError) as error:
+            raise InputError(f"not a usable vocabulary: {error}", vocabulary.path) from error
+
+    def tokenize(self, texts: Any) -> Any:
+        """Splits texts [N] string: a `tf.RaggedTensor` [N, None] int32 without begin and end."""
+        return self._splitter.tokenize(texts)
+
+    def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
+        """As `tta.data.labelled.inputs.encode_rows`, of one or two string tensors [N]."""
+        pieces = [self.tokenize(one) for one in texts]
+        num_boundaries = 1 + len(pieces)
+        lengths = tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])
+        size = max(0, max_seq_length - num_boundaries)
+        if len(pieces) == 1:
+            trimmed = [pieces[0][:, :size]]
+        else:
+            # Of two equally long texts, the trimmer cuts its first one, BERT the second.
+            trimmed = tf_text.ShrinkLongestTrimmer(size).trim(pieces[::-1])[::-1]
+        ids, _ = tf_text.combine_segments(trimmed, self.vocabulary.bos_id, self.vocabulary.eos_id)
+        return EncodedTexts(ids, num_boundaries + lengths)
