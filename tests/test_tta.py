@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tta
-from tta._quiet import NOTE
+from tta.standard_streams import NOTE
 from tta.scoring.scorers.options import ScoreOptions
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,10 +11,9 @@ from absl import app, flags
 
 import tta
 from tta import settings
-from tta._quiet import quiet_tensorflow
 from tta.errors import InputError
 from tta.help import help_text
-from tta.standard_streams import use_utf8
+from tta.standard_streams import quiet_tensorflow, use_utf8
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
