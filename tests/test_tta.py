@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import tta
-from tta.standard_streams import NOTE
 from tta.scoring.scorers.options import ScoreOptions
+from tta.standard_streams import NOTE
 
 ROOT = Path(__file__).resolve().parent.parent
 
