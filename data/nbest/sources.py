@@ -20,7 +20,7 @@ from tta.errors import InputError, located
 # The longest line of a format that may have a whole list or file in one line, such as JSON.
 MAX_DOCUMENT_BYTES = 1 << 28
 
-_PACKED = (".gz", ".xz")
+_PACKED = (".gz", ".bz2", ".xz")
 
 
 def iter_lists(
