@@ -318,6 +318,9 @@ def test_the_best_text_of_a_record_follows(tmp_path):
     assert [h["Lexical"] for h in phrase["NBest"]] == ["b", "a"]
     (nemo,) = reranked(write(tmp_path, record("NeMo")))
     assert (nemo["pred_text_m"], nemo["text"]) == ("b", "r")
+    nemo |= {"pred_text": "b", "pred_text_other": "z"}
+    (nemo,) = reranked(write(tmp_path, [nemo]))
+    assert (nemo["pred_text"], nemo["pred_text_m"], nemo["pred_text_other"]) == ("a", "a", "z")
     (sockeye,) = reranked(write(tmp_path, record("Sockeye")))
     assert sockeye == {
         "sentence_id": 1, "translation": "b", "score": 1.0,

@@ -26,7 +26,8 @@ class Layout:
         texts: keys of the text of a hypothesis. The first that all hypotheses of a list have
             counts.
         score: the key of the score, or None.
-        best: the start of the keys beside the array that repeat the best text, or None.
+        best: the key beside the array that repeats the best text, or None. So do other keys that
+            start with it and have that text.
         references: keys of the reference, beside the array or in the record.
         sign: -1 if the scores are costs.
         new: the keys around the object in a new record.

@@ -21,10 +21,12 @@ def rewrite(
     for found, rows in written:
         item = value_at(new, found.path)
         found.layout.put(item, rows)
-        if found.layout.best and rows:
-            text = rows[0].get(found.layout.text_key(rows), "")
+        best = found.layout.best
+        if best and rows:
+            old, text = (_text(found, one) for one in (found.rows, rows))
             for key in item:
-                if key.startswith(found.layout.best) and isinstance(item[key], str):
+                # `pred_text_model` may be of another model, and is then another text.
+                if key == best or (key.startswith(best) and item[key] == old):
                     item[key] = text
     if [_best(found.rows) for found in lists] != [_best(rows) for _, rows in written]:
         _join(new, [(found, rows) for found, rows in written if rows])
@@ -32,6 +34,10 @@ def rewrite(
     for path in sorted({found.path for found in lists} - kept, reverse=True):
         del value_at(new, path[:-1])[path[-1]]
     return new
+
+
+def _text(found, rows):
+    return rows[0].get(found.layout.text_key(rows), "") if rows else ""
 
 
 def _best(rows):
