@@ -53,7 +53,7 @@ def check_types(config: Any) -> None:
             check_type(field.name, getattr(config, field.name), field.type)
 
 
-def check_type(name: str, value: object, kind: Any) -> None:
+def check_type(name: str, value: Any, kind: Any) -> None:
     """Raises an InputError unless the value has the type; an int may stand for a float."""
     is_int = isinstance(value, int) and not isinstance(value, bool)
     if kind is float:

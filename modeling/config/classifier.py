@@ -44,7 +44,7 @@ class ClassifierConfig(ModelConfig):
     dropout: float = 0.1
 
     @classmethod
-    def of(cls, encoder: ModelConfig, **values: Any) -> "ClassifierConfig":
+    def of(cls, encoder: LanguageModelConfig, **values: Any) -> "ClassifierConfig":
         """A classifier over an encoder; `values` are the attributes besides `encoder`."""
         shared = {n: getattr(encoder, n) for n in ("vocab_size", "hidden_size", "do_lower_case")}
         return cls(encoder=encoder, **shared, **values)
@@ -125,7 +125,8 @@ class ClassifierConfig(ModelConfig):
         _check_encoder(values["encoder"].get("model_type"), path)
         given = {name: values[name] for name in _KEYS if name in values}
         with located(path=path):
-            return cls.of(config_from(values["encoder"], path), **given)
+            encoder: Any = config_from(values["encoder"], path)  # checked above
+            return cls.of(encoder, **given)
 
 
 def _check_encoder(model_type, path):

@@ -1,6 +1,7 @@
 """The config of a language model: an encoder with a head that `output_layer` names."""
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ class LanguageModelConfig(ModelConfig):
         return self.num_encoder_parameters + self.head.num_parameters(self)
 
     @classmethod
-    def arguments(cls, values, old=None, others=()):
+    def arguments(cls, values: dict[str, Any], old: Any = None, others: Collection[str] = ()):
         """As `ModelConfig.arguments`; the settings of the head become `head`."""
         name = values.get("output_layer", cls.output_layer if old is None else old.output_layer)
         check_type("output_layer", name, str)
