@@ -32,8 +32,8 @@ def signal_after(step, number):
     """The training of this process sends itself a signal when it has done `step` steps."""
     from tta.modeling.training.trainer import Trainer
 
-    def signalling(self, batches=Trainer._batches):
-        for batch in batches(self):
+    def signalling(self, until, batches=Trainer._batches):
+        for batch in batches(self, until):
             if self.step == step:
                 os.kill(os.getpid(), number)
             yield batch

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from setuptools import find_packages
 
+from tta.modeling.config.heads import HEADS
+from tta.modeling.config.model_types import MODEL_TYPES
+
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ("tensorflow", "tensorflow_text", "keras")
 
@@ -163,6 +166,24 @@ def test_only_training_and_formats_use_tensorflow_and_data_does_not_use_keras():
         )
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_training_names_no_family_and_no_head():
+    """Families and heads prepare a run by their own methods, see `ModelConfig.for_training`."""
+    names = {*MODEL_TYPES, *HEADS, "T-TA", "ELMo", "SemFit", "biLM", "uniLM"} - {"tta"}
+    named = re.compile(rf"\b({'|'.join(names)})\b|[\"']tta[\"']")  # tta is the package, too
+    wrong = [
+        f"{path.name}:{number}: {line.strip()}"
+        for path in sorted((ROOT / "modeling/training").glob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if named.search(line)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pretraining_reads_as_one_story():
+    path = ROOT / "modeling/training/pretrain.py"
+    assert len({target(name) for _, name in imports(path)} - {None}) <= 20
 
 
 def test_every_folder_with_modules_is_a_package_that_is_installed():

@@ -107,8 +107,17 @@ def _batch(sentences, features, batch_tokens, max_length, pad_id):
         mask = batch[INPUT_IDS] >= 0
         return batch | {INPUT_IDS: tf.where(mask, batch[INPUT_IDS], pad_id), PADDING_MASK: mask}
 
-    # No autotuning: there is nothing to tune, and its thread delays the end of an iterator (of an
-    # epoch, an evaluation, an interrupted run) by up to a minute.
+    return without_autotuning(batches.map(finish))
+
+
+def without_autotuning(batches: Any) -> Any:
+    """A `tf.data.Dataset` that tunes nothing.
+
+    The thread of autotuning delays the end of an iterator (of an epoch, an evaluation, an
+    interrupted run) by up to a minute.
+    """
+    import tensorflow as tf
+
     options = tf.data.Options()
     options.autotune.enabled = False
-    return batches.map(finish).with_options(options)
+    return batches.with_options(options)

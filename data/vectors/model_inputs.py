@@ -1,6 +1,6 @@
 """What a model reads besides the ids of tokens, by its config."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,15 @@ from tta.errors import InputError
 
 
 def inputs_of(
+    features: Sequence[str],
     config: Any,
     tokenizer: Any,
     vectors: Callable[[Any], Any] | None = None,
 ) -> ModelInputs:
-    """The features that the input layer of a model needs, for training and scoring.
+    """The features that a model needs besides ids, for training and scoring.
 
     Args:
+        features: their names, see `tta.data.records.features`.
         config: the `ModelConfig` of the model. Its `vocab_size` may be smaller than the vocabulary
             of words: other words become the unknown id, after their features are looked up.
         tokenizer: that of the model; None is allowed for word pieces.
@@ -26,11 +28,8 @@ def inputs_of(
     Raises:
         InputError: characters are those of words, and the tokenizer splits into pieces.
     """
-    look_ups: dict[str, Any] = {}
-    input_layer = getattr(config, "input_layer", None)
-    if input_layer == "vectors":
-        look_ups[INPUT_VECTORS] = vectors
-    if input_layer == "characters":
+    look_ups: dict[str, Any] = dict.fromkeys(features, vectors)
+    if CHARACTERS in look_ups:
         if config.tokenizer != "words":
             raise InputError("input_layer characters needs a data set of words (--tokenizer=words)")
         look_ups[CHARACTERS] = CharacterInputs(tokenizer).look_up
@@ -45,7 +44,7 @@ def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs
     Raises:
         InputError: a file is missing or damaged.
     """
-    vectors = None
-    if getattr(config, "input_layer", None) == "vectors":
+    vectors, features = None, config.input_features
+    if INPUT_VECTORS in features:
         vectors = word_vectors_in(directory, tokenizer).look_up
-    return inputs_of(config, tokenizer, vectors)
+    return inputs_of(features, config, tokenizer, vectors)

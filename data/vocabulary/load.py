@@ -50,22 +50,6 @@ def make_tokenizer(
     return Tokenizer(vocabulary, lower_case)
 
 
-def check_same_tokenizer(tokenizer: str, info: dict[str, Any], path: Path | str) -> None:
-    """Checks that a model splits text as its data set does.
-
-    Args:
-        tokenizer: of the model's config.
-        info: the contents of dataset.json, from `load_dataset_info`.
-        path: the file of the config, for the error.
-
-    Raises:
-        InputError: they differ.
-    """
-    if tokenizer != info["tokenizer"]:
-        rule = f"tokenizer is {tokenizer!r}, but the data set was made with {info['tokenizer']!r}"
-        raise InputError(rule, path)
-
-
 def _is_words(tokenizer):
     if tokenizer not in TOKENIZERS:
         raise InputError(f"tokenizer must be {' or '.join(TOKENIZERS)}, not {tokenizer!r}")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from tta.modeling.config.base import DataFacts
 from tta.modeling.config.checks import require, require_choice, require_counts
 from tta.modeling.config.heads.base import HeadSettings
 from tta.modeling.config.heads.softmax import TiedSoftmaxSettings
@@ -85,6 +86,10 @@ class AutoencoderConfig(TransformerSizes):
         super().check()
         good = 0 <= self.pad_id < self.vocab_size
         require(good, "pad_id must be a token's id", self.pad_id)
+
+    def for_training(self, data: DataFacts) -> Any:
+        """As `ModelConfig.for_training`; takes the id of the padding token."""
+        return super().for_training(data).replace(pad_id=data.pad_id)
 
     @property
     def latent_numbers(self) -> int:

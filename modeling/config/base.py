@@ -5,12 +5,13 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from tta.atomic import whole_file
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
 from tta.modeling.config.checks import check_type, check_types, require, require_counts
+from tta.modeling.config.heads import HEADS
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.version import __version__
 
@@ -31,6 +32,33 @@ MAX_PARAMETERS = 10_000_000_000
 _Config = TypeVar("_Config", bound="ModelConfig")
 
 
+class Vectors(Protocol):
+    """Vectors of tokens, which come with the batches."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def size(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What the config of a model takes from the data set that the model is trained on.
+
+    Attributes:
+        lower_case: whether the text is lower-cased.
+        pad_id: id of the padding token.
+        max_seq_length: tokens of the longest sentence.
+        vectors: of the tokens; None without.
+    """
+
+    lower_case: bool
+    pad_id: int
+    max_seq_length: int
+    vectors: Vectors | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """The fields that all families of models share. Each family adds its own in a subclass.
@@ -43,6 +71,11 @@ class ModelConfig:
         model_type: the family, a name in `MODEL_TYPES`.
         do_lower_case: whether the tokenizer lower-cases text and strips accents.
         head_transform: whether heads begin with BERT's dense layer, activation and LayerNorm.
+        dropouts: names of the attributes that are dropout rates.
+        input_features: features of a batch that the encoder reads besides ids.
+        features: those of a training batch: `input_features` and targets of the head.
+        vectors_are_for: the setting that makes a model read or predict vectors of tokens, for
+            errors; None if it does not.
         fixed: names of attributes that other families choose. A file may name them, with the value
             that they have in this class.
         parts: the names of its parts that are models of their own; `part(name)` is their config.
@@ -56,9 +89,13 @@ class ModelConfig:
     """
 
     head_transform: ClassVar[bool] = True
+    dropouts: ClassVar[tuple[str, ...]] = ()
     fixed: ClassVar[tuple[str, ...]] = ()
 
     # What a family may replace by a field or a property of its own.
+    input_features = ()
+    features = ()
+    vectors_are_for = None
     parts = ()
     can_grow = False
     max_position_embeddings = None
@@ -93,26 +130,43 @@ class ModelConfig:
         """Whether the input has a table of token embeddings, which a head can share."""
         return True
 
+    def for_training(self, data: DataFacts) -> Any:
+        """The config of a model that is trained on a data set. A family takes what it needs.
+
+        Raises:
+            InputError: the data set does not fit the model.
+        """
+        longest = self.max_position_embeddings
+        if longest is not None and data.max_seq_length > longest:
+            raise InputError(
+                f"max_position_embeddings is {longest}, but the data has sentences of up to "
+                f"{data.max_seq_length} tokens"
+            )
+        needs = self.vectors_are_for
+        if needs and data.vectors is None:
+            raise InputError(f"{needs} needs vectors; tta-create-vectors makes them")
+        if data.vectors is not None and not needs:
+            heads = " or ".join(name for name in HEADS if HEADS.load(name).needs_vectors)
+            raise InputError(f"vectors needs output_layer {heads} or input_layer vectors")
+        return self.replace(do_lower_case=data.lower_case)
+
     @property
     def open_vocabulary(self) -> bool:
         """Whether the inputs are made from a word's letters, so that no word is unknown."""
         return False
 
     @classmethod
-    def from_dict(
-        cls: type[_Config], values: dict[str, Any], path: Path | str | None = None
-    ) -> _Config:
-        """A config from the JSON object of a file; raises InputError as `read_config`."""
-        weights = training_weights(values, path)
+    def from_dict(cls: type[_Config], values: dict[str, Any]) -> _Config:
+        """A config from the JSON object of a file; raises InputError as `config_from`."""
+        weights = training_weights(values)
         ignored = IGNORED_KEYS.union(TRAINING_WEIGHTS)
         values = {key: value for key, value in values.items() if key not in ignored}
         if "log_normalizer_weight" in weights:
             values.setdefault("learned_normalizer", weights["log_normalizer_weight"] > 0)
-        with located(path=path):
-            arguments = cls.arguments(values)
-            if "vocab_size" not in values:
-                raise InputError("vocab_size is missing")
-            return cls(**arguments)
+        arguments = cls.arguments(values)
+        if "vocab_size" not in values:
+            raise InputError("vocab_size is missing")
+        return cls(**arguments)
 
     @classmethod
     def arguments(
@@ -133,8 +187,10 @@ class ModelConfig:
             if name not in cls.fixed:
                 keys = ", ".join(sorted(known.union(others) - {"head"}))
                 raise InputError(f"unknown key {name!r}; the keys are {keys}")
-            rule = f"{name} must be {getattr(cls, name)} with model_type {cls.model_type}"
-            require(values[name] == getattr(cls, name), rule, repr(values[name]))
+            only, value = getattr(cls, name), values[name]
+            if value != only:
+                rule = f"{name} must be {only} with model_type {cls.model_type}"
+                raise InputError(f"{rule}, not {value!r}")
         return {name: value for name, value in values.items() if name in known}
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,44 +219,43 @@ def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
         InputError: the file is missing, is not a JSON object, breaks a rule, or was written by a
             later version.
     """
-    return config_from(defaults | read_values(path), path)
+    values = read_json_object(path)
+    with located(path=path):
+        return config_from(defaults | values)
 
 
-def read_values(path: Path | str) -> dict[str, Any]:
+def config_from(values: dict[str, Any]) -> Any:
+    """The `ModelConfig` of a JSON object of `config.json`.
+
+    Raises:
+        InputError: as `read_config`, without the file.
+    """
+    values = without_format(values)
+    name = values.get("model_type", ModelConfig.model_type)
+    # A value that is not a str fails the type check of the default family.
+    family = MODEL_TYPES.load(name if isinstance(name, str) else ModelConfig.model_type)
+    return family.part("config").from_dict(values)
+
+
+def without_format(values: dict[str, Any]) -> dict[str, Any]:
     """The keys and values of a `config.json`, whose version is checked and left out.
 
     Raises:
-        InputError: the file is missing, is not a JSON object, or was written by a later version.
+        InputError: a later version wrote them.
     """
-    values = read_json_object(path)
-    version = values.pop(FORMAT_KEY, FORMAT_VERSION)
-    with located(path=path):
-        check_type(FORMAT_KEY, version, int)
-        require(version >= 1, f"{FORMAT_KEY} must be at least 1", version)
-        if version > FORMAT_VERSION:
-            reads = f"tta-lm {__version__} reads versions up to {FORMAT_VERSION}"
-            raise InputError(f"{FORMAT_KEY} is {version}, and {reads}: upgrade tta-lm")
-    return values
+    version = values.get(FORMAT_KEY, FORMAT_VERSION)
+    check_type(FORMAT_KEY, version, int)
+    require(version >= 1, f"{FORMAT_KEY} must be at least 1", version)
+    if version > FORMAT_VERSION:
+        reads = f"tta-lm {__version__} reads versions up to {FORMAT_VERSION}"
+        raise InputError(f"{FORMAT_KEY} is {version}, and {reads}: upgrade tta-lm")
+    return {key: value for key, value in values.items() if key != FORMAT_KEY}
 
 
-def config_from(values: dict[str, Any], path: Path | str | None = None) -> ModelConfig:
-    """The config of a JSON object of `config.json`; `path` is its file, for errors.
-
-    Raises:
-        InputError: as `read_config`.
-    """
-    name = values.get("model_type", ModelConfig.model_type)
-    with located(path=path):
-        # A value that is not a str fails the type check of the default family.
-        family = MODEL_TYPES.load(name if isinstance(name, str) else ModelConfig.model_type)
-    return family.part("config").from_dict(values, path)
-
-
-def training_weights(values: dict[str, Any], path: Path | str | None) -> dict[str, float]:
+def training_weights(values: dict[str, Any]) -> dict[str, float]:
     """Reads the loss weights, {name: 0 or more}, from a config that an earlier version wrote."""
     weights = {name: values[name] for name in TRAINING_WEIGHTS if name in values}
-    with located(path=path):
-        for name, weight in weights.items():
-            check_type(name, weight, float)
-            require(0.0 <= weight < float("inf"), f"{name} must be 0 or more", weight)
+    for name, weight in weights.items():
+        check_type(name, weight, float)
+        require(0.0 <= weight < float("inf"), f"{name} must be 0 or more", weight)
     return weights

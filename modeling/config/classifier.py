@@ -1,10 +1,9 @@
 """The config of a text classifier: the config of its encoder, and what it predicts."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
-from tta.errors import InputError, located
+from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.checks import require, require_choice, require_counts, require_rates
 from tta.modeling.config.language_model import LanguageModelConfig
@@ -55,7 +54,7 @@ class ClassifierConfig(ModelConfig):
 
     def check(self) -> None:
         """Checks the labels and the sizes."""
-        _check_encoder(self.encoder.model_type, None)
+        _check_encoder(self.encoder.model_type)
         good = all(isinstance(label, str) and label for label in self.labels)
         require(good, "labels must be texts", list(self.labels))
         distinct = len(set(self.labels)) == len(self.labels) != 1
@@ -109,30 +108,25 @@ class ClassifierConfig(ModelConfig):
         return values | {"encoder": self.encoder.to_dict()}
 
     @classmethod
-    def from_dict(
-        cls, values: dict[str, Any], path: Path | str | None = None
-    ) -> "ClassifierConfig":
+    def from_dict(cls, values: dict[str, Any]) -> "ClassifierConfig":
         """As `ModelConfig.from_dict`."""
         known = {"model_type", "encoder", *_KEYS}
         if unknown := sorted(set(values) - known):
-            raise InputError(
-                f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(known))}", path
-            )
+            keys = ", ".join(sorted(known))
+            raise InputError(f"unknown key {unknown[0]!r}; the keys are {keys}")
         for name, kind in (("encoder", dict), ("labels", list | tuple)):
             if not isinstance(values.get(name), kind):
                 what = "an object" if kind is dict else "a list"
-                raise InputError(f"{name} must be {what}", path)
-        _check_encoder(values["encoder"].get("model_type"), path)
+                raise InputError(f"{name} must be {what}")
+        _check_encoder(values["encoder"].get("model_type"))
         given = {name: values[name] for name in _KEYS if name in values}
-        with located(path=path):
-            encoder: Any = config_from(values["encoder"], path)  # checked above
-            return cls.of(encoder, **given)
+        return cls.of(config_from(values["encoder"]), **given)
 
 
-def _check_encoder(model_type, path):
+def _check_encoder(model_type):
     """Raises an InputError if a family has no encoder, before a config nests many of them."""
     if model_type in MODEL_TYPES and MODEL_TYPES[model_type].encoder is None:
-        raise InputError(f"a model of type {model_type} has no encoder to classify with", path)
+        raise InputError(f"a model of type {model_type} has no encoder to classify with")
     if model_type == "elmo":  # its states have another size and its inputs are not ids alone
         rule = "no classifier over a model of type elmo; tta-probe measures its vectors"
-        raise InputError(rule, path)
+        raise InputError(rule)

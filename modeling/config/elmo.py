@@ -1,8 +1,9 @@
 """The config of ELMo: LSTMs in both directions, over words, characters or pieces."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from tta.modeling.config.base import DataFacts
 from tta.modeling.config.checks import (
     require,
     require_choice,
@@ -14,8 +15,10 @@ from tta.modeling.config.language_model import LanguageModelConfig
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
 
-# The input layers, see `tta.modeling.embeddings.inputs`.
-INPUT_LAYERS = ("vectors", "characters", "tokens")
+# The features of a batch that each input layer reads, see `tta.modeling.embeddings.inputs`.
+VECTORS, CHARACTERS = "input_vectors", "characters"
+FEATURES = {"vectors": (VECTORS,), "characters": (CHARACTERS,), "tokens": ()}
+INPUT_LAYERS = tuple(FEATURES)
 
 # ELMo's filters over the characters of a word, {width: number}, and the size of a character.
 CHARACTER_FILTERS = {1: 32, 2: 32, 3: 64, 4: 128, 5: 256, 6: 512, 7: 1024}
@@ -44,6 +47,7 @@ class ElmoConfig(LanguageModelConfig):
     """
 
     head_transform: ClassVar[bool] = False
+    dropouts: ClassVar[tuple[str, ...]] = ("hidden_dropout_prob",)
 
     model_type: str = "elmo"
     hidden_size: int = 512
@@ -68,6 +72,24 @@ class ElmoConfig(LanguageModelConfig):
             value = getattr(self, name)
             require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
         super().check()
+
+    @property
+    def vectors_are_for(self) -> str | None:
+        """As `ModelConfig.vectors_are_for`."""
+        reads = "input_layer vectors" if VECTORS in self.input_features else None
+        return super().vectors_are_for or reads
+
+    @property
+    def input_features(self) -> tuple[str, ...]:
+        """As `ModelConfig.input_features`."""
+        return FEATURES[self.input_layer]
+
+    def for_training(self, data: DataFacts) -> Any:
+        """As `ModelConfig.for_training`; takes the size of the vectors that it reads."""
+        config = super().for_training(data)
+        if data.vectors is not None and VECTORS in self.input_features:
+            return config.replace(input_size=data.vectors.size)
+        return config
 
     @property
     def has_token_table(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tta.choices import TOKENIZERS
 from tta.errors import InputError
-from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.base import DataFacts, ModelConfig
 from tta.modeling.config.checks import check_type, require, require_choice
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.heads.base import DEFAULTS, HeadSettings
@@ -46,6 +46,23 @@ class LanguageModelConfig(ModelConfig):
         """Checks the tokenizer and the head. A family adds its own rules."""
         require_choice(self, "tokenizer", TOKENIZERS)
         self.head.check(self)
+
+    @property
+    def vectors_are_for(self) -> str | None:
+        """As `ModelConfig.vectors_are_for`: the head, if it predicts vectors."""
+        return f"output_layer {self.output_layer}" if self.head.needs_vectors else None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """As `ModelConfig.features`; a head may predict "target_vectors"."""
+        return self.input_features + ("target_vectors",) * self.head.needs_vectors
+
+    def for_training(self, data: DataFacts) -> Any:
+        """As `ModelConfig.for_training`; the head takes what it needs of the vectors."""
+        config = super().for_training(data)
+        if data.vectors is None:
+            return config
+        return config.replace(**self.head.for_vectors(data.vectors))
 
     @property
     def num_encoder_parameters(self) -> int:

@@ -1,7 +1,7 @@
 """The config of T-TA, biLM and uniLM: BERT's keys, and the ones T-TA adds."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig
 from tta.modeling.config.checks import (
@@ -45,6 +45,8 @@ class TransformerSizes(ModelConfig):
         first_query_token_id: id of a token whose embedding is added to the position embedding in
             the first query ([MASK] = 4 in the original code). None adds nothing (the paper).
     """
+
+    dropouts: ClassVar[tuple[str, ...]] = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
     num_hidden_layers: int = 3
     num_attention_heads: int = 8

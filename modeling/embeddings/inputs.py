@@ -11,14 +11,14 @@ from keras import ops
 from tta.modeling.config.elmo import (
     CHARACTER_FILTERS,
     CHARACTER_SIZE,
+    CHARACTERS,
     NUM_CHARACTERS,
     NUM_HIGHWAYS,
+    VECTORS,
 )
 from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.types import Shape, Tensor, Tensors
-
-VECTORS, CHARACTERS = "input_vectors", "characters"
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -31,8 +31,6 @@ class VectorInput(ConfiguredLayer):
     Returns:
         [B, T, D] float32.
     """
-
-    feature = VECTORS
 
     def build(self, input_shape: Shape | None = None):
         config = self.config
@@ -60,8 +58,6 @@ class TableInput(ConfiguredLayer):
         [B, T, D] float32.
     """
 
-    feature = None
-
     def build(self, input_shape: Shape | None = None):
         config = self.config
         self.token_table = self.add_weight(
@@ -88,8 +84,6 @@ class CharacterInput(ConfiguredLayer):
     Returns:
         [B, T, D] float32.
     """
-
-    feature = CHARACTERS
 
     def build(self, input_shape: Shape | None = None):
         config, policy = self.config, self.dtype_policy

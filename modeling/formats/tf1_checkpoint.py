@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tta.errors import InputError
+from tta.errors import InputError, located
 from tta.json_files import read_json_object
-from tta.modeling.config.base import read_values
+from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.bert import (
     GOOGLE_ACTIVATIONS,
@@ -57,8 +57,9 @@ def load_original(
     if is_bert:
         config = bert_config(config_path, GOOGLE_ACTIVATIONS)
     else:  # The first query is [MASK] unless the file sets another.
-        values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_values(config_path)
-        config = TransformerConfig.from_dict(values, config_path)
+        values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_json_object(config_path)
+        with located(path=config_path):
+            config = TransformerConfig.from_dict(without_format(values))
     check_size(sum(map(math.prod, shapes.values())), config, config_path.name, prefix)
     names = original_names(config.num_hidden_layers, with_segments=is_bert)
     check_names(shapes, names.values(), prefix)

@@ -23,6 +23,7 @@ from tta.modeling.layers.latent import (
 from tta.modeling.layers.masks import lowest_places, weights_after_first
 from tta.modeling.layers.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
+from tta.modeling.models.language_model import LanguageModel
 
 # decoder_type -> the layer, whose weights are those of a language model of this type.
 DECODERS = {"bilm": BidirectionalEncoder, "tta": TTAEncoder, "unilm": MemoryDecoder}
@@ -273,6 +274,14 @@ class SequenceAutoencoder(ConfiguredModel):
     def loss_of(self, hidden_states: Tensor, targets: Tensor, weights: Tensor) -> Any:
         """As `LanguageModel.loss_of`, for the outputs of `decode`."""
         return self.head.loss(hidden_states, targets, weights, self.token_table)
+
+    def start_from(self, trained, assign):
+        """As `ConfiguredModel.start_from`; both halves may start from a language model."""
+        if isinstance(trained, SequenceAutoencoder):
+            return assign(self, trained)
+        half = LanguageModel(self.config.part("encoder"))
+        assign(half, trained)
+        self.start_halves(half)
 
     def start_halves(self, model: Any) -> None:
         """Starts both halves and the head from a `LanguageModel` of `config.part("encoder")`.

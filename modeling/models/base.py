@@ -1,5 +1,6 @@
 """What the Keras models of all families with an encoder share."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -29,6 +30,20 @@ class ConfiguredModel(keras.Model):
     def compute_output_in_float32(self) -> None:
         """Makes results in mixed_bfloat16 more precise, see the encoder's method of this name."""
         self.encoder.compute_output_in_float32()
+
+    @property
+    def can_standardize_outputs(self) -> bool:
+        """Whether it has `LanguageModel.standardize_outputs`."""
+        return False
+
+    def start_from(self, trained: Any, assign: Callable[[Any, Any], None]) -> None:
+        """Takes the weights of a trained model.
+
+        Args:
+            trained: a Keras model, of this family unless this one can start from others.
+            assign: takes a model and the trained one, and gives the first the second's weights.
+        """
+        assign(self, trained)
 
     def named_weights(self) -> dict[str, keras.Variable]:
         """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""

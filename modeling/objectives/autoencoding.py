@@ -9,9 +9,21 @@ import keras
 from keras import ops
 
 from tta.errors import InputError
+from tta.modeling.config.autoencoder import AutoencoderConfig
+from tta.modeling.config.training import LossSettings
 from tta.modeling.layers.latent import kl_divergence
 from tta.modeling.layers.masks import inner_weights, lowest_places, weights_after_first
-from tta.modeling.objectives.base import Loss, Objective, Task
+from tta.modeling.layers.types import Tensor
+from tta.modeling.models.autoencoder import SequenceAutoencoder
+from tta.modeling.objectives.base import (
+    Arrays,
+    Batch,
+    Loss,
+    Objective,
+    Sums,
+    Task,
+    Vocabulary,
+)
 from tta.modeling.objectives.cyclical_beta import CyclicalBeta
 
 # A number of the latent vector is active if its variance over texts is above this one (Burda et
@@ -32,26 +44,31 @@ class Autoencoding(Objective):
 
     variational = False
 
-    def __init__(self, vocabulary: Any = None, config: Any = None, seed: int = 0):
+    def __init__(
+        self,
+        vocabulary: Vocabulary | None = None,
+        config: LossSettings | None = None,
+        seed: int = 0,
+    ):
         super().__init__(vocabulary, config)
         self.generator = keras.random.SeedGenerator(seed)
         self.seeds = [self.generator.state]
 
-    def check_model(self, config):
+    def check_model(self, config: AutoencoderConfig) -> None:
         if config.variational != self.variational:
             needed = "true" if self.variational else "false"
             raise InputError(f"this objective needs variational {needed} in the model's config")
 
-    def task(self, batch, step):
+    def task(self, batch: Batch, step: Tensor | int) -> Task:
         inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
         weights = weights_after_first(batch["padding_mask"])
         return Task(inputs, batch["input_ids"], weights, self.beta(step))
 
-    def beta(self, step: Any) -> Any:
+    def beta(self, step: Tensor | int) -> Tensor | float:
         """The weight of the KL term after some steps: [] float32."""
         return 0.0
 
-    def loss(self, model, task):
+    def loss(self, model: SequenceAutoencoder, task: Task) -> Loss:
         """As `Objective.loss`: the cross entropy of tokens and lengths, and beta times the KL.
 
         The terms of sentence b, -log p(T | z) and the KL, are divided by the same number as the
@@ -94,7 +111,7 @@ class Autoencoding(Objective):
         count = 1 + ops.cast(ops.floor(part * number), "int32")
         return lowest_places(order, allowed, count), 2.0 * number / (number + 1.0)
 
-    def evaluate(self, model, batch):
+    def evaluate(self, model: SequenceAutoencoder, batch: Batch) -> Sums:
         """As `Objective.evaluate`; the latent vector is the mean.
 
         "nll" and "accuracy" are those of tokens, without the end token unless the setting
@@ -129,7 +146,7 @@ class Autoencoding(Objective):
             measured["kl"] = kl, ops.ones_like(kl)
         return measured
 
-    def summarize(self, measured):
+    def summarize(self, measured: Arrays) -> dict[str, float]:
         """As `Objective.summarize`: nll and accuracy per token, KL per sentence, active units.
 
         A unit is a number of the latent vector. It is active if its variance over the sentences is
@@ -140,7 +157,7 @@ class Autoencoding(Objective):
         active = {"active_units": float((variance > ACTIVE_VARIANCE).sum())}
         return {name: float(value) for name, value in means.items()} | active
 
-    def describe(self, values):
+    def describe(self, values: dict[str, float]) -> str:
         parts = [
             f"nll {values['nll']:.4f} per token (ln)",
             f"accuracy {100 * values['accuracy']:.2f} %",
@@ -161,12 +178,12 @@ class VariationalAutoencoding(Autoencoding):
     variational = True
     lowest_beta = 0.0
 
-    def beta(self, step):
+    def beta(self, step: Tensor | int) -> Tensor | float:
         if self.config is None:
             return 1.0
         return CyclicalBeta(self.config.num_train_steps, lowest=self.lowest_beta)(step)
 
-    def at_step(self, step):
+    def at_step(self, step: Tensor) -> dict[str, Any]:
         # That of the last step: beta(step) is the next one's, which begins a cycle after the last.
         return {"beta": self.beta(ops.maximum(step - 1, 0))}
 

@@ -1,15 +1,15 @@
 """Auxiliary losses of the last layer's outputs: decorrelation and contrast."""
 
-from typing import Any
-
 from keras import ops
+
+from tta.modeling.layers.types import Tensor
 
 # Cosines lie in [-1, 1]. Divided by this temperature, they allow a confident softmax over a hundred
 # sentences. Results with other values are in docs/training.md.
 CONTRAST_TEMPERATURE = 0.1
 
 
-def decorrelation(vectors: Any, weights: Any) -> Any:
+def decorrelation(vectors: Tensor, weights: Tensor) -> Tensor:
     """Distance of vectors from mean 0, variance 1 and uncorrelated dimensions: [] float32.
 
     The distance is |C - I|^2 / D: the sum of squares in a row, averaged over the D rows. C is the
@@ -23,7 +23,7 @@ def decorrelation(vectors: Any, weights: Any) -> Any:
     return ops.sum(ops.square(moments - ops.eye(moments.shape[0]))) / moments.shape[0]
 
 
-def contrast(vectors: Any, weights: Any) -> Any:
+def contrast(vectors: Tensor, weights: Tensor) -> Tensor:
     """Loss of finding the second half of each sentence from its first half, and vice versa.
 
     The first half has the tokens up to half of the sentence's weight. The vector of a half is the

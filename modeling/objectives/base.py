@@ -4,9 +4,29 @@ B batch, T tokens, D hidden size, N sentences.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+import keras
 import numpy as np
+
+from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.training import LossSettings
+from tta.modeling.layers.types import Tensor, Tensors
+from tta.modeling.models.base import ConfiguredModel
+
+# The tensors of a batch by name; (sums, counts) by name, of a batch and of all batches.
+Batch: TypeAlias = Tensors
+Sums: TypeAlias = dict[str, tuple[Tensor, Tensor]]
+Arrays: TypeAlias = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+class Vocabulary(Protocol):
+    """What objectives need of a vocabulary."""
+
+    @property
+    def mask_id(self) -> int: ...
+
+    def __len__(self) -> int: ...
 
 
 class Task(NamedTuple):
@@ -19,17 +39,17 @@ class Task(NamedTuple):
         auxiliary: factor of the losses besides the head's: a number or [] float32.
     """
 
-    inputs: dict[str, Any]
-    targets: Any
-    weights: Any
-    auxiliary: Any = 1.0
+    inputs: Batch
+    targets: Tensor
+    weights: Tensor
+    auxiliary: Tensor | float = 1.0
 
 
 class Loss(NamedTuple):
     """The loss of a task: `total`, [] float32, is minimized; `parts`, {name: []}, are logged."""
 
-    total: Any
-    parts: dict[str, Any]
+    total: Tensor
+    parts: Tensors
 
 
 class Objective:
@@ -39,7 +59,7 @@ class Objective:
 
     Args:
         vocabulary: has `mask_id` and a length.
-        config: `PretrainingConfig`; an objective reads its own fields. None uses defaults.
+        config: an objective reads its own fields. None uses defaults.
 
     Attributes:
         model_types: families that it can train, besides those whose `ModelType` names it.
@@ -48,28 +68,28 @@ class Objective:
     """
 
     model_types: tuple[str, ...] = ()
-    seeds: Sequence[Any] = ()
-    variables: Sequence[Any] = ()
+    seeds: Sequence[keras.Variable] = ()
+    variables: Sequence[keras.Variable] = ()
 
-    def __init__(self, vocabulary: Any = None, config: Any = None):
+    def __init__(self, vocabulary: Vocabulary | None = None, config: LossSettings | None = None):
         self.vocabulary = vocabulary
         self.config = config
 
-    def setting(self, name: str) -> Any:
+    def setting(self, name: str) -> float:
         """A field of the config; 0.0 if it is not set."""
         return getattr(self.config, name, None) or 0.0
 
-    def check_model(self, config: Any) -> None:
+    def check_model(self, config: ModelConfig) -> None:
         """Raises InputError if the objective cannot train a model of this config."""
 
-    def at_step(self, step: Any) -> dict[str, Any]:
+    def at_step(self, step: Tensor) -> dict[str, Any]:
         """What the objective changes in the course of a run, by name, after `step` steps.
 
         It is shown with the losses and the held-out results: {name: a number or [] float32}.
         """
         return {}
 
-    def task(self, batch: dict[str, Any], step: Any) -> Task:
+    def task(self, batch: Batch, step: Tensor | int) -> Task:
         """Turns a training batch into a task; `step`, [] int64, is the number of steps done.
 
         The batch is {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} and the further
@@ -77,7 +97,7 @@ class Objective:
         """
         raise NotImplementedError
 
-    def loss(self, model: Any, task: Task) -> Loss:
+    def loss(self, model: ConfiguredModel, task: Task) -> Loss:
         """The training loss of a task, as a sum.
 
         The weights of the task are already divided by their sum over all replicas, so the losses
@@ -85,7 +105,7 @@ class Objective:
         """
         raise NotImplementedError
 
-    def evaluate(self, model: Any, batch: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(self, model: ConfiguredModel, batch: Batch) -> Sums:
         """Measures a held-out batch without dropout: {name: (sums [B], counts [B])} float32.
 
         There is one entry per sentence. The counts of the first name are numbers of tokens. A
@@ -93,7 +113,7 @@ class Objective:
         """
         raise NotImplementedError
 
-    def summarize(self, measured: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+    def summarize(self, measured: Arrays) -> dict[str, float]:
         """Summarizes what `evaluate` measured of all sentences, (sums [N], counts [N]) per name.
 
         By default, each value is the sum divided by the count.

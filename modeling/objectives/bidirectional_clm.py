@@ -3,9 +3,12 @@
 from keras import ops
 
 from tta.errors import InputError
+from tta.modeling.config.training import LossSettings
+from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.likelihood.bidirectional_causal import both, direction_weights
-from tta.modeling.objectives.base import Task
+from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.objectives.base import Batch, Sums, Task, Vocabulary
 from tta.modeling.objectives.language_model import TARGET_VECTORS, LanguageModelObjective
 from tta.modeling.objectives.vectors import measure_vectors
 
@@ -21,20 +24,20 @@ class BidirectionalCausal(LanguageModelObjective):
 
     predicting_output = "predicting_states"
 
-    def __init__(self, vocabulary=None, config=None):
+    def __init__(self, vocabulary: Vocabulary | None = None, config: LossSettings | None = None):
         super().__init__(vocabulary, config)
         for name in ("decorrelation_weight", "contrast_weight"):
             if self.setting(name):
                 raise InputError(f"{name} is not for the objective bidirectional_clm")
 
-    def language_task(self, batch):
+    def language_task(self, batch: Batch) -> Task:
         weights = direction_weights(batch["padding_mask"])
         return Task(batch, both(batch["input_ids"]), weights)
 
-    def at_predictions(self, values):
+    def at_predictions(self, values: Tensor) -> Tensor:
         return both(values)
 
-    def evaluate(self, model, batch):
+    def evaluate(self, model: LanguageModel, batch: Batch) -> Sums:
         """As `Objective.evaluate`; a token counts once for each direction that predicts it."""
         if TARGET_VECTORS not in batch:
             return super().evaluate(model, batch)
@@ -48,6 +51,12 @@ class BidirectionalCausal(LanguageModelObjective):
         measured = measure_vectors(model.head, states, *given)
         # One entry per sentence, of both directions.
         return {
-            name: pair if name == "target" else tuple(sum(ops.split(x, 2)) for x in pair)
-            for name, pair in measured.items()
+            name: (s, c) if name == "target" else (_added(s), _added(c))
+            for name, (s, c) in measured.items()
         }
+
+
+def _added(values):
+    """[2B] of both directions -> [B]."""
+    first, second = ops.split(values, 2)
+    return first + second

@@ -5,7 +5,9 @@ It trains a `TextClassifier`. It is not in `OBJECTIVES`, whose objectives train 
 
 from keras import ops
 
-from tta.modeling.objectives.base import Loss, Objective, Task
+from tta.modeling.layers.types import Tensor
+from tta.modeling.models.text_classifier import TextClassifier
+from tta.modeling.objectives.base import Batch, Loss, Objective, Sums, Task
 
 TARGET = "target"
 
@@ -18,15 +20,15 @@ class Classification(Objective):
     squared error.
     """
 
-    def task(self, batch, step):
+    def task(self, batch: Batch, step: Tensor | int) -> Task:
         inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
         return Task(inputs, batch[TARGET], ops.ones_like(batch[TARGET]))
 
-    def loss(self, model, task):
+    def loss(self, model: TextClassifier, task: Task) -> Loss:
         logits = model(task.inputs, training=True)["logits"]
         return Loss(ops.sum(task.weights * _losses(model.config, logits, task.targets)), {})
 
-    def evaluate(self, model, batch):
+    def evaluate(self, model: TextClassifier, batch: Batch) -> Sums:
         """As `Objective.evaluate`: "loss", the mean over the examples."""
         task = self.task(batch, 0)
         logits = model(task.inputs, training=False)["logits"]

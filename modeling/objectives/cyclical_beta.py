@@ -1,9 +1,10 @@
 """The weight of a variational autoencoder's KL term, which rises anew in each cycle."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from keras import ops
+
+from tta.modeling.layers.types import Tensor
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class CyclicalBeta:
     ramp_share: float = 0.25
     lowest: float = 0.0
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Tensor | int) -> Tensor:
         """beta after `step` steps ([] int64): [] float32."""
         # (step mod N/M) / (N/M), in integers as long as possible: N/M may not be one.
         place = ops.cast(step, "int64") * self.num_cycles % self.num_train_steps

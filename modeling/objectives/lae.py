@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from tta.modeling.objectives.base import Task
+from tta.modeling.objectives.base import Batch, Task
 from tta.modeling.objectives.language_model import LanguageModelObjective
 
 
@@ -12,6 +12,6 @@ class LanguageAutoencoding(LanguageModelObjective):
     Nothing is masked in the input: T-TA's encoder cannot see the token that it predicts.
     """
 
-    def language_task(self, batch):
+    def language_task(self, batch: Batch) -> Task:
         inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
         return Task(inputs, batch["input_ids"], ops.cast(batch["padding_mask"], "float32"))

@@ -4,15 +4,15 @@ A batch with "target_vectors" [B, T, m] is for a head that predicts vectors (Sem
 targets, in place of the ids of the tokens.
 """
 
-from typing import Any
-
 import numpy as np
 from keras import ops
 
 from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood import likelihood_of
+from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.auxiliary import contrast, decorrelation
-from tta.modeling.objectives.base import Loss, Objective, Task
+from tta.modeling.objectives.base import Arrays, Batch, Loss, Objective, Sums, Task
 from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
 TARGET_VECTORS = "target_vectors"
@@ -30,26 +30,26 @@ class LanguageModelObjective(Objective):
 
     predicting_output = "hidden_states"
 
-    def task(self, batch, step):
+    def task(self, batch: Batch, step: Tensor | int) -> Task:
         task = self.language_task(batch)
         if TARGET_VECTORS in batch:
             vectors = self.at_predictions(batch[TARGET_VECTORS])
             has_vector = ops.cast(ops.any(vectors != 0, axis=-1), "float32")
             task = task._replace(targets=vectors, weights=task.weights * has_vector)
-        if start := self.setting("auxiliary_start"):
-            has_begun = step >= round(start * self.config.num_train_steps)
+        if self.config is not None and self.config.auxiliary_start:
+            has_begun = step >= round(self.config.auxiliary_start * self.config.num_train_steps)
             task = task._replace(auxiliary=ops.cast(has_begun, "float32"))
         return task
 
-    def language_task(self, batch: dict[str, Any]) -> Task:
+    def language_task(self, batch: Batch) -> Task:
         """Which tokens of a training batch are predicted from what; see `Objective.task`."""
         raise NotImplementedError
 
-    def at_predictions(self, values: Any) -> Any:
+    def at_predictions(self, values: Tensor) -> Tensor:
         """Moves the value of each token [B, T, ...] to the position that predicts the token."""
         return values
 
-    def loss(self, model, task):
+    def loss(self, model: LanguageModel, task: Task) -> Loss:
         """The head's loss plus weighted auxiliary terms.
 
         `decorrelation_weight` keeps the dimensions of the outputs uncorrelated, `contrast_weight`
@@ -69,7 +69,7 @@ class LanguageModelObjective(Objective):
                 parts[name] = count * value
         return Loss(total, parts)
 
-    def evaluate(self, model, batch):
+    def evaluate(self, model: LanguageModel, batch: Batch) -> Sums:
         """As `Objective.evaluate`: "nll", the true negative log-likelihood (natural log).
 
         A model that predicts vectors is measured by `measure_vectors`.
@@ -84,7 +84,7 @@ class LanguageModelObjective(Objective):
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 
-    def summarize(self, measured):
+    def summarize(self, measured: Arrays) -> dict[str, float]:
         """As `Objective.summarize`: nll per token, and the pseudo-perplexity of sentences.
 
         A sentence's pseudo-perplexity is exp(nll per token); its mean and median over sentences are
@@ -99,7 +99,7 @@ class LanguageModelObjective(Objective):
             "pseudo_perplexity_median": float(np.median(perplexities)),
         }
 
-    def describe(self, values):
+    def describe(self, values: dict[str, float]) -> str:
         if "nll" not in values:
             return describe_vectors(values)
         mean, median = (values[f"pseudo_perplexity_{name}"] for name in ("mean", "median"))

@@ -3,8 +3,9 @@
 import keras
 from keras import ops
 
+from tta.modeling.config.training import LossSettings
 from tta.modeling.layers.masks import inner_weights
-from tta.modeling.objectives.base import Task
+from tta.modeling.objectives.base import Batch, Task, Vocabulary
 from tta.modeling.objectives.language_model import LanguageModelObjective
 
 
@@ -17,12 +18,13 @@ class MaskedLanguageModeling(LanguageModelObjective):
 
     RATE, MASKED, RANDOM = 0.15, 0.8, 0.1
 
-    def __init__(self, vocabulary, config=None, seed: int = 0):
+    def __init__(self, vocabulary: Vocabulary, config: LossSettings | None = None, seed: int = 0):
         super().__init__(vocabulary, config)
+        self.vocabulary: Vocabulary = vocabulary
         self.generator = keras.random.SeedGenerator(seed)
         self.seeds = [self.generator.state]
 
-    def language_task(self, batch):
+    def language_task(self, batch: Batch) -> Task:
         ids, mask = batch["input_ids"], batch["padding_mask"]
         shape = ops.shape(ids)
         chosen = keras.random.uniform(shape, seed=self.generator) < self.RATE

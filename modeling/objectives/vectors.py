@@ -4,17 +4,18 @@ A model of vectors gives no probabilities, so it has no log-likelihood. B senten
 numbers in a vector, N sentences of all batches.
 """
 
-from typing import Any
-
 import numpy as np
 from keras import ops
 
 from tta.modeling.heads.distances import unit
+from tta.modeling.heads.semfit import SemFitHead
+from tta.modeling.layers.types import Tensor
+from tta.modeling.objectives.base import Arrays, Sums
 
-Measured = dict[str, tuple[Any, Any]]
 
-
-def measure_vectors(head: Any, states: Any, ids: Any, targets: Any, weights: Any) -> Measured:
+def measure_vectors(
+    head: SemFitHead, states: Tensor, ids: Tensor, targets: Tensor, weights: Tensor
+) -> Sums:
     """Measures the predictions of a held-out batch, as `Objective.evaluate`.
 
     Args:
@@ -59,7 +60,7 @@ def _finds_its_token(predictions, targets, ids, weights):
     return ops.cast(ops.reshape(found, ops.shape(ids)) == ids, "float32")
 
 
-def summarize_vectors(measured: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+def summarize_vectors(measured: Arrays) -> dict[str, float]:
     """Summarizes what `measure_vectors` measured of all batches, as `Objective.summarize`.
 
     "constant_cosine" is the mean cosine of the best constant prediction, the direction of the mean

@@ -11,8 +11,5 @@ OPTIMIZERS = Registry(
     },
 )
 
-# --sampling, see `tta.modeling.heads.sampled_softmax`.
-SAMPLINGS = ("frequent", "log_uniform")
-
 # --distribution_strategy, see `tta.modeling.training.distribution.make_strategy`.
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored")

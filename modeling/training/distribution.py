@@ -7,7 +7,7 @@ chief is the first worker, the only one that writes. R replicas in all, L of the
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +26,25 @@ WORKER_LOST = (
 
 # Difference between the seeds of neighbouring replicas; any large odd number works.
 SEED_STRIDE = 0x5851F42D
+
+
+def connect(name: str, deterministic: bool, same: Mapping[str, str]) -> tf.distribute.Strategy:
+    """Makes a strategy and checks that all workers were started alike.
+
+    Args:
+        name: as in `make_strategy`.
+        deterministic: whether operations give bit-equal results, in this whole process.
+        same: what must be the same on all workers, {its name in errors: its value as text}.
+
+    Raises:
+        InputError: as `make_strategy` and `check_same`.
+    """
+    if deterministic:
+        tf.config.experimental.enable_op_determinism()
+    strategy = make_strategy(name)
+    for what, text in same.items():
+        check_same(strategy, what, text)
+    return strategy
 
 
 def make_strategy(name: str) -> tf.distribute.Strategy:

@@ -3,12 +3,17 @@
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
 from tta.errors import DamagedDataError, InputError
+from tta.modeling.models.base import ConfiguredModel
+from tta.modeling.objectives.base import Objective
+
+Batch: TypeAlias = dict[str, tf.Tensor]
+BatchSpec: TypeAlias = dict[str, tf.TensorSpec]  # `element_spec` of batches
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Evaluator:
         batch_spec: `element_spec` of the batches.
     """
 
-    def __init__(self, model: Any, objective: Any, batch_spec: Any):
+    def __init__(self, model: ConfiguredModel, objective: Objective, batch_spec: BatchSpec):
         self._objective = objective
         self._measure = tf.function(
             lambda batch: objective.evaluate(model, batch),
@@ -45,7 +50,7 @@ class Evaluator:
             autograph=False,
         )
 
-    def __call__(self, batches: Iterable[Any], max_batches: int | None = None) -> Evaluation:
+    def __call__(self, batches: Iterable[Batch], max_batches: int | None = None) -> Evaluation:
         """Evaluates the first `max_batches` batches; None is all of them.
 
         Raises:
@@ -68,7 +73,7 @@ class Evaluator:
         return Evaluation(values, int(counts.sum()), counts.size, text)
 
 
-def read_batches(batches: Iterable[Any], split: str) -> Iterator[Any]:
+def read_batches(batches: Iterable[Batch], split: str) -> Iterator[Batch]:
     """Yields the batches; TensorFlow's errors about their shards become a `DamagedDataError`."""
     try:
         yield from batches

@@ -1,6 +1,7 @@
 """The optimizers, BERT's AdamW and Muon, and BERT's schedule of the learning rate."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,9 @@ import tensorflow as tf
 from keras import ops
 
 from tta.modeling.layers.fused import fused
+from tta.modeling.layers.types import Tensor
+from tta.modeling.training.choices import OPTIMIZERS
+from tta.modeling.training.config import OptimizerSettings
 
 # Coefficients (a, b, c) of a x + b x^3 + c x^5, one polynomial after the other. Each is the one
 # nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
@@ -33,24 +37,29 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     Args:
         peak: the highest rate.
         num_warmup_steps: steps until the peak; with 0, training starts at the peak.
-        num_train_steps: total number of steps; larger than num_warmup_steps.
+        num_train_steps: total number of steps; larger than num_warmup_steps. Without it (None), the
+            rate stays at the peak.
     """
 
     peak: float
     num_warmup_steps: int
-    num_train_steps: int
+    num_train_steps: int | None = None
 
     def __post_init__(self):
+        if self.num_train_steps is None:
+            return
         if not 0 <= self.num_warmup_steps < self.num_train_steps:
             raise ValueError(
                 "num_warmup_steps must lie in [0, num_train_steps), "
                 f"not {self.num_warmup_steps} of {self.num_train_steps}"
             )
 
-    def __call__(self, step):
+    def __call__(self, step: Tensor) -> Tensor:
         # Step 0 is the first step of the warm-up; its rate is above 0.
         step = ops.cast(step, "float32")
         up = (step + 1.0) / max(self.num_warmup_steps, 1)
+        if self.num_train_steps is None:
+            return self.peak * ops.minimum(1.0, up)
         down = (self.num_train_steps - step) / (self.num_train_steps - self.num_warmup_steps)
         return self.peak * ops.minimum(1.0, ops.minimum(up, down))
 
@@ -140,7 +149,7 @@ class BertAdamW(_OnePass):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: float | WarmupLinearDecay,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         *,
@@ -163,7 +172,7 @@ class BertAdamW(_OnePass):
         self.epsilon = epsilon
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
 
-    def build(self, variables):
+    def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
             return
         super().build(variables)
@@ -171,7 +180,9 @@ class BertAdamW(_OnePass):
             variables, ["first_moment", "second_moment"]
         )
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
         index = self._get_variable_index(variable)
         moments = self.first_moments[index], self.second_moments[index]
         decay = self._decay(variable, learning_rate, self.weight_decay)
@@ -206,7 +217,7 @@ class Muon(_OnePass, keras.optimizers.Muon):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: float | WarmupLinearDecay,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         *,
@@ -216,8 +227,9 @@ class Muon(_OnePass, keras.optimizers.Muon):
         name: str = "muon",
         **kwargs: Any,
     ):
+        rate: Any = learning_rate
         super().__init__(
-            learning_rate,
+            rate,
             weight_decay=weight_decay,
             global_clipnorm=global_clipnorm,
             name=name,
@@ -261,3 +273,18 @@ class Muon(_OnePass, keras.optimizers.Muon):
 
     def get_config(self):
         return super().get_config() | {"product_dtype": self.product_dtype}
+
+
+def make_optimizer(settings: OptimizerSettings, product_dtype: str) -> keras.optimizers.Optimizer:
+    """The optimizer of a run; `product_dtype` is the type of matrix products."""
+    schedule = WarmupLinearDecay(
+        settings.learning_rate, settings.num_warmup_steps, settings.num_train_steps
+    )
+    return OPTIMIZERS.load(settings.optimizer)(
+        schedule,
+        settings.adam_beta_1,
+        settings.adam_beta_2,
+        weight_decay=settings.weight_decay,
+        global_clipnorm=settings.clip_norm,
+        product_dtype=product_dtype,
+    )

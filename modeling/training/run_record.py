@@ -5,16 +5,18 @@ import json
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tta.data.text.files import file_digest, open_output
-from tta.data.vocabulary.load import AnyVocabulary
+from tta.data.vectors.training_data import TrainingData
 from tta.errors import InputError
 from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig
 from tta.names import CONFIG, VECTORS, VOCABULARY
-from tta.settings import fields
+
+if TYPE_CHECKING:
+    from tta.modeling.training.trainer import Trainer
 
 RUN_FILE = "run.json"
 
@@ -46,22 +48,40 @@ FREE_TO_DIFFER = {
 }
 
 
-def shared_settings(config: PretrainingConfig) -> str:
-    """The settings that must be the same on all workers, as text."""
-    values = dataclasses.asdict(config)
-    return json.dumps({n: v for n, v in values.items() if n not in FREE_TO_DIFFER}, sort_keys=True)
+class RunSettings(Protocol):
+    """A config of a run that can be resumed: a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def output_dir(self) -> str: ...
 
 
-def check_settings_kept(config: Any, free_to_change: Collection[str] = FREE_TO_CHANGE) -> None:
+def shared(
+    config: PretrainingConfig, model_config: ModelConfig, data: TrainingData
+) -> dict[str, str]:
+    """What must be the same on all workers: {its name in errors: its value as text}."""
+    values = {n: v for n, v in dataclasses.asdict(config).items() if n not in FREE_TO_DIFFER}
+    return {
+        "flags": json.dumps(values, sort_keys=True),
+        "--input_dir's dataset.json": json.dumps(data.info, sort_keys=True),
+        "--config_file": repr(model_config),
+        "--vectors": "" if data.vectors is None else data.vectors.digest,
+    }
+
+
+def check_settings_kept(
+    config: RunSettings, free_to_change: Collection[str] = FREE_TO_CHANGE
+) -> None:
     """Raises InputError if the run in the output folder began with settings that cannot change.
 
-    `config` has settings, among them `output_dir`; those of `free_to_change` are not compared.
+    The settings of `free_to_change` are not compared.
     """
     path = Path(config.output_dir) / RUN_FILE
     if not path.exists():
         return
     before = read_json_object(path)
-    for field in fields(config):
+    for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         then = before.get(field.name, field.default)  # The setting may be newer than the run.
         if then is None and field.name in TRAINING_WEIGHTS:
@@ -74,36 +94,44 @@ def check_settings_kept(config: Any, free_to_change: Collection[str] = FREE_TO_C
             )
 
 
-def check_model_kept(
-    model_config: ModelConfig,
-    vocabulary: AnyVocabulary,
-    config: PretrainingConfig,
-    vectors: Any = None,
+def begin(
+    config: PretrainingConfig, model_config: ModelConfig, data: TrainingData, num_replicas: int
 ) -> None:
-    """Raises InputError if the run in the output folder began with another model or vocabulary.
+    """Writes what a run begins with. Together with a checkpoint, these files are a model.
 
-    The same holds for other target vectors; `vectors` are `TargetVectors` or None.
+    It is called after all checks, so that a refused setting can be corrected in the same folder.
+
+    Raises:
+        InputError: as `check_model_kept`.
     """
-    path = Path(config.output_dir) / VOCABULARY
+    check_model_kept(config, model_config, data)
+    record(config, num_replicas)
+    output_dir = Path(config.output_dir)
+    model_config.to_json(output_dir / CONFIG)
+    data.copy_to(output_dir, model_config.open_vocabulary)
+
+
+def check_model_kept(
+    config: PretrainingConfig, model_config: ModelConfig, data: TrainingData
+) -> None:
+    """Raises InputError if the run in the output folder began with another model.
+
+    The same holds for another vocabulary and for other vectors.
+    """
+    folder, vocabulary, vectors = Path(config.output_dir), data.vocabulary, data.vectors
+    path = folder / VOCABULARY
     if path.exists() and type(vocabulary).from_file(path).sha256 != vocabulary.sha256:
-        raise InputError(
-            f"this run began with another vocabulary than {vocabulary.path}; choose another "
-            "--output_dir",
-            path,
-        )
-    path = Path(config.output_dir) / CONFIG
+        _refuse(f"another vocabulary than {vocabulary.path}", path)
+    path = folder / CONFIG
     if path.exists() and read_config(path) != model_config:
-        raise InputError(
-            f"this run began with another config than {config.config_file}'s; choose another "
-            "--output_dir",
-            path,
-        )
-    path = Path(config.output_dir) / VECTORS
+        _refuse(f"another config than {config.config_file}'s", path)
+    path = folder / VECTORS
     if vectors is not None and path.exists() and file_digest(path) != vectors.digest:
-        raise InputError(
-            f"this run began with other vectors than {vectors.path}; choose another --output_dir",
-            path,
-        )
+        _refuse(f"other vectors than {vectors.path}", path)
+
+
+def _refuse(what, path):
+    raise InputError(f"this run began with {what}; choose another --output_dir", path)
 
 
 def record(config: PretrainingConfig, num_replicas: int) -> None:
@@ -121,7 +149,7 @@ def record(config: PretrainingConfig, num_replicas: int) -> None:
         file.write(json.dumps(values, indent=2) + "\n")
 
 
-def model_card(config: PretrainingConfig, sources: list[str], trainer: Any) -> str:
+def model_card(config: PretrainingConfig, sources: list[str], trainer: "Trainer") -> str:
     """README.md of a finished model: its text (files `sources`), training and held-out results."""
     model_config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
@@ -149,7 +177,7 @@ _FOLDERS = {"output_dir", "input_dir", "vocab_file", "vectors"}
 
 def _changed_flags(config):
     """The flags that differ from their defaults."""
-    for field in fields(config):
+    for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if value != field.default and field.name not in _FOLDERS:
             yield f"--{field.name}={value}"

@@ -1,16 +1,18 @@
 """Statistics of training batches: outputs to standardize, log-normalizers, frequent pieces."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tta.modeling.layers.masks import inner_weights
+from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.evaluation import read_batches
 
 
-def output_statistics(model: Any, batches: Any, max_batches: int) -> tuple[np.ndarray, np.ndarray]:
+def output_statistics(
+    model: LanguageModel, batches: tf.data.Dataset, max_batches: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the last layer's outputs over some batches: [D] float64 each.
 
     The first `max_batches` of a `tf.data.Dataset` are read. Begin and end tokens are left out.
@@ -34,7 +36,7 @@ def output_statistics(model: Any, batches: Any, max_batches: int) -> tuple[np.nd
     return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
 
 
-def mean_log_normalizer(model: Any, batches: Any) -> float:
+def mean_log_normalizer(model: LanguageModel, batches: tf.data.Dataset) -> float:
     """Mean of log sum exp(logits) over the real tokens of some training batches; natural log."""
     total, count = 0.0, 0
     for batch in read_batches(batches, "training"):
@@ -44,7 +46,7 @@ def mean_log_normalizer(model: Any, batches: Any) -> float:
     return total / count
 
 
-def piece_counts(batches: Any, vocab_size: int) -> np.ndarray:
+def piece_counts(batches: tf.data.Dataset, vocab_size: int) -> np.ndarray:
     """How often each word piece occurs in some training batches, without padding: [V] int64."""
     counts = np.zeros(vocab_size, np.int64)
     for batch in read_batches(batches, "training"):

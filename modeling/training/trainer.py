@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
 from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import CHECKPOINTS, STATE, state_key
+from tta.modeling.models.base import ConfiguredModel
+from tta.modeling.objectives.base import Objective
 from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints
-from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.distribution import (
     broadcast,
     is_alone,
@@ -52,21 +55,21 @@ class Trainer:
             declares the batch.
         heldout_batches: () -> `tf.data.Dataset`, or None.
         output_dir: `checkpoints/` and `logs/` (TensorBoard) are made in it.
-        config: how many steps, and how often to save, evaluate and log.
+        loop: how many steps, and how often to save, evaluate and log.
         strategy: `tf.distribute.Strategy`.
         last_evaluation: the last held-out `Evaluation`, or None.
         evaluation_error: the InputError of the last evaluation, or None. It is kept here, so that a
             run goes on and writes its model before it fails.
     """
 
-    model: Any
-    optimizer: Any
-    objective: Any
-    epoch_batches: Callable[[int], Any]
-    heldout_batches: Callable[[], Any] | None
+    model: ConfiguredModel
+    optimizer: keras.optimizers.Optimizer
+    objective: Objective
+    epoch_batches: Callable[[int], tf.data.Dataset]
+    heldout_batches: Callable[[], tf.data.Dataset] | None
     output_dir: Path
-    config: PretrainingConfig
-    strategy: Any = field(default_factory=tf.distribute.get_strategy)
+    loop: LoopSettings
+    strategy: tf.distribute.Strategy = field(default_factory=tf.distribute.get_strategy)
 
     def __post_init__(self):
         self.output_dir = Path(self.output_dir)
@@ -98,7 +101,7 @@ class Trainer:
         self._replicas = local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
-        batch_spec = self.epoch_batches(0).element_spec
+        batch_spec: Any = self.epoch_batches(0).element_spec
         # One graph for every shape. A graph for the first batch's shape may round differently,
         # and a resumed run would differ from an uninterrupted one.
         self._step = tf.function(
@@ -147,8 +150,11 @@ class Trainer:
         with disk_errors_named(self.manager.directory):
             return self.manager.save(checkpoint_number=self.step)
 
-    def train(self) -> bool:
-        """Trains from the last checkpoint; returns whether it reached the last step.
+    def train(self, until: int | None = None) -> bool:
+        """Trains from the last checkpoint up to a step; returns whether it reached it.
+
+        `until` is the number of steps done at the end; None is all of `loop.num_train_steps`. A
+        later call goes on from there.
 
         On SIGTERM or Ctrl-C it saves and stops after the current step. With several workers, all of
         them stop after the next step that the signalled worker begins. A second Ctrl-C ends the run
@@ -160,7 +166,7 @@ class Trainer:
                 batch for each replica. The last good checkpoint is kept.
             OSError: a checkpoint or log cannot be written. The last checkpoint is kept.
         """
-        config = self.config
+        until = self.loop.num_train_steps if until is None else until
         start = self.restore()
         if self.is_chief:
             writer = tf.summary.create_file_writer(str(self.output_dir / "logs"))
@@ -168,7 +174,7 @@ class Trainer:
             writer = tf.summary.create_noop_writer()
         bar = tqdm(
             disable=not self.is_chief,
-            total=config.num_train_steps,
+            total=until,
             initial=start,
             unit="step",
             smoothing=0.05,
@@ -177,14 +183,13 @@ class Trainer:
         )
         logs = disk_errors_named(self.output_dir / "logs")
         with self._stopped_by_signals(), logs, writer.as_default(), bar:
-            self._run(bar)
-            done = self.step >= config.num_train_steps
+            self._run(bar, until)
+            done = self.step >= until
             if done:
                 self._try_to_evaluate(bar, self.step)
         if not done:
             print(
-                f"stopped after step {self.step:,} of {config.num_train_steps:,}; repeat the "
-                "command to resume",
+                f"stopped after step {self.step:,} of {until:,}; repeat the command to resume",
                 file=sys.stderr,
             )
             if self._stop_signal == signal.SIGINT:
@@ -216,11 +221,11 @@ class Trainer:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    def _run(self, bar):
-        config = self.config
+    def _run(self, bar, until):
+        loop = self.loop
         recent, since, tokens = [], time.monotonic(), 0
         alone = is_alone(self.strategy)
-        for batches in self._batches():
+        for batches in self._batches(until):
             with lost_workers_named(self.strategy):
                 losses, num_tokens, stopping = self._step(batches, float(bool(self._stop_signal)))
                 losses = {name: float(value) for name, value in losses.items()}
@@ -228,24 +233,24 @@ class Trainer:
             recent.append(losses)
             tokens += num_tokens
             step = self.step
-            last = step >= config.num_train_steps
+            last = step >= until
             stop = last or stopping or (alone and self._stop_signal)
 
             def due(every, step=step, stop=stop):
                 return stop or step % every == 0
 
-            if due(config.log_steps) or due(config.save_checkpoints_steps):
+            if due(loop.log_steps) or due(loop.save_checkpoints_steps):
                 self._check_finite([losses["loss"] for losses in recent], step)
-            if due(config.log_steps):
+            if due(loop.log_steps):
                 rate = tokens / max(time.monotonic() - since, 1e-9)
                 self._log(bar, step, recent, rate)
                 recent, since, tokens = [], time.monotonic(), 0
             bar.update(1)
-            if due(config.save_checkpoints_steps):
+            if due(loop.save_checkpoints_steps):
                 self._check_weights(step)
                 if self.is_chief:
                     self.save()
-            if step % config.eval_steps == 0 and not stop:
+            if step % loop.eval_steps == 0 and not stop:
                 self._try_to_evaluate(bar, step)
             if stop:
                 return
@@ -259,10 +264,10 @@ class Trainer:
             self.evaluation_error = error
             bar.write(f"step {step:,}: not evaluated: {error}", file=sys.stderr)
 
-    def _batches(self):
+    def _batches(self, until):
         """Yields the remaining steps' batches, a list with one for each replica of this worker."""
         num_replicas = self.strategy.num_replicas_in_sync
-        while self.step < self.config.num_train_steps:
+        while self.step < until:
             skip = int(self.position["batch"].numpy())
             dataset = self.epoch_batches(int(self.position["epoch"].numpy())).skip(skip)
             empty = skip == 0
@@ -290,15 +295,18 @@ class Trainer:
         def update(batch):
             replica = tf.distribute.get_replica_context()
             with own_random_numbers(self._seeds):
-                task = self.objective.task(batch, self.position["step"].read_value())
+                task: Any = self.objective.task(batch, self.position["step"].read_value())
                 count, stopping = tf.unstack(
                     replica.all_reduce(SUM, tf.stack([tf.reduce_sum(task.weights), stop]))
                 )
                 task = task._replace(weights=task.weights / tf.maximum(count, 1.0))
                 with tf.GradientTape() as tape:
-                    loss = self.objective.loss(self.model, task)
+                    loss: Any = self.objective.loss(self.model, task)
             variables = self.model.trainable_variables
-            gradients = tape.gradient(loss.total, [v.value for v in variables])
+            # A weight that the loss does not depend on has a gradient of 0.
+            zero = tf.UnconnectedGradients.ZERO
+            values = [v.value for v in variables]
+            gradients = tape.gradient(loss.total, values, unconnected_gradients=zero)
             # Reduced here, not in the optimizer, so that the optimizer clips the sum.
             losses = {"loss": loss.total, **loss.parts}
             reduced = replica.all_reduce(SUM, [*losses.values(), *gradients])
@@ -359,7 +367,7 @@ class Trainer:
     def _evaluate(self, bar, step):
         if self._evaluator is None or self.heldout_batches is None:
             return
-        result = self._evaluator(self.heldout_batches(), self.config.max_eval_batches)
+        result = self._evaluator(self.heldout_batches(), self.loop.max_eval_batches)
         schedule = self._schedule(step)
         text = "".join([result.text, *(f", {name} {v:.3f}" for name, v in schedule.items())])
         result = dataclasses.replace(result, values=result.values | schedule, text=text)

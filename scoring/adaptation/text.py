@@ -1,6 +1,5 @@
 """Continues the training of a model on text, until held-out sentences become no more likely."""
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,11 +7,13 @@ from typing import Any
 
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
+from tta.data.vectors.training_data import TrainingData
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.assembly import make_trainer, write_model
+from tta.modeling.training.config import TrainingSettings
+from tta.modeling.training.distribution import make_strategy
 from tta.modeling.training.evaluation import Evaluation, Evaluator
-from tta.modeling.training.pretrain import make_trainer, write_model
 from tta.names import VOCABULARY
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
@@ -74,14 +75,14 @@ def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> 
         InputError: the text is missing, malformed or too short, or no pass made the held-out
             sentences more likely.
     """
-    info = _prepare(config, lm, work)
+    data = _prepare(config, lm, work)
     objective = MODEL_TYPES.load(lm.model.config.model_type).objectives[0]
     schedule = config.text_schedule
     trainer: Any = None
 
     def begin(rate):
         nonlocal trainer
-        trainer = _make_trainer(config, rate, lm, objective, info, work / f"rate-{rate:g}")
+        trainer = _make_trainer(config, rate, lm, objective, data, work / f"rate-{rate:g}")
         return _begin(trainer, schedule.max_passes)
 
     outcome = train_passes(begin, _nll, schedule.learning_rate, schedule.max_passes)
@@ -95,9 +96,9 @@ def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> 
     report = TextReport(
         **vars(outcome),
         directory=Path(config.output_dir),
-        num_truncated=info["counts"]["truncated"],
-        max_length=info["max_seq_length"],
-        card=_card(config, outcome, info),
+        num_truncated=data.info["counts"]["truncated"],
+        max_length=data.info["max_seq_length"],
+        card=_card(config, outcome, data.info),
     )
     write_model(trainer, made, report.card)
     return report
@@ -108,7 +109,7 @@ def _nll(evaluation):
 
 
 def _prepare(config, lm, work):
-    """Writes the text as a data set; returns its description."""
+    """Writes the text as a data set."""
     lm.tokenizer.vocabulary.save(work / VOCABULARY)
     info = create_tfrecords(
         LocalCorpusConfig(
@@ -131,21 +132,16 @@ def _prepare(config, lm, work):
             f"{heldout} and {train}; give more text, or another --heldout_fraction",
             ", ".join(info["sources"]),
         )
-    return info
+    return TrainingData(str(work / "data"), info, lm.tokenizer.vocabulary)
 
 
-def _make_trainer(config, rate, lm, objective, info, output_dir):
+def _make_trainer(config, rate, lm, objective, data, output_dir):
     """A `Trainer` that starts from the weights of a model."""
     model_config = lm.model.config
-    steps_per_pass = math.ceil(info["splits"]["train"]["tokens"] / BATCH_TOKENS)
+    steps_per_pass = math.ceil(data.info["splits"]["train"]["tokens"] / BATCH_TOKENS)
     num_train_steps = config.text_schedule.max_passes * steps_per_pass
     is_large = model_config.vocab_size >= 2 * SAMPLED_PIECES
-    training = PretrainingConfig(
-        input_dir=str(output_dir.parent / "data"),
-        config_file="",
-        output_dir=str(output_dir),
-        init_checkpoint=str(lm.directory),
-        objective=objective,
+    settings = TrainingSettings(
         num_train_steps=num_train_steps,
         num_warmup_steps=int(WARMUP * num_train_steps),
         train_batch_tokens=BATCH_TOKENS,
@@ -157,20 +153,20 @@ def _make_trainer(config, rate, lm, objective, info, output_dir):
         eval_steps=num_train_steps,
         seed=config.seed,
     )
-    return make_trainer(training, model_config, info, lm.tokenizer.vocabulary)
+    batches = data.batches(model_config, BATCH_TOKENS, config.seed)
+    start = str(lm.directory)
+    strategy = make_strategy(settings.distribution_strategy)
+    return make_trainer(settings, objective, model_config, batches, output_dir, strategy, start)
 
 
 def _begin(trainer, max_passes):
     """The `Training` of a trainer."""
     heldout = trainer.heldout_batches()
     before = Evaluator(trainer.model, trainer.objective, heldout.element_spec)(heldout)
-    # The schedule of the learning rate is already made: it is that of all passes.
-    config = dataclasses.replace(trainer.config, num_warmup_steps=0)
-    steps_per_pass = config.num_train_steps // max_passes
+    steps_per_pass = trainer.loop.num_train_steps // max_passes
 
     def take_pass(number):
-        trainer.config = dataclasses.replace(config, num_train_steps=number * steps_per_pass)
-        return trainer.last_evaluation if trainer.train() else None
+        return trainer.last_evaluation if trainer.train(number * steps_per_pass) else None
 
     return Training(trainer.model.named_weights(), before, take_pass)
 

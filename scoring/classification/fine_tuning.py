@@ -14,10 +14,11 @@ import numpy as np
 import tensorflow as tf
 
 from tta.choices import DTYPE_POLICIES
+from tta.data.records.pipeline import without_autotuning
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.classification import TARGET, Classification
-from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
 from tta.modeling.training.trainer import Trainer
 from tta.scoring.classification.config import ClassifyConfig
@@ -85,10 +86,7 @@ def make_batches(
             ids, mask = pad([rows[i] for i in indices], pad_id, width)
             yield {"input_ids": ids, "padding_mask": mask, TARGET: targets[indices]}
 
-    batches = tf.data.Dataset.from_generator(generate, output_signature=_SPEC)
-    options = tf.data.Options()
-    options.autotune.enabled = False  # its thread delays the end of an iterator
-    return batches.with_options(options)
+    return without_autotuning(tf.data.Dataset.from_generator(generate, output_signature=_SPEC))
 
 
 def fine_tune(
@@ -139,16 +137,7 @@ def fine_tune(
         ),
         heldout_batches=None,
         output_dir=folder,
-        config=PretrainingConfig(
-            input_dir="",
-            config_file="",
-            output_dir=str(folder),
-            num_train_steps=num_steps,
-            num_warmup_steps=num_warmup,
-            learning_rate=rate,
-            save_checkpoints_steps=SAVE_STEPS,
-            seed=seed,
-        ),
+        loop=LoopSettings(num_train_steps=num_steps, save_checkpoints_steps=SAVE_STEPS),
     )
     if not trainer.train():
         return None

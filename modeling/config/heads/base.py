@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.base import ModelConfig, Vectors
 from tta.modeling.config.checks import check_types
 from tta.registry import resolve
 from tta.settings import Config
@@ -42,6 +42,14 @@ class HeadSettings(Config):
 
     def check(self, config: ModelConfig) -> None:
         """Raises InputError if the settings do not fit each other, or the head not the family."""
+
+    def for_vectors(self, vectors: Vectors) -> dict[str, Any]:
+        """The settings that vectors of tokens change, {name: value}.
+
+        Raises:
+            InputError: the vectors do not fit.
+        """
+        return {}
 
     def num_parameters(self, config: ModelConfig) -> int:
         """Number of weights of the head in a model of this config."""

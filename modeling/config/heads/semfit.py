@@ -1,7 +1,10 @@
 """What a SemFit head predicts, and the distance that it minimizes."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from tta.errors import InputError
+from tta.modeling.config.base import Vectors
 from tta.modeling.config.checks import require
 from tta.modeling.config.heads.base import HeadSettings, transform_parameters
 from tta.settings import setting
@@ -34,6 +37,13 @@ class SemFitSettings(HeadSettings):
         least = LEAST_VMF_SIZE if self.semfit_distance == "vmf" else 1
         rule = f"target_size must be at least {least} with semfit_distance {self.semfit_distance}"
         require(self.target_size is None or self.target_size >= least, rule, self.target_size)
+
+    def for_vectors(self, vectors: Vectors) -> dict[str, Any]:
+        """The size of the vectors that are predicted."""
+        if self.target_size not in (None, vectors.size):
+            rule = f"its vectors have {vectors.size} numbers, but target_size is {self.target_size}"
+            raise InputError(rule, vectors.path)
+        return {"target_size": vectors.size}
 
     def num_parameters(self, config):
         return transform_parameters(config) + (config.hidden_size + 1) * (self.target_size or 0)

@@ -5,7 +5,7 @@ import pytest
 
 from tta.data.text.lines import MAX_LINE_BYTES
 from tta.data.vocabulary.config import VocabularyConfig
-from tta.data.vocabulary.load import check_same_tokenizer, load_vocabulary, make_tokenizer
+from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.data.vocabulary.train import create_vocab
 from tta.data.vocabulary.words import WORD_SPECIALS, WordVocabulary
 from tta.errors import InputError
@@ -155,10 +155,6 @@ def test_kinds_that_do_not_fit(tmp_path):
         load_vocabulary("word_pieces", tmp_path / "vocab.txt")
     with pytest.raises(InputError, match="tokenizer must be word_pieces or words, not 'letters'"):
         load_vocabulary("letters", tmp_path / "vocab.txt")
-    check_same_tokenizer("words", {"tokenizer": "words"}, "config.json")
-    rule = r"^c\.json: tokenizer is 'words', but the data set was made with 'word_pieces'$"
-    with pytest.raises(InputError, match=rule):
-        check_same_tokenizer("words", {"tokenizer": "word_pieces"}, "c.json")
 
 
 def test_one_data_set_serves_all_sizes():

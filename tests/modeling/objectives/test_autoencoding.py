@@ -269,7 +269,7 @@ def make_trainer(shard, folder, steps, evaluates=False):
         if evaluates
         else None,
         output_dir=folder,
-        config=settings,
+        loop=settings,
     )
 
 

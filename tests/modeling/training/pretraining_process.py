@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from tests.faults import signal_after
 from tta.flags import pretraining
-from tta.modeling.training import pretrain
+from tta.modeling.training import assembly
 
 _, NUM_CPUS, LAST_STEP, OUTPUT, *ARGUMENTS = sys.argv
-make_trainer = pretrain.make_trainer
+make_trainer = assembly.make_trainer
 
 
 def make_saving_trainer(*args):
@@ -45,7 +45,7 @@ def make_saving_trainer(*args):
     return trainer
 
 
-pretrain.make_trainer = make_saving_trainer
+assembly.make_trainer = make_saving_trainer
 signal_after(int(LAST_STEP), signal.SIGKILL)
 sys.argv = ["run_pretraining.py", *ARGUMENTS]
 pretraining.run()

@@ -24,6 +24,7 @@ from tta.data.records.pipeline import eval_batches, train_batches
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
 from tta.modeling.training.statistics import output_statistics
@@ -66,7 +67,7 @@ def make_trainer(shard, output_dir, num_train_steps=NUM_STEPS, dropout=0.3, rate
             [shard], DEFAULT_FEATURES, 100, MAX_LENGTH, 0, 0, epoch
         ),
         "heldout_batches": None,
-        "config": training_config(
+        "loop": LoopSettings(
             num_train_steps=num_train_steps, save_checkpoints_steps=5, log_steps=4
         ),
     }
@@ -263,7 +264,7 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
     options = {
         "num_train_steps": 5,
         "heldout_batches": heldout,
-        "config": training_config(num_train_steps=5, save_checkpoints_steps=2, eval_steps=2),
+        "loop": LoopSettings(num_train_steps=5, save_checkpoints_steps=2, eval_steps=2),
     }
     trainer = make_trainer(shard, tmp_path, **options)
     assert trainer.train()
@@ -315,7 +316,7 @@ def test_a_gradient_that_is_not_finite_never_reaches_a_checkpoint(shard, tmp_pat
         shard,
         tmp_path,
         model=Model(tiny_config(num_hidden_layers=1)),
-        config=training_config(num_train_steps=9, save_checkpoints_steps=1, log_steps=1),
+        loop=LoopSettings(num_train_steps=9, save_checkpoints_steps=1, log_steps=1),
     )
     with pytest.raises(InputError, match=r"is no longer finite at step 1; .* is none yet"):
         trainer.train()
@@ -340,7 +341,7 @@ def test_a_damaged_shard_is_one_line(shard, tmp_path, split):
             )
         }
     )
-    options["config"] = training_config(num_train_steps=9, eval_steps=2)
+    options["loop"] = LoopSettings(num_train_steps=9, eval_steps=2)
     trainer = make_trainer(shard, tmp_path, 9, **options)
     rule = f"a {split} shard is truncated or damaged: "
     if split == "training":

@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.models.test_autoencoder import autoencoder_config
-from tests.modeling.tiny import tiny_config, training_config
+from tests.modeling.tiny import tiny_config
 from tests.tiny_dataset import (
     MAX_LENGTH,
     sentences,
@@ -31,6 +31,7 @@ from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.autoencoding import VariationalAutoencoding
 from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.distribution import local_replicas, make_strategy, own_random_numbers
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
 from tta.modeling.training.trainer import Trainer
@@ -98,7 +99,7 @@ def trained(
         ),
         None,
         f"{FOLDER}/{folder}",
-        training_config(num_train_steps=steps),
+        LoopSettings(num_train_steps=steps),
         strategy,
     )
     assert trainer.train()

@@ -18,6 +18,7 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.errors import InputError
+from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.trainer import Trainer
 from tta.scoring.adaptation.adapt import adapt, check_output_dir
 from tta.scoring.adaptation.config import AdaptationConfig
@@ -94,9 +95,9 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     measured = []
     train = Trainer.train
 
-    def spoiled(self):
+    def spoiled(self, until):
         """From the third pass on, the model gets worse."""
-        done = train(self)
+        done = train(self, until)
         if len(measured) >= 2:
             self.model.head.bias.assign_add(np.linspace(0, 9, CONFIG.vocab_size))
             self._evaluate(_Silent(), self.step)
@@ -141,9 +142,9 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     rates = []
     train = Trainer.train
 
-    def worse_at_first(self):
-        done = train(self)
-        rates.append(self.config.learning_rate)
+    def worse_at_first(self, until):
+        done = train(self, until)
+        rates.append(self.loop.learning_rate)
         if len(rates) == 1:
             self.last_evaluation = dataclasses.replace(self.last_evaluation, values={"nll": 99.0})
         return done
@@ -160,14 +161,17 @@ def test_other_types_learn_by_their_own_objective(
     model_type, objective, text, tmp_path, monkeypatch
 ):
     seen, train = [], Trainer.train
-    monkeypatch.setattr(
-        Trainer, "train", lambda self: seen.append(self.config.objective) or train(self)
-    )
+
+    def seeing(self, until):
+        seen.append(type(self.objective))
+        return train(self, until)
+
+    monkeypatch.setattr(Trainer, "train", seeing)
     family = ONE_LAYER.replace(model_type=model_type)
     model = write_model_directory(tmp_path / "tiny", family)
     report = adapted(config(text, tmp_path / "new", max_passes=1), str(model))
     assert tta.load(tmp_path / "new").model.config.model_type == model_type
-    assert set(seen) == {objective}
+    assert set(seen) == {OBJECTIVES.load(objective)}
     assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
     texts = ["the cat sat on the mat", "the dog ran home"]
     assert (tta.load(tmp_path / "new").score(texts) > tta.load(model).score(texts)).all()
@@ -197,7 +201,7 @@ def test_written_text_can_be_read_as_spoken(text, tmp_path, monkeypatch):
     written = tmp_path / "written.txt"
     written.write_text("".join(f"{line.capitalize()}.\n" for line in text.read_text().split("\n")))
     seen = []
-    monkeypatch.setattr(Trainer, "train", lambda self: seen.append(_ids(self)))
+    monkeypatch.setattr(Trainer, "train", lambda self, until: seen.append(_ids(self)))
     for fraction in (0.0, 1.0):
         assert (
             adapt(config(written, tmp_path / "new", spoken_fraction=fraction), str(model)) is None
@@ -213,7 +217,7 @@ def _ids(trainer):
 
 def test_a_stopped_training_leaves_nothing(text, tmp_path, monkeypatch):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
-    monkeypatch.setattr(Trainer, "train", lambda self: False)
+    monkeypatch.setattr(Trainer, "train", lambda self, until: False)
     assert adapt(config(text, tmp_path / "new"), str(model)) is None
     assert not (tmp_path / "new").exists()
 
@@ -221,7 +225,7 @@ def test_a_stopped_training_leaves_nothing(text, tmp_path, monkeypatch):
 def trained_to(nll):
     """In place of `Trainer.train`: it takes no step, and says what the evaluation gave."""
 
-    def train(self):
+    def train(self, until):
         self.last_evaluation = SimpleNamespace(values={"nll": nll})
         return True
 

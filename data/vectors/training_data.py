@@ -1,0 +1,151 @@
+"""A data set as training reads it: its shards, its vocabulary, and vectors of its tokens."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tta.data.records import pipeline
+from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_paths
+from tta.data.records.examples import check_records
+from tta.data.records.inputs import ModelInputs
+from tta.data.vectors.model_inputs import inputs_of
+from tta.data.vectors.target_vectors import TargetVectors, copy_file
+from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary
+from tta.data.vocabulary.word_tokenizer import WordTokenizer
+from tta.data.vocabulary.words import WordVocabulary
+from tta.errors import InputError
+from tta.names import NGRAMS, NGRAMS_SETTINGS, VECTORS, VOCABULARY
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A data set with its vocabulary.
+
+    Attributes:
+        directory: of the data set.
+        info: the contents of dataset.json, see `load_dataset_info`.
+        vocabulary: the one that the shards were written with.
+        vectors: of the vocabulary's tokens; None if the model needs none.
+    """
+
+    directory: str
+    info: dict[str, Any]
+    vocabulary: AnyVocabulary
+    vectors: TargetVectors | None = None
+
+    @classmethod
+    def open(
+        cls, directory: str, vocab_file: str | None = None, vectors: str | None = None
+    ) -> "TrainingData":
+        """Reads and checks everything but the shards.
+
+        Args:
+            directory: of the data set.
+            vocab_file: the vocabulary; None is `vocab.txt` in the directory.
+            vectors: the folder of the vectors, or None.
+
+        Raises:
+            InputError: a file is missing or damaged, or belongs to another vocabulary.
+        """
+        info = load_dataset_info(directory)
+        path = vocab_file or Path(directory) / VOCABULARY
+        vocabulary = load_vocabulary(info["tokenizer"], path)
+        if vocabulary.sha256 != info["vocab_sha256"]:
+            rule = f"not the vocabulary that {directory} was written with"
+            raise InputError(rule, vocabulary.path)
+        data = cls(directory, info, vocabulary)
+        if vectors is None:
+            return data
+        found = TargetVectors(vectors, vocabulary)
+        found.check_values()
+        return replace(data, vectors=found)
+
+    def copy_to(self, directory: Path, open_vocabulary: bool) -> None:
+        """Copies what a model needs into its directory: the vocabulary, and new vectors.
+
+        With `open_vocabulary`, the vectors of character n-grams are copied as well.
+        """
+        self.vocabulary.save(directory / VOCABULARY, overwrite=True)
+        if self.vectors is None or (directory / VECTORS).exists():
+            return
+        self.vectors.copy_to(directory)
+        source = self.vectors.path.parent
+        if open_vocabulary and (source / NGRAMS).exists():
+            for name in (NGRAMS, NGRAMS_SETTINGS):
+                copy_file(source / name, directory / name)
+
+    def batches(self, model_config: Any, batch_tokens: int, seed: int) -> "TrainingBatches":
+        """The batches for a model.
+
+        Args:
+            model_config: the model's config, which says what the model reads and predicts.
+            batch_tokens, seed: as in `tta.data.records.pipeline.train_batches`.
+
+        Raises:
+            InputError: the data set does not have what the model reads.
+        """
+        reader = _Reader(self, _inputs(self, model_config), batch_tokens, seed)
+        heldout = reader.heldout if any(map(os.path.getsize, reader.shards(HELDOUT))) else None
+        return TrainingBatches(self.vocabulary, reader.epoch, heldout, reader.check_records)
+
+
+@dataclass(frozen=True)
+class TrainingBatches:
+    """The batches that a model is trained and measured on.
+
+    Attributes:
+        vocabulary: of the ids.
+        epoch: from the number of an epoch to its `tf.data.Dataset`, see
+            `tta.data.records.pipeline.train_batches`.
+        heldout: makes the `tf.data.Dataset` of the held-out sentences; None if there are none.
+        check: reads all shards; raises InputError at the first damaged one, and names it.
+    """
+
+    vocabulary: AnyVocabulary
+    epoch: Callable[[int], Any]
+    heldout: Callable[[], Any] | None
+    check: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    data: TrainingData
+    inputs: ModelInputs
+    batch_tokens: int
+    seed: int
+
+    def shards(self, split):
+        return shard_paths(self.data.directory, self.data.info, split)
+
+    def epoch(self, number):
+        batches = pipeline.train_batches(
+            self.shards(TRAIN), **self._shape(), seed=self.seed, epoch=number
+        )
+        return pipeline.with_inputs(batches, self.inputs)
+
+    def heldout(self):
+        shards = [path for path in self.shards(HELDOUT) if os.path.getsize(path)]
+        return pipeline.with_inputs(pipeline.eval_batches(shards, **self._shape()), self.inputs)
+
+    def check_records(self):
+        for split in self.data.info["splits"]:
+            check_records(self.shards(split), self.data.info["features"])
+
+    def _shape(self) -> dict[str, Any]:
+        return {
+            "features": self.data.info["features"],
+            "batch_tokens": self.batch_tokens,
+            "max_length": self.data.info["max_seq_length"],
+            "pad_id": self.data.vocabulary.pad_id,
+        }
+
+
+def _inputs(data: TrainingData, model_config: Any) -> ModelInputs:
+    """What batches need besides ids: what the model reads, and the vectors it predicts."""
+    look_up = None if data.vectors is None else data.vectors.look_up
+    tokenizer = None
+    if isinstance(data.vocabulary, WordVocabulary):
+        tokenizer = WordTokenizer(data.vocabulary, model_config.do_lower_case)
+    return inputs_of(model_config.features, model_config, tokenizer, look_up)

@@ -1,0 +1,41 @@
+"""The settings of a run: the flags stay as they are, and each part has only its own."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import run_command
+from tta.errors import InputError
+from tta.modeling.config.training import LossSettings
+from tta.modeling.training.config import (
+    LoopSettings,
+    OptimizerSettings,
+    PretrainingConfig,
+    TrainingSettings,
+)
+from tta.settings import fields
+
+HELP = Path(__file__).resolve().parents[2] / "flags/pretraining_help.txt"
+
+
+def names(config):
+    return {field.name for field in fields(config)}
+
+
+def test_the_help_is_that_of_earlier_versions(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run_command("tta-pretrain", "--help").stdout == HELP.read_text()
+
+
+def test_a_config_is_all_of_its_parts():
+    parts = LoopSettings, OptimizerSettings, LossSettings
+    assert all(issubclass(PretrainingConfig, part) for part in parts)
+    common = names(LoopSettings) & names(OptimizerSettings) & names(LossSettings)
+    assert common == {"num_train_steps"}
+    assert not any(name.endswith(("_dir", "_file")) for name in names(TrainingSettings))
+
+
+def test_a_warm_up_as_long_as_the_run_is_refused():
+    LoopSettings(num_train_steps=5)  # it has no warm-up
+    with pytest.raises(InputError, match="num_warmup_steps must be smaller than num_train_steps"):
+        OptimizerSettings(num_train_steps=5, num_warmup_steps=5)
