@@ -56,7 +56,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
         model: a model directory or the name of a model, as in `tta.load`.
 
     Returns:
-        The report; None if SIGTERM stopped the training on text. Nothing is written then.
+        The report; None if SIGTERM stopped the training. Nothing is written then.
 
     Raises:
         KeyboardInterrupt: Ctrl-C stopped the training.
@@ -82,7 +82,9 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
                 return None
         if split is not None:
             start = lm if text is None else tta.load(made, normalizer="auto")
-            lists = fine_tune(config, start, split, made)
+            lists = fine_tune(config, start, split, work, made)
+            if lists is None:
+                return None
         card = "\n".join(one.card for one in (text, lists) if one is not None)
         intro = f"The model `{lm.name}`, adapted with tta-adapt of tta-lm."
         (made / README).write_text(f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8")

@@ -20,7 +20,7 @@ class Example:
 
     Attributes:
         texts: H hypotheses.
-        other_scores, errors: [H] float32, as in `ListBatch`.
+        other_scores, errors: [H] float32, as in `ExpectedErrors`.
         token_weights: [H] float32, the weight of each token's score in the combined score.
     """
 

@@ -18,7 +18,7 @@ from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.list_examples import differ, make_examples, word_errors
-from tta.scoring.adaptation.list_steps import make_pass
+from tta.scoring.adaptation.list_training import make_list_trainer, num_steps
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
 from tta.scoring.adaptation.text import MIN_HELDOUT
 from tta.scoring.combining.decision import decide
@@ -136,7 +136,9 @@ def read_split(config: AdaptationConfig) -> ListSplit:
     return ListSplit(path, train, heldout)
 
 
-def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -> ListReport:
+def fine_tune(
+    config: AdaptationConfig, lm: Any, split: ListSplit, work: Path, made: Path
+) -> ListReport | None:
     """Trains a model to make hypotheses with few word errors probable.
 
     The weights, scale and reduction of the combined scores are tuned for the start model on the
@@ -147,11 +149,16 @@ def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -
         config: how to train.
         lm: the start, a `TextModel` that scores in one pass. Its weights change.
         split: the lists.
+        work: a folder for files that are needed meanwhile.
         made: the folder for the model and for `HELDOUT_LISTS`. It has the vocabulary.
 
+    Returns:
+        The report; None if SIGTERM stopped the training. No model is written then.
+
     Raises:
-        InputError: the lists are of no use, or no pass lowered the expected errors of the held-out
-            lists.
+        KeyboardInterrupt: Ctrl-C stopped the training.
+        InputError: the lists are of no use, the training diverged, or no pass lowered the expected
+            errors of the held-out lists.
     """
     from tta.modeling.formats.model_directory import save_model
 
@@ -179,7 +186,9 @@ def fine_tune(config: AdaptationConfig, lm: Any, split: ListSplit, made: Path) -
                 "give more lists, or another --model"
             )
         examples = make_examples(scored, train.statistics, weights)
-        outcome = _train(config, lm, examples, heldout, weights)
+        outcome = _train(config, lm, examples, heldout, weights, work)
+    if outcome is None:
+        return None
     report = ListReport(
         **vars(outcome),
         directory=Path(config.output_dir),
@@ -202,26 +211,26 @@ def _evaluate(part: Part, lm: Any, weights: RerankWeights) -> ListEvaluation:
     return ListEvaluation(float(expected), part.statistics.value(decision.picks))
 
 
-def _train(config, lm, examples, heldout, weights):
-    """The `Outcome` of the training, with the weights of the combined score."""
+def _train(config, lm, examples, heldout, weights, work):
+    """The `Outcome` of the training, with the weights of the combined score; None if stopped."""
     schedule = config.list_schedule
     variables = lm.model.named_weights()
     before = _evaluate(heldout, lm, weights)
 
     def begin(rate):
-        train = make_pass(lm, examples, rate, config.seed)
+        steps, folder = num_steps(examples), work / f"lists-{rate:g}"
+        num_train_steps = schedule.max_passes * steps
+        trainer = make_list_trainer(lm, examples, rate, num_train_steps, config.seed, folder)
 
         def take_pass(number):
-            train(number)
-            return _evaluate(heldout, lm, weights)
+            return _evaluate(heldout, lm, weights) if trainer.train(number * steps) else None
 
         return Training(variables, before, take_pass)
 
     outcome = train_passes(
         begin, lambda one: one.expected_errors, schedule.learning_rate, schedule.max_passes
     )
-    assert outcome is not None  # nothing stops these passes from outside
-    if not outcome.best_pass:
+    if outcome is not None and not outcome.best_pass:
         raise InputError(
             "no pass over the lists lowered the expected word errors of the held-out lists, which "
             f"are {before.expected_errors:.4f} per list; give more lists, or a lower "

@@ -1,12 +1,14 @@
 """The loss of MWER equals NumPy's, and its gradient equals finite differences."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import VOCAB_SIZE, Vocabulary, tiny_model
 from tta.modeling.likelihood import likelihood_of
-from tta.modeling.objectives.expected_errors import ListBatch, expected_errors_loss
+from tta.modeling.objectives.expected_errors import ExpectedErrors
 
 LENGTHS = (7, 5, 6, 4, 7, 3, 6)  # with begin and end
 PLACES = (0, 1, 1, 5, 6, 7, 2)  # two sentences are parts of hypothesis 1 of list 0
@@ -21,7 +23,7 @@ def some_lists(errors=None):
     inner = (np.arange(shape[1]) < np.array(LENGTHS)[:, None] - 1) & (np.arange(shape[1]) > 0)
     present = np.isin(np.arange(LISTS * WIDTH), PLACES).reshape(LISTS, WIDTH)
     some_errors = rng.integers(0, 6, present.shape) if errors is None else errors
-    return ListBatch(
+    return SimpleNamespace(
         input_ids=np.where(mask, rng.integers(5, VOCAB_SIZE, shape), 0).astype(np.int32),
         padding_mask=mask,
         token_weights=(inner * rng.uniform(0.1, 0.4, (len(LENGTHS), 1))).astype(np.float32),
@@ -55,7 +57,10 @@ def numpy_loss(model, batch):
 
 def loss_of(model, batch, normalizer="exact"):
     likelihood = likelihood_of(model.config.model_type, Vocabulary(), normalizer=normalizer)
-    return expected_errors_loss(model, likelihood, ListBatch(*map(tf.constant, batch)))
+    objective = ExpectedErrors(likelihood)
+    task = objective.task({name: tf.constant(value) for name, value in vars(batch).items()}, 0)
+    np.testing.assert_array_equal(task.weights, np.ones(LISTS))
+    return objective.loss(model, task._replace(weights=task.weights / LISTS))
 
 
 def gradients_of(model, batch, normalizer="exact"):

@@ -1,9 +1,13 @@
 """Fine-tuning on N-best lists: what is held out, what it learns, and which input it refuses."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import json
+import os
+import signal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +17,7 @@ import tta
 from tests.tiny import CONFIG, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
-from tta.scoring.adaptation import list_examples, lists
+from tta.scoring.adaptation import list_examples, list_training, lists
 from tta.scoring.adaptation.adapt import adapt
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.combining.decision import decide
@@ -355,9 +359,41 @@ def test_a_model_that_tuning_gives_no_weight_is_refused(nbest, tiny, tmp_path, m
     assert not (tmp_path / "new").exists()
 
 
+def test_a_training_that_diverges_is_refused(nbest, tmp_path):
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
+    with pytest.raises(InputError, match=r"the loss became nan at step \d+; the last good"):
+        adapt(config(nbest, tmp_path / "new", learning_rate=1e20), str(model))
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_training_leaves_nothing(number, nbest, tmp_path, monkeypatch):
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    original = list_training._batch
+    calls = itertools.count()
+
+    def batch(*arguments):
+        if next(calls) == 2:
+            os.kill(os.getpid(), number)  # the batch is made in another thread
+        return original(*arguments)
+
+    monkeypatch.setattr(list_training, "_batch", batch)
+    interrupted = pytest.raises(KeyboardInterrupt)
+    with interrupted if number == signal.SIGINT else contextlib.nullcontext():
+        assert adapt(config(nbest, tmp_path / "new"), str(model)) is None
+    assert not (tmp_path / "new").exists()
+    signal.signal(signal.SIGINT, handler)
+
+
 def test_no_improvement_is_refused(nbest, tiny, tmp_path, monkeypatch):
     rates = []
-    monkeypatch.setattr(lists, "make_pass", lambda *of: rates.append(of[2]) or (lambda _: None))
+
+    def make_idle_trainer(lm, examples, rate, *_):
+        rates.append(rate)
+        return SimpleNamespace(train=lambda until: True)
+
+    monkeypatch.setattr(lists, "make_list_trainer", make_idle_trainer)
     with pytest.raises(InputError, match="no pass over the lists lowered the expected word errors"):
         adapt(config(nbest, tmp_path / "new"), str(tiny))
     assert rates == pytest.approx([0.01 / 3**number for number in range(4)])

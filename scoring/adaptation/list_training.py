@@ -1,0 +1,114 @@
+"""A trainer of N-best lists: batches of lists, and the settings of the steps."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.scoring.adaptation.list_examples import NUM_PROBABLE, Example
+from tta.scoring.adaptation.text import ADAM_BETA_2
+from tta.scoring.scorers.inference.batches import make_batches
+
+# As in the experiment of docs/adaptation.md.
+BATCH_LISTS = 16
+WARMUP = 0.25  # of the first pass
+
+
+def num_steps(examples: Sequence[Example]) -> int:
+    """The number of steps of a pass."""
+    return -(-len(examples) // BATCH_LISTS)
+
+
+def make_list_trainer(
+    lm: Any,
+    examples: Sequence[Example],
+    learning_rate: float,
+    num_train_steps: int,
+    seed: int,
+    output_dir: Path,
+) -> Any:
+    """A `Trainer` of a model by the expected errors of lists; an epoch is a pass over them.
+
+    Args:
+        lm: a `TextModel` that scores in one pass. Its weights change.
+        examples: the lists.
+        learning_rate: the highest one. It is constant after the warm-up.
+        num_train_steps: number of steps in all passes.
+        seed: of the order of the lists.
+        output_dir: for checkpoints and logs.
+    """
+    import keras
+    import tensorflow as tf
+
+    from tta.data.records.pipeline import without_autotuning
+    from tta.modeling.objectives.expected_errors import ExpectedErrors
+    from tta.modeling.training.config import LoopSettings
+    from tta.modeling.training.optimizers import WarmupLinearDecay
+    from tta.modeling.training.trainer import Trainer
+
+    specs = {
+        "input_ids": tf.TensorSpec([None, None], tf.int32),
+        "padding_mask": tf.TensorSpec([None, None], tf.bool),
+        "token_weights": tf.TensorSpec([None, None], tf.float32),
+        "places": tf.TensorSpec([None], tf.int32),
+        "other_scores": tf.TensorSpec([None, None], tf.float32),
+        "errors": tf.TensorSpec([None, None], tf.float32),
+        "present": tf.TensorSpec([None, None], tf.bool),
+    }
+
+    def epoch_batches(epoch):
+        def generate():
+            for chosen in _order(examples, seed, epoch):
+                yield _batch(lm, [examples[i] for i in chosen])
+
+        return without_autotuning(tf.data.Dataset.from_generator(generate, output_signature=specs))
+
+    schedule: Any = WarmupLinearDecay(learning_rate, max(1, int(WARMUP * num_steps(examples))))
+    return Trainer(
+        lm.model,
+        keras.optimizers.Adam(schedule, beta_2=ADAM_BETA_2, global_clipnorm=1.0),
+        ExpectedErrors(lm.likelihood),
+        epoch_batches,
+        heldout_batches=None,
+        output_dir=output_dir,
+        # Checkpoints are those at the end of a pass.
+        loop=LoopSettings(num_train_steps=num_train_steps, save_checkpoints_steps=num_train_steps),
+    )
+
+
+def _order(examples, seed, epoch) -> Iterator[np.ndarray]:
+    """The indices of the lists of each batch. Lists of similar lengths are in one batch."""
+    lengths = np.array([max(len(text) for text in one.texts) for one in examples])
+    rng, batches = np.random.default_rng(seed), []
+    for _ in range(epoch + 1):  # each epoch goes on with the random numbers of the one before
+        order = np.argsort(lengths * rng.uniform(1.0, 1.2, len(lengths)))
+        batches = [order[i : i + BATCH_LISTS] for i in range(0, len(order), BATCH_LISTS)]
+        rng.shuffle(batches)
+    yield from batches
+
+
+def _batch(lm, chosen):
+    """A batch of `ExpectedErrors` of some examples, as arrays."""
+    shape = len(chosen), NUM_PROBABLE + 1
+    others, errors, token_weights = np.zeros((3, *shape), np.float32)
+    present = np.zeros(shape, bool)
+    for row, one in enumerate(chosen):
+        size = len(one.texts)
+        others[row, :size], errors[row, :size] = one.other_scores, one.errors
+        token_weights[row, :size], present[row, :size] = one.token_weights, True
+    texts = [text for one in chosen for text in one.texts]
+    (batch,) = make_batches(
+        lm.tokenizer, texts, 0, {"text"}, lm.window_size, sys.maxsize, refuse_long=False
+    )
+    places = np.flatnonzero(present)[batch.text_index].astype(np.int32)
+    return {
+        "input_ids": batch.input_ids,
+        "padding_mask": batch.padding_mask,
+        "token_weights": batch.keep * token_weights.ravel()[places][:, None],
+        "places": places,
+        "other_scores": others,
+        "errors": errors,
+        "present": present,
+    }
