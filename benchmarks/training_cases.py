@@ -18,7 +18,7 @@ from tta.data.records.pipeline import train_batches
 from tta.modeling.config.base import read_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.training.choices import OPTIMIZERS
+from tta.modeling.training.config import OPTIMIZERS
 
 SENTENCES, LENGTH, SAMPLED_PIECES = 128, 32, 3072
 FIRST_ID = 5  # after the special pieces

@@ -20,7 +20,7 @@ from tta.modeling.heads.sampled_softmax import LogUniformSampler, PieceSampler
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.language_model import TARGET_VECTORS
-from tta.modeling.training.choices import OPTIMIZERS
+from tta.modeling.training.config import OPTIMIZERS
 
 VECTOR_SIZE = 300
 NUM_BATCHES = 8  # different batches, in turn

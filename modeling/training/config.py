@@ -9,8 +9,20 @@ from tta.choices import PRECISIONS
 from tta.errors import InputError
 from tta.modeling.config.training import INIT_CHECKPOINT, LossSettings, ModelFlags, Steps
 from tta.modeling.objectives import OBJECTIVE
-from tta.modeling.training.choices import OPTIMIZERS, STRATEGIES
+from tta.registry import Registry
 from tta.settings import FILES, SEED, Config, setting
+
+# --optimizer -> its class, with the arguments of `BertAdamW`. A new one is one class and one line.
+OPTIMIZERS = Registry(
+    "optimizer",
+    {
+        "adamw": "tta.modeling.training.optimizers:BertAdamW",
+        "muon": "tta.modeling.training.optimizers:Muon",
+    },
+)
+
+# --distribution_strategy, see `tta.modeling.training.distribution.make_strategy`.
+STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored")
 
 CHECKPOINTS = "Checkpoints and evaluation"  # a group of flags
 

@@ -51,7 +51,7 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
     """Makes a distribution strategy. Call it before any tensor is created.
 
     Args:
-        name: one of `tta.modeling.training.choices.STRATEGIES`. "mirrored" uses all GPUs of this
+        name: one of `tta.modeling.training.config.STRATEGIES`. "mirrored" uses all GPUs of this
             machine, or its CPU if it has none. "multi_worker_mirrored" uses those of all machines
             that TF_CONFIG lists (see `tta.modeling.training.cluster`), and waits for them.
 

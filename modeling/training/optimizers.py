@@ -11,8 +11,7 @@ from keras import ops
 
 from tta.modeling.layers.fused import fused
 from tta.modeling.layers.types import Tensor
-from tta.modeling.training.choices import OPTIMIZERS
-from tta.modeling.training.config import OptimizerSettings
+from tta.modeling.training.config import OPTIMIZERS, OptimizerSettings
 
 # Coefficients (a, b, c) of a x + b x^3 + c x^5, one polynomial after the other. Each is the one
 # nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]

@@ -1,12 +1,9 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, resuming."""
 
-import contextlib
 import dataclasses
-import os
 import re
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,6 +29,7 @@ from tta.modeling.training.distribution import (
     own_random_numbers,
 )
 from tta.modeling.training.evaluation import Evaluator, read_batches
+from tta.modeling.training.stopping import StopRequest
 
 SUM = tf.distribute.ReduceOp.SUM
 
@@ -112,7 +110,7 @@ class Trainer:
         self._evaluator = None
         if self.is_chief and self.heldout_batches is not None:
             self._evaluator = Evaluator(self.model, self.objective, batch_spec)
-        self._stop_signal = 0
+        self._stop = StopRequest()
 
     @property
     def step(self) -> int:
@@ -182,7 +180,7 @@ class Trainer:
             mininterval=1.0,
         )
         logs = disk_errors_named(self.output_dir / "logs")
-        with self._stopped_by_signals(), logs, writer.as_default(), bar:
+        with self._stop.watched(), logs, writer.as_default(), bar:
             self._run(bar, until)
             done = self.step >= until
             if done:
@@ -192,34 +190,9 @@ class Trainer:
                 f"stopped after step {self.step:,} of {until:,}; repeat the command to resume",
                 file=sys.stderr,
             )
-            if self._stop_signal == signal.SIGINT:
+            if self._stop.signal == signal.SIGINT:
                 raise KeyboardInterrupt
         return done
-
-    @contextlib.contextmanager
-    def _stopped_by_signals(self):
-        """Makes SIGTERM and the first Ctrl-C requests to stop. Ignored signals stay ignored."""
-        if threading.current_thread() is not threading.main_thread():
-            yield  # Python delivers signals to the main thread alone.
-            return
-
-        def stop(number, _):
-            self._stop_signal = number
-            if number == signal.SIGINT:
-                signal.signal(number, previous[number])
-                with contextlib.suppress(OSError):
-                    # Not `print`, which fails if the signal comes while it is printing.
-                    os.write(2, b"\nstopping after this step; Ctrl-C again stops at once\n")
-
-        previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            for number, handler in previous.items():
-                if handler is not signal.SIG_IGN:
-                    signal.signal(number, stop)
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
 
     def _run(self, bar, until):
         loop = self.loop
@@ -227,14 +200,14 @@ class Trainer:
         alone = is_alone(self.strategy)
         for batches in self._batches(until):
             with lost_workers_named(self.strategy):
-                losses, num_tokens, stopping = self._step(batches, float(bool(self._stop_signal)))
+                losses, num_tokens, stopping = self._step(batches, float(bool(self._stop.signal)))
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
             recent.append(losses)
             tokens += num_tokens
             step = self.step
             last = step >= until
-            stop = last or stopping or (alone and self._stop_signal)
+            stop = last or stopping or (alone and self._stop.signal)
 
             def due(every, step=step, stop=stop):
                 return stop or step % every == 0

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tests.modeling.tiny import batch, randomize, tiny_config, tiny_model
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.training.choices import OPTIMIZERS
+from tta.modeling.training.config import OPTIMIZERS
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
 
 # BERT's settings, and a rate that suits weights and gradients of usual size.

@@ -1,0 +1,42 @@
+"""SIGTERM and Ctrl-C as requests to stop after the current step."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+
+class StopRequest:
+    """Whether this process was asked to stop.
+
+    Attributes:
+        signal: the number of the signal, SIGTERM or SIGINT; 0 if none came.
+    """
+
+    signal = 0
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Makes SIGTERM and the first Ctrl-C requests to stop. Ignored signals stay ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # Python delivers signals to the main thread alone.
+            return
+
+        def stop(number, _):
+            self.signal = number
+            if number == signal.SIGINT:
+                signal.signal(number, previous[number])
+                with contextlib.suppress(OSError):
+                    # Not `print`, which fails if the signal comes while it is printing.
+                    os.write(2, b"\nstopping after this step; Ctrl-C again stops at once\n")
+
+        previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            for number, handler in previous.items():
+                if handler is not signal.SIG_IGN:
+                    signal.signal(number, stop)
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
