@@ -1,0 +1,66 @@
+"""A family completes its config by what the data set of a run brings."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tta.errors import InputError
+from tta.modeling.config.base import DataFacts, config_from
+
+VECTORS = SimpleNamespace(path=Path("v/vectors.npy"), size=19)
+PLAIN = DataFacts(lower_case=False, pad_id=3, max_seq_length=11)
+WITH_VECTORS = DataFacts(lower_case=False, pad_id=3, max_seq_length=11, vectors=VECTORS)
+ELMO = {"model_type": "elmo", "output_layer": "softmax", "tokenizer": "words"}
+SEMFIT = {"output_layer": "semfit"}
+
+
+def config(**values):
+    return config_from({"vocab_size": 23} | values)
+
+
+@pytest.mark.parametrize(
+    ("values", "data", "changes", "features"),
+    [
+        ({}, PLAIN, {}, ()),
+        ({"model_type": "autoencoder"}, PLAIN, {"pad_id": 3}, ()),
+        (ELMO, WITH_VECTORS, {"input_size": 19}, ("input_vectors",)),
+        (ELMO | {"input_layer": "characters"}, PLAIN, {}, ("characters",)),
+        (ELMO | {"input_layer": "tokens"}, PLAIN, {}, ()),
+        (SEMFIT, WITH_VECTORS, {"target_size": 19}, ("target_vectors",)),
+        (SEMFIT | {"target_size": 19}, WITH_VECTORS, {}, ("target_vectors",)),
+        (
+            ELMO | SEMFIT,
+            WITH_VECTORS,
+            {"input_size": 19, "target_size": 19},
+            ("input_vectors", "target_vectors"),
+        ),
+    ],
+)
+def test_it_takes_what_the_family_needs(values, data, changes, features):
+    ready = config(**values).for_training(data)
+    assert ready == config(**values).replace(do_lower_case=False, **changes)
+    assert ready.features == features
+
+
+@pytest.mark.parametrize(
+    ("values", "data", "rule"),
+    [
+        ({"max_position_embeddings": 10}, PLAIN, "max_position_embeddings is 10, but the data has"),
+        ({}, WITH_VECTORS, "^vectors needs output_layer semfit or input_layer vectors$"),
+        ({"model_type": "autoencoder"}, WITH_VECTORS, "^vectors needs output_layer semfit or"),
+        (SEMFIT, PLAIN, "^output_layer semfit needs vectors; tta-create-vectors makes them$"),
+        (ELMO, PLAIN, "^input_layer vectors needs vectors; tta-create-vectors makes them$"),
+        (SEMFIT | {"target_size": 7}, WITH_VECTORS, "v/vectors.npy: its vectors have 19 numbers"),
+    ],
+)
+def test_a_data_set_that_does_not_fit_is_refused(values, data, rule):
+    with pytest.raises(InputError, match=rule):
+        config(**values).for_training(data)
+
+
+def test_every_dropout_that_a_family_names_is_a_field():
+    for values in ({}, ELMO, {"model_type": "autoencoder"}):
+        one = config(**values)
+        changed = one.replace(**dict.fromkeys(one.dropouts, 0.25))
+        assert {getattr(changed, name) for name in one.dropouts} == {0.25}
