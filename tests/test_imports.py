@@ -41,7 +41,7 @@ ORDER = {
         {"training"},
     ],
     "scoring": [
-        {"metrics"},
+        {"metrics", "engines"},
         {"scorers"},
         {"combining"},
         {"reports"},

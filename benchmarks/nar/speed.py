@@ -62,7 +62,7 @@ def make_cases(lengths, with_plain):
             for name, function in functions.items():
 
                 def call(function=function, latent=latent):
-                    return function(latent).numpy()
+                    return function(latent)
 
                 cases.append(Case(key(name, size, length), call))
     return cases
@@ -126,7 +126,7 @@ def greedy(ar, length, cached):
 
 def compiled(function, model, tf):
     """A graph with the weights as constants, as in `AutoencoderModel.decode`."""
-    from tta.scoring.scorers.inference.frozen import frozen
+    from tta.scoring.engines.tensorflow.frozen import frozen
 
     return frozen(function, [tf.TensorSpec([None, None], tf.float32)], model)
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
-from tta.names import VOCABULARY
-from tta.scoring.scorers.inference.batches import batches_of_rows, run_batches
+from tta.scoring.scorers.inference.text_scores import without_scores
 from tta.scoring.scorers.scorer import SentenceError, as_list, as_texts
-from tta.scoring.scorers.text_model import TextModel, without_scores
+from tta.scoring.scorers.text_model import TextModel
 
 
 class ClassifierModel(TextModel):
@@ -30,7 +29,7 @@ class ClassifierModel(TextModel):
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, in the order of the probabilities; () if the model predicts numbers."""
-        return self._model.config.labels
+        return self.config.labels
 
     @property
     def signature(self):
@@ -74,14 +73,12 @@ class ClassifierModel(TextModel):
         """
         columns = self.as_columns(texts)
         if not columns[0]:
-            return np.zeros((0, self._model.config.num_outputs), np.float32)
-        rows, is_cut = encode_rows(self.tokenizer, columns, self._max_length)
+            return np.zeros((0, self.config.num_outputs), np.float32)
+        rows, is_cut = encode_rows(self.runtime.tokenizer, columns, self._max_length)
         if is_cut.any():
             self._report_cut(is_cut, notes)
-        batches = batches_of_rows(rows, self.tokenizer.vocabulary.pad_id, self.batch_tokens)
-        found = np.zeros((len(columns[0]), self._model.config.num_outputs), np.float32)
-        function = self._frozen.get(self._logits_of)
-        for batch, result in run_batches(function, batches, self._in_flight):
+        found = np.zeros((len(columns[0]), self.config.num_outputs), np.float32)
+        for batch, result in self.runtime.run_rows(self.engine.class_logits(), rows):
             found[batch.text_index] = result
         return found
 
@@ -91,10 +88,8 @@ class ClassifierModel(TextModel):
         Raises:
             InputError, TypeError: as `predict`.
         """
-        if self.tokenizer is None:
-            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
         listed = as_list(texts, "texts", "str or pairs of str")
-        if self._model.config.texts_per_example == 1:
+        if self.config.texts_per_example == 1:
             if any(_is_pair(one) for one in listed):
                 raise InputError("the model labels single texts, not pairs", self.name)
             return [as_texts(listed)]
@@ -108,10 +103,7 @@ class ClassifierModel(TextModel):
 
     @property
     def _max_length(self):
-        return self._model.config.max_seq_length
-
-    def _logits_of(self, batch, weights, output_table):
-        return self._model(batch, training=False)["logits"]
+        return self.config.max_seq_length
 
     def _report_cut(self, is_cut, notes):
         if self.options.long_sentences == "refuse":

@@ -3,7 +3,7 @@
 N texts, K latent vectors of a text, P numbers in each, B batch, T tokens.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,10 @@ from tqdm import tqdm
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
 from tta.names import VOCABULARY
-from tta.scoring.scorers.inference.batches import Batch, batches_of_rows
+from tta.scoring.scorers.inference.batches import batches_of_rows
+from tta.scoring.scorers.inference.text_scores import without_scores
 from tta.scoring.scorers.scorer import SentenceError, as_texts, check_choice
-from tta.scoring.scorers.text_model import TextModel, without_scores
+from tta.scoring.scorers.text_model import TextModel
 
 # Tokens of a batch that is decoded: all logits of a batch are in memory.
 DECODED_TOKENS = 1024
@@ -35,7 +36,7 @@ class AutoencoderModel(TextModel):
     class are those of `TextModel`.
     """
 
-    no_scores = (
+    no_scores = (  # pyright: ignore[reportAssignmentType]
         "an autoencoder gives no sentence scores: log p(x | z) of its own latent vector is not the "
         "probability of a sentence"
     )
@@ -54,10 +55,6 @@ class AutoencoderModel(TextModel):
     def signature(self):
         """What vectors and texts depend on, in one line."""
         return "|".join(without_scores(super().signature))
-
-    def check_scores(self) -> None:
-        """Raises InputError: the model gives no sentence scores."""
-        raise InputError(self.no_scores, self.name)
 
     def encode(
         self,
@@ -104,12 +101,10 @@ class AutoencoderModel(TextModel):
             InputError: the model has no vocabulary.
         """
         texts = as_texts(texts)
-        if self.tokenizer is None:
-            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
         if not texts:
             return []
         longest = self.window_size + 2
-        rows, is_cut = encode_rows(self.tokenizer, [texts], longest)
+        rows, is_cut = encode_rows(self.runtime.tokenizer, [texts], longest)
         if is_cut.any():
             raise SentenceError(
                 f"is longer than the model's {longest} tokens, which one latent vector holds",
@@ -122,13 +117,11 @@ class AutoencoderModel(TextModel):
 
         `progress` shows a progress bar on standard error.
         """
-        config = self._model.config
+        config = self.config
         found = np.zeros((len(rows), config.latent_numbers * (1 + config.variational)), np.float32)
-        function = self._frozen.get(self._posterior_of)
         with tqdm(total=len(rows), desc="encoding", unit=" texts", disable=not progress) as bar:
-            for batch in batches_of_rows(rows, config.pad_id, self.batch_tokens):
-                given = batch.input_ids, batch.padding_mask, batch.weights()
-                found[batch.text_index] = function(*given).numpy()
+            for batch, result in self.runtime.run_rows(self.engine.posterior(), rows):
+                found[batch.text_index] = result
                 bar.update(len(batch.text_index))
         mean, *log_variance = np.split(found, 1 + config.variational, axis=1)
         return Posterior(mean, *log_variance or [None])
@@ -176,7 +169,7 @@ class AutoencoderModel(TextModel):
         """
         if not self.predicts_length:
             raise InputError("the model predicts no lengths (predicts_length)", self.name)
-        found = self._model.length_predictor(self._check_vectors(vectors)).numpy()
+        found = self.engine.length_logits(self._check_vectors(vectors))
         return found[:, 1:].argmax(axis=1)  # the second column: only begin and end token
 
     def interpolate(
@@ -223,7 +216,7 @@ class AutoencoderModel(TextModel):
             InputError: the decoder makes only one pass.
         """
         self.check_passes(num_passes)
-        found = self._by_row(self._ids_of, rows, vectors, num_passes)
+        found = self._by_row(self.engine.decoded_ids(num_passes), rows, vectors)
         return [one.astype(np.int32) for one in found]
 
     def log_probabilities(
@@ -233,7 +226,7 @@ class AutoencoderModel(TextModel):
 
         Natural log. Arguments as in `rewrite`; an autoregressive decoder reads the tokens before.
         """
-        return self._by_row(self._scores_of, rows, vectors)
+        return self._by_row(self.engine.decoded_scores(), rows, vectors)
 
     def text_of(self, ids: np.ndarray, stop: bool = False) -> str:
         """The text of a row of ids, whose first and last one are left out.
@@ -265,17 +258,17 @@ class AutoencoderModel(TextModel):
     @property
     def predicts_length(self) -> bool:
         """Whether the model predicts the number of pieces of a latent vector's text."""
-        return self._model.config.predicts_length
+        return self.config.predicts_length
 
     @property
     def decoder_type(self) -> str:
         """ "bilm", "tta" or "unilm"."""
-        return self._model.config.decoder_type
+        return self.config.decoder_type
 
     @property
     def reads_words(self) -> bool:
         """Whether the decoder reads the words that it predicts: decoder_input "ground_truth"."""
-        config = self._model.config
+        config = self.config
         return config.decoder_input == "ground_truth" and config.decoder_type != "unilm"
 
     def check_decodes(self, num_passes: int = 1) -> None:
@@ -294,12 +287,12 @@ class AutoencoderModel(TextModel):
         """Raises InputError if the decoder makes only one pass, or the number is below 1."""
         if num_passes < 1:
             raise InputError(f"num_passes must be at least 1, not {num_passes}")
-        if num_passes > 1 and self._model.config.decoder_input != "masked":
+        if num_passes > 1 and self.config.decoder_input != "masked":
             rule = f"num_passes must be 1 without decoder_input masked, not {num_passes}"
             raise InputError(rule, self.name)
 
     def _check_vectors(self, vectors):
-        vectors, size = np.asarray(vectors), self._model.config.latent_numbers
+        vectors, size = np.asarray(vectors), self.config.latent_numbers
         if vectors.dtype.kind not in "fiu" or vectors.ndim != 2 or vectors.shape[1] != size:
             shape = list(vectors.shape)
             raise InputError(f"vectors must be numbers [N, {size}], not {shape}", self.name)
@@ -323,44 +316,13 @@ class AutoencoderModel(TextModel):
                 raise InputError(rule, self.name)
         return lengths.tolist()
 
-    def _by_row(self, work, rows, vectors, *options) -> list[Any]:
+    def _by_row(self, function, rows, vectors) -> list[Any]:
+        """Runs a function of ids, padding mask and latent vectors; a result [T_n] per row."""
         found: list[Any] = [None] * len(rows)
-        for batch, result in self._decoded(work, rows, vectors, *options):
+        tokens = min(self.batch_tokens, DECODED_TOKENS)
+        vectors = np.asarray(vectors, np.float32)
+        for batch in batches_of_rows(rows, self.config.pad_id, tokens):
+            result = function(batch.input_ids, batch.padding_mask, vectors[batch.text_index])
             for index, row in zip(batch.text_index, result, strict=True):
                 found[index] = row[: len(rows[index])]
         return found
-
-    def _decoded(self, work, rows, vectors, *options) -> Iterator[tuple[Batch, np.ndarray]]:
-        function = self._frozen.get(work, *options)
-        tokens = min(self.batch_tokens, DECODED_TOKENS)
-        vectors = np.asarray(vectors, np.float32)
-        for batch in batches_of_rows(rows, self._model.config.pad_id, tokens):
-            given = batch.input_ids, batch.padding_mask, vectors[batch.text_index]
-            yield batch, function(*given).numpy()
-
-    # Functions of a batch, latent vectors or weights, and the output table: see `FrozenFunctions`.
-
-    def _posterior_of(self, batch, weights, output_table):
-        from keras import ops
-
-        encoded = self._model.encode_latent(batch, training=False)
-        return ops.concatenate([encoded[n] for n in ("mean", "log_variance") if n in encoded], -1)
-
-    def _ids_of(self, batch, latents, output_table, num_passes):
-        from keras import ops
-
-        model, mask = self._model, batch["padding_mask"]
-        if model.config.decoder_type == "unilm":
-            begin_id = self.tokenizer.vocabulary.bos_id
-            length = ops.shape(mask)[1]
-            return model.decode_greedily(latents, length, begin_id, output_table=output_table)
-        if num_passes > 1:
-            return model.decode_in_passes(latents, mask, num_passes, output_table)
-        return model.decode_at_once(latents, mask, batch["input_ids"], output_table)
-
-    def _scores_of(self, batch, latents, output_table):
-        mask, ids = batch["padding_mask"], batch["input_ids"]
-        states = self._model.decode(latents, mask, ids, training=False)
-        return self._model.head.log_probabilities(
-            states, self._model.token_table, ids, wanted=mask, output_table=output_table
-        )

@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from tta.errors import InputError, located
+from tta.errors import located
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
@@ -45,17 +45,15 @@ class EncoderModel(DecoderModel):
     """
 
     part = "encoder"
-    no_scores = "the encoder of an autoencoder has no head, so it gives no sentence scores"
-
-    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
-        # As in training, which masks nothing: "context" is what the whole model gives.
-        super().__init__(path, dataclasses.replace(options, pll_variant="maskless"))
+    no_scores = (  # pyright: ignore[reportAssignmentType]
+        "the encoder of an autoencoder has no head, so it gives no sentence scores"
+    )
 
     @property
     def gives_scores(self) -> bool:
         """False."""
         return False
 
-    def check_scores(self) -> None:
-        """Raises InputError: the encoder gives no sentence scores."""
-        raise InputError(self.no_scores, self.name)
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        # As in training, which masks nothing: "context" is what the whole model gives.
+        super().__init__(path, dataclasses.replace(options, pll_variant="maskless"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tta.data.vectors.word_inputs import WordVectorInputs, word_vectors_in
+from tta.data.vectors.word_inputs import word_vectors_in
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
@@ -37,18 +37,17 @@ class CosineModel(TextModel):
     """
 
     gives_log_probabilities = False
-    _targets: WordVectorInputs
+    no_log_probabilities = _ONLY_COMPARE
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
         options = replace(options, normalizer="exact")
-        directory = Path(find_directory(str(path)))
-        lm = TextModel.from_directory(directory, options)
-        super().__init__(lm._model, lm.tokenizer, lm.name, options, directory, is_shared=False)
-        if not self.predicts_vectors or lm.tokenizer is None:
+        lm = TextModel.from_directory(find_directory(str(path)), options)
+        super().__init__(lm.engine, None, lm.name, options, lm.directory)
+        if not self.predicts_vectors or lm.tokenizer is None or lm.directory is None:
             raise InputError(
                 "it predicts no vectors: cosine: needs the directory of a SemFit model", self.name
             )
-        self.__dict__["_targets"] = word_vectors_in(directory, lm.tokenizer)
+        self._targets = word_vectors_in(lm.directory, lm.tokenizer)
 
     def __reduce__(self):
         return type(self), super().__reduce__()[1]
@@ -61,23 +60,22 @@ class CosineModel(TextModel):
             f"|normalizer:{self.normalizer}", "|score:cosine of prediction and target minus 1"
         )
 
-    def _scoring(self):
-        return self.graph.cosines, self._targets
+    def token_function(self):
+        return self._cosines
+
+    def _cosines(self):
+        """The cosine of each token's predicted and target vector, minus 1: [B, T] float32."""
+        predict = self.engine.token_vectors("fit")
+
+        def cosines(ids, mask, wanted):
+            first, second = predict(ids, mask, wanted), self._targets.rows(ids).astype(np.float32)
+            lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
+            return np.sum(first * second, axis=-1) / np.where(lengths > 0, lengths, 1.0) - 1.0
+
+        return cosines
 
     def score(
         self, texts: Iterable[str], reduction: str = "sum", progress: bool = False
     ) -> np.ndarray:
         """As `Scorer.score`, of cosines minus 1: [N] float64, 0 or less, higher is better."""
         return super().score(texts, reduction, progress)
-
-    def score_tokens(self, texts, progress=False):
-        """Raises InputError: there are no log-probabilities of tokens."""
-        raise InputError(_ONLY_COMPARE, self.name)
-
-    def score_blocks(self, blocks, tokens=False, advance=None):
-        """Raises InputError: there are no log-probabilities of tokens."""
-        raise InputError(_ONLY_COMPARE, self.name)
-
-    def perplexity(self, texts, progress=False):
-        """Raises InputError: there is no perplexity."""
-        raise InputError(_ONLY_COMPARE, self.name)

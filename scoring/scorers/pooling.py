@@ -86,12 +86,9 @@ class Whitening:
         """(vectors - mean) matrix, without the normalization: [..., D] float32."""
         return (vectors - self.mean) @ self.matrix
 
-    def __call__(self, vectors: Any) -> Any:
-        """[..., D] float32 tensor -> [..., D] tensor. A vector equal to the mean gives zeros."""
-        from keras import ops
-
-        vectors = ops.matmul(vectors - self.mean, self.matrix)
-        return ops.normalize(vectors, axis=-1, order=2)
+    def __call__(self, vectors: np.ndarray) -> np.ndarray:
+        """[..., D] float32 -> [..., D] float32. A vector equal to the mean gives zeros."""
+        return _of_length_1(self.affine(vectors))
 
 
 @dataclass(frozen=True)
@@ -205,7 +202,7 @@ def join(token: np.ndarray, context: np.ndarray) -> np.ndarray:
 
 
 def _of_length_1(vectors):
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
@@ -228,7 +225,7 @@ def fit_pooling(
     Raises:
         InputError: the text has too few different sentences for the size of the vectors.
     """
-    config, few = lm.model.config, texts[:num_whitening]
+    config, few = lm.config, texts[:num_whitening]
     ids = lm.tokenizer.encode(texts)
     different = {one.tobytes(): len(one) for one in ids[:num_whitening]}
     num_pieces = sum(different.values())

@@ -29,13 +29,19 @@ class RandomModel(TextModel):
         import keras
 
         from tta.modeling.models.language_model import build_model
+        from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
         options = replace(options, normalizer="exact")  # it was trained for no other
         trained = TextModel.from_directory(find_directory(str(path)), options)
         keras.utils.set_random_seed(SEED)
-        model = build_model(trained.model.config, trained.model.dtype_policy.name)
+        model = build_model(trained.config, trained.model.dtype_policy.name)
         if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
-        name = f"random:{trained.name}"
-        super().__init__(model, trained.tokenizer, name, options, is_shared=False)
-        self.__dict__["_inputs_directory"] = trained.directory  # has the vectors that it reads
+        engine = TensorFlowEngine(
+            model,
+            trained.tokenizer,
+            options.pll_variant,
+            directory=trained.directory,
+            is_shared=False,
+        )
+        super().__init__(engine, None, f"random:{trained.name}", options)

@@ -53,7 +53,8 @@ class Scorer:
             only compare texts: there are no token scores and no perplexity.
         representations: what `encode` can compute, the default first; () if it computes nothing.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
-        no_scores, no_vectors, no_labels: the error's text if it does not score, encode or label.
+        no_scores, no_log_probabilities, no_vectors, no_labels, no_model: the error's text if it
+            lacks them.
     """
 
     name: str = "model"
@@ -63,8 +64,13 @@ class Scorer:
     representations: tuple[str, ...] = ()
     tokenizer: Any = None
     no_scores: str = "this kind of model gives no sentence scores"
+    no_log_probabilities: str = (
+        "its scores are not log-probabilities: they compare texts (tta-rerank, tta-score --pairs), "
+        "and give no token scores and no perplexity"
+    )
     no_vectors: str = "this kind of model has no sentence vectors"
     no_labels: str = "the model predicts no labels; tta-classify fine-tunes one that does"
+    no_model: str = "this kind of model has no Keras model"
 
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r})"
@@ -76,7 +82,16 @@ class Scorer:
         Raises:
             InputError: this kind of model has none.
         """
-        raise InputError("this kind of model has no Keras model", self.name)
+        raise self.lacks("model")
+
+    def lacks(self, what: str) -> InputError:
+        """The error for what the model does not have, with the text of `no_{what}`."""
+        return InputError(getattr(self, f"no_{what}"), self.name)
+
+    def check_log_probabilities(self) -> None:
+        """Raises InputError if the scores are not log-probabilities."""
+        if not self.gives_log_probabilities:
+            raise self.lacks("log_probabilities")
 
     def score(
         self, texts: Iterable[str], reduction: str = "sum", progress: bool = False
@@ -113,10 +128,11 @@ class Scorer:
             [N] float64, 1 or more, lower is better; NaN for a text without tokens.
 
         Raises:
-            InputError: as `score`, or the model has the learned normalizer, whose scores are not
-                log-probabilities.
+            InputError: as `score`, or the scores are not log-probabilities, as those of the
+                learned normalizer.
             TypeError: as `score`.
         """
+        self.check_log_probabilities()
         if self.normalizer != "exact":
             raise InputError(
                 "a perplexity needs log-probabilities: load the model with normalizer='exact', "
@@ -134,7 +150,7 @@ class Scorer:
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """The log-probability of every token: a list of N `TokenScores`."""
-        raise InputError(self.no_scores, self.name)
+        raise self.lacks("scores")
 
     def score_blocks(
         self,
@@ -186,7 +202,7 @@ class Scorer:
             InputError: the model has no vectors, or not this representation or pooling.
             TypeError: `texts` is not an ordered iterable of str.
         """
-        raise InputError(self.no_vectors, self.name)
+        raise self.lacks("vectors")
 
     def encode_words(
         self,
@@ -209,7 +225,7 @@ class Scorer:
             InputError: the model has no vectors of words, or not this representation.
             TypeError: `sentences` is not an ordered iterable of ordered iterables of str.
         """
-        raise InputError(self.no_vectors, self.name)
+        raise self.lacks("vectors")
 
     def similarity(
         self,
@@ -247,11 +263,11 @@ class Scorer:
         Raises:
             InputError: the model predicts no labels.
         """
-        raise InputError(self.no_labels, self.name)
+        raise self.lacks("labels")
 
     def predict_probabilities(self, texts: Iterable[Any]) -> np.ndarray:
         """The probability of each label, [N, L]; as `predict`."""
-        raise InputError(self.no_labels, self.name)
+        raise self.lacks("labels")
 
     def choose_representation(self, representation: str | None = None) -> str:
         """The representation that `encode` computes; None is the first.
@@ -260,7 +276,7 @@ class Scorer:
             InputError: the model has no vectors, or not this representation.
         """
         if not self.representations:
-            raise InputError(self.no_vectors, self.name)
+            raise self.lacks("vectors")
         if representation is None:
             return self.representations[0]
         check_choice("representation", representation, self.representations, self.name)

@@ -160,12 +160,12 @@ def _input_layer(lm):
     """What the input layer makes of each word; zeros for padding and the unknown word: [V, D]."""
     if lm.model.config.model_type != "elmo":
         raise InputError("source input_layer needs a model of type elmo", lm.name)
-    vocabulary = lm.tokenizer.vocabulary
+    vocabulary, vectors_of = lm.tokenizer.vocabulary, lm.engine.token_vectors("embed")
     parts = []
     for start in tqdm(range(0, len(vocabulary), _BLOCK), disable=not sys.stderr.isatty()):
         ids = np.arange(start, min(start + _BLOCK, len(vocabulary)), dtype=np.int32)[:, None]
-        batch = {"input_ids": ids, "padding_mask": np.ones(ids.shape, bool)}
-        parts.append(np.asarray(lm.graph.vectors(batch, None, None, "embed"))[:, 0])
+        every = np.ones(ids.shape, bool)
+        parts.append(vectors_of(ids, every, every)[:, 0])
     vectors = np.concatenate(parts)
     vectors[[vocabulary.pad_id, vocabulary.unk_id]] = 0
     return vectors

@@ -1,6 +1,6 @@
 """Sentences to batches of similar length with a limited number of tokens. B batch, T tokens."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,19 +127,23 @@ def batches_of_rows(rows: Sequence[np.ndarray], pad_id: int, batch_tokens: int) 
     return batches
 
 
-def run_batches(function, batches, in_flight, piece_weights=None, advance=None):
-    """Yields (batch, result as an array) of a function on each `Batch` of a list.
+def run_batches(
+    function: Callable[..., np.ndarray],
+    batches: Sequence[Batch],
+    in_flight: int,
+    advance: Callable[[float], None] | None = None,
+) -> Iterator[tuple[Batch, np.ndarray]]:
+    """Yields (batch, result) of a function on each batch.
 
     Args:
-        function: takes input_ids, padding_mask and `Batch.weights`, returns a tensor.
-        batches, piece_weights: the arguments of `Batch.weights`.
+        function: a `tta.scoring.engines.base.BatchFunction`; the kept tokens are wanted.
+        batches: any number.
         in_flight: number of batches that the function works on at a time.
-        advance: called after each batch with its share of the tokens; or None.
+        advance: called after each batch with its share of the tokens.
     """
 
     def run(batch):
-        weights = batch.weights(piece_weights)
-        return function(batch.input_ids, batch.padding_mask, weights).numpy()
+        return function(batch.input_ids, batch.padding_mask, batch.keep)
 
     size = sum(batch.input_ids.size for batch in batches)
     in_flight = min(in_flight, len(batches))

@@ -13,7 +13,7 @@ from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
-from tta.scoring.scorers.inference.frozen import FrozenFunctions
+from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import SentenceError
 from tta.scoring.scorers.text_model import TextModel
@@ -210,18 +210,18 @@ def test_a_text_without_pieces_scores_zero_with_no_tokens(lm):
 
 def test_more_texts_than_a_block(lm, monkeypatch):
     expected = lm.score(TEXTS * 3)
-    monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 4)
+    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.BLOCK_TEXTS", 4)
     np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
 
 
 def test_preparing_ahead_in_a_thread_does_not_change_results(lm, monkeypatch):
-    monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 4)
+    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.BLOCK_TEXTS", 4)
     texts = [*TEXTS, LONG] * 3
     ahead = *lm.score_with_counts(texts), lm.encode(texts)
     tokens = lm.score_tokens(texts)
     used = []
     monkeypatch.setattr(
-        "tta.scoring.scorers.text_model.prefetch", lambda *a: used.append(1) or map(*a)
+        "tta.scoring.scorers.inference.runtime.prefetch", lambda *a: used.append(1) or map(*a)
     )
     for got, expected in zip(ahead, (*lm.score_with_counts(texts), lm.encode(texts)), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -240,7 +240,7 @@ def test_two_batches_are_in_flight_if_a_score_takes_one_pass(
 ):
     directory = write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
     lm = tta.load(directory, batch_tokens=1, pll_variant=pll_variant)  # one sentence per batch
-    expected, compiled = lm.score(TEXTS), lm._frozen.get(lm.graph.scores)
+    expected, compiled = lm.score(TEXTS), lm.engine.token_scores()
     threads, both_run = set(), threading.Event()
 
     def watched(*arguments):
@@ -250,19 +250,19 @@ def test_two_batches_are_in_flight_if_a_score_takes_one_pass(
         assert both_run.wait(120), "only one batch is in flight"
         return compiled(*arguments)
 
-    monkeypatch.setattr(FrozenFunctions, "get", lambda *_: watched)
+    monkeypatch.setattr(TensorFlowEngine, "token_scores", lambda _: watched)
     np.testing.assert_array_equal(lm.score(TEXTS), expected)
     assert len(threads) == at_once
 
 
 def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
-    monkeypatch.setattr("tta.scoring.scorers.text_model.prefetch", None)
+    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.prefetch", None)
     monkeypatch.setattr("tta.scoring.scorers.inference.batches.prefetch", None)
     lm.score(TEXTS)
 
 
 def test_the_thread_ends_when_scoring_fails_or_is_stopped(lm, directory, monkeypatch):
-    monkeypatch.setattr("tta.scoring.scorers.text_model.BLOCK_TEXTS", 2)
+    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.BLOCK_TEXTS", 2)
     refusing = tta.load(directory, long_sentences="refuse")
     with pytest.raises(InputError, match=r"^sentence 6 has \d+ pieces, the model takes 9"):
         refusing.score(["the"] * 5 + [LONG, "the", "the"])
@@ -554,10 +554,10 @@ def test_a_change_of_the_weights_takes_effect(directory, change, from_directory)
 
 @pytest.mark.parametrize(
     "name",
-    ["model", "tokenizer", "name", "options", "likelihood", "normalizer", "batch_tokens", "other"],
+    ["model", "tokenizer", "name", "options", "likelihood", "normalizer", "batch_tokens", "engine"],
 )
 def test_settings_cannot_be_changed(lm, name):
-    with pytest.raises(AttributeError, match=f"{name} cannot be changed; load the model again"):
+    with pytest.raises(AttributeError, match=f"property {name!r} of .* has no setter"):
         setattr(lm, name, None)
     with pytest.raises(AttributeError):
         lm.options.score_boundary_tokens = True
@@ -604,7 +604,9 @@ def test_a_model_of_another_family_encodes_and_refuses_to_score(lm, monkeypatch)
     expected = [np.mean([TOKENS.index(t) for t in words]) for words in (("a",), ("the", "cat"))]
     np.testing.assert_allclose(toy.encode(["a", long])[:, 0], expected, rtol=1e-5)
     for call in (toy.score, toy.score_tokens, lambda texts: next(toy.score_blocks([texts]))):
-        with pytest.raises(InputError, match=r"^a model of type toy gives no sentence scores$"):
+        with pytest.raises(
+            InputError, match=r"^model: a model of type toy gives no sentence scores$"
+        ):
             call(["the"])
     with pytest.raises(InputError, match=r"^a model of type toy has no representation embed$"):
         toy.encode(["the"], "embed")

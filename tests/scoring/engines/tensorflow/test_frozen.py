@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tests.modeling.tiny import Vocabulary, batch, tiny_model
 from tta.modeling.likelihood import likelihood_of
-from tta.scoring.scorers.inference.frozen import FrozenFunctions, frozen
+from tta.scoring.engines.tensorflow.frozen import FrozenFunctions, frozen
 
 SIGNATURE = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)]
 
@@ -55,7 +55,7 @@ def test_functions_are_compiled_once_and_again_when_a_weight_has_changed():
         return factor * tf.reduce_sum(model.weights[0].value)
 
     ids, mask = batch([3]).values()
-    weights = np.ones((1, 3), np.float32)
+    weights = np.ones((1, 3), bool)
     first = functions.get(total, 1.0)
     assert functions.get(total, 1.0) is first
     expected = first(ids, mask, weights)

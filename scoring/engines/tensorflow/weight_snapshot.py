@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 
 class WeightSnapshot:
@@ -22,8 +23,6 @@ class WeightSnapshot:
     """
 
     def __init__(self, model: Any):
-        import tensorflow as tf
-
         variables = [weight.value for weight in model.weights]
 
         def read():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tta.scoring.scorers.inference.weight_snapshot import WeightSnapshot
+from tta.scoring.engines.tensorflow.weight_snapshot import WeightSnapshot
 
 SHAPE = (5, 3)
 ROW = tf.IndexedSlices(tf.ones([1, 3]), [2])

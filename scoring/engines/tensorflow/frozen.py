@@ -5,12 +5,19 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tta.scoring.scorers.inference.weight_snapshot import WeightSnapshot
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tta.scoring.engines.base import BatchFunction
+from tta.scoring.engines.tensorflow.weight_snapshot import WeightSnapshot
 
 _LARGE = 1 << 26  # numbers in a weight
 
 
-def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -> Callable:
+def frozen(
+    function: Callable[..., Any], signature: Sequence[Any], model: Any
+) -> Callable[..., np.ndarray]:
     """Compiles a TensorFlow function with a model's weights as constants.
 
     TensorFlow then casts and lays out the weights once instead of in every call. This saves a sixth
@@ -26,11 +33,8 @@ def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -
         model: a Keras model. Its weights are read now; later changes have no effect.
 
     Returns:
-        A function of arrays or tensors that returns a tensor.
+        A function of arrays or tensors that returns an array.
     """
-    import keras
-    import tensorflow as tf
-
     table = getattr(model, "token_table", None)
     is_read = [v.name == "token_table" or math.prod(v.shape) > _LARGE for v in model.weights]
     weights = list(zip(model.weights, is_read, strict=True))
@@ -47,7 +51,7 @@ def frozen(function: Callable[..., Any], signature: Sequence[Any], model: Any) -
     graph = graph.get_concrete_function()
 
     def call(*arguments):
-        return graph(*map(tf.constant, arguments, [spec.dtype for spec in signature]))
+        return graph(*map(tf.constant, arguments, [spec.dtype for spec in signature])).numpy()
 
     return call
 
@@ -70,22 +74,21 @@ class FrozenFunctions:
         if self._snapshot is None:
             self._snapshot = WeightSnapshot(self._model)
 
-    def get(self, function: Callable[..., Any], *options: Any) -> Callable:
+    def get(
+        self, function: Callable[..., Any], *options: Any, of_latents: bool = False
+    ) -> BatchFunction:
         """A function, compiled with the present weights.
 
         Args:
-            function: called with {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}, token
-                weights [B, T] float32, `output_table` as in `frozen`, and the options.
+            function: called with {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}, the
+                third argument, `output_table` as in `frozen`, and the options.
             *options: hashable.
-
-        Returns:
-            A function of input_ids, padding_mask and token weights that returns a tensor.
+            of_latents: whether the third argument is [B, K P] float32, not `wanted`, [B, T] bool.
         """
-        import tensorflow as tf
 
-        def of_batch(ids, mask, weights, output_table):
+        def of_batch(ids, mask, third, output_table):
             batch = {"input_ids": ids, "padding_mask": mask}
-            return function(batch, weights, output_table, *options)
+            return function(batch, third, output_table, *options)
 
         with self._lock:
             if self._snapshot is not None and self._snapshot.has_changed():
@@ -93,7 +96,7 @@ class FrozenFunctions:
                 self._snapshot = WeightSnapshot(self._model)
                 self._compiled.clear()
             if (function, options) not in self._compiled:
-                kinds = tf.int32, tf.bool, tf.float32
+                kinds = tf.int32, tf.bool, tf.float32 if of_latents else tf.bool
                 signature = [tf.TensorSpec([None, None], kind) for kind in kinds]
                 self._compiled[function, options] = frozen(of_batch, signature, self._model)
             return self._compiled[function, options]

@@ -1,0 +1,117 @@
+"""What a scorer needs from a neural network: ids of tokens in, log-probabilities or vectors out.
+
+A new engine is one class. B batch, T tokens, D vector size, V vocabulary.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tta.data.vocabulary.load import AnyTokenizer
+from tta.errors import InputError
+
+# Three arrays of a batch -> an array. The first two are the ids of tokens, [B, T] int32, and the
+# padding mask, [B, T] bool, True at real tokens. If nothing else is said, the third one is
+# `wanted`, [B, T] bool: the tokens whose results are used. The others' may be any finite numbers.
+BatchFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+# Representation -> the tokens of a sentence whose vectors it takes: its pieces, or the begin or the
+# end token.
+REPRESENTATIONS = {
+    "context": "text",
+    "fit": "text",
+    "embed": "text",
+    "layers": "text",
+    "token": "text",
+    "cls": "begin",
+    "eos": "end",
+}
+
+
+class Engine(ABC):
+    """Runs a network. What it computes is fixed when it is made; only the weights may change.
+
+    Methods return functions. A function may be called from several threads at once. It has the
+    weights of the moment when it was asked for, so ask for it again for each block of batches.
+
+    Attributes:
+        config: the `ModelConfig` of the model.
+        tokenizer: the tokenizer whose ids it takes; None if the model has no vocabulary.
+        precision: of matrix products, "float32" or "bfloat16".
+        normalizer: "exact" or "learned".
+        gives_scores: whether it has `token_scores`: the family gives scores, and the head
+            probabilities.
+        scores_first_token: whether the begin token has a score.
+        predicts_vectors: whether it predicts the vectors of tokens ("fit") instead of
+            probabilities.
+        batches_in_flight: the number of batches to work on at the same time.
+        vector_sizes: {representation: D}, the default first. See `TextModel.encode`.
+        is_shared: whether a caller has `model`, and may have changed the weights.
+    """
+
+    config: Any
+    tokenizer: AnyTokenizer | None
+    precision: str
+    normalizer: str
+    gives_scores: bool
+    scores_first_token: bool
+    predicts_vectors: bool
+    batches_in_flight: int
+    vector_sizes: Mapping[str, int]
+    is_shared: bool = False
+
+    @property
+    def model(self) -> Any:
+        """The Keras model.
+
+        Raises:
+            InputError: the engine has none.
+        """
+        raise self._lacks("Keras model")
+
+    @abstractmethod
+    def weights_digest(self) -> str:
+        """Eight hexadecimal digits that change with the weights: of the SHA-256 of names and
+        float16 values.
+        """
+
+    @abstractmethod
+    def token_scores(self) -> BatchFunction:
+        """Natural log-probability of every token: [B, T] float32."""
+
+    @abstractmethod
+    def token_vectors(self, representation: str) -> BatchFunction:
+        """The vectors of a representation at every token: [B, T, D] float32.
+
+        Raises:
+            InputError: the model does not have the representation.
+        """
+
+    # Of a text classifier.
+
+    def class_logits(self) -> BatchFunction:
+        """The outputs of a classifier, L labels or one number: [B, L] float32."""
+        raise self._lacks("classifier")
+
+    # Of an autoencoder: K latent vectors of P numbers each.
+
+    def posterior(self) -> BatchFunction:
+        """The mean of the latent vectors, and of a VAE the log-variance: [B, K P or 2 K P]."""
+        raise self._lacks("autoencoder")
+
+    def decoded_ids(self, num_passes: int) -> BatchFunction:
+        """The most probable tokens, [B, T] int32. The third argument is [B, K P] float32."""
+        raise self._lacks("autoencoder")
+
+    def decoded_scores(self) -> BatchFunction:
+        """log p of each token, [B, T] float32. The third argument is [B, K P] float32."""
+        raise self._lacks("autoencoder")
+
+    def length_logits(self, vectors: np.ndarray) -> np.ndarray:
+        """Logits of the numbers of tokens that latent vectors [N, K P] stand for: [N, T]."""
+        raise self._lacks("autoencoder")
+
+    def _lacks(self, what: str) -> InputError:
+        return InputError(f"{type(self).__name__} of a {self.config.model_type} has no {what}")

@@ -1,0 +1,185 @@
+"""The engine that runs a Keras model in TensorFlow, with its weights as constants."""
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from tta.choices import DTYPE_POLICIES
+from tta.data.vectors.model_inputs import inputs_in
+from tta.data.vocabulary.load import AnyTokenizer
+from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.formats.model_directory import load_model
+from tta.modeling.likelihood import likelihood_of
+from tta.scoring.engines.base import Engine
+from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.tensorflow.frozen import FrozenFunctions
+from tta.scoring.engines.tensorflow.graph import OUTPUTS, BatchGraph
+
+# With two batches in flight, one runs the parts that use a single core while the other keeps the
+# remaining cores busy. Scores that take several passes overlap anyway; two would slow them down.
+_BATCHES_IN_FLIGHT = 2
+
+
+class TensorFlowEngine(Engine):
+    """Runs a Keras model.
+
+    Args:
+        model: `tta.modeling.models.language_model.LanguageModel`, or the model of another family.
+        tokenizer: whose ids it takes; None if it has no vocabulary.
+        pll_variant, normalizer: as in `tta.load`.
+        directory: the folder with what the model reads besides ids, such as vectors of words.
+        is_shared: whether the caller keeps `model`, and may change its weights.
+
+    Attributes:
+        likelihood: the `tta.modeling.likelihood.base.Likelihood`; None if the family has none.
+
+    Raises:
+        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: AnyTokenizer | None = None,
+        pll_variant: str = "original",
+        normalizer: str = "exact",
+        directory: Path | str | None = None,
+        is_shared: bool = True,
+    ):
+        config = model.config
+        if normalizer == "auto":
+            normalizer = "learned" if config.learned_normalizer else "exact"
+        if normalizer == "learned" and not config.learned_normalizer:
+            raise InputError(
+                "the model has no learned normalizer: it was trained without "
+                "--log_normalizer_weight"
+            )
+        self._model, self._frozen, self._directory = model, FrozenFunctions(model), directory
+        self.config, self.tokenizer, self.normalizer = config, tokenizer, normalizer
+        self.precision = "bfloat16" if model.compute_dtype == "bfloat16" else "float32"
+        self._vocabulary: Any = tokenizer and tokenizer.vocabulary
+        likelihood = None
+        if MODEL_TYPES.load(config.model_type).likelihood is not None:
+            likelihood = likelihood_of(config.model_type, self._vocabulary, pll_variant, normalizer)
+        self.likelihood = likelihood
+        self.gives_scores = likelihood is not None and model.head.gives_probabilities
+        self.predicts_vectors = likelihood is not None and model.head.output_name == "fit"
+        self.scores_first_token = likelihood is None or likelihood.scores_first_token
+        one_pass = likelihood is None or likelihood.takes_one_pass
+        self.batches_in_flight = _BATCHES_IN_FLIGHT if one_pass else 1
+        self.vector_sizes = self._sizes()
+        if is_shared:
+            self.model  # noqa: B018 (watches the weights)
+
+    @classmethod
+    def from_directory(
+        cls, directory: Path | str, precision: str, pll_variant: str, normalizer: str
+    ) -> "TensorFlowEngine":
+        """Loads a model directory; arguments as in `tta.load`.
+
+        Raises:
+            InputError: a file is missing or damaged, files do not fit each other, or an option does
+                not suit the model.
+        """
+        model = load_model(directory, DTYPE_POLICIES[precision])
+        if precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
+            model.compute_output_in_float32()
+        tokenizer = tokenizer_in(directory, model.config)
+        return cls(model, tokenizer, pll_variant, normalizer, directory, is_shared=False)
+
+    @property
+    def model(self) -> Any:
+        """The Keras model; from now on, a change of its weights is noticed."""
+        self.is_shared = True
+        self._frozen.watch()
+        return self._model
+
+    @cached_property
+    def graph(self) -> BatchGraph:
+        """What the model computes for a batch of ids, for other graphs of TensorFlow.
+
+        Raises:
+            InputError: what the model reads besides ids is missing or damaged.
+        """
+        inputs = None
+        if self.tokenizer is not None:
+            inputs = inputs_in(self._directory or "", self.config, self.tokenizer)
+        return BatchGraph(self._model, self.likelihood, self._vocabulary, inputs)
+
+    def weights_digest(self):
+        weights = hashlib.sha256()
+        for name, value in self._model.named_weights().items():
+            weights.update(name.encode() + np.asarray(value, np.float16).tobytes())
+        return weights.hexdigest()[:8]
+
+    def token_scores(self):
+        return self._frozen.get(self.graph.scores)
+
+    def token_vectors(self, representation):
+        return self._frozen.get(self.graph.vectors, representation)
+
+    def class_logits(self):
+        return self._frozen.get(self._class_logits)
+
+    def posterior(self):
+        return self._frozen.get(self._posterior)
+
+    def decoded_ids(self, num_passes):
+        return self._frozen.get(self._decoded_ids, num_passes, of_latents=True)
+
+    def decoded_scores(self):
+        return self._frozen.get(self._decoded_scores, of_latents=True)
+
+    def length_logits(self, vectors):
+        return self._model.length_predictor(vectors).numpy()
+
+    def _sizes(self):
+        """`vector_sizes` of the model."""
+        encoder = getattr(self._model, "encoder", None)
+        has = {
+            "fit": self.predicts_vectors,
+            "layers": "layers" in getattr(encoder, "extra_outputs", ()),
+            "token": getattr(self._model, "token_table", None) is not None,
+            "cls": self.scores_first_token,  # otherwise the begin token sees no other token
+        }
+        config = self.config
+        return {
+            name: config.head.target_size
+            if name == "fit"
+            else encoder.output_size(output)
+            if encoder
+            else config.hidden_size
+            for name, output in OUTPUTS.items()
+            if has.get(name, True)
+        }
+
+    # Functions of a batch, see `FrozenFunctions`.
+
+    def _class_logits(self, batch, wanted, output_table):
+        return self._model(batch, training=False)["logits"]
+
+    def _posterior(self, batch, wanted, output_table):
+        encoded = self._model.encode_latent(batch, training=False)
+        return ops.concatenate([encoded[n] for n in ("mean", "log_variance") if n in encoded], -1)
+
+    def _decoded_ids(self, batch, latents, output_table, num_passes):
+        model, mask = self._model, batch["padding_mask"]
+        if self.config.decoder_type == "unilm":
+            length = ops.shape(mask)[1]
+            begin_id = self._vocabulary.bos_id
+            return model.decode_greedily(latents, length, begin_id, output_table=output_table)
+        if num_passes > 1:
+            return model.decode_in_passes(latents, mask, num_passes, output_table)
+        return model.decode_at_once(latents, mask, batch["input_ids"], output_table)
+
+    def _decoded_scores(self, batch, latents, output_table):
+        mask, ids = batch["padding_mask"], batch["input_ids"]
+        states = self._model.decode(latents, mask, ids, training=False)
+        return self._model.head.log_probabilities(
+            states, self._model.token_table, ids, wanted=mask, output_table=output_table
+        )

@@ -1,0 +1,128 @@
+"""Runs an engine on texts: tokenizes them, makes batches, and keeps several batches in work."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tqdm import tqdm
+
+from tta.data.vocabulary.load import AnyTokenizer
+from tta.errors import InputError
+from tta.names import VOCABULARY
+from tta.scoring.engines.base import BatchFunction, Engine
+from tta.scoring.scorers.inference.batches import Batch, batches_of_rows, make_batches, run_batches
+from tta.scoring.scorers.inference.prefetch import prefetch
+from tta.scoring.scorers.options import ScoreOptions
+
+# Number of texts that are tokenized and sorted together; bounds memory.
+BLOCK_TEXTS = 20_000
+
+BATCH_TOKENS = 4096  # if the options give none
+
+UNLIMITED = 1 << 31  # the longest input of a model without position embeddings
+
+Results = Iterator[tuple[Batch, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Runtime:
+    """Runs functions of an engine on texts. B batch, T tokens.
+
+    Attributes:
+        engine: computes the results of a batch.
+        options: how texts are read.
+
+    Methods that take text raise an InputError if the engine has no tokenizer, or if a sentence is
+    too long and `options.long_sentences` is "refuse".
+    """
+
+    engine: Engine
+    options: ScoreOptions
+
+    @property
+    def window_size(self) -> int:
+        """Maximum number of pieces in an input of the model."""
+        return (self.engine.config.max_position_embeddings or UNLIMITED) - 2
+
+    @property
+    def batch_tokens(self) -> int:
+        """Number of tokens in a batch, padding included."""
+        return self.options.batch_tokens or BATCH_TOKENS
+
+    @property
+    def tokenizer(self) -> AnyTokenizer:
+        """The tokenizer of the engine.
+
+        Raises:
+            InputError: the model has no vocabulary.
+        """
+        if self.engine.tokenizer is None:
+            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
+        return self.engine.tokenizer
+
+    def run(
+        self,
+        make: Callable[[], BatchFunction],
+        texts: Sequence[str],
+        places: set[str],
+        progress: bool = False,
+        doing: str = "encoding",
+    ) -> Results:
+        """Yields (batch, result) of all batches of texts, see `run_batches`.
+
+        Args:
+            make: gives the function, once for each block of texts.
+            texts: N str.
+            places: the tokens that are wanted, as in `make_batches`.
+            progress, doing: whether to show a progress bar, and its name.
+        """
+        starts = range(0, len(texts), BLOCK_TEXTS)
+        # A single block has nothing to prepare ahead, and should not wait for a thread.
+        prepare = prefetch if len(starts) > 1 else map
+        blocks = prepare(
+            lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, places), starts
+        )
+        with tqdm(
+            total=len(texts),
+            desc=doing,
+            unit=" sentences",
+            unit_scale=True,
+            dynamic_ncols=True,
+            disable=not progress,
+        ) as bar:
+            for batches in blocks:
+                for batch, result in self._results(make, batches):
+                    yield batch, result
+                    bar.update(len(batch.text_index))
+
+    def run_blocks(
+        self,
+        make: Callable[[], BatchFunction],
+        blocks: Iterable[Sequence[str]],
+        places: set[str],
+        advance: Callable[[float], None] | None = None,
+    ) -> Iterator[tuple[int, Results]]:
+        """Yields (number of texts, results as of `run`) of each block of texts.
+
+        A block is tokenized while the results of the one before it are drawn. `advance` is called
+        after each batch with its share of the block's tokens.
+        """
+        prepared = prefetch(lambda texts: (len(texts), self._batches(texts, 0, places)), blocks)
+        for size, batches in prepared:
+            yield size, self._results(make, batches, advance)
+
+    def run_rows(self, function: BatchFunction, rows: Sequence[np.ndarray]) -> Results:
+        """Yields (batch, result) of N rows of ids [T_n], begin and end token included."""
+        pad_id = self.tokenizer.vocabulary.pad_id
+        batches = batches_of_rows(rows, pad_id, self.batch_tokens)
+        return run_batches(function, batches, self.engine.batches_in_flight)
+
+    def _results(self, make, batches, advance=None):
+        return run_batches(make(), batches, self.engine.batches_in_flight, advance)
+
+    def _batches(self, texts, first_index, places):
+        """`make_batches` with the tokenizer and sizes of the model."""
+        refuse_long, size = self.options.long_sentences == "refuse", self.window_size
+        return make_batches(
+            self.tokenizer, texts, first_index, places, size, self.batch_tokens, refuse_long
+        )

@@ -1,0 +1,141 @@
+"""Vectors of sentences and words from the vectors that a model gives their pieces.
+
+N sentences, B batch, T tokens, D vector size, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from tta.choices import POOLINGS
+from tta.errors import InputError
+from tta.names import POOLING
+from tta.scoring.engines.base import REPRESENTATIONS
+from tta.scoring.scorers.inference.runtime import Results, Runtime
+from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
+from tta.scoring.scorers.scorer import check_choice, split_rows
+
+
+@dataclass(frozen=True, eq=False)
+class TextVectors:
+    """Encodes sentences and words; `TextModel` has the meaning of the arguments.
+
+    Attributes:
+        runtime: gives the vectors of pieces.
+        name: name of the model in errors.
+        directory: the model directory, if there is one.
+    """
+
+    runtime: Runtime
+    name: str
+    directory: Path | None
+
+    @property
+    def representations(self) -> tuple[str, ...]:
+        """The representations of the model, the default first."""
+        found = tuple(self.runtime.engine.vector_sizes)
+        return (*found, JOINT) if "token" in found else found
+
+    @property
+    def pooled_representations(self) -> tuple[str, ...]:
+        """The representations that pool the vectors of several pieces."""
+        sizes = self.runtime.engine.vector_sizes
+        return tuple(name for name in sizes if REPRESENTATIONS[name] == "text")
+
+    @cached_property
+    def pooling_statistics(self) -> PoolingStatistics:
+        """`PoolingStatistics` of the model directory.
+
+        Raises:
+            InputError: the directory has none, or they are damaged or belong to another model.
+        """
+        if self.directory is None:
+            raise InputError(f"{self.name} is not a directory with {POOLING}")
+        config, sizes = self.runtime.engine.config, self.runtime.engine.vector_sizes
+        return PoolingStatistics.load(
+            self.directory / POOLING,
+            config.vocab_size,
+            config.hidden_size,
+            {name: sizes[name] for name in self.pooled_representations},
+        )
+
+    def encode(
+        self, texts: Sequence[str], representation: str, pooling: str, progress: bool = False
+    ) -> np.ndarray:
+        """The vectors of N sentences: [N, D] float32."""
+        self._check_pooling(representation, pooling)
+        if representation == JOINT:
+            token = self.encode(texts, "token", "whitened")
+            return join(token, self.encode(texts, "context", "mean", progress))
+        piece_weights = whitening = None
+        if pooling != "mean":
+            piece_weights = self.pooling_statistics.piece_weights()
+        if pooling == "whitened":
+            whitening = self.pooling_statistics.whitenings[representation]
+        sums = np.zeros((len(texts), self.runtime.engine.vector_sizes[representation]))
+        totals = np.zeros(len(texts))
+        for batch, vectors in self._vectors(texts, representation, progress):
+            if whitening is not None:
+                vectors = whitening(vectors)
+            weights = batch.weights(piece_weights)
+            added = (weights[:, None] @ vectors)[:, 0]  # [B, 1, T] [B, T, D] -> [B, D]
+            for index, vector, weight in zip(
+                batch.text_index, added, weights.sum(axis=1), strict=True
+            ):
+                sums[index] += vector  # `np.add.at` takes 18 times as long
+                totals[index] += weight
+        return (sums / np.where(totals > 0, totals, 1.0)[:, None]).astype(np.float32)
+
+    def encode_words(
+        self, sentences: Sequence[Sequence[str]], representation: str, progress: bool = False
+    ) -> list[np.ndarray]:
+        """The vectors of the words of N sentences: N arrays [W_n, D] float32."""
+        check_choice("representation", representation, self.pooled_representations, self.name)
+        pieces: list[list[np.ndarray]] = [[] for _ in sentences]
+        texts = [" ".join(words) for words in sentences]
+        for batch, vectors in self._vectors(texts, representation, progress):
+            for row, index in enumerate(batch.text_index):
+                pieces[index].append(vectors[row, batch.keep[row]])  # windows come in order
+        every_word = [word for words in sentences for word in words]
+        _, lengths = self.runtime.tokenizer.tokenize_flat(every_word)
+        counts = split_rows(lengths, [len(words) for words in sentences])
+        return [_means(np.concatenate(p), c) for p, c in zip(pieces, counts, strict=True)]
+
+    def moments(
+        self,
+        texts: Sequence[str],
+        representation: str,
+        piece_weights: np.ndarray,
+        progress: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The weighted mean [D] and covariance [D, D] of the vectors of pieces, float64."""
+        size = self.runtime.engine.vector_sizes[representation]
+        total, mean, square = 0.0, np.zeros(size), np.zeros((size, size))
+        for batch, vectors in self._vectors(texts, representation, progress):
+            weights = batch.weights(piece_weights)[batch.keep][:, None]
+            rows = vectors[batch.keep]
+            total += weights.sum(dtype=np.float64)
+            mean += (rows * weights).sum(axis=0, dtype=np.float64)
+            square += rows.T @ (rows * weights)
+        mean /= total
+        return mean, square / total - np.outer(mean, mean)
+
+    def _vectors(self, texts, representation, progress) -> Results:
+        """Yields (batch, vectors [B, T, D] float32)."""
+        make = partial(self.runtime.engine.token_vectors, representation)
+        return self.runtime.run(make, texts, {REPRESENTATIONS[representation]}, progress)
+
+    def _check_pooling(self, representation, pooling):
+        poolings = POOLINGS if representation in self.pooled_representations else POOLINGS[:1]
+        check_choice(f"pooling of {representation}", pooling, poolings, self.name)
+        if pooling == "whitened" and representation not in self.pooling_statistics.whitenings:
+            raise InputError(f"{POOLING} has no whitening of {representation}", self.name)
+
+
+def _means(vectors, counts):
+    """The means of the first counts[0] rows of [T, D], of the next counts[1], ...: [W, D]."""
+    belongs = np.repeat(np.arange(len(counts)), counts) == np.arange(len(counts))[:, None]
+    return belongs.astype(np.float32) @ vectors / np.maximum(counts, 1)[:, None].astype(np.float32)
