@@ -15,6 +15,9 @@ from tta.scoring.combining.weights import GivenWeights, RerankWeights
 # The first columns. BASE replaces both if the language model's weight is given.
 FIRST, MODEL, BASE, FEATURE, WORDS = "first", "model", "base", "feature", "words"
 
+# Times the median distance of a score to the median of its list.
+_EXTREME = 100.0
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -162,13 +165,31 @@ def center(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
     return np.where(lists.present, scores - means, 0.0)
 
 
+def extreme(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
+    """Which scores say nothing about the scale of [L, N] scores: [L, N] bool.
+
+    A score's distance is that to the median of its list. Extreme ones are `_EXTREME` times as
+    large as the median distance of all lists, such as a -1e9 that means "impossible".
+    """
+    several = lists.present.sum(axis=1) > 1
+    found = np.zeros(lists.present.shape, bool)
+    if several.any():
+        known = np.where(lists.present[several], scores[several], np.nan)
+        distances = np.abs(known - np.nanmedian(known, axis=1, keepdims=True))
+        differ = distances[distances > 0]  # False for NaN
+        limit = _EXTREME * np.quantile(differ, 0.5, method="lower") if len(differ) else np.inf
+        found[several] = distances > limit
+    return found
+
+
 def spread(lists: ScoredLists, scores: np.ndarray) -> float:
-    """The standard deviation of [L, N] scores within a list.
+    """The standard deviation of [L, N] scores within a list, without `extreme` ones.
 
     It is averaged over the lists with several hypotheses; 0 if there are none.
     """
-    several = lists.present.sum(axis=1) > 1
+    present = lists.present & ~extreme(lists, scores)
+    several = present.sum(axis=1) > 1
     if not several.any():
         return 0.0
-    masked = np.ma.array(scores[several], mask=~lists.present[several])
+    masked = np.ma.array(scores[several], mask=~present[several])
     return float(masked.std(axis=1).mean())

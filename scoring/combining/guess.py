@@ -15,6 +15,11 @@ _MODELS, _BONUSES = 0.35, 0.2
 # The standard deviation of scale * first-pass score within a list.
 _SCALED = 1.0
 
+# Typical spreads within a list: of first-pass and model scores in natural log, and of the number of
+# words. They count as much as this number of hypotheses, because few hypotheses show no scale.
+_TYPICAL_FIRST, _TYPICAL_MODEL, _TYPICAL_WORDS = 8.0, 9.0, 1.25
+_TYPICAL_COUNT = 2.0
+
 # If the language model decides alone: the bonus relative to the model's cost of a word.
 _ALONE = {"sum": 2.0, "mean": 0.5}
 
@@ -34,6 +39,9 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
       If the model decides alone, the decision is `max`.
     - features: not used.
 
+    The spreads of few hypotheses are uncertain: two whose first-pass scores differ by 0.1 do not
+    show that 0.1 is much. So they are drawn towards typical spreads of natural logs; see `_drawn`.
+
     A constant that is added to the first-pass scores of a list changes nothing. The factors are
     a compromise between several sets (docs/reranking.md). Tuned weights are better.
     """
@@ -49,7 +57,11 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
         parts = 1 / np.array(spreads)
         shares = tuple((parts / parts.sum()).tolist())
     mixed = lists.mix(shares, reduction)
-    first, models = spread(lists, lists.first_pass), spread(lists, mixed)
+    typical = _TYPICAL_MODEL
+    if reduction == "mean":
+        typical /= max(lists.num_words[lists.present].mean(), 1.0)
+    first = _drawn(lists, lists.first_pass, _TYPICAL_FIRST)
+    models = _drawn(lists, mixed, typical)
     if lm_weight is None:
         odds = _MODELS * first / models if models else 0.0
         lm_weight = odds / (1 + odds)
@@ -58,7 +70,7 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
     if bonus is None and alone:
         bonus = _ALONE[reduction] * cost_of_a_word(lists, mixed)
     elif bonus is None:
-        words = spread(lists, lists.num_words)
+        words = _drawn(lists, lists.num_words, _TYPICAL_WORDS)
         bonus = _BONUSES * scores / words if words else 0.0
     scale = given.scale
     if scale is None:
@@ -67,6 +79,19 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
         scale = math.inf if is_max else _SCALED / (scores or lm_weight * models or 1.0)
     features = {name: weight for name, weight in given.features.items() if weight}
     return RerankWeights(float(lm_weight), float(bonus), reduction, shares, scale, features)
+
+
+def _drawn(lists: ScoredLists, scores: np.ndarray, typical: float) -> float:
+    """The spread of scores, drawn towards a typical one by the fewer hypotheses the more.
+
+    It is their geometric mean, weighted by the number of hypotheses beyond the first of each list
+    and by `_TYPICAL_COUNT`. So another unit of the scores of many lists changes nothing else. 0
+    stays 0.
+    """
+    found = spread(lists, scores)
+    count = int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum())
+    share = _TYPICAL_COUNT / (_TYPICAL_COUNT + count)
+    return found and found ** (1 - share) * typical**share
 
 
 def cost_of_a_word(lists: ScoredLists, lm: np.ndarray) -> float:

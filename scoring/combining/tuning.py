@@ -28,8 +28,9 @@ def tune(
     Each decision and each reduction has its own search (`search.search`); the one with the lowest
     smooth error wins. A gain must also hold on other lists: each fifth of the lists is reranked
     with weights chosen without it. If the gain of these picks over the first pass is not larger
-    than its standard error, the order of the first pass is kept, unless weights are given that
-    may change it. With a scale of 0 the weights do not matter, and are not searched for.
+    than its standard error, weights without a model are tuned in the same way. If their gain is not
+    larger either, the order of the first pass is kept. Weights that are given and may change this
+    order skip the check. With a scale of 0 the weights do not matter, and are not searched for.
     `starts` are weights to start from, besides those of the search.
     """
     if given.scale == 0:
@@ -56,7 +57,10 @@ def tune(
     if given.allows_first_pass:
         first_pass = statistics.of(select(lists, FIRST_PASS))
         if not _gains(statistics, first_pass, _held_out(lines, best.held_out)):
-            return keep
+            if not has_models:
+                return keep
+            without = tune(lists, statistics, replace(given, shares=()))
+            return replace(without, reduction=keep.reduction, shares=shares)
     return lines.columns.weights(best.point, lines.decision)
 
 

@@ -62,6 +62,12 @@ class RerankWeights:
         return "max" if math.isinf(self.scale) else "mbr"
 
     @property
+    def keeps_first_pass(self) -> bool:
+        """Whether the order is that of the first pass, whatever the models say."""
+        changed = self.lm_weight or self.length_bonus or any(self.features.values())
+        return not changed and self.decision == "max"
+
+    @property
     def lm_weights(self) -> tuple[float, ...]:
         """The weight of each model: K float. The first pass has the weight 1 - their sum."""
         return tuple(self.lm_weight * share for share in self.shares)

@@ -87,3 +87,44 @@ class WordErrorRate:
             "del": rates[DELETIONS],
             "CER": 100.0 * totals[CHARACTER_ERRORS] / totals[REFERENCE_CHARACTERS],
         }
+
+
+class CharacterErrorRate(WordErrorRate):
+    """CER in percent, a `tta.scoring.metrics.metric.Metric`; the WER is its detail.
+
+    It counts as the CER of `WordErrorRate` does, whose arguments it takes: words are joined by
+    single blanks, and the blanks count. For scripts that separate no words, or other than words.
+    """
+
+    name = "CER"
+    loss_name = "character errors"
+
+    def __init__(self, normalize: str = "none"):
+        super().__init__(normalize)
+        self.signature = f"CER|blanks count|normalize:{normalize}"
+
+    def corpus(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 6] summed statistics -> [...] float64, CER in percent: a ratio of sums.
+
+        Raises:
+            InputError: the references have no characters.
+        """
+        totals = np.asarray(totals)
+        if not np.all(totals[..., REFERENCE_CHARACTERS]):
+            raise InputError(
+                "the references have no characters: the character error rate is not defined"
+            )
+        return 100.0 * totals[..., CHARACTER_ERRORS] / totals[..., REFERENCE_CHARACTERS]
+
+    def goodness(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 6] -> [...] float64, minus the number of character errors."""
+        return -statistics[..., CHARACTER_ERRORS].astype(np.float64)
+
+    def losses(self, texts: Sequence[str]) -> np.ndarray:
+        """The number of character errors of text i if text j is correct: [n, n] float32."""
+        joined = [" ".join(self.normalize(text).split()) for text in texts]
+        return cdist(joined, joined, scorer=Levenshtein.distance, dtype=np.float32)
+
+    def details(self, totals: np.ndarray) -> dict[str, float]:
+        """The WER in percent."""
+        return {"WER": float(super().corpus(totals))}

@@ -19,6 +19,7 @@ METRICS = Registry(
     "metric",
     {
         "wer": "tta.scoring.metrics.error_rate:WordErrorRate",
+        "cer": "tta.scoring.metrics.error_rate:CharacterErrorRate",
         "bleu": "tta.scoring.metrics.bleu:Bleu",
     },
 )
@@ -75,13 +76,13 @@ class Metric(CorpusMetric, Protocol):
 def load_metric(name: str, bleu_tokenize: str = "13a", normalize: str = "none") -> Metric:
     """Creates the metric of that name, a key of `METRICS`.
 
-    BLEU uses `bleu_tokenize`, one of `BLEU_TOKENIZERS`. WER uses `normalize`, a key of
+    BLEU uses `bleu_tokenize`, one of `BLEU_TOKENIZERS`. WER and CER use `normalize`, a key of
     `tta.scoring.metrics.normalization.NORMALIZATIONS`.
 
     Raises:
-        InputError: `normalize` is not "none" for a metric other than WER.
+        InputError: `normalize` is not "none" for another metric.
     """
-    if name != "wer" and normalize != "none":
-        raise InputError(f"normalize={normalize} is for the metric wer, not {name}")
-    arguments = {"wer": (normalize,), "bleu": (bleu_tokenize,)}
+    arguments = {"wer": (normalize,), "cer": (normalize,), "bleu": (bleu_tokenize,)}
+    if normalize != "none" and normalize not in arguments.get(name, ()):
+        raise InputError(f"normalize={normalize} is for the metrics wer and cer, not {name}")
     return METRICS.load(name)(*arguments.get(name, ()))

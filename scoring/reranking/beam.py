@@ -6,6 +6,7 @@ Each list is one element of the pipeline, so no list is split and joined again. 
 renamed into place when all are complete, `scores.json` last.
 """
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,15 +32,19 @@ from tta.data.nbest.files import iter_nbest
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import decide
+from tta.scoring.combining.guess import guess
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import score_texts
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
-from tta.scoring.reranking.config import BeamScoreConfig
+from tta.scoring.reranking.config import BeamScoreConfig, parse_features
 from tta.scoring.reranking.outputs import score_rows
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
 INFO_FILE, PREFIX, SUFFIX = "scores.json", "scores", ".jsonl"
+
+SAMPLE_LISTS = 300  # from which weights are guessed
 
 # Hypotheses scored at a time: enough to form batches of similar lengths.
 BATCH_HYPOTHESES = 4096
@@ -109,12 +114,12 @@ def score_files(
     """
     paths = find_files(config.nbest_file)
     output_dir = config.output_dir
-    weights = config.weights
     with output_work_folder(output_dir) as work:
         found = next(filter(_is_output, names_in(output_dir)), None)
         if found is not None and not config.overwrite:
             path = FileSystems.join(output_dir, found)
             raise InputError("exists; pass --overwrite to replace the scores", path)
+        weights = config.weights or _guess(config, paths, ScorerHandler(model, **load_options))
 
         def build(pipeline):
             scored = (
@@ -138,6 +143,29 @@ def score_files(
         run_pipeline(build, arguments)
     with open_file(FileSystems.join(output_dir, INFO_FILE)) as file:
         return json.load(file)
+
+
+def _guess(config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler) -> RerankWeights:
+    """Guesses the weights that are not given from the first `SAMPLE_LISTS` lists."""
+    lists = (
+        one
+        for path in paths
+        for one in iter_nbest(path, config.format, config.beam_size, open_file, config.scores)
+        if one.hypotheses
+    )
+    sample = list(itertools.islice(lists, SAMPLE_LISTS))
+    if not sample:
+        return FIRST_PASS
+    part = Part.build(sample).compared(None, load_metric(config.metric))
+    lm = handler.load_model().scorer
+    part = part.scored(score_texts(lm, part.texts))
+    given = GivenWeights(
+        length_bonus=config.length_bonus,
+        reduction=config.reduction,
+        scale=config.scale,
+        features=parse_features(config.features) or {},
+    )
+    return guess(part.lists, given).rounded(given)
 
 
 def _read(path, format, beam_size, scores):

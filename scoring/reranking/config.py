@@ -51,9 +51,9 @@ class RerankConfig(Config):
         None,
         "max: pick the hypothesis with the highest combined score. mbr (minimum Bayes risk): pick "
         "the one with the lowest expected loss, where the probability of each hypothesis is "
-        "softmax(scale * combined score) over its list. The loss is the number of word errors, or "
-        "1 - chrF if the metric is bleu. Default: the better one on --dev_nbest_file; without that "
-        "file mbr, or max if the language model alone reranks.",
+        "softmax(scale * combined score) over its list. The loss is the number of word errors, of "
+        "character errors if the metric is cer, or 1 - chrF if it is bleu. Default: the better one "
+        "on --dev_nbest_file; without that file mbr, or max if the language model alone reranks.",
         choices=DECISIONS,
         group="Weights",
     )
@@ -86,17 +86,18 @@ class RerankConfig(Config):
     metric: str = setting(
         "auto",
         "Measured on lists with references; its loss decides mbr. wer: word error rate in percent, "
-        "with the character error rate beside it. bleu: corpus BLEU. auto: bleu for the formats "
-        "moses and fairseq, else wer.",
+        "with the character error rate beside it. cer: character error rate in percent, for "
+        "scripts without blanks. bleu: corpus BLEU. auto: bleu for the formats moses and fairseq, "
+        "else wer.",
         choices=("auto", *METRICS, "none"),
         group="Metric",
     )
     normalize: str = setting(
         "none",
-        "How wer reads hypotheses and references; the texts in the output files stay unchanged. "
-        "none: as they are, so case and punctuation count. lower: in lower case. basic: in lower "
-        "case, with blanks in place of punctuation and symbols (apostrophes inside words stay), "
-        "after Unicode's NFKC.",
+        "How wer and cer read hypotheses and references; the texts in the output files stay "
+        "unchanged. none: as they are, so case and punctuation count. lower: in lower case. "
+        "basic: in lower case, with blanks in place of punctuation and symbols (apostrophes inside "
+        "words stay), after Unicode's NFKC.",
         choices=NORMALIZATIONS,
     )
     bleu_tokenize: str = setting(
@@ -150,8 +151,9 @@ class RerankConfig(Config):
             )
         if self.decision == "max" and self.scale is not None:
             raise InputError("scale is for the decision mbr, not max")
-        if self.normalize != "none" and self.metric not in ("auto", "wer"):
-            raise InputError(f"normalize={self.normalize} is for the metric wer, not {self.metric}")
+        if self.normalize != "none" and self.metric not in ("auto", "wer", "cer"):
+            rule = f"normalize={self.normalize} is for the metrics wer and cer, not {self.metric}"
+            raise InputError(rule)
         if self.metric == "none" and self.dev_nbest_file is not None:
             raise InputError("tuning on dev_nbest_file needs a metric, not none")
         if self.curve_file is not None and not self.curve_file.endswith(tuple(CURVE_FORMATS)):
@@ -223,28 +225,37 @@ class BeamScoreConfig(Config):
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
     num_shards: int = setting(0, "Number of files to write. 0: the engine decides.", 0, 99_999)
-    lm_weight: float = setting(
-        1.0,
+    lm_weight: float | None = setting(
+        None,
         "Weight w of the language model in `combined`, (1 - w) * first pass + w * language model, "
-        "such as run_rerank.py tuned on a dev file. The rows have both scores in any case.",
+        "such as run_rerank.py tuned on a dev file. The rows have both scores in any case. "
+        "Default: the first 300 lists are scored before the pipeline starts, and all weights that "
+        "are not given are guessed from them, as run_rerank.py does without a dev file.",
         0,
         1,
         group="Weights",
     )
-    length_bonus: float = setting(0.0, "Added to `combined` per word, natural log.")
-    reduction: str = setting("sum", _REDUCTION, choices=REDUCTIONS)
+    length_bonus: float | None = setting(
+        None, "Added to `combined` per word, natural log. Default: 0, or guessed with lm_weight."
+    )
+    reduction: str | None = setting(
+        None, f"{_REDUCTION} Default: sum, or guessed with lm_weight.", choices=REDUCTIONS
+    )
     scale: float | None = setting(
         None,
         "Scale of the combined scores, such as run_rerank.py tuned. With it, the decision is mbr: "
         "the lowest expected loss comes first, and the rows have posterior and expected_loss. "
-        "Default: the highest combined score comes first.",
+        "Default: the highest combined score comes first, or guessed with lm_weight.",
         0,
     )
     features: list[str] | None = setting(
         None, "Weights of further first-pass scores, comma-separated: name=weight."
     )
     metric: str = setting(
-        "wer", "The loss of mbr: the number of word errors, or 1 - chrF for bleu.", choices=METRICS
+        "wer",
+        "The loss of mbr: the number of word errors, of character errors for cer, or 1 - chrF for "
+        "bleu.",
+        choices=METRICS,
     )
     overwrite: bool = setting(False, OVERWRITE)
 
@@ -255,13 +266,15 @@ class BeamScoreConfig(Config):
                 raise InputError(f"features: expected name=weight, got {name!r}")
 
     @property
-    def weights(self) -> RerankWeights:
-        """The weights of the combined scores."""
+    def weights(self) -> RerankWeights | None:
+        """The weights of the combined scores; None if they must be guessed."""
+        if self.lm_weight is None:
+            return None
         features = {n: w for n, w in (parse_features(self.features) or {}).items() if w is not None}
         return RerankWeights(
             self.lm_weight,
-            self.length_bonus,
-            self.reduction,
+            self.length_bonus or 0.0,
+            self.reduction or "sum",
             scale=math.inf if self.scale is None else self.scale,
             features=features,
         )

@@ -1,8 +1,6 @@
 """Reranks N-best lists in memory: `tta.rerank` and `tta.tune`.
 
 The steps and defaults are those of run_rerank.py, so the same lists get the same weights and order.
-Only lists without scores differ: texts in memory often have no order, so the places in a list count
-only on request (`rank_scores`).
 """
 
 import os
@@ -55,7 +53,7 @@ def rerank(
     *,
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
-    rank_scores: bool = False,
+    rank_scores: bool = True,
     progress: bool = False,
 ) -> RerankedList: ...
 @overload
@@ -66,7 +64,7 @@ def rerank(
     *,
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
-    rank_scores: bool = False,
+    rank_scores: bool = True,
     progress: bool = False,
 ) -> list[RerankedList]: ...
 def rerank(
@@ -76,7 +74,7 @@ def rerank(
     *,
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
-    rank_scores: bool = False,
+    rank_scores: bool = True,
     progress: bool = False,
 ) -> Any:
     """Reranks N-best lists by first-pass scores and the scores of a language model.
@@ -88,8 +86,8 @@ def rerank(
     Args:
         lists: L lists of str, the candidates of each utterance or source sentence. Or one list of
             str; `scores` is then one list of numbers.
-        scores: the first-pass score of each text, natural log, higher is better. None: the language
-            model alone reranks, or see `rank_scores`.
+        scores: the first-pass score of each text, natural log, higher is better; None: see
+            `rank_scores`.
         model: a model from `tta.load`, or an argument of `tta.load`; None is the built-in model,
             and "none" uses the first pass alone. Load a model once if you call this function
             several times. Models that are loaded here have the options of run_rerank.py
@@ -98,10 +96,11 @@ def rerank(
         weights: from `tune`, or made by hand, such as `tta.RerankWeights(lm_weight=0.3)`. None:
             guessed from the scale of the scores, as run_rerank.py does without dev lists. Tuned
             weights are better.
-        metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`: the loss
-            of the decision `mbr` is the number of word errors, or 1 - chrF for "bleu".
-        rank_scores: whether -ln(rank in the list) is the score of lists without scores, because
-            they are ordered best first.
+        metric: "wer", "cer", "bleu", or a metric from
+            `tta.scoring.metrics.metric.load_metric`: the loss of the decision `mbr` is the number
+            of word or character errors, or 1 - chrF for "bleu".
+        rank_scores: whether -ln(rank in the list) is the score of lists without scores, because lists are
+            usually ordered best first. If False, the language model alone reranks such lists.
         progress: whether to show a progress bar on standard error.
 
     Returns:
@@ -131,7 +130,7 @@ def rerank(
     if weights is not None and len(weights.shares) != len(models):
         count = len(weights.shares)
         raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
-    nbest = _nbest(lists, scores, rank_scores=rank_scores)
+    nbest = _nbest(lists, scores)
     if not any(one.hypotheses for one in nbest):
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
     if weights is not None and weights.decision == "max":
@@ -149,7 +148,7 @@ def tune(
     *,
     metric: str | Metric = "wer",
     decision: str | None = None,
-    rank_scores: bool = False,
+    rank_scores: bool = True,
     progress: bool = False,
 ) -> RerankWeights:
     """Chooses the weights of `rerank` on lists with references, as run_rerank.py on dev lists.
@@ -161,7 +160,7 @@ def tune(
     Args:
         lists, scores, model, rank_scores, progress: as in `rerank`.
         references: L str, the correct text of each list.
-        metric: "wer", "bleu", or a metric from `tta.scoring.metrics.metric.load_metric`.
+        metric: as in `rerank`.
         decision: "max", "mbr", or None for the better one. If the lists are too long to compare all
             pairs of texts, None is "max".
 
@@ -174,7 +173,7 @@ def tune(
         raise InputError(f"decision must be max, mbr or None, not {decision!r}")
     models = _as_models(model)
     lists = as_list(lists, "lists", "lists of str")
-    nbest = _nbest(lists, scores, references, rank_scores)
+    nbest = _nbest(lists, scores, references)
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
     metric = _as_metric(metric)
@@ -209,7 +208,7 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores=None, references=None, rank_scores=False) -> list[NBestList]:
+def _nbest(lists, scores=None, references=None) -> list[NBestList]:
     """The lists with their index as id, and the rules that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
@@ -229,8 +228,6 @@ def _nbest(lists, scores=None, references=None, rank_scores=False) -> list[NBest
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    if rank_scores and scores is not None:
-        raise InputError("rank_scores is for lists without scores")
     return collector.take()
 
 

@@ -10,11 +10,12 @@ from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import shown
 from tta.data.nbest.notes import feature_notes, score_notes, text_notes
 from tta.errors import InputError
+from tta.scoring.combining.columns import extreme
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.statistics import ListStatistics
-from tta.scoring.combining.systems import Systems
+from tta.scoring.combining.systems import NO_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reports.table import PartReport
@@ -44,7 +45,10 @@ def find_notes(
         if config.scores is None:
             yield from (f"{part.path}: {note}" for note in score_notes(file))
     yield from _lists(dev, test)
-    yield from _weights(config, dev, test, systems.final)
+    yield from _weights(config, dev, test, systems)
+    yield from _picks(test, systems)
+    for part in filter(None, (dev, test)):
+        yield from _extremes(part)
     yield from _unmeasured(test)
 
 
@@ -84,10 +88,9 @@ def _lists(dev: Part | None, test: Part) -> Iterator[str]:
             )
 
 
-def _weights(
-    config: RerankConfig, dev: Part | None, test: Part, weights: RerankWeights
-) -> Iterator[str]:
+def _weights(config: RerankConfig, dev: Part | None, test: Part, systems: Systems) -> Iterator[str]:
     """Yields how the weights were found, if they were not given."""
+    weights = systems.final
     weight_names = "lm_weight", "length_bonus", "reduction", "scale"
     free = [name for name in weight_names if getattr(config, name) is None]
     models = test.lists.models
@@ -102,17 +105,52 @@ def _weights(
         yield f"guessed from the scale of the scores, as there is no --dev_nbest_file: {names}"
         if len(models) > 1 and "lm_weight" in free:
             yield "the models' scores got equal shares after scaling: each varies as widely"
-    elif (
-        dev is not None
-        and free
-        and weights == replace(FIRST_PASS, reduction=weights.reduction, shares=weights.shares)
-    ):
-        yield "no weights did reliably better than the first pass on the dev lists: it is kept"
+    elif dev is not None and free:
+        rows = systems.alone | systems.reranked
+        kept = [name for name, one in rows.items() if one.keeps_first_pass]
+        if kept:
+            yield (
+                "no weights did reliably better than the first pass on the dev lists: it is kept "
+                f"(rows: {', '.join(kept)})"
+            )
+        for name, one in systems.reranked.items():
+            if one.shares and not (one.lm_weight or config.lm_weight or one.keeps_first_pass):
+                yield (
+                    f"{name}: no weights with the model did reliably better than the first pass "
+                    f"on the dev lists: those of the row {NO_MODEL} are used"
+                )
     unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK})
     if dev is None and config.features is None and unused:
         yield f"features not used, because nothing is tuned: {', '.join(unused)}"
     if config.decision is None and test.lists.losses is None:
         yield "the decision mbr was not tried: the pairs of hypotheses do not fit into memory"
+
+
+def _picks(test: Part, systems: Systems) -> Iterator[str]:
+    """Yields how many picks changed, with models."""
+    if NO_MODEL in systems.alone:
+        picks = select(test.lists, systems.final)
+        others = [select(test.lists, one) for one in (FIRST_PASS, systems.alone[NO_MODEL])]
+        first, without = (int((picks != one).sum()) for one in others)
+        yield (
+            f"of {len(picks):,} picks, {first:,} differ from those of the first pass, and "
+            f"{without:,} from those without a model"
+        )
+
+
+def _extremes(part: Part) -> Iterator[str]:
+    """Yields a note on scores so extreme that the scale of the scores is measured without them."""
+    columns = [("first-pass", part.lists.first_pass)]
+    columns += [("model", model.reduced["sum"]) for model in part.lists.models]
+    for name, scores in columns:
+        found = extreme(part.lists, scores)
+        if found.any():
+            i, j = np.argwhere(found)[0]
+            yield (
+                f"extreme {name} scores in {part.path}: {found.sum():,}, first {scores[i, j]:g} in "
+                f"list {shown(part.nbest[i].utterance_id)}; the scale of the scores is measured "
+                "without them"
+            )
 
 
 def _unmeasured(test: Part) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tta.errors import InputError
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import metric_of_losses
-from tta.scoring.combining.systems import Systems, choose_systems
+from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
@@ -138,7 +138,8 @@ def _report(part: Part, systems: Systems) -> PartReport:
     texts, evaluation = part.texts, None
     if part.statistics is not None:
         rows = systems.alone | systems.reranked
-        evaluation = evaluate(part.lists, part.statistics, rows, compared=systems.reranked)
+        compared = [*systems.reranked, *({NO_MODEL} & systems.alone.keys())]
+        evaluation = evaluate(part.lists, part.statistics, rows, compared)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 
 

@@ -468,7 +468,7 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
     assert "WER" in str(rerank_files(RerankConfig(**files, metric="wer", overwrite=True)))
-    with pytest.raises(InputError, match="normalize=basic is for the metric wer, not bleu"):
+    with pytest.raises(InputError, match="is for the metrics wer and cer, not bleu"):
         rerank_files(RerankConfig(**files, normalize="basic", overwrite=True))
 
 
@@ -535,7 +535,7 @@ def test_standard_input_to_standard_output():
         ),
         (
             ["--nbest_file=x", "--metric=bleu", "--normalize=lower"],
-            "normalize=lower is for the metric wer, not bleu",
+            "normalize=lower is for the metrics wer and cer, not bleu",
         ),
         (["--nbest_file=x", "--normalize=upper"], "normalize=upper"),
         (["--nbest_file=x", "--dev_reference_file=y"], "needs dev_nbest_file"),

@@ -132,20 +132,15 @@ def test_equal_scores_keep_their_order():
     assert found.indices == [0, 1, 2]
 
 
-def test_without_scores_the_model_decides_alone():
-    found = tta.rerank(["the kat", "the cat"], model=FakeModel())
+def test_with_no_rank_scores_the_model_decides_alone():
+    found = tta.rerank(["the kat", "the cat"], model=FakeModel(), rank_scores=False)
     assert found.texts == ["the cat", "the kat"]
     assert found.weights.lm_weight == 1
 
 
-def test_rank_scores_needs_lists_without_scores():
-    with pytest.raises(InputError, match="rank_scores is for lists without scores"):
-        tta.rerank(["the kat"], [-1.0], FakeModel(), rank_scores=True)
-
-
-def test_with_rank_scores_the_place_in_the_list_is_the_score():
+def test_without_scores_the_rank_is_the_score():
     weights = RerankWeights(lm_weight=0.25)
-    given = {"model": FakeModel(), "rank_scores": True}
+    given = {"model": FakeModel()}
     found = tta.rerank(["the kat", "the cat"], weights=weights, **given)
     assert found.texts == ["the cat", "the kat"]
     assert found.scores == pytest.approx([0.75 * -math.log(2) + 0.25 * -2, 0.25 * -6])
@@ -291,7 +286,10 @@ def test_tuning_takes_a_metric():
             lambda lm: tta.rerank(["a"], weights=RerankWeights(0.0, shares=()), model=lm),
             "the weights have 0 shares, one per model, not 1",
         ),
-        (lambda lm: tta.rerank(["a"], model=lm, metric="x"), "metric must be wer or bleu, not 'x'"),
+        (
+            lambda lm: tta.rerank(["a"], model=lm, metric="x"),
+            "metric must be wer or cer or bleu, not 'x'",
+        ),
         (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
         (lambda lm: tta.tune([[]], ["a"], None, lm), "tuning needs a list with a text, and there"),
@@ -305,7 +303,7 @@ def test_tuning_takes_a_metric():
         ),
         (
             lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
-            "metric must be wer or bleu, not 'x'",
+            "metric must be wer or cer or bleu, not 'x'",
         ),
     ],
 )
