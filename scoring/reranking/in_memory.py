@@ -99,8 +99,8 @@ def rerank(
         metric: "wer", "cer", "bleu", or a metric from
             `tta.scoring.metrics.metric.load_metric`: the loss of the decision `mbr` is the number
             of word or character errors, or 1 - chrF for "bleu".
-        rank_scores: whether -ln(rank in the list) is the score of lists without scores, because lists are
-            usually ordered best first. If False, the language model alone reranks such lists.
+        rank_scores: whether -ln(rank in the list) is the score of lists without scores, because
+            lists are usually ordered best first. If False, the language model reranks them alone.
         progress: whether to show a progress bar on standard error.
 
     Returns:
