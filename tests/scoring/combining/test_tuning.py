@@ -303,3 +303,30 @@ def test_starts_are_only_used_if_they_have_the_reduction():
     given = GivenWeights(reduction="mean")
     one = tune(made.lists, made.statistics, given, starts)
     assert one == tune(made.lists, made.statistics, given, starts[1:])
+
+
+def test_where_the_model_is_rejected_the_weights_without_it_are_used(monkeypatch):
+    made = make(12, models=(2.0,), features=(2.0,))
+    given = GivenWeights(features={"f0": None})
+    without = tune(made.lists, made.statistics, dataclasses.replace(given, shares=()))
+    assert not without.keeps_first_pass
+    answers = iter([False, True])
+    monkeypatch.setattr("tta.scoring.combining.tuning._gains", lambda *_: next(answers))
+    found = tune(made.lists, made.statistics, given)
+    assert found == dataclasses.replace(without, shares=(1.0,))
+    assert found.lm_weight == 0
+    monkeypatch.setattr("tta.scoring.combining.tuning._gains", lambda *_: False)
+    assert tune(made.lists, made.statistics, given).keeps_first_pass
+
+
+@pytest.mark.parametrize("decision", ["max", "mbr"])
+def test_one_extreme_score_does_not_move_the_weights(decision):
+    made = make(13, models=(1.0,), count=41)
+    given = GivenWeights(decision=decision)
+    expected = made.statistics.value(select(made.lists, tune(made.lists, made.statistics, given)))
+    first_pass = made.lists.first_pass.copy()
+    first_pass[3, 0] = -1e9
+    spoiled = dataclasses.replace(made.lists, first_pass=first_pass)
+    weights = tune(spoiled, made.statistics, given)
+    assert 0 < weights.lm_weight < 0.95
+    assert made.statistics.value(select(spoiled, weights)) <= 1.05 * expected

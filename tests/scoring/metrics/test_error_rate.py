@@ -6,6 +6,7 @@ import pytest
 
 from tta.errors import InputError
 from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.metrics.metric import load_metric
 
 WER = WordErrorRate()
 
@@ -126,3 +127,18 @@ def test_details_sum_to_the_rate():
 def test_references_without_words_have_no_rate():
     with pytest.raises(InputError, match="the references have no words"):
         WER.corpus(WER.statistics(["a"], "")[0])
+
+
+def test_cer_counts_characters_as_the_detail_of_wer_does():
+    pairs = [("the cat sat", "the kat sat on"), ("你好吗", "你好呢"), ("a  b", "a b")]
+    for normalize in ("none", "basic"):
+        wer, cer = load_metric("wer", normalize=normalize), load_metric("cer", normalize=normalize)
+        counts = np.stack([cer.statistics([text], reference)[0] for text, reference in pairs])
+        totals = counts.sum(axis=0)
+        assert cer.corpus(totals) == pytest.approx(wer.details(totals)["CER"])
+        assert cer.details(totals) == {"WER": pytest.approx(wer.corpus(totals))}
+        assert cer.goodness(counts).tolist() == [-4, -1, 0]
+    losses = cer.losses(["你好吗", "你好呢", "吗"])
+    assert losses.tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
+    with pytest.raises(InputError, match="the character error rate is not defined"):
+        cer.corpus(cer.statistics(["a"], "")[0])

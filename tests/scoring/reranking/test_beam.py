@@ -237,3 +237,30 @@ def test_a_text_is_scored_once_per_batch(nbest, model):
     assert counting.texts == len(TEXTS)
     assert [result.example for result in results] == batch
     assert {result.model_id for result in results} == {"signature"}
+
+
+def test_without_weights_they_are_guessed_as_by_run_rerank(nbest, tmp_path, model):
+    """Even for lists without scores: one default, the order of the list."""
+    (tmp_path / "c.jsonl").write_text(
+        "".join(
+            json.dumps({"id": f"u{i}", "hypotheses": [{"text": text} for text in TEXTS[i:]]}) + "\n"
+            for i in range(4)
+        )
+    )
+    for path in (nbest[0], str(tmp_path / "c.jsonl")):
+        scores, output = tmp_path / "scores.jsonl", tmp_path / "out"
+        report = rerank_files(
+            RerankConfig(nbest_file=path, scores_file=str(scores), overwrite=True), [model]
+        )
+        config = BeamScoreConfig(nbest_file=[path], output_dir=str(output), overwrite=True)
+        info = beam.score_files(config, model, IN_PROCESS)
+        expected = [json.loads(line) for line in scores.read_text().splitlines()]
+        assert any(f"lm_weight:{info['lm_weight']:.6g}" in one for one in report.signatures)
+        found = rows(output.glob("scores-*"))
+        for one in found:
+            del one["file"]
+        key = str
+        assert [one["text"] for one in sorted(found, key=key)] == [
+            one["text"] for one in sorted(expected, key=key)
+        ]
+        assert 0 < info["lm_weight"] < 1

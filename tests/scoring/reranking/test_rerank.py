@@ -477,3 +477,34 @@ def test_the_metric_chooses_the_loss_even_without_references(tmp_path):
         assert report.metric is None
         losses[metric] = max(row["expected_loss"] for row in rows_of(out))
     assert losses["wer"] > 1 > losses["bleu"]
+
+
+def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
+    dev = write(tmp_path / "dev.jsonl", [consensus()] * 10)
+    test = write(tmp_path / "test.jsonl", [consensus()] * 3)
+    report = rerank_files(RerankConfig(nbest_file=test, dev_nbest_file=dev))
+    assert [(d.first, d.second) for d in report.test.evaluation.differences] == [
+        ("reranked", "no model")
+    ]
+    assert "\nreranked - no model: " in str(report)
+    (note,) = [note for note in report.notes if note.startswith("of 3 picks, ")]
+    assert note.endswith("from those without a model")
+
+
+def test_rows_that_keep_the_first_pass_are_named(tmp_path, loaded, monkeypatch):
+    monkeypatch.setattr("tta.scoring.combining.tuning._gains", lambda *_: False)
+    dev = write(tmp_path / "dev.jsonl", [consensus()] * 10)
+    report = rerank_files(RerankConfig(nbest_file=dev, dev_nbest_file=dev))
+    (note,) = [note for note in report.notes if "is kept" in note]
+    assert note.endswith("it is kept (rows: no model, reranked)")
+
+
+def test_extreme_scores_are_noted(tmp_path):
+    texts = {"a b": {}, "a c": {}, "d": {}}
+    lists = [hypotheses(texts, {"a b": -1.0, "a c": -2.0, "d": -1e9})]
+    path = write(tmp_path / "lists.jsonl", lists)
+    report = rerank_files(RerankConfig(nbest_file=path), [])
+    assert (
+        f"extreme first-pass scores in {path}: 1, first -1e+09 in list 'u0'; the scale of the "
+        "scores is measured without them" in report.notes
+    )

@@ -1,0 +1,122 @@
+"""Guessed weights against tuned ones and the first pass, on all sets of docs/reranking.md.
+
+    python -m benchmarks.guess scores/
+
+The built-in model scores every text once; the folder keeps the scores for the next time. Columns:
+the first pass, the guess without typical spreads, the guess, and weights tuned on the dev lists
+(LibriSpeech has none). The second table has the same lists with scores in other units. The data is
+in $TTA_DATA.
+"""
+
+import argparse
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import tta
+from benchmarks import ROOT
+from benchmarks.evaluation_data import FOLDER
+from tta.data.nbest.files import read_nbest
+from tta.scoring.combining import guess as guessing
+from tta.scoring.combining.decision import select
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import ScoredLists, score_texts
+from tta.scoring.combining.tuning import tune
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights
+from tta.scoring.metrics.metric import load_metric
+from tta.scoring.metrics.significance import relative_gain
+from tta.scoring.reports.table import align
+from tta.scoring.scorers.options import RerankOptions
+
+ARCTIC, OTHERS = FOLDER / "nbest/asr_arctic", FOLDER / "nbest/asr_hyporadise"
+IWSLT = FOLDER / "nbest/mt_iwslt14_deen"
+# Name: (dev lists or None, test lists).
+SETS = {
+    "Arctic clean": (ARCTIC / "dev.clean.json", ARCTIC / "test.clean.json"),
+    "Arctic 5 dB": (ARCTIC / "dev.snr5.json", ARCTIC / "test.snr5.json"),
+    "ATIS": (OTHERS / "train_atis.json", OTHERS / "test_atis.json"),
+    "examples": (ROOT / "examples/asr.dev.json", ROOT / "examples/asr.test.json"),
+    "IWSLT'14": (IWSLT / "dev.nbest", IWSLT / "test.nbest"),
+    "LibriSpeech clean": (None, OTHERS / "test_ls_clean.json"),
+    "LibriSpeech other": (None, OTHERS / "test_ls_other.json"),
+}
+UNITS = ("natural log", "log10", "per word", "confidence")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("scores", type=Path, help="folder for the model's scores")
+    folder = parser.parse_args().scores
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, units = [], []
+    for name, (dev_path, test_path) in SETS.items():
+        test = load(test_path, folder)
+        columns = [measure(test, FIRST_PASS), old_guess(test), measure(test, guess(test.lists))]
+        if dev_path is not None:
+            dev = load(dev_path, folder)
+            given = GivenWeights(features=dict.fromkeys(dev.lists.features))
+            columns.append(measure(test, tune(dev.lists, dev.statistics, given)))
+        rows.append([name, *(f"{value:.2f}" for value in columns)])
+        gains = [relative_gain(value, columns[0], test.statistics.metric) for value in columns[1:]]
+        rows.append(["  gain, %", "", *(f"{gain:+.1f}" for gain in gains)])
+        cells = []
+        for unit in UNITS if not test.ranked else ():
+            other = convert(test, unit)
+            first, value = measure(other, FIRST_PASS), measure(other, guess(other.lists))
+            cells.append(f"{first:.2f} {value:.2f}")
+        units.append([name, *cells, *[""] * (len(UNITS) - len(cells))])
+    heads = ["", "first pass", "guess before", "guess", "tuned"]
+    print(align([heads, *rows], ["left", *["right"] * 4]))
+    print("\nfirst pass and guess, by the unit of the first-pass scores")
+    print(align([["", *UNITS], *units], ["left", *["right"] * len(UNITS)]))
+
+
+def load(path: Path, folder: Path) -> Part:
+    """The lists of a file, with the scores of the built-in model and the metric's losses."""
+    reference = path.with_suffix(".ref")
+    file = read_nbest(path, reference_file=reference if reference.exists() else None)
+    metric = load_metric("bleu", "none") if file.format == "moses" else load_metric("wer")
+    part = Part.build(file.lists, str(path)).compared(metric, metric)
+    kept = folder / f"{path.parent.name}.{path.name}.scores.json"
+    if not kept.exists():
+        lm = tta.load(None, **RerankOptions().for_load())
+        kept.write_text(json.dumps(score_texts(lm, part.texts, progress=True)))
+    return part.scored({text: tuple(one) for text, one in json.loads(kept.read_text()).items()})
+
+
+def guess(lists: ScoredLists):
+    return guessing.guess(lists, GivenWeights())
+
+
+def old_guess(part: Part) -> float:
+    kept, guessing._TYPICAL_COUNT = guessing._TYPICAL_COUNT, 0.0
+    try:
+        return measure(part, guess(part.lists))
+    finally:
+        guessing._TYPICAL_COUNT = kept
+
+
+def measure(part: Part, weights) -> float:
+    return part.statistics.value(select(part.lists, weights))
+
+
+def convert(part: Part, unit: str) -> Part:
+    """The lists with first-pass scores in another unit."""
+    scores, words = part.lists.first_pass, np.maximum(part.lists.num_words, 1)
+    values = {
+        "natural log": scores,
+        "log10": scores / math.log(10),
+        "per word": scores / words,
+        "confidence": np.exp(np.minimum(scores / words, 0)),
+    }[unit]
+    values = np.where(part.lists.present, values, 0.0)
+    return replace(part, lists=replace(part.lists, first_pass=values))
+
+
+if __name__ == "__main__":
+    main()
