@@ -1,14 +1,18 @@
 """The checkpoints of a training run: where they are, and the model of the last one."""
 
+import atexit
+import functools
 import math
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from tta.errors import located
+from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.weights import assign_weights, check_size, reading
 from tta.modeling.models.language_model import build_model
@@ -21,6 +25,25 @@ STATE = "state"  # the part of a checkpoint that holds the model's and the optim
 def state_key(name: str) -> str:
     """The key of a variable in `STATE`: its name with dots for slashes."""
     return name.replace("/", ".")
+
+
+def plain_path(path: Path) -> Path:
+    """The path to give to functions of TensorFlow that read or delete by it, as by a glob.
+
+    If the name of its folder has a character of globs, it goes through a temporary link.
+    """
+    if not re.search(r"[*?\[\\]", str(path.parent)):
+        return path
+    return _link(path.parent.absolute()) / path.name
+
+
+@functools.cache
+def _link(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix="tta-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    (made / "link").symlink_to(folder)
+    return made / "link"
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
@@ -36,6 +59,8 @@ def checkpoint_steps(folder: Path) -> list[int]:
 def load_run(directory: Path, dtype: str = "float32") -> Any:
     """Builds the Keras model of an unfinished run from its last checkpoint; says so on stderr.
 
+    If that one is damaged, the one before it is used.
+
     The model scores as at that step. Its outputs are not standardized yet (see
     `LanguageModel.standardize_outputs`); a run does this when it finishes.
 
@@ -44,13 +69,30 @@ def load_run(directory: Path, dtype: str = "float32") -> Any:
         dtype: as in `LanguageModel`.
 
     Raises:
-        InputError: the checkpoint is damaged or does not fit the config.
+        InputError: the checkpoints are damaged or do not fit the config.
     """
-    step = checkpoint_steps(directory / CHECKPOINTS)[-1]
-    path = directory / CHECKPOINTS / f"ckpt-{step}"
     config = read_config(directory / CONFIG)
+    errors = []
+    for step in reversed(checkpoint_steps(directory / CHECKPOINTS)):
+        path = directory / CHECKPOINTS / f"ckpt-{step}"
+        try:
+            model = _load(path, config, directory, dtype)
+        except InputError as error:
+            errors.append(error)
+            continue
+        for error in errors:
+            print(error, file=sys.stderr)
+        print(
+            f"{directory}: training has not finished; using the checkpoint of step {step:,}",
+            file=sys.stderr,
+        )
+        return model
+    raise errors[0]
+
+
+def _load(path, config, directory, dtype):
     with reading("the checkpoint cannot be read", path, tf.errors.OpError):
-        reader = tf.train.load_checkpoint(str(path))
+        reader = tf.train.load_checkpoint(str(plain_path(path)))
         shapes = reader.get_variable_to_shape_map()
     check_size(sum(map(math.prod, shapes.values())), config, CONFIG, path)
     with located(path=directory / CONFIG):
@@ -59,10 +101,6 @@ def load_run(directory: Path, dtype: str = "float32") -> Any:
     with reading("the checkpoint cannot be read", path, tf.errors.OpError):
         values = {name: reader.get_tensor(key) for name, key in keys.items() if key in shapes}
     assign_weights(model, values, path)
-    print(
-        f"{directory}: training has not finished; using the checkpoint of step {step:,}",
-        file=sys.stderr,
-    )
     return model
 
 

@@ -18,6 +18,7 @@ from tta.modeling.formats.bert import (
     convert_segments,
     original_names,
 )
+from tta.modeling.formats.run_checkpoint import plain_path
 from tta.modeling.formats.weights import assign_weights, check_size, reading
 from tta.modeling.models.language_model import build_model
 from tta.names import CONFIG, VOCABULARY
@@ -50,7 +51,7 @@ def load_original(
     directory = Path(directory)
     prefix = _checkpoint_prefix(directory)
     with reading("not a readable TensorFlow checkpoint", prefix, tf.errors.OpError):
-        reader = tf.train.load_checkpoint(str(prefix))
+        reader = tf.train.load_checkpoint(str(plain_path(prefix)))
         shapes = reader.get_variable_to_shape_map()
     config_path = _config_path(directory)
     is_bert = config_path.name == BERT_CONFIG or SEGMENT_NAME in shapes

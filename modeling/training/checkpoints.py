@@ -3,12 +3,15 @@
 import contextlib
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import tensorflow as tf
 
 from tta.atomic import whole_file
-from tta.modeling.formats.run_checkpoint import checkpoint_steps
+from tta.errors import InputError
+from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, plain_path
+from tta.names import WEIGHTS
 
 
 @contextlib.contextmanager
@@ -25,6 +28,42 @@ def disk_errors_named(path: Path | str):
         # Removes the names of the graph's node and operation, which surround the reason.
         rule = re.sub(r"\{\{.*?\}\} | \[Op:.*", "", error.message.splitlines()[0])
         raise OSError(f"cannot be written: {rule}") from None
+
+
+def restore_newest(checkpoint: tf.train.Checkpoint, folder: Path) -> None:
+    """Restores the newest checkpoint in a folder that can be restored, if the folder has any.
+
+    Newer ones, which are damaged then, are removed with a note.
+
+    Raises:
+        InputError: no checkpoint can be restored. The error is that of the newest one.
+    """
+    errors: list[InputError] = []
+    for step in reversed(checkpoint_steps(folder)):
+        path = folder / f"ckpt-{step}"
+        try:
+            checkpoint.restore(str(plain_path(path))).assert_consumed()
+        except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
+            rule = str(error).strip().splitlines()[0]
+            errors.append(InputError(f"the checkpoint cannot be restored: {rule}", path))
+            continue
+        for error in errors:
+            print(f"{error}; it is removed, and step {step:,} is next", file=sys.stderr)
+            for part in folder.glob(f"{Path(str(error.path)).name}.*"):
+                part.unlink()
+        return
+    if errors:
+        raise errors[0]
+
+
+def check_not_replaced(output_dir: Path) -> None:
+    """Raises InputError if a training would begin anew and replace a finished model."""
+    if (output_dir / WEIGHTS).exists() and not checkpoint_steps(output_dir / CHECKPOINTS):
+        raise InputError(
+            "a finished model, but the checkpoints of its training are gone: the training would "
+            "begin at step 0 and replace it; choose another --output_dir, or remove this file",
+            output_dir / WEIGHTS,
+        )
 
 
 def list_checkpoints(folder: Path) -> None:

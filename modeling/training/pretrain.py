@@ -76,10 +76,12 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
 
 def _train(config, model_config, data, batches, chief):
     from tta.modeling.training.assembly import make_trainer, write_model
+    from tta.modeling.training.checkpoints import check_not_replaced
     from tta.modeling.training.distribution import connect
 
     if chief:
         run_record.check_settings_kept(config)
+        check_not_replaced(Path(config.output_dir))
     if chief and batches.heldout is None:
         print(
             f"{data.directory} has no held-out sentences: training runs without evaluation",

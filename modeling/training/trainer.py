@@ -16,10 +16,10 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from tta.errors import InputError
-from tta.modeling.formats.run_checkpoint import CHECKPOINTS, STATE, state_key
+from tta.modeling.formats.run_checkpoint import CHECKPOINTS, STATE, plain_path, state_key
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
-from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints
+from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints, restore_newest
 from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.distribution import (
     broadcast,
@@ -88,12 +88,10 @@ class Trainer:
         self._state |= {f"objective_{i}": v.value for i, v in enumerate(state)}
         state = {state_key(name): variable for name, variable in self._state.items()}
         self.checkpoint = tf.train.Checkpoint(**self.position, **{STATE: state})
-        folder = self.output_dir / CHECKPOINTS
         self.is_chief = self.strategy.extended.should_checkpoint
         self.manager = None
         if self.is_chief:  # Other workers may see the same folder while the chief writes to it.
-            list_checkpoints(folder)
-            self.manager = tf.train.CheckpointManager(self.checkpoint, str(folder), max_to_keep=2)
+            self.manager = self._list_checkpoints()
         self.last_evaluation = None
         self.evaluation_error = None
         self._replicas = local_replicas(self.strategy)
@@ -120,22 +118,23 @@ class Trainer:
     def restore(self) -> int:
         """Restores the last checkpoint; returns the number of steps done, 0 if there is none.
 
+        A damaged checkpoint is removed if the one before it can be restored.
+
         Raises:
-            InputError: the checkpoint is unreadable or of another model, or a worker is lost.
+            InputError: no checkpoint is readable and of this model, or a worker is lost.
         """
-        path = self._last_checkpoint()
-        if path:
-            try:
-                self.checkpoint.restore(path).assert_consumed()
-            except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
-                rule = str(error).strip().splitlines()[0]
-                raise InputError(f"the checkpoint cannot be restored: {rule}", path) from None
+        if self.is_chief:
+            restore_newest(self.checkpoint, self.output_dir / CHECKPOINTS)
+            self.manager = self._list_checkpoints()
         broadcast(self.strategy, [*self.position.values(), *self._state.values()])
         return self.step
 
-    def _last_checkpoint(self):
-        """The last checkpoint's path; None without one, and on workers other than the chief."""
-        return self.manager and self.manager.latest_checkpoint
+    def _list_checkpoints(self):
+        folder = self.output_dir / CHECKPOINTS
+        list_checkpoints(folder)
+        # TensorFlow finds old checkpoints, to delete them, by a glob, too.
+        folder = str(plain_path(folder))
+        return tf.train.CheckpointManager(self.checkpoint, folder, max_to_keep=2)
 
     def save(self) -> str:
         """Writes a checkpoint; the previous one is kept until the new one is complete.
@@ -166,6 +165,12 @@ class Trainer:
         """
         until = self.loop.num_train_steps if until is None else until
         start = self.restore()
+        if start > self.loop.num_train_steps and self.is_chief:
+            print(
+                f"this run has done {start:,} steps, more than --num_train_steps="
+                f"{self.loop.num_train_steps}: it is not trained further",
+                file=sys.stderr,
+            )
         if self.is_chief:
             writer = tf.summary.create_file_writer(str(self.output_dir / "logs"))
         else:
@@ -314,7 +319,9 @@ class Trainer:
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _diverged(self, what):
-        kept = self._last_checkpoint() or ("none yet" if self.is_chief else "the chief's")
+        kept = "the chief's"
+        if self.manager is not None:
+            kept = self.manager.latest_checkpoint or "none yet"
         raise InputError(
             f"{what}; the last good checkpoint is {kept}. Start anew with a lower --learning_rate "
             "or a longer --num_warmup_steps"

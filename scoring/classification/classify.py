@@ -99,6 +99,15 @@ def _check_folder(folder):
         raise InputError("expected a new or an empty folder", folder)
     if (folder / RUN_FILE).exists() and "learning_rates" not in read_json_object(folder / RUN_FILE):
         raise InputError("expected a new or an empty folder, got that of a pretraining", folder)
+    if (folder / BEST).exists():
+        best = read_json_object(folder / BEST)
+        run = folder / RUNS / _name((best.get("learning_rate"), best.get("seed")))
+        if not run.is_dir():
+            raise InputError(
+                "the run of the model in this folder is gone: the training would begin anew and "
+                "replace it; choose another --output_dir",
+                run,
+            )
 
 
 def _check_record(folder, record, lm, examples):

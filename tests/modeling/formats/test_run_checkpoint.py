@@ -50,17 +50,39 @@ def test_an_unfinished_checkpoint_is_not_used(run, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
-def test_a_damaged_checkpoint_is_refused(run, tmp_path, ending):
-    path = tmp_path / "checkpoints" / f"ckpt-10{ending}"
-    content = path.read_bytes()
-    path.write_bytes(content[:100])  # The end is needed only to resume.
-    with pytest.raises(InputError, match=r"/checkpoints/ckpt-10: the checkpoint cannot be read: "):
+@pytest.mark.parametrize("size", [0, 100])  # The end is needed only to resume.
+def test_the_checkpoint_before_a_damaged_one_is_used(run, tmp_path, capsys, ending, size):
+    rule = "/checkpoints/ckpt-{}: the checkpoint cannot be read: "
+    for step in (10, 9):
+        path = tmp_path / "checkpoints" / f"ckpt-{step}{ending}"
+        path.write_bytes(path.read_bytes()[:size])
+        if step == 10:
+            load_model(tmp_path)
+            damaged, used = capsys.readouterr().err.splitlines()
+            assert rule.format(10) in damaged
+            assert used.endswith("using the checkpoint of step 9")
+    with pytest.raises(InputError, match=rule.format(10)):
         load_model(tmp_path)
+
+
+def test_a_folder_may_have_characters_of_globs_in_its_name(run, tmp_path, monkeypatch, capsys):
+    odd = tmp_path / "a [1]* \\?"
+    odd.mkdir()
+    for name in ("checkpoints", "config.json"):
+        (tmp_path / name).rename(odd / name)
+    expected = arrays(run.model)
+    monkeypatch.chdir(tmp_path)
+    for path in (odd, odd.name):
+        found = arrays(load_model(path))
+        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert "using the checkpoint of step 10" in capsys.readouterr().err
 
 
 def test_a_flipped_byte_is_noticed_or_harmless(run, tmp_path):
     path = tmp_path / "checkpoints" / "ckpt-10.data-00000-of-00001"
     content, expected, refused = path.read_bytes(), arrays(run.model), 0
+    for part in ("index", "data-00000-of-00001"):
+        (path.parent / f"ckpt-9.{part}").unlink()
     for place in range(3, len(content), len(content) // 12):
         path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
         try:

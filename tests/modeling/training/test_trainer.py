@@ -388,6 +388,42 @@ def test_a_checkpoint_of_another_model_is_refused(shard, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(
+    shard, tmp_path, capfd, ending, share
+):
+    trainer = save_at(shard, tmp_path, 1)
+    expected = np.asarray(trainer.model.head.bias).copy()
+    trainer.model.head.bias.assign_add(np.ones_like(expected))
+    trainer.position["step"].assign(2)
+    trainer.save()
+    folder = tmp_path / "checkpoints"
+    path = folder / f"ckpt-2{ending}"
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    resumed = make_trainer(shard, tmp_path)
+    assert resumed.restore() == 1
+    np.testing.assert_array_equal(resumed.model.head.bias, expected)
+    assert f"{folder}/ckpt-2: the checkpoint cannot be restored: " in capfd.readouterr().err
+    assert not list(folder.glob("ckpt-2.*"))
+    assert resumed.manager.latest_checkpoint.endswith("ckpt-1")
+
+
+def test_a_run_in_a_folder_with_characters_of_globs(shard, tmp_path):
+    folder = tmp_path / "a [1]*"
+    save_at(shard, folder, 5, 7)
+    resumed = save_at(shard, folder, 9)
+    assert resumed.restore() == 9
+    assert sorted(p.stem for p in folder.rglob("*.index")) == ["ckpt-7", "ckpt-9"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [folder.name]
+
+
+def test_fewer_steps_than_were_done_are_noted(shard, tmp_path, capfd):
+    save_at(shard, tmp_path, 10**6)
+    assert make_trainer(shard, tmp_path).train()
+    assert "this run has done 1,000,000 steps, more than --num_train" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
 def test_a_truncated_checkpoint_is_refused(shard, tmp_path, ending):
     save_at(shard, tmp_path, 1)
     path = tmp_path / "checkpoints" / f"ckpt-1{ending}"
