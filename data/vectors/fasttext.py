@@ -42,14 +42,17 @@ class SubwordVectors:
         """Reads a binary file (.bin) of Facebook's fastText. It is held in memory.
 
         Raises:
-            InputError: gensim is missing, or the file is missing, not of fastText, quantized,
-                truncated or damaged.
+            InputError: gensim is missing, or the file is missing, not of fastText, compressed,
+                quantized, truncated or damaged.
         """
         load = from_gensim("fasttext", "load_facebook_vectors")
         check_rereadable(path)
         with open_input(path) as stream:
             if stream.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
                 raise InputError("not a binary file (.bin) of fastText", path)
+        with open(path, "rb") as stored:  # gensim maps the file into memory
+            if stored.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
+                raise InputError("compressed; unpack it first (a .bin is read as it is)", path)
         try:
             vectors = cls(load(str(path)))
         except Exception as error:  # gensim trusts the file, so any error may follow

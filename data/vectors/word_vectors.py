@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from tta.data.text.encodings import check_first_line
 from tta.data.text.files import check_rereadable, open_input
 from tta.errors import InputError
 
@@ -46,7 +47,10 @@ class WordVectorFile:
             first = self._read_line(stream, 1)
             if not first:
                 raise self._error("the file is empty")
-            word, *numbers = first.rstrip(b" \r\n").split(b" ")
+            cells = first.rstrip(b" \r\n").split(b" ")
+            # A word may have blanks, but not between numbers.
+            place = next((i for i, cell in enumerate(cells) if i and _is_number(cell)), 1)
+            word, numbers = b" ".join(cells[:place]), cells[place:]
             if len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
                 if max(len(word), len(numbers[0])) > _MAX_DIGITS:
                     rule = f"expected numbers of words and sizes, got {_shown(first)}"
@@ -101,6 +105,8 @@ class WordVectorFile:
 
     def _read_line(self, stream, number):
         line = stream.readline(_MAX_LINE_BYTES + 1)
+        if number == 1:
+            line = check_first_line(line, self.path)
         if len(line) > _MAX_LINE_BYTES:
             raise self._error(f"a line is longer than {_MAX_LINE_BYTES:,} bytes", number)
         return line
@@ -120,20 +126,33 @@ class WordVectorFile:
         stream.readline()
         length = 4 * self.size
         buffer, position = b"", 0
+        has_line_ends = False  # whether a line feed follows each vector, as in Google's writer
         for number in range(1, (self._count or 0) + 1):
             while True:
                 blank = buffer.find(b" ", position)
-                if blank >= 0 and blank + 1 + length <= len(buffer):
+                # Only with line feeds can a word have blanks.
+                while blank >= 0 and has_line_ends:
+                    if buffer[blank + 1 + length : blank + 2 + length] in (b"", b"\n"):
+                        break
+                    blank = buffer.find(b" ", blank + 1)
+                if blank >= 0 and blank + 1 + length + has_line_ends <= len(buffer):
                     break
                 if max(blank, len(buffer) - length) - position > MAX_WORD_BYTES:
                     raise self._error(f"word {number:,} is over {MAX_WORD_BYTES:,} bytes long")
                 more = stream.read(_BLOCK_BYTES + length)
+                if not more and 0 <= blank == len(buffer) - 1 - length:
+                    break  # the last line has no end
                 if not more:
                     rule = f"truncated: the header says {self._count:,} words, the file ends in"
                     raise self._error(f"{rule} word {number:,}")
                 buffer, position = buffer[position:] + more, 0
-            # Some writers end a vector with a line feed. It precedes the next word.
             word = buffer[position:blank].lstrip(b"\n")
+            has_line_ends = has_line_ends or (number == 2 and buffer[position:][:1] == b"\n")
+            if not (has_line_ends or _is_text(word)):
+                raise self._error(
+                    f"expected word {number:,}, got {_shown(word)}: the file is damaged, or an "
+                    "earlier word has a blank, which cannot be read without line feeds"
+                )
             position = blank + 1 + length
             yield None, word, buffer[blank + 1 : position]
         if (buffer[position:] + stream.read(_BLOCK_BYTES)).strip():
@@ -169,6 +188,13 @@ def _is_binary(head, size):
     except UnicodeDecodeError:
         return True
     return any(c < " " and c not in "\t\n\r" for c in text)
+
+
+def _is_text(word):
+    try:
+        return not any(character < " " for character in word.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def _is_number(text):

@@ -1,5 +1,6 @@
 """fastText by gensim: every word has the vector that gensim gives, from our files too."""
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,7 @@ def test_files_that_are_not_fasttext_s(model, tmp_path):
     rules = {
         b"": "not a binary file (.bin) of fastText",
         b"the 0.1 0.2\n": "not a binary file (.bin) of fastText",
+        gzip.compress(content): "compressed; unpack it first",
         content[:4]: "not a readable fastText file: ",
         content[:60]: "not a readable fastText file: ",
         content[: len(content) // 2]: "not a readable fastText file: ",

@@ -39,6 +39,11 @@ LAYOUTS = {
     "word2vec": (b"4 3\n" + as_text(VECTORS, " \n"), VECTORS),
     "line ends of Windows": (as_text(VECTORS, "\r\n"), VECTORS),
     "binary": (as_binary(ONE_WORD), ONE_WORD),
+    "binary, a blank in a word": (as_binary(VECTORS), VECTORS),
+    "binary, no last line feed": (as_binary(VECTORS)[:-1], VECTORS),
+    "byte order mark": (b"\xef\xbb\xbf" + as_text(VECTORS), VECTORS),
+    "byte order mark, header": (b"\xef\xbb\xbf4 3\n" + as_text(VECTORS), VECTORS),
+    "blanks in the first word": (as_text(dict(sorted(VECTORS.items()))), VECTORS),
     "binary without line feeds": (as_binary(ONE_WORD, b""), ONE_WORD),
 }
 
@@ -65,6 +70,7 @@ def test_binary_entries_may_lie_across_blocks(tmp_path, monkeypatch, block):
     rng = np.random.default_rng(0)
     vectors = {f"word{i}": rng.normal(size=3).astype(np.float32).tolist() for i in range(50)}
     path = tmp_path / "vectors.bin"
+    vectors |= {"New York": [1.0, 2.0, 3.0], "a b c": [4.0, 5.0, 6.0]}
     path.write_bytes(as_binary(vectors))
     file = WordVectorFile(path)
     monkeypatch.setattr(word_vectors, "_BLOCK_BYTES", block)
@@ -119,6 +125,15 @@ BINARY = as_binary(ONE_WORD)
         (BINARY[:30], "truncated: the header says 3 words, the file ends in word 2"),
         (BINARY[:-1] + b"\nmore 123", "the header says 3 words, more follow"),
         (b"2 3\n" + BINARY[4:18] + b"x" * 10_100, "word 2 is over 10,000 bytes long"),
+        (
+            as_binary({word: [1.1, 2.3, 3.7] for word in ["a", "New York", "b", "c"]}, b""),
+            "expected word 3, got '@\ufffd\ufffdl@b': the file is damaged, or an earlier word has "
+            "a blank, which cannot be read without line feeds",
+        ),
+        (
+            "the 1 2 3\n".encode("utf-16"),
+            "expected UTF-8, got UTF-16: iconv -f UTF-16 -t UTF-8 converts it",
+        ),
         (
             b"9" * 5000 + b" 3\nthe 1 2 3\n",
             f"1: expected numbers of words and sizes, got '{'9' * 40}'",
