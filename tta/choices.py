@@ -29,4 +29,4 @@ REDUCTIONS = ("sum", "mean")
 DECISIONS = ("max", "mbr")
 
 # How the vectors of pieces become the vector of a sentence.
-POOLINGS = ("mean", "sif", "whitened")
+SENTENCE_POOLINGS = ("mean", "sif", "whitened")

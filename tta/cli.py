@@ -104,6 +104,8 @@ def define_flags(config: type) -> None:
             flags.DEFINE_float(*arguments, *bounds)
         else:
             flags.DEFINE_string(*arguments, allow_overwrite=not setting.once)
+        if setting.alias is not None:
+            flags.DEFINE_alias(setting.alias, name)
 
 
 def from_flags(config: type) -> Any:
@@ -193,7 +195,7 @@ def _guarded(main: Callable[[], None]) -> None:
         sys.exit(FAILED)
     except UnicodeEncodeError as error:
         character = ascii(error.object[error.start])
-        _stop(f"{character} cannot be written as {error.encoding}: PYTHONIOENCODING=utf-8", FAILED)
+        _stop(f"{character} cannot be written as {error.encoding}", FAILED)
     except OSError as error:
         shown = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
         _stop(" ".join(shown.split()), FAILED)

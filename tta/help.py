@@ -50,7 +50,7 @@ def _usage(field):
 
 
 def _meaning(field):
-    """The help of a flag, then its default, its bounds and whether it adds up when repeated."""
+    """The help of a flag, then its default, its bounds, whether it adds up, and its other name."""
     notes = []
     if field.default is not None and field.default is not False:
         value = ",".join(map(str, field.default)) if field.is_list else field.default
@@ -59,6 +59,8 @@ def _meaning(field):
         notes.append(field.setting.bounds)
     if field.is_list and not field.setting.repeated:
         notes.append("may be repeated")
+    if field.setting.alias is not None:
+        notes.append(f"also --{field.setting.alias}")
     return field.setting.help + f" [{'; '.join(notes)}]" * bool(notes)
 
 

@@ -81,6 +81,7 @@ class HardwareSettings(Config):
         "Type of matrix products; weights and sums stay float32. bfloat16 is faster on hardware "
         "that supports it, and several times slower on other hardware.",
         choices=PRECISIONS,
+        alias="precision",
         group="Hardware",
     )
     deterministic: bool = setting(

@@ -94,6 +94,7 @@ class ClassifyConfig(Config):
         "measured outputs. bfloat16 is faster on hardware that supports it, and several times "
         "slower on other hardware.",
         choices=PRECISIONS,
+        alias="precision",
         group="Hardware",
     )
 

@@ -3,7 +3,7 @@
 import importlib.util
 from dataclasses import dataclass
 
-from tta.choices import POOLINGS
+from tta.choices import SENTENCE_POOLINGS
 from tta.errors import InputError
 from tta.settings import FILES, SEED, Config, setting
 
@@ -52,7 +52,7 @@ class ProbeConfig(Config):
         ["mean"],
         "How the vectors of pieces become the vector of a sentence, comma-separated, as for "
         "tta-sts. With --ner, the vector of a word is the mean over its pieces.",
-        choices=POOLINGS,
+        choices=SENTENCE_POOLINGS,
     )
     num_folds: int = setting(
         10,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.choices import POOLINGS
+from tta.choices import SENTENCE_POOLINGS
 from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, Config, setting
 
@@ -35,7 +35,7 @@ class StsConfig(Config):
         "the paper. sif: rare pieces count more. whitened: sif of piece vectors that are whitened "
         "and scaled to length 1. sif and whitened need pooling.npz in the model directory "
         "(tta-fit-pooling).",
-        choices=POOLINGS,
+        choices=SENTENCE_POOLINGS,
     )
     output_file: str | None = setting(
         None,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tta.choices import POOLINGS
+from tta.choices import SENTENCE_POOLINGS
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.engines.base import REPRESENTATIONS
@@ -129,7 +129,7 @@ class TextVectors:
         return self.runtime.run(make, texts, {REPRESENTATIONS[representation]}, progress)
 
     def _check_pooling(self, representation, pooling):
-        poolings = POOLINGS if representation in self.pooled_representations else POOLINGS[:1]
+        poolings = SENTENCE_POOLINGS if representation in self.pooled_representations else SENTENCE_POOLINGS[:1]
         check_choice(f"pooling of {representation}", pooling, poolings, self.name)
         if pooling == "whitened" and representation not in self.pooling_statistics.whitenings:
             raise InputError(f"{POOLING} has no whitening of {representation}", self.name)
