@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tta.modeling.config.base import config_from
 from tta.modeling.config.transformer import TransformerConfig
 
 WORDS = ("the", "cat", "dog", "sat", "on", "mat", "ran", "home", "##s", ".", ",", "'")
@@ -15,6 +16,11 @@ CONFIG = TransformerConfig(
     max_position_embeddings=11,
     initializer_range=0.5,
 )
+
+
+def of_family(model_type, config=CONFIG, **changes):
+    """A config with the sizes of another one, of any family of Transformers."""
+    return config_from(config.to_dict() | {"model_type": model_type} | changes)
 
 
 def make_model(config=CONFIG, dtype="float32", seed=0):

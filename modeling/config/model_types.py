@@ -48,6 +48,12 @@ MODEL_TYPES = Registry(
             ("clm",),
             "tta.modeling.likelihood.causal:CausalLikelihood",
         ),
+        "cloze": ModelType(
+            "tta.modeling.encoders.cloze:ClozeEncoder",
+            ("lae",),
+            "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
+            "tta.modeling.config.cloze:ClozeConfig",
+        ),
         "elmo": ModelType(
             "tta.modeling.encoders.elmo:ElmoEncoder",
             ("bidirectional_clm",),

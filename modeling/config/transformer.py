@@ -87,10 +87,14 @@ class TransformerSizes(ModelConfig):
     @property
     def num_encoder_parameters(self) -> int:
         """Number of weights of the embeddings and the blocks."""
+        rows = self.vocab_size + self.max_position_embeddings + 2  # 2 are the LayerNorm's
+        return rows * self.hidden_size + self.num_hidden_layers * self.num_layer_parameters
+
+    @property
+    def num_layer_parameters(self) -> int:
+        """Number of weights of one block."""
         d, f = self.hidden_size, self.intermediate_size
-        embeddings = (self.vocab_size + self.max_position_embeddings) * d + 2 * d
-        layer = 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
-        return embeddings + self.num_hidden_layers * layer
+        return 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
 
 
 @dataclass(frozen=True, kw_only=True)

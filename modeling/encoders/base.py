@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.embeddings.token_position import Embeddings
@@ -112,3 +113,9 @@ class BlockEncoder(Encoder):
     def compute_output_shape(self, inputs_shape: dict[str, Shape]):
         shape = (*inputs_shape["input_ids"], self.config.hidden_size)
         return {"hidden_states": shape, "embedding_output": shape}
+
+
+def spread(x: Any, asked: Any) -> Any:
+    """[B, Q, D] -> [B, T, D]: puts the Q rows where `asked` [T] is True; 0 elsewhere."""
+    x = ops.pad(x, [[0, 0], [1, 0], [0, 0]])
+    return ops.take(x, ops.where(asked, ops.cumsum(ops.cast(asked, "int32")), 0), axis=1)

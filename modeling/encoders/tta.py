@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from tta.modeling.encoders.base import BlockEncoder
+from tta.modeling.encoders.base import BlockEncoder, spread
 from tta.modeling.layers.attention import project_together
 from tta.modeling.layers.blocks import SelfMaskedSelfAttentionBlock
 from tta.modeling.layers.masks import within_word_mask
@@ -50,11 +50,5 @@ class TTAEncoder(BlockEncoder):
                 query = query + ops.cast(added, query.dtype)
             query = block(query, key_value, mask, projected, positions=positions, training=training)
         if asked is not None:
-            query = _spread(query, asked)
+            query = spread(query, asked)
         return {"hidden_states": query, "embedding_output": key_value}
-
-
-def _spread(x, asked):
-    """[B, Q, D] -> [B, T, D]: puts the Q rows where `asked` [T] is True; 0 elsewhere."""
-    x = ops.pad(x, [[0, 0], [1, 0], [0, 0]])
-    return ops.take(x, ops.where(asked, ops.cumsum(ops.cast(asked, "int32")), 0), axis=1)

@@ -81,6 +81,21 @@ class SelfMaskedSelfAttentionBlock(_Block):
 
 
 @keras.saving.register_keras_serializable("tta")
+class CrossAttentionBlock(_Block):
+    """One layer whose queries attend to another stream under any mask.
+
+    Call:
+        query: [B, Q, D].
+        key_value: [B, S, D].
+        mask: [B, Q or 1, S] bool, True = may attend.
+        projected: (keys, values) [B, N, S, H] to attend to; None makes them from `key_value`.
+
+    Returns:
+        [B, Q, D] float32.
+    """
+
+
+@keras.saving.register_keras_serializable("tta")
 class TransformerBlock(_Block):
     """One layer of BERT or of a left-to-right model: queries, keys and values are the same stream.
 

@@ -51,6 +51,51 @@ def causal_mask(padding_mask: Tensor) -> Any:
     return ops.logical_and(not_after[None], padding_mask[:, None, :])
 
 
+def anticausal_mask(padding_mask: Tensor) -> Any:
+    """A right-to-left model's attention mask: real tokens from the query token on."""
+    positions = ops.arange(ops.shape(padding_mask)[1])
+    not_before = positions[:, None] <= positions[None, :]  # [T, T]
+    return ops.logical_and(not_before[None], padding_mask[:, None, :])
+
+
+def last_hidden(positions: Tensor, padding_mask: Tensor, word_ids: Tensor | None = None) -> Any:
+    """The last token that the prediction of a token must not know: [B or 1, Q] int32.
+
+    It is the token itself; with `word_ids`, as in `within_word_mask`, the last piece of its word.
+
+    Args:
+        positions: [Q] int32, those of the predicted tokens.
+        padding_mask: [B, T] bool.
+        word_ids: [B, T] int32, or None.
+    """
+    if word_ids is None:
+        return positions[None]
+    tokens = ops.arange(ops.shape(padding_mask)[1])
+    words = ops.take(word_ids, positions, axis=1)
+    same_word = ops.logical_and(words[:, :, None] == word_ids[:, None], padding_mask[:, None])
+    # With an initial value, because there may be no positions at all.
+    last = ops.max(ops.where(same_word, tokens, 0), axis=-1, initial=0)
+    return ops.maximum(positions, last)
+
+
+def two_sided_mask(positions: Tensor, last: Tensor, padding_mask: Tensor) -> Any:
+    """The mask of a query that reads two streams, one after the other: [B, Q, 2T (key)] bool.
+
+    Query i sees the forward states of real tokens before token i, and the backward states of those
+    after its last hidden token. A state has seen all tokens in its direction up to its own, so it
+    knows none of the hidden tokens.
+
+    Args:
+        positions, padding_mask: as in `last_hidden`.
+        last: [B or 1, Q] int32, from `last_hidden`.
+    """
+    keys = ops.arange(ops.shape(padding_mask)[1])
+    is_real = padding_mask[:, None]  # [B, 1, T]
+    is_before = ops.logical_and(keys < positions[:, None], is_real)
+    is_after = ops.logical_and(keys > last[..., None], is_real)
+    return ops.concatenate([is_before, is_after], axis=-1)
+
+
 def lowest_places(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
     """Where the lowest numbers of each row are: [B, T] bool.
 

@@ -1,10 +1,10 @@
-"""T-TA's likelihood: every token given all others, in one pass."""
+"""The likelihood of T-TA and cloze: every token given all others, in one pass."""
 
 from tta.modeling.likelihood.base import Likelihood
 
 
 class AutoencodingLikelihood(Likelihood):
-    """The pseudo-log-likelihood of a T-TA (paper, section 4.1); each variant takes one pass."""
+    """The pseudo-log-likelihood of T-TA and cloze (paper, section 4.1), in one pass."""
 
     def token_scores(self, model, inputs, wanted=None, output_table=None):
         states = self.token_states(model, inputs, wanted)

@@ -23,7 +23,7 @@ OBJECTIVE = Setting(
     "from those before it. bidirectional_clm: each token from those before it, and from those "
     "after it. ae, vae, full_vae: the text from one latent vector, which a VAE samples; the "
     "weight of its KL term is cyclical (docs/autoencoder.md). The config's model_type must "
-    "match: tta, bilm, unilm, elmo or autoencoder.",
+    "match: tta, cloze, bilm, unilm, elmo or autoencoder.",
     choices=OBJECTIVES,
     group="Objective",
 )

@@ -1,4 +1,4 @@
-"""LAE, language autoencoding: T-TA's objective."""
+"""LAE, language autoencoding: the objective of T-TA and cloze."""
 
 from keras import ops
 
@@ -9,7 +9,7 @@ from tta.modeling.objectives.language_model import LanguageModelObjective
 class LanguageAutoencoding(LanguageModelObjective):
     """Predicts each real token, boundary tokens included, from all others (paper, section 4.1).
 
-    Nothing is masked in the input: T-TA's encoder cannot see the token that it predicts.
+    Nothing is masked in the input: the encoder cannot see the token that it predicts.
     """
 
     def language_task(self, batch: Batch) -> Task:

@@ -90,8 +90,8 @@ def check_takes_one_pass(lm: Any) -> None:
     """Raises InputError if a model needs a pass for each token of a sentence."""
     if not lm.likelihood.takes_one_pass:
         raise InputError(
-            "fine-tuning on lists needs a model that scores a sentence in one pass, a T-TA or a "
-            f"uniLM; this is a {lm.model.config.model_type}",
+            "fine-tuning on lists needs a model that scores a sentence in one pass, a T-TA, a "
+            f"cloze or a uniLM; this is a {lm.model.config.model_type}",
             lm.directory,
         )
 

@@ -57,8 +57,8 @@ def classify(config: ClassifyConfig, model: str | None = None) -> ClassifyReport
 
     Args:
         config: the texts, the folder to write, and how to train.
-        model: as in `tta.load`, a T-TA, biLM, uniLM or BERT, or a fine-tuned classifier, whose
-            encoder is trained further.
+        model: as in `tta.load`, a T-TA, cloze, biLM, uniLM or BERT, or a fine-tuned classifier,
+            whose encoder is trained further.
 
     Returns:
         The report; None if SIGTERM stopped a run. Repeat the call to go on.
@@ -128,8 +128,8 @@ def _load(model: str | None) -> TextModel:
     lm = tta.load(model)
     if not isinstance(lm, TextModel):
         raise InputError(
-            "only a model with an encoder can be fine-tuned (T-TA, biLM, uniLM, BERT), not a "
-            f"{type(lm).__name__}",
+            "only a model with an encoder can be fine-tuned (T-TA, cloze, biLM, uniLM, BERT), "
+            f"not a {type(lm).__name__}",
             lm.name,
         )
     if lm.model_type == "autoencoder":

@@ -65,7 +65,9 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     output_dir = Path(output_dir)
     check_output_dir(output_dir)
     if not isinstance(lm, TextModel):
-        raise InputError(f"only a T-TA, biLM or uniLM can be exported, not a {type(lm).__name__}")
+        raise InputError(
+            f"only a T-TA, cloze, biLM or uniLM can be exported, not a {type(lm).__name__}"
+        )
     if lm.tokenizer is None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
     if lm.model.config.tokenizer != "word_pieces":

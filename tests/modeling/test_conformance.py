@@ -54,6 +54,10 @@ LAYERS = {
         {"config": CONFIG},
         {"query": STREAM, "key_value": STREAM, "padding_mask": MASK},
     ),
+    "CrossAttentionBlock": (
+        {"config": CONFIG},
+        {"query": STREAM, "key_value": STREAM, "mask": ("bool", None)},
+    ),
     "TransformerBlock": (
         {"config": CONFIG},
         {"x": STREAM, "attention_mask": ("bool", None)},
@@ -70,6 +74,10 @@ LAYERS = {
             "MemoryDecoder": "unilm",
         }.items()
     },
+    "ClozeEncoder": (
+        {"config": tiny_config(model_type="cloze", hidden_dropout_prob=0.1, num_tower_layers=2)},
+        {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
+    ),
     "ElmoEncoder": (
         {"config": ELMO},
         {"inputs": {"input_ids": IDS, "padding_mask": MASK, "input_vectors": VECTORS}},

@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from tta.modeling.config.cloze import ClozeConfig
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.config import PretrainingConfig
@@ -21,7 +22,7 @@ class Vocabulary:
 
 
 def tiny_config(**changes):
-    """3 heads of 5, 17 between, 19 positions, no dropout."""
+    """3 heads of 5, 17 between, 19 positions, no dropout; `model_type` chooses the class."""
     values = {
         "vocab_size": VOCAB_SIZE,
         "hidden_size": 15,
@@ -32,7 +33,8 @@ def tiny_config(**changes):
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": 19,
     }
-    return TransformerConfig.from_dict(values | changes)
+    is_cloze = changes.get("model_type") == "cloze"
+    return (ClozeConfig if is_cloze else TransformerConfig).from_dict(values | changes)
 
 
 def randomize(weights, seed=0):

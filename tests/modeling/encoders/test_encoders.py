@@ -1,8 +1,4 @@
-"""T-TA's guarantees, over lengths 1 to 17, padded or not, 1 to 3 layers, both first queries.
-
-Every comparison is between two batches of one shape that differ in nothing but tokens, row by row,
-so that "the same" can mean every bit.
-"""
+"""T-TA's guarantees, over lengths 1 to 17, padded or not, 1 to 3 layers, both first queries."""
 
 import itertools
 
@@ -11,13 +7,12 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
+from tests.modeling.guarantee import DTYPES, check, graph_of, outputs_of
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_config, tiny_model
 from tta.modeling.models.language_model import LanguageModel
 
 LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
-DTYPES = ["float32", "mixed_bfloat16"]
-HIDDEN_SIZE = tiny_config().hidden_size
 
 
 def log_probabilities(model, inputs, targets):
@@ -34,55 +29,6 @@ def graph(request):
     return graph_of(
         tiny_model(dtype, num_hidden_layers=layers, first_query_token_id=FIRST_QUERIES[first_query])
     )
-
-
-def outputs_of(model):
-    """(ids, mask) -> hidden states and logits, side by side: [B, T, D + V] float32."""
-
-    def outputs(ids, mask, *words):
-        inputs = {"input_ids": ids, "padding_mask": mask}
-        found = model(inputs | ({"word_ids": words[0]} if words else {}))
-        return tf.concat([tf.cast(found["hidden_states"], tf.float32), found["logits"]], axis=-1)
-
-    return outputs
-
-
-def graph_of(model, *more):
-    """The same as a graph of unknown shape; `more`: types of inputs after ids and mask."""
-    return tf.function(
-        outputs_of(model),
-        input_signature=[tf.TensorSpec([None, None], t) for t in (tf.int32, tf.bool, *more)],
-        autograph=False,
-    )
-
-
-def with_each_token_replaced(length, width, seed):
-    """A sentence [T] `width` times, the same with token i replaced in row i, and its mask."""
-    rng = np.random.default_rng([seed, length, width])
-    before = np.tile(rng.integers(0, VOCAB_SIZE, width), (width, 1)).astype(np.int32)
-    after = before.copy()
-    i = np.arange(width)
-    after[i, i] = (before[i, i] + rng.integers(1, VOCAB_SIZE, width)) % VOCAB_SIZE
-    return before, after, np.broadcast_to(i < length, (width, width))
-
-
-def check(outputs, length, width, word_ids=None):
-    """Replaces each token, looks at each position; `word_ids` [width] hide later pieces, too."""
-    before, after, mask = with_each_token_replaced(length, width, seed=width)
-    words = () if word_ids is None else (np.tile(word_ids, (width, 1)),)
-    first, second = (outputs(ids, mask, *words).numpy() for ids in (before, after))
-    assert np.isfinite(first).all()
-    same = first == second  # [replaced, at, D + V]
-    for replaced, at in itertools.product(range(width), range(length)):
-        where = f"length {length}, words {word_ids}, token {replaced} replaced, looked at {at}"
-        if replaced == at:
-            assert same[replaced, at].all(), f"self-unknown broken: {where}"
-        elif replaced >= length:
-            assert same[replaced, at].all(), f"padding matters: {where}"
-        elif word_ids is not None and word_ids[replaced] == word_ids[at] and replaced > at:
-            assert same[replaced, at].all(), f"later piece of the word seen: {where}"
-        else:
-            assert not same[replaced, at, :HIDDEN_SIZE].all(), f"does not matter: {where}"
 
 
 @pytest.mark.parametrize("padding", [0, 2], ids=["no padding", "padded"])

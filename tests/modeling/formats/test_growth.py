@@ -9,7 +9,7 @@ from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.growth import exchange_pieces, grow, widen
 from tta.modeling.models.language_model import LanguageModel
 
-TYPES = ["tta", "bilm", "unilm"]
+TYPES = ["tta", "bilm", "unilm", "cloze"]
 SEMFIT = {"output_layer": "semfit", "target_size": 11}
 
 

@@ -193,7 +193,7 @@ def test_unilm_states_are_the_last_layer_whatever_the_words():
         token_states(model, task, "maskless")
 
 
-@pytest.mark.parametrize("model_type", ["tta", "unilm"])
+@pytest.mark.parametrize("model_type", ["tta", "unilm", "cloze"])
 def test_maskless_means_nothing_where_no_token_sees_itself(model_type):
     model = tiny_model(model_type=model_type)
     rule = f"must be original or within_word_l2r for a model of type {model_type}, not 'maskless'"

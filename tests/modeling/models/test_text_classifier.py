@@ -22,7 +22,7 @@ from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.classification import Classification
 
 LENGTHS = [7, 3, 5]
-POOLED = {"tta": "first", "bilm": "first", "unilm": "last"}
+POOLED = {"tta": "first", "bilm": "first", "unilm": "last", "cloze": "first"}
 
 
 def config_of(model_type, labels=("a", "b", "c"), **changes):

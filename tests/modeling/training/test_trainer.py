@@ -503,7 +503,7 @@ def test_two_checkpoints_are_kept(uninterrupted):
     assert names == ["ckpt-20.index", "ckpt-23.index"]
 
 
-@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm", "cloze"])
 def test_standardized_outputs_have_mean_zero_and_deviation_one_and_scores_stay(model_type):
     model = tiny_model(num_hidden_layers=1, model_type=model_type)
     batches = [batch([7, 11, 3], seed=i) for i in range(9)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.tiny import CONFIG, write_model_directory
+from tests.tiny import CONFIG, of_family, write_model_directory
 from tta import names
 from tta.atomic import LOCK_FILE
 from tta.data.corpus.config import LocalCorpusConfig
@@ -156,7 +156,9 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     assert report.after.values["nll"] < report.before.values["nll"]
 
 
-@pytest.mark.parametrize(("model_type", "objective"), [("bilm", "mlm"), ("unilm", "clm")])
+@pytest.mark.parametrize(
+    ("model_type", "objective"), [("bilm", "mlm"), ("unilm", "clm"), ("cloze", "lae")]
+)
 def test_other_types_learn_by_their_own_objective(
     model_type, objective, text, tmp_path, monkeypatch
 ):
@@ -167,7 +169,7 @@ def test_other_types_learn_by_their_own_objective(
         return train(self, until)
 
     monkeypatch.setattr(Trainer, "train", seeing)
-    family = ONE_LAYER.replace(model_type=model_type)
+    family = of_family(model_type, ONE_LAYER)
     model = write_model_directory(tmp_path / "tiny", family)
     report = adapted(config(text, tmp_path / "new", max_passes=1), str(model))
     assert tta.load(tmp_path / "new").model.config.model_type == model_type

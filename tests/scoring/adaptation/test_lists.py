@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.tiny import CONFIG, write_model_directory
+from tests.tiny import CONFIG, of_family, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.adaptation import list_examples, list_training, lists
@@ -199,11 +199,12 @@ def test_the_model_learns_which_hypotheses_have_few_errors(nbest, tiny, adapted)
     "changes",
     [
         {"model_type": "unilm", "num_hidden_layers": 1},
+        {"model_type": "cloze", "num_hidden_layers": 1},
         {"learned_normalizer": True, "hidden_dropout_prob": 0.5},
     ],
 )
 def test_other_models_learn_too(changes, nbest, tmp_path):
-    model = write_model_directory(tmp_path / "tiny", dataclasses.replace(CONFIG, **changes))
+    model = write_model_directory(tmp_path / "tiny", of_family(**{"model_type": "tta"} | changes))
     report = fine_tuned(config(nbest, tmp_path / "new", max_passes=2), model)
     assert report.after.expected_errors < 0.9 * report.before.expected_errors
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tta
 from tests.modeling.formats.test_bert import TOKENS as BERT_TOKENS
 from tests.modeling.formats.test_bert import google_variables, write_google
-from tests.tiny import CONFIG, write_model_directory
+from tests.tiny import CONFIG, of_family, write_model_directory
 from tta.errors import InputError
 from tta.modeling.objectives.classification import Classification
 from tta.scoring.classification import fine_tuning
@@ -270,14 +270,14 @@ def pairs(count, seed=0):
     ]
 
 
-@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm", "cloze"])
 def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
     """The T-TA has been fine-tuned before, on single texts."""
     start = tmp_path / "start"
     if model_type == "tta":
         start = Path(finished[0].output_dir)
     else:
-        write_model_directory(start, ONE_LAYER.replace(model_type=model_type))
+        write_model_directory(start, of_family(model_type, ONE_LAYER))
     chosen = {"pooling": "last"} if model_type == "unilm" else {}
     config = config_of(tmp_path, **files(tmp_path, pairs), **chosen)
     assert classify(config, str(start)) is not None

@@ -9,7 +9,7 @@ import pytest
 import tta
 from tests.modeling.formats import test_bert
 from tests.scoring.scorers.test_ngram_model import ARPA
-from tests.tiny import CONFIG, write_model_directory
+from tests.tiny import of_family, write_model_directory
 from tta.errors import InputError
 from tta.scoring.minimal_pairs.files import score_pairs
 from tta.scoring.scorers.config import ScoreConfig
@@ -39,7 +39,7 @@ def make(kind, folder):
     folder = folder / "model"
     folder.mkdir()
     if kind not in ("google", "huggingface"):
-        return str(write_model_directory(folder, CONFIG.replace(model_type=kind)))
+        return str(write_model_directory(folder, of_family(kind)))
     variables = test_bert.google_variables()
     if kind == "google":
         test_bert.write_google(folder, variables)
@@ -49,7 +49,9 @@ def make(kind, folder):
     return str(folder)
 
 
-@pytest.mark.parametrize("kind", ["tta", "bilm", "unilm", "google", "huggingface", "kenlm"])
+@pytest.mark.parametrize(
+    "kind", ["tta", "bilm", "unilm", "cloze", "google", "huggingface", "kenlm"]
+)
 def test_every_kind_of_model_is_measured(kind, pairs, tmp_path):
     model = make(kind, tmp_path)
     output = tmp_path / "out.jsonl"

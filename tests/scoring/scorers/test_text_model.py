@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tta
-from tests.tiny import CONFIG, TOKENS, write_model_directory
+from tests.tiny import CONFIG, TOKENS, of_family, write_model_directory
 from tta.errors import InputError
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
@@ -122,10 +122,10 @@ def test_a_causal_model_has_no_cls(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model_type", "has_seen"), [("tta", False), ("bilm", False), ("unilm", True)]
+    ("model_type", "has_seen"), [("tta", False), ("cloze", False), ("bilm", False), ("unilm", True)]
 )
 def test_whether_a_context_vector_has_seen_its_own_piece(tmp_path, model_type, has_seen):
-    lm = tta.load(write_model_directory(tmp_path, CONFIG.replace(model_type=model_type)))
+    lm = tta.load(write_model_directory(tmp_path, of_family(model_type)))
     cat, dog = lm.encode(["cat", "dog"], "context")
     assert np.allclose(cat, dog, atol=1e-6) != has_seen
     if model_type == "unilm":  # the score comes from the state before, at [SOS]
@@ -434,9 +434,9 @@ def words_of(ids):
     return words
 
 
-@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+@pytest.mark.parametrize("model_type", ["tta", "cloze", "bilm", "unilm"])
 def test_within_word_l2r_hides_the_later_pieces_of_the_word(tmp_path, model_type):
-    write_model_directory(tmp_path, CONFIG.replace(model_type=model_type))
+    write_model_directory(tmp_path, of_family(model_type))
     lm = tta.load(tmp_path, pll_variant="within_word_l2r")
     assert "|pll:within_word_l2r|" in lm.signature
     # The second text has 12 pieces in windows of 9. Its second window begins inside a word.

@@ -16,14 +16,14 @@ import tensorflow as tf
 
 import tta
 from tests.scoring.serving.model_server import ModelServer
-from tests.tiny import CONFIG, make_model, write_model_directory
+from tests.tiny import make_model, of_family, write_model_directory
 from tta.errors import InputError
 from tta.scoring.scorers.text_model import TextModel
 from tta.scoring.serving import export as export_module
 from tta.scoring.serving.export import export
 
 ROOT = Path(__file__).resolve().parents[3]
-TYPES = ("tta", "bilm", "unilm")
+TYPES = ("tta", "bilm", "unilm", "cloze")
 LONG = "the cat sat on the mat a dog ran home on the mat"
 TEXTS = ["the cat sat", "", LONG, "Éz\u3000\U0001f600"]
 
@@ -73,7 +73,7 @@ def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("export")
     found = {}
     for kind in TYPES:
-        config = CONFIG.replace(model_type=kind, do_lower_case=kind != "bilm", num_hidden_layers=1)
+        config = of_family(kind, do_lower_case=kind != "bilm", num_hidden_layers=1)
         write_model_directory(folder / kind, config)
         lm, output = tta.load(folder / kind), folder / "served" / kind / "1"
         if kind == "unilm":
@@ -438,7 +438,9 @@ def test_an_output_dir_that_exists_is_refused(tmp_path):
 
 
 def test_other_models_are_refused(tmp_path):
-    with pytest.raises(InputError, match="only a T-TA, biLM or uniLM can be exported, not a dict"):
+    with pytest.raises(
+        InputError, match="only a T-TA, cloze, biLM or uniLM can be exported, not a dict"
+    ):
         export({}, tmp_path / "1")
 
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import tta
-from tests.tiny import CONFIG, write_model_directory
+from tests.tiny import of_family, write_model_directory
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
@@ -20,13 +20,13 @@ from tta.scoring.serving.served_model import UTF8, ServedModel, split_windows
 
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
 TEXTS = ["the cat sat on the mat.", "", "a dog", "\u3000 ", LONG, "the", "Éz \U0001f600 [MASK]"]
-TYPES = ("tta", "bilm", "unilm")
+TYPES = ("tta", "bilm", "unilm", "cloze")
 
 
 @pytest.fixture(scope="module")
 def directories(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    return {t: write_model_directory(folder / t, CONFIG.replace(model_type=t)) for t in TYPES}
+    return {t: write_model_directory(folder / t, of_family(t)) for t in TYPES}
 
 
 @pytest.fixture(scope="module", params=TYPES)

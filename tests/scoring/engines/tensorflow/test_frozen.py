@@ -12,7 +12,7 @@ SIGNATURE = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], 
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
+@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm", "cloze"])
 def test_frozen_scores_are_the_model_s(model_type, dtype):
     model = tiny_model(dtype, model_type=model_type)
     likelihood = likelihood_of(model_type, Vocabulary())

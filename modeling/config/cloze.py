@@ -1,0 +1,45 @@
+"""The config of a cloze: the sizes of its blocks, and how many the towers have."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.language_model import LanguageModelConfig
+from tta.modeling.config.transformer import MAX_LAYERS, TransformerSizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClozeConfig(TransformerSizes, LanguageModelConfig):
+    """The shape of a `ClozeEncoder` with a head.
+
+    Attributes:
+        model_type: "cloze".
+        num_tower_layers: layers of each of the two towers.
+        num_hidden_layers: combining layers, which read the towers.
+    """
+
+    fixed: ClassVar[tuple[str, ...]] = ("num_segments",)
+
+    model_type: str = "cloze"
+    num_tower_layers: int = 1
+    num_hidden_layers: int = 1
+
+    def check(self) -> None:
+        """Checks the sizes, the towers and the head."""
+        require_counts(self, "num_tower_layers")
+        super().check()
+        layers = self.num_tower_layers
+        require(layers <= MAX_LAYERS, f"a tower has at most {MAX_LAYERS:,} layers", layers)
+
+    @property
+    def can_grow(self) -> bool:
+        """As `ModelConfig.can_grow`: sizes of the tied head grow with those of the encoder."""
+        return self.output_layer == "tied_softmax"
+
+    @property
+    def num_encoder_parameters(self) -> int:
+        """Number of weights of the embeddings, the towers, the query and the combining blocks."""
+        d = self.hidden_size
+        query = 2 * (d * d + d) + 2 * d
+        towers = 2 * self.num_tower_layers * self.num_layer_parameters
+        return super().num_encoder_parameters + towers + query
