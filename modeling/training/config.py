@@ -51,6 +51,12 @@ class OptimizerSettings(Steps):
     """How large a step is: the batch, the learning rate and the optimizer's constants."""
 
     num_warmup_steps: int = setting(1_000, "Steps over which the learning rate rises from 0.", 0)
+    num_decay_steps: int | None = setting(
+        None,
+        "Last steps, over which the learning rate falls to 0; before them it is constant. 0: it "
+        "never falls, for a run that another one continues. Default: all steps after the warm-up.",
+        0,
+    )
     train_batch_tokens: int = setting(4096, "Tokens per batch and replica, with padding.", 1)
     learning_rate: float = setting(1e-4, "Highest learning rate, after the warm-up.", 0)
     optimizer: str = setting(
@@ -69,6 +75,12 @@ class OptimizerSettings(Steps):
             raise InputError(
                 f"num_warmup_steps must be smaller than num_train_steps ({self.num_train_steps}), "
                 f"not {self.num_warmup_steps}"
+            )
+        most = self.num_train_steps - self.num_warmup_steps
+        if self.num_decay_steps is not None and self.num_decay_steps > most:
+            raise InputError(
+                f"num_decay_steps must be at most {most}, the steps after the warm-up, "
+                f"not {self.num_decay_steps}"
             )
 
 

@@ -33,20 +33,22 @@ NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Rises from 0 to `peak` during the warm-up, then falls linearly to 0 at the last step.
 
+    With `num_decay_steps`, the rate stays at the peak until that many steps are left.
+
     Args:
         peak: the highest rate.
         num_warmup_steps: steps until the peak; with 0, training starts at the peak.
-        num_train_steps: total number of steps; larger than num_warmup_steps. Without it (None), the
-            rate stays at the peak.
+        num_train_steps: total number of steps; larger than num_warmup_steps.
+        num_decay_steps: steps over which the rate falls; 0 keeps it at the peak to the end. None is
+            all steps after the warm-up.
     """
 
     peak: float
     num_warmup_steps: int
-    num_train_steps: int | None = None
+    num_train_steps: int
+    num_decay_steps: int | None = None
 
     def __post_init__(self):
-        if self.num_train_steps is None:
-            return
         if not 0 <= self.num_warmup_steps < self.num_train_steps:
             raise ValueError(
                 "num_warmup_steps must lie in [0, num_train_steps), "
@@ -57,9 +59,10 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         # Step 0 is the first step of the warm-up; its rate is above 0.
         step = ops.cast(step, "float32")
         up = (step + 1.0) / max(self.num_warmup_steps, 1)
-        if self.num_train_steps is None:
+        if self.num_decay_steps == 0:
             return self.peak * ops.minimum(1.0, up)
-        down = (self.num_train_steps - step) / (self.num_train_steps - self.num_warmup_steps)
+        decay = self.num_decay_steps or self.num_train_steps - self.num_warmup_steps
+        down = (self.num_train_steps - step) / decay
         return self.peak * ops.minimum(1.0, ops.minimum(up, down))
 
     def get_config(self):
@@ -277,7 +280,10 @@ class Muon(_OnePass, keras.optimizers.Muon):
 def make_optimizer(settings: OptimizerSettings, product_dtype: str) -> keras.optimizers.Optimizer:
     """The optimizer of a run; `product_dtype` is the type of matrix products."""
     schedule = WarmupLinearDecay(
-        settings.learning_rate, settings.num_warmup_steps, settings.num_train_steps
+        settings.learning_rate,
+        settings.num_warmup_steps,
+        settings.num_train_steps,
+        settings.num_decay_steps,
     )
     return OPTIMIZERS.load(settings.optimizer)(
         schedule,

@@ -24,6 +24,7 @@ RUN_FILE = "run.json"
 # are compared, and the number of steps. The learning rate then falls to 0 at the new last step.
 FREE_TO_CHANGE = {
     "num_train_steps",
+    "num_decay_steps",
     "output_dir",
     "config_file",
     "vocab_file",

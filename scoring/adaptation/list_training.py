@@ -65,7 +65,9 @@ def make_list_trainer(
 
         return without_autotuning(tf.data.Dataset.from_generator(generate, output_signature=specs))
 
-    schedule: Any = WarmupLinearDecay(learning_rate, max(1, int(WARMUP * num_steps(examples))))
+    num_warmup = max(1, int(WARMUP * num_steps(examples)))
+    last = max(num_train_steps, num_warmup + 1)
+    schedule: Any = WarmupLinearDecay(learning_rate, num_warmup, last, num_decay_steps=0)
     return Trainer(
         lm.model,
         keras.optimizers.Adam(schedule, beta_2=ADAM_BETA_2, global_clipnorm=1.0),

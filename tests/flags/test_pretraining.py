@@ -371,6 +371,11 @@ def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
     for flags, status, message in [
         (good, 1, f"error: {folder / 'none'}: not a complete data set: it has no dataset.json\n"),
         ([*good, "--num_train_steps=9", "--num_warmup_steps=9"], 2, "must be smaller than"),
+        (
+            [*good, "--num_train_steps=9", "--num_warmup_steps=2", "--num_decay_steps=8"],
+            2,
+            "num_decay_steps must be at most 7, the steps after the warm-up, not 8",
+        ),
         ([*good, "--num_train_steps=0"], 2, "num_train_steps"),
         ([*good, "--objective=other"], 2, "objective"),
         (good[:2], 2, "output_dir"),

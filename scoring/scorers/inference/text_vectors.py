@@ -129,7 +129,11 @@ class TextVectors:
         return self.runtime.run(make, texts, {REPRESENTATIONS[representation]}, progress)
 
     def _check_pooling(self, representation, pooling):
-        poolings = SENTENCE_POOLINGS if representation in self.pooled_representations else SENTENCE_POOLINGS[:1]
+        poolings = (
+            SENTENCE_POOLINGS
+            if representation in self.pooled_representations
+            else SENTENCE_POOLINGS[:1]
+        )
         check_choice(f"pooling of {representation}", pooling, poolings, self.name)
         if pooling == "whitened" and representation not in self.pooling_statistics.whitenings:
             raise InputError(f"{POOLING} has no whitening of {representation}", self.name)

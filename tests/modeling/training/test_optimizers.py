@@ -248,6 +248,20 @@ def test_schedule_rises_to_the_peak_and_falls_to_zero(step, rate):
     np.testing.assert_allclose(float(schedule(step)), 2e-4 * rate, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("decay", "rates"),
+    [
+        (3, [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2 / 3, 1 / 3, 0.0]),
+        (8, [0.5, 1.0, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8, 0.0]),
+        (0, [0.5, *[1.0] * 10]),
+    ],
+)
+def test_schedule_is_constant_until_the_last_steps(decay, rates):
+    schedule = WarmupLinearDecay(2.0, 2, 10, num_decay_steps=decay)
+    found = [float(schedule(step)) for step in range(11)]
+    np.testing.assert_allclose(found, 2.0 * np.array(rates), rtol=1e-6)
+
+
 def test_schedule_without_warm_up_starts_at_the_peak():
     assert float(WarmupLinearDecay(1.0, 0, 10)(0)) == 1.0
 
@@ -268,5 +282,5 @@ def test_configs_round_trip():
     again = Muon.from_config(muon.get_config())
     assert again.get_config() == muon.get_config()
     assert (again.adam_beta_1, again.adam_weight_decay, again.ns_steps) == (0.8, 0.02, 4)
-    schedule = WarmupLinearDecay(1.0, 2, 10)
+    schedule = WarmupLinearDecay(1.0, 2, 10, 3)
     assert vars(WarmupLinearDecay.from_config(schedule.get_config())) == vars(schedule)
