@@ -37,6 +37,7 @@ def load(
     normalizer: str = "exact",
     pll_variant: str = "original",
     score_boundary_tokens: bool = False,
+    unknown: str = "price",
 ) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
 
@@ -61,6 +62,8 @@ def load(
         pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"
             (docs/scoring.md).
         score_boundary_tokens: whether the begin and end tokens count in scores.
+        unknown: what a word costs that the vocabulary cannot spell: "price" adds a price for each
+            of its characters; "model" is the log-probability of the unknown token alone.
 
     Returns:
         A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`.
@@ -80,6 +83,7 @@ def load(
         normalizer=normalizer,
         pll_variant=pll_variant,
         score_boundary_tokens=score_boundary_tokens,
+        unknown=unknown,
     )
 
 

@@ -15,6 +15,10 @@ NORMALIZERS = ("exact", "learned")
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 PRECISIONS = tuple(DTYPE_POLICIES)
 
+# What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability
+# of the unknown token.
+UNKNOWN = ("price", "model")
+
 # What to do with a sentence that is longer than the model.
 LONG_SENTENCES = ("window", "refuse")
 

@@ -13,7 +13,17 @@ from tta.data.vocabulary.load import AnyTokenizer
 
 CHUNK_LINES, CHUNK_CHARACTERS = 8192, 1 << 20
 NO_COUNTS: dict[str, int] = dict.fromkeys(
-    ("lines", "sentences", "tokens", "spoken", "truncated", "dropped_short", "dropped_long"), 0
+    (
+        "lines",
+        "sentences",
+        "tokens",
+        "unknown",
+        "spoken",
+        "truncated",
+        "dropped_short",
+        "dropped_long",
+    ),
+    0,
 )
 
 _NO_PUNCTUATION = str.maketrans(
@@ -87,6 +97,7 @@ def prepare_chunk(
         "lines": len(lines),
         "sentences": len(order),
         "tokens": int(sizes.sum()),
+        "unknown": int((records == vocabulary.unk_id).sum()),
         "spoken": spoken,
         "dropped_short": int(short.sum()),
         "dropped_long" if drop else "truncated": int((long & ~short).sum()),

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+# A larger share of unknown tokens is pointed out.
+MANY_UNKNOWN = 0.02
+
 
 def summary(info: dict[str, Any], seconds: float) -> str:
     """Says what was written, changed and dropped; `info` is the contents of dataset.json."""
@@ -18,5 +21,10 @@ def summary(info: dict[str, Any], seconds: float) -> str:
         f"{counts['dropped_long']:,} dropped as longer, "
         f"{counts['dropped_short']:,} dropped with fewer than {info['min_tokens']} pieces"
     )
+    unknown = counts["unknown"] / max(1, counts["tokens"])
+    if unknown > MANY_UNKNOWN:
+        lines.append(
+            f"note: {100 * unknown:.1f} % of the tokens are words that the vocabulary cannot spell"
+        )
     lines.append(f"{seconds:.0f} s, {counts['tokens'] / seconds:,.0f} tokens/s")
     return "\n".join(lines)

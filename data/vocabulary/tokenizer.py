@@ -52,7 +52,8 @@ class Tokenizer:
                 ),
             )
         )
-        self._pipeline.normalizer = bert_normalizer(lower_case)
+        self._normalizer = bert_normalizer(lower_case)
+        self._pipeline.normalizer = self._normalizer
         self._pipeline.pre_tokenizer = BertPreTokenizer()
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
@@ -78,6 +79,18 @@ class Tokenizer:
         """Splits N texts into N int32 arrays [T_n] of ids, without begin and end."""
         ids, lengths = self.tokenize_flat(texts)
         return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that became the unknown id, in order, lower-cased as its pieces."""
+        words = []
+        for run in _RUNS.findall(text):
+            if self.vocabulary.unk_id in self._remembered(run):
+                found = self._pipeline.encode(run, add_special_tokens=False)
+                for number, (start, stop) in zip(found.ids, found.offsets, strict=True):
+                    if number == self.vocabulary.unk_id:
+                        word = self._normalizer.normalize_str(run[start:stop])
+                        words.append(word.strip())  # Chinese characters get blanks around
+        return words
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Looks up the pieces of ids, special tokens included.

@@ -155,6 +155,13 @@ class Vocabulary:
         return self.tokens[self.bos_id] == _FAMILIES["BERT"][2]
 
     @cached_property
+    def letters(self) -> frozenset[str]:
+        """The characters of all pieces but the special tokens."""
+        special = set(self._special_ids)
+        pieces = (t for number, t in enumerate(self.tokens) if number not in special)
+        return frozenset(c for token in pieces for c in token.removeprefix("##") or token)
+
+    @cached_property
     def continues_word(self) -> np.ndarray:
         """[len] bool: whether a piece continues the word of the piece before it."""
         return np.array([token.startswith("##") for token in self.tokens])

@@ -125,6 +125,13 @@ class WordTokenizer:
         ids, lengths = self.tokenize_flat(texts)
         return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
 
+    def unknown_words(self, text: str) -> list[str]:
+        """The words of a text that become the unknown id, in order."""
+        known = self.vocabulary.ids
+        longest = MAX_WORD_LENGTH if self.open_vocabulary else 0
+        words = split_words(as_text(text), self.lower_case)
+        return [word for word in words if word not in known and len(word) > longest]
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Looks up the words of ids, special tokens and new words included.
 

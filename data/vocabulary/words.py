@@ -164,6 +164,11 @@ class WordVocabulary:
         return "".join(f"{token} {count}\n" for token, count in pairs)
 
     @cached_property
+    def letters(self) -> frozenset[str]:
+        """The characters of all words."""
+        return frozenset().union(*self.tokens[_FIRST_WORD:])
+
+    @cached_property
     def sha256(self) -> str:
         """The SHA-256 (hexadecimal) of the file that `save` writes."""
         return hashlib.sha256(self.text.encode()).hexdigest()

@@ -12,6 +12,10 @@ from tta.modeling.config.checks import check_type, require, require_choice
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.heads.base import DEFAULTS, HeadSettings
 
+# What words that occur once in a text of 3.8 M pieces cost the built-in model, in nats per
+# character: `python -m benchmarks.unknown_price`.
+UNKNOWN_PRICE = 3.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelConfig(ModelConfig):
@@ -25,12 +29,16 @@ class LanguageModelConfig(ModelConfig):
             then need no sum over the vocabulary.
         tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if
             it is "words".
+        unknown_price: what each character of an unknown word costs in a score, in nats, if it
+            occurs in the vocabulary; see `tta.data.vocabulary.spelling`. Files of earlier versions
+            lack it and get the default.
         head: the settings of this head. By default, its defaults.
     """
 
     output_layer: str = "tied_softmax"
     learned_normalizer: bool = False
     tokenizer: str = "word_pieces"
+    unknown_price: float = UNKNOWN_PRICE
     head: HeadSettings = DEFAULTS
 
     def __post_init__(self):
@@ -45,6 +53,8 @@ class LanguageModelConfig(ModelConfig):
     def check(self) -> None:
         """Checks the tokenizer and the head. A family adds its own rules."""
         require_choice(self, "tokenizer", TOKENIZERS)
+        price = self.unknown_price
+        require(0.0 <= price < float("inf"), "unknown_price must be 0 or more", price)
         self.head.check(self)
 
     @property

@@ -35,6 +35,7 @@ from tta.scoring.classification.report import (
     shown,
     signature,
 )
+from tta.scoring.scorers.scorer import unknown_note
 from tta.scoring.scorers.text_model import TextModel
 
 RUNS, DEV_OUTPUTS, BEST = "runs", "dev.npy", "best.json"
@@ -234,7 +235,7 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
         _values(examples, dev[best]),
         test_values,
         folder,
-        [*examples.notes, *notes],
+        [*examples.notes, *notes, *unknown_note(lm, _texts(parts))],
         [
             lm.signature,
             signature(config, model_config["max_seq_length"], sorted({seed for _, seed in dev})),
@@ -243,6 +244,12 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
     with whole_file(folder / README) as file:
         file.write(_card(folder, examples, lm.name, str(report)).encode())
     return report
+
+
+def _texts(parts) -> list[str]:
+    """The texts of all parts, those of pairs one after the other."""
+    examples = [one for part in parts.values() if part is not None for one in part.texts]
+    return [text for one in examples for text in ([one] if isinstance(one, str) else one)]
 
 
 def _predict_test(tuned, examples, test: Part, folder) -> dict[str, float] | None:

@@ -40,12 +40,16 @@ class Hits:
 
 
 def hits(
-    rows: Sequence[np.ndarray], found: Sequence[np.ndarray], eos_id: int | None = None
+    rows: Sequence[np.ndarray],
+    found: Sequence[np.ndarray],
+    eos_id: int | None = None,
+    unk_id: int | None = None,
 ) -> Hits:
     """Compares the pieces of N rows with those of N reconstructions, position by position.
 
     A reconstruction may be shorter or longer than the text. With `eos_id`, it ends before its
-    first end token; without, its last token is the end token, whatever it is.
+    first end token; without, its last token is the end token, whatever it is. A piece `unk_id` is
+    never right: it stands for any unknown word.
     """
     right, exact = np.zeros(len(rows), int), np.zeros(len(rows), bool)
     for index, (row, other) in enumerate(zip(rows, found, strict=True)):
@@ -55,7 +59,8 @@ def hits(
             ends = np.flatnonzero(written == eos_id)
             written = written[: ends[0]] if len(ends) else written
         shared = min(len(pieces), len(written))
-        right[index] = (pieces[:shared] == written[:shared]).sum()
+        is_right = (pieces[:shared] == written[:shared]) & (pieces[:shared] != unk_id)
+        right[index] = is_right.sum()
         exact[index] = len(pieces) == len(written) and right[index] == len(pieces)
     return Hits(right, np.array([len(row) - 2 for row in rows], int), exact)
 

@@ -82,8 +82,9 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     found = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
     stops = () if lm.predicts_length else (NO_LENGTH,)
-    eos_id = lm.tokenizer.vocabulary.eos_id
-    measured = {n: hits(rows, f, eos_id if n in stops else None) for n, f in found.items()}
+    vocabulary = lm.tokenizer.vocabulary
+    ends = dict.fromkeys(stops, vocabulary.eos_id)
+    measured = {n: hits(rows, f, ends.get(n), vocabulary.unk_id) for n, f in found.items()}
     vectors = _vectors(posterior.mean, config.seed)
     nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
     if output is not None:
@@ -189,6 +190,9 @@ def _notes(lm, rows, found, config) -> list[str]:
         )
     elif lm.reads_words:
         notes.append("the decoder reads all words of the text except the one that it predicts")
+    unknown = sum(int((row == lm.tokenizer.vocabulary.unk_id).sum()) for row in rows)
+    if unknown:
+        notes.append(f"words unknown to the vocabulary, which count as wrong: {unknown:,}")
     if len(rows) == 1:
         notes.append("a single text: there is no vector of another one")
     return notes

@@ -27,7 +27,7 @@ from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.notes import find_notes
 from tta.scoring.reranking.outputs import check_packages, open_outputs, write_lists, write_scores
 from tta.scoring.scorers.options import RerankOptions
-from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.scorers.scorer import Scorer, unknown_note
 
 
 def rerank_files(
@@ -58,11 +58,13 @@ def rerank_files(
     given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     loss = metric_of_losses(metric, decision, *(part.nbest for part in parts))
-    loaded = []  # the models' names and signatures
+    loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
+    texts = list(dict.fromkeys(text for part in parts for text in part.texts))
 
     def load(model: str | None) -> Scorer:
         lm = tta.load(model, **RerankOptions().for_load() | load_options)
         loaded.insert(0, (lm.name, lm.signature))
+        unknown[:0] = unknown_note(lm, texts)
         return lm
 
     with contextlib.ExitStack() as stack:
@@ -81,7 +83,7 @@ def rerank_files(
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            list(find_notes(config, files, dev, test, systems, measures)),
+            [*find_notes(config, files, dev, test, systems, measures), *unknown],
             made_by + signatures([one for _, one in loaded], systems.final, loss),
         )
         _write(config, outputs, report, dev, test, systems, first)

@@ -31,6 +31,7 @@ class ScoreReport:
         tabs: number of sentences with a tab.
         may_be_table: whether a file is named as a table, but none of its columns was chosen.
         tokens, score: the sums of tokens and of scores (natural log).
+        unknown: number of tokens that are unknown words.
         signature: what the scores depend on.
         normalizer: of the model, see `Scorer`; a perplexity needs "exact".
         output_file: where the scores were written: a path or "-".
@@ -42,6 +43,7 @@ class ScoreReport:
     tabs: int = 0
     may_be_table: bool = False
     tokens: int = 0
+    unknown: int = 0
     score: float = 0.0
     signature: str = ""
     normalizer: str = "exact"
@@ -53,6 +55,7 @@ class ScoreReport:
         self.empty += not sentence.num_tokens
         self.tabs += "\t" in sentence.text
         self.tokens += sentence.num_tokens
+        self.unknown += sentence.num_unknown
         self.score += sentence.score or 0.0
 
     def __str__(self) -> str:
@@ -63,6 +66,8 @@ class ScoreReport:
             text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
         elif self.tokens:
             text += f", perplexity per token {math.exp(-self.score / self.tokens):.4g}"
+        if self.unknown:
+            text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
         if self.empty:
             text += f"\nnote: without a token to score, so score 0: {self.empty:,}"
         if self.sentences and (self.may_be_table or self.tabs == self.sentences):
@@ -110,7 +115,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 def _row(sentence, with_text):
     """The output of a sentence, as a dict."""
     fields = {"text": sentence.text} if with_text else {}
-    fields |= {"score": sentence.score, "num_tokens": sentence.num_tokens}
+    counts = {"num_tokens": sentence.num_tokens, "num_unknown": sentence.num_unknown}
+    fields |= {"score": sentence.score} | counts
     if sentence.tokens is not None:
         fields["tokens"] = sentence.tokens.tokens
         fields["log_probabilities"] = sentence.tokens.log_probabilities.tolist()

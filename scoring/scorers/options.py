@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tta.choices import LONG_SENTENCES, NORMALIZERS, PLL_VARIANTS, PRECISIONS
+from tta.choices import LONG_SENTENCES, NORMALIZERS, PLL_VARIANTS, PRECISIONS, UNKNOWN
 from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
@@ -15,7 +15,7 @@ _MODEL = (
     "fasttext:vectors.bin, vectors:DIRECTORY (of tta-create-vectors --source=fasttext), "
     "random:MODEL, an untrained model like MODEL, encoder:MODEL or decoder:MODEL, a half of an "
     "autoencoder (docs/autoencoder.md), or cosine:DIRECTORY, a SemFit model that reranks by "
-    "cosines (docs/semfit.md). Default: the built-in model."
+    "cosines (docs/semfit.md). Default: the built-in model, for English, lower-cased."
 )
 
 # The name that stands for no model in reranking.
@@ -115,6 +115,14 @@ class ScoreOptions(EncodeOptions):
     """How a model scores text."""
 
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)
+    unknown: str = setting(
+        "price",
+        "What a word costs that the vocabulary cannot spell, such as one in another script. price: "
+        "the log-probability of the unknown token, and a price for each character "
+        "(docs/scoring.md). model: the log-probability of the unknown token alone, as in other "
+        "tools; then text that the model cannot read scores better than text that it can.",
+        choices=UNKNOWN,
+    )
 
 
 DEFAULTS = ScoreOptions()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tta.choices import REDUCTIONS
+from tta.data.vocabulary.spelling import count_unknown
 from tta.errors import InputError, printable
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
@@ -152,6 +153,17 @@ class Scorer:
         """The log-probability of every token: a list of N `TokenScores`."""
         raise self.lacks("scores")
 
+    def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
+        """The number of tokens of each text that the model does not know: [N] int64.
+
+        They are the words that the vocabulary cannot spell, such as those in another script; 0 for
+        a model without a tokenizer.
+        """
+        listed = as_texts(texts)
+        if self.tokenizer is None:
+            return np.zeros(len(listed), np.int64)
+        return count_unknown(self.tokenizer, listed)
+
     def score_blocks(
         self,
         blocks: Iterable[Iterable[str]],
@@ -286,6 +298,22 @@ class Scorer:
 def signature_name(name: str) -> str:
     """The name of a model as signatures show it: one printable line without their separator."""
     return printable(name).replace("|", "\\x7c")
+
+
+def unknown_note(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
+    """Yields a note if a model does not know all words of the texts."""
+    counts = lm.count_unknown(texts)
+    if counts.any():
+        first = texts[int(np.flatnonzero(counts)[0])]
+        yield (
+            f"{lm.name}: words unknown to its vocabulary: {counts.sum():,}, in "
+            f"{(counts > 0).sum():,} of {len(texts):,} texts, first {shortened(first)!r}"
+        )
+
+
+def shortened(text: str, length: int = 40) -> str:
+    """The first characters of a text, for messages."""
+    return text if len(text) <= length else f"{text[:length]}..."
 
 
 def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:

@@ -31,14 +31,15 @@ RECENT_TEXTS, RECENT_CHARACTERS = 100_000, 1 << 23
 class Sentence:
     """A sentence of the stream, the line of its first occurrence from 1, and its score.
 
-    The score is a natural log, summed over `num_tokens` tokens; None before it is scored. `tokens`
-    are kept if requested.
+    The score is a natural log, summed over `num_tokens` tokens; None before it is scored. Of these,
+    `num_unknown` are words that the model does not know. `tokens` are kept if requested.
     """
 
     text: str
     line: int
     score: float | None = None
     num_tokens: int = 0
+    num_unknown: int = 0
     tokens: TokenScores | None = None
 
 
@@ -106,6 +107,7 @@ def score_stream(
         while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)
+            _count_unknown(lm, block.fresh)
             _check(block.fresh, place)
             bar.finish(block)
             yield block.sentences
@@ -169,6 +171,12 @@ def _keep(sentences, results, tokens):
     sums, counts = (values.tolist() for values in results)
     for sentence, score, count in zip(sentences, sums, counts, strict=True):
         sentence.score, sentence.num_tokens = score, count
+
+
+def _count_unknown(lm, sentences):
+    counts = lm.count_unknown([sentence.text for sentence in sentences]).tolist()
+    for sentence, count in zip(sentences, counts, strict=True):
+        sentence.num_unknown = count
 
 
 def _check(sentences, place):

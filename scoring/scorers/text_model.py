@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tta
+from tta.data.vocabulary.spelling import SpellingCosts
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.scorers.inference.runtime import Runtime
 from tta.scoring.scorers.inference.text_scores import TextScores
@@ -241,7 +242,8 @@ class TextModel(Scorer):
             f"model:{signature_name(self.name)}|type:{self.model_type}"
             f"|weights:{self.engine.weights_digest()}|vocab:{self.config.vocab_size}"
             f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
-            f"|boundary_tokens:{boundary}|long:{self.options.long_sentences}"
+            f"|boundary_tokens:{boundary}|unknown:{self.options.unknown}"
+            f"|long:{self.options.long_sentences}"
             f"|precision:{self.engine.precision}|log:natural|version:{tta.__version__}"
         )
 
@@ -253,6 +255,12 @@ class TextModel(Scorer):
         """
         self.check_scores()
         return self.engine.token_scores
+
+    def _scores(self):
+        function, costs = self.token_function(), None
+        if self.options.unknown == "price" and self.gives_log_probabilities:
+            costs = SpellingCosts(self.runtime.tokenizer, self.config.unknown_price)
+        return TextScores(self.runtime, function, costs)
 
     def check_scores(self) -> None:
         """Raises InputError if the model gives no sentence scores."""
@@ -266,14 +274,12 @@ class TextModel(Scorer):
             InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
                 vocabulary, or it gives no scores.
         """
-        scores = TextScores(self.runtime, self.token_function())
-        return scores.sums(as_texts(texts), progress)
+        return self._scores().sums(as_texts(texts), progress)
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
         self.check_log_probabilities()
-        scores = TextScores(self.runtime, self.token_function())
-        return scores.tokens(as_texts(texts), progress)
+        return self._scores().tokens(as_texts(texts), progress)
 
     def score_blocks(
         self,
@@ -283,8 +289,7 @@ class TextModel(Scorer):
     ) -> Iterator[Any]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         self.check_log_probabilities()
-        scores = TextScores(self.runtime, self.token_function())
-        return scores.blocks(map(as_texts, blocks), tokens, advance)
+        return self._scores().blocks(map(as_texts, blocks), tokens, advance)
 
     def encode(
         self,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from tta.data.vocabulary.spelling import CHARACTER_PRICE
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.errors import InputError
 
@@ -36,6 +37,8 @@ class GraphTokenizer:
 
     def __init__(self, tokenizer: Tokenizer):
         self.vocabulary = vocabulary = tokenizer.vocabulary
+        codes = sorted(map(ord, vocabulary.letters))
+        self._letters = "[" + "".join(f"\\x{{{code:X}}}" for code in codes) + "]"
         try:
             self._splitter = tf_text.FastBertTokenizer(
                 vocab=list(vocabulary.tokens),
@@ -43,12 +46,31 @@ class GraphTokenizer:
                 lower_case_nfd_strip_accents=tokenizer.lower_case,
                 token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]
             )
+            self._normalizer = tf_text.FastBertNormalizer(tokenizer.lower_case)
         except (RuntimeError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"not a usable vocabulary: {error}", vocabulary.path) from error
 
     def tokenize(self, texts: Any) -> Any:
         """Splits texts [N] string: a `tf.RaggedTensor` [N, None] int32 without begin and end."""
         return self._splitter.tokenize(texts)
+
+    def spelling_costs(self, texts: Any, letter_price: float) -> Any:
+        """As `SpellingCosts`: the cost of each piece of texts [N], 0 if known, in nats.
+
+        Returns a `tf.RaggedTensor` [N, None] float32.
+        """
+        ids, starts, stops = self._splitter.tokenize_with_offsets(texts)
+        places = tf.where(ids.values == self.vocabulary.unk_id)
+        starts, stops = (tf.gather_nd(one.values, places) for one in (starts, stops))
+        texts = tf.gather(texts, tf.gather_nd(ids.value_rowids(), places))
+        words = self._normalizer.normalize(tf.strings.substr(texts, starts, stops - starts))
+        words = tf.strings.strip(words)
+        sizes = tf.strings.length(words, "UTF8_CHAR")
+        others = tf.strings.regex_replace(words, self._letters, "")
+        others = tf.strings.length(others, "UTF8_CHAR")
+        letters = tf.cast(sizes - others, tf.float32)
+        costs = letters * letter_price + tf.cast(others, tf.float32) * CHARACTER_PRICE
+        return ids.with_values(tf.scatter_nd(places, costs, tf.shape(ids.values, tf.int64)))
 
     def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
         """As `tta.data.labelled.inputs.encode_rows`, of one or two string tensors [N]."""

@@ -107,8 +107,7 @@ class ServedModel(tf.Module):
 
         Returns {"scores": [N] float64, natural log, "num_tokens": [N] int64}.
         """
-        sentences = self._tokenize(texts)
-        scores = self._counted(self._token_scores(sentences))
+        scores = self._counted(self._token_scores(texts, self._tokenize(texts)))
         return {
             "scores": tf.reduce_sum(tf.cast(scores, tf.float64), axis=1),
             "num_tokens": scores.row_lengths(),
@@ -121,7 +120,7 @@ class ServedModel(tf.Module):
         natural log, padded with 0, "lengths": [N] int64}.
         """
         sentences = self._tokenize(texts)
-        scores = self._counted(self._token_scores(sentences))
+        scores = self._counted(self._token_scores(texts, sentences))
         vocabulary = tf.constant(self.lm.tokenizer.vocabulary.tokens)
         return {
             "pieces": tf.gather(vocabulary, self._counted(sentences)).to_tensor(""),
@@ -213,7 +212,7 @@ class ServedModel(tf.Module):
         end = tf.fill([pieces.nrows(), 1], vocabulary.eos_id)
         return tf.concat([begin, pieces, end], axis=1)
 
-    def _token_scores(self, sentences):
+    def _token_scores(self, texts, sentences):
         """The log-probability of every position: RaggedTensor [N, n + 2] float32."""
         first = sentences.row_starts()
 
@@ -225,7 +224,13 @@ class ServedModel(tf.Module):
             )
 
         zeros = tf.zeros([tf.size(sentences.values)])
-        return sentences.with_values(self._for_each_batch(sentences, fill, zeros))
+        scores = self._for_each_batch(sentences, fill, zeros)
+        if self.lm.options.unknown == "price":
+            price = self.lm.config.unknown_price
+            costs = self.tokenizer.spelling_costs(check_texts(texts), price)
+            boundary = tf.zeros([costs.nrows(), 1])
+            scores -= tf.concat([boundary, costs, boundary], axis=1).values
+        return sentences.with_values(scores)
 
     def _counted(self, sentences):
         """The positions of a RaggedTensor [N, n + 2] that count in a score."""

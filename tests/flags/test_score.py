@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 TEXT = b"\xef\xbb\xbfthe cat sat\r\n\n the k\xc3\xa5t \nthe cat sat"
 ROWS = [
-    {"score": -3.0, "num_tokens": 3},
-    {"score": 0.0, "num_tokens": 0},
-    {"score": -6.0, "num_tokens": 2},
-    {"score": -3.0, "num_tokens": 3},
+    {"score": -3.0, "num_tokens": 3, "num_unknown": 0},
+    {"score": 0.0, "num_tokens": 0, "num_unknown": 0},
+    {"score": -6.0, "num_tokens": 2, "num_unknown": 0},
+    {"score": -3.0, "num_tokens": 3, "num_unknown": 0},
 ]
 CLOSING = """\
 4 sentences (3 distinct), 8 tokens, perplexity per token 4.482
@@ -50,7 +50,9 @@ def test_each_line_in_gives_a_line_out(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"loaded\n")  # no progress bar without a terminal
     assert done.stdout.decode() == CLOSING
     assert rows(out.read_bytes()) == ROWS
-    assert [list(row) for row in rows(out.read_bytes())] == [["score", "num_tokens"]] * 4
+    assert [list(row) for row in rows(out.read_bytes())] == [
+        ["score", "num_tokens", "num_unknown"]
+    ] * 4
 
 
 def test_standard_streams_and_optional_fields():

@@ -101,15 +101,15 @@ class Runtime:
         blocks: Iterable[Sequence[str]],
         places: set[str],
         advance: Callable[[float], None] | None = None,
-    ) -> Iterator[tuple[int, Results]]:
-        """Yields (number of texts, results as of `run`) of each block of texts.
+    ) -> Iterator[tuple[Sequence[str], Results]]:
+        """Yields (texts, results as of `run`) of each block of texts.
 
         A block is tokenized while the results of the one before it are drawn. `advance` is called
         after each batch with its share of the block's tokens.
         """
-        prepared = prefetch(lambda texts: (len(texts), self._batches(texts, 0, places)), blocks)
-        for size, batches in prepared:
-            yield size, self._results(make, batches, advance)
+        prepared = prefetch(lambda texts: (texts, self._batches(texts, 0, places)), blocks)
+        for texts, batches in prepared:
+            yield texts, self._results(make, batches, advance)
 
     def run_rows(self, function: BatchFunction, rows: Sequence[np.ndarray]) -> Results:
         """Yields (batch, result) of N rows of ids [T_n], begin and end token included."""

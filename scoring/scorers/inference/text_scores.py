@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tta.data.vocabulary.spelling import SpellingCosts
 from tta.scoring.engines.base import BatchFunction
 from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.scorer import SumsAndCounts, TokenScores
@@ -17,10 +18,12 @@ class TextScores:
     Attributes:
         runtime: tokenizes the sentences and runs the model.
         function: gives what scores the tokens of a batch, [B, T] float32.
+        costs: what unknown words cost besides; None is nothing.
     """
 
     runtime: Runtime
     function: Callable[[], BatchFunction]
+    costs: SpellingCosts | None = None
 
     def sums(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
         """As `Scorer.score_with_counts`."""
@@ -38,8 +41,9 @@ class TextScores:
     ) -> Iterator[SumsAndCounts | list[TokenScores]]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         collect = self._collect_tokens if tokens else _sum_scores
-        for size, results in self.runtime.run_blocks(self.function, blocks, self._places, advance):
-            yield collect(results, size)
+        found = self.runtime.run_blocks(self.function, blocks, self._places, advance)
+        for texts, results in found:
+            yield collect(self._priced(results, texts), len(texts))
 
     @property
     def _places(self):
@@ -49,7 +53,26 @@ class TextScores:
         return {"text", "end"} | ({"begin"} if self.runtime.engine.scores_first_token else set())
 
     def _run(self, texts, progress) -> Results:
-        return self.runtime.run(self.function, texts, self._places, progress, "scoring")
+        results = self.runtime.run(self.function, texts, self._places, progress, "scoring")
+        return self._priced(results, texts)
+
+    def _priced(self, results, texts) -> Results:
+        """The results, less the costs of unknown words."""
+        if self.costs is None:
+            yield from results
+            return
+        unk_id = self.runtime.tokenizer.vocabulary.unk_id
+        left = {}  # index of a text -> the costs of its unknown words in the windows to come
+        for batch, scores in results:
+            rows, columns = np.nonzero(batch.keep & (batch.input_ids == unk_id))
+            if len(rows):
+                scores = np.array(scores)
+            for row, column in zip(rows, columns, strict=True):
+                index = batch.text_index[row]
+                if index not in left:
+                    left[index] = iter(self.costs.of_text(texts[index]))
+                scores[row, column] -= next(left[index])
+            yield batch, scores
 
     def _collect_tokens(self, results, size):
         """From (batch, scores [B, T]) to a list of `TokenScores`, one per text."""
@@ -79,5 +102,5 @@ def _sum_scores(results, size):
 
 def without_scores(signature: str) -> list[str]:
     """The parts of a signature, without those that only scores depend on; the version is last."""
-    of_scores = ("pll", "normalizer", "boundary_tokens", "log")
+    of_scores = ("pll", "normalizer", "boundary_tokens", "unknown", "log")
     return [part for part in signature.split("|") if part.partition(":")[0] not in of_scores]

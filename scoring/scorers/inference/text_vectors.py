@@ -70,9 +70,12 @@ class TextVectors:
         if representation == JOINT:
             token = self.encode(texts, "token", "whitened")
             return join(token, self.encode(texts, "context", "mean", progress))
-        piece_weights = whitening = None
+        whitening = None
+        piece_weights = np.ones(self.runtime.engine.config.vocab_size, np.float32)
         if pooling != "mean":
             piece_weights = self.pooling_statistics.piece_weights()
+        if REPRESENTATIONS[representation] == "text":
+            piece_weights[self.runtime.tokenizer.vocabulary.unk_id] = 0.0  # it says nothing
         if pooling == "whitened":
             whitening = self.pooling_statistics.whitenings[representation]
         sums = np.zeros((len(texts), self.runtime.engine.vector_sizes[representation]))

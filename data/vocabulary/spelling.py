@@ -1,0 +1,46 @@
+"""What unknown words cost, so that a model does not prefer text that it cannot read.
+
+A model gives the unknown token a high probability, whatever word it stands for. The word itself
+has to be spelled out: the cost is a price for each of its characters, in nats.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from tta.data.vocabulary.load import AnyTokenizer
+
+# The price, in nats, of a character that no token of the vocabulary has: what such characters of
+# Wikipedia and of books cost, coded by their frequencies (`python -m benchmarks.unknown_price`).
+CHARACTER_PRICE = 6.4
+
+
+class SpellingCosts:
+    """The costs of the unknown words of texts.
+
+    Args:
+        tokenizer: splits the texts.
+        letter_price: the price, in nats, of a character that occurs in the vocabulary's tokens.
+    """
+
+    def __init__(self, tokenizer: AnyTokenizer, letter_price: float):
+        self._tokenizer = tokenizer
+        self._letters = tokenizer.vocabulary.letters
+        self._letter_price = letter_price
+        self._of_word = lru_cache(1 << 16)(self._cost)
+
+    def of_text(self, text: str) -> list[float]:
+        """The cost of each unknown word of a text, in order, in nats."""
+        return [self._of_word(word) for word in self._tokenizer.unknown_words(text)]
+
+    def _cost(self, word):
+        known = sum(character in self._letters for character in word)
+        return known * self._letter_price + (len(word) - known) * CHARACTER_PRICE
+
+
+def count_unknown(tokenizer: AnyTokenizer, texts: list[str]) -> np.ndarray:
+    """The number of unknown tokens of each of N texts: [N] int64."""
+    ids, lengths = tokenizer.tokenize_flat(texts)
+    totals = np.concatenate([[0], np.cumsum(ids == tokenizer.vocabulary.unk_id)])
+    ends = np.cumsum(lengths)
+    return totals[ends] - totals[ends - lengths]
