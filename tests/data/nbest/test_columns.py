@@ -174,8 +174,13 @@ def test_hypotheses_in_one_text_are_refused(write):  # noqa: F811
         read_nbest(write('[{"input1": "a", "input2": "b. c", "output": "r"}]'))
 
 
-@pytest.mark.parametrize("name", ["texts", "predictions", "generated_text", "sequences", "hyps"])
+@pytest.mark.parametrize("name", ["texts", "generated_text", "translations", "my texts", "hyps"])
 def test_texts_beside_sequences_scores(write, name):  # noqa: F811
     file = read_nbest(write(f'{{"{name}": ["a", "b"], "sequences_scores": [-0.3, -0.5]}}\n'))
     assert (file.format, file.lists) == ("jsonl", [nbest("0", ("a", -0.3), ("b", -0.5))])
     assert f'"{name}": ["a", "b"]' in written(file.lists, "jsonl")
+
+
+def test_two_arrays_of_texts_beside_sequences_scores_are_refused(write):  # noqa: F811
+    with pytest.raises(InputError, match="the hypotheses may be texts or sources: call them hyp"):
+        read_nbest(write('{"texts": ["a"], "sources": ["b"], "sequences_scores": [-0.3]}\n'))

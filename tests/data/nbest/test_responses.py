@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tta.data.nbest.files import read_nbest, write_nbest
+from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 
 
@@ -341,6 +342,14 @@ def test_results_of_sherpa_onnx_repeat_their_first_hypothesis(tmp_path):
     ]}  # fmt: skip
     (written,) = reranked(write(tmp_path, [row]))
     assert (written["text"], written["tokens"]) == ("b", ["b"])
+
+
+@pytest.mark.parametrize("format", ["responses", "nemo", "sockeye"])
+def test_lists_without_scores_or_hypotheses_of_another_format(tmp_path, format):
+    texts = Hypothesis("a", None), Hypothesis("b", None)
+    lists = [NBestList("u", texts, None), NBestList("v", (), None)]
+    write_nbest(tmp_path / "out", lists, format)
+    assert read_nbest(tmp_path / "out", format).lists == lists
 
 
 def test_other_segments_of_a_record_are_kept_and_missing_lists_removed(tmp_path):

@@ -61,7 +61,7 @@ class Espnet1Format(Format):
 
 def _words(text):
     """The words of a decoded text."""
-    text = re.sub("<(sos|eos|blank)>", "", text)
+    text = re.sub("<(sos|eos|blank)>", "", text).replace("<space>", " ")
     if "\u2581" in text:  # the start of a word, for SentencePiece
         text = " ".join(text.replace("\u2581", " ").split())
     return text.strip()

@@ -17,11 +17,8 @@ _HYPOTHESES = ("hypotheses", "nbest", "hyps")
 _REFERENCES = ("reference", "ref")
 _ARRAYS = ("scores", "score", "sequences_scores")
 HAS_HYPOTHESES = re.compile(r'"(hypotheses|nbest|hyps)"\s*:\s*\[')
-# Names of texts beside the `sequences_scores` of Hugging Face's `generate`.
-_GENERATED = (
-    *("texts", "predictions", "outputs", "generated_texts", "generated_text", "candidates"),
-    *("generations", "decoded", "sequences", "beams"),
-)
+# Scores of Hugging Face's `generate`, whose texts have no name of their own.
+_GENERATED = "sequences_scores"
 
 
 class JsonLinesFormat(Format):
@@ -33,8 +30,8 @@ class JsonLinesFormat(Format):
     arrays, for `scores`. Further scores are features; see `read_scores`. Lists without an id get
     their index, from 0; in a folder, the name of their file.
 
-    Beside Hugging Face's `sequences_scores`, which are scores, the texts may have any name of
-    `_GENERATED`. Keys that repeat those of the first hypothesis, as in results of sherpa-onnx, are
+    Beside Hugging Face's `sequences_scores`, which are scores, the texts are the only array of as
+    many strings. Keys that repeat those of the first hypothesis, as in results of sherpa-onnx, are
     written for the new first one.
     """
 
@@ -95,8 +92,9 @@ class JsonLinesFormat(Format):
                 for key in dict.fromkeys(key for one in hypotheses for key in one):
                     item[key] = [one.get(key) for one in hypotheses]
                 hypotheses = texts
-            for old in item.get(hypotheses_key, [])[:1]:
-                item |= _repeated(item, old, hypotheses[0])
+            old = item.get(hypotheses_key)
+            if old and hypotheses:
+                item |= _repeated(item, old[0], hypotheses[0])
             item[hypotheses_key] = hypotheses
             if nbest.reference is not None:
                 item[first_key(item, _REFERENCES)] = nbest.reference
@@ -105,9 +103,14 @@ class JsonLinesFormat(Format):
 
 def _hypotheses_key(item: dict[str, Any]) -> str:
     """The key of the array of hypotheses."""
-    if "sequences_scores" in item and not any(name in item for name in _HYPOTHESES):
-        return first_key(item, _GENERATED)
-    return first_key(item, _HYPOTHESES)
+    key = first_key(item, _HYPOTHESES)
+    if key in item or not isinstance(item.get(_GENERATED), list):
+        return key
+    arrays = columns(item, len(item[_GENERATED]), ())
+    texts = [name for name, array in arrays.items() if all(isinstance(x, str) for x in array)]
+    if len(texts) > 1:
+        raise InputError(f"the hypotheses may be {' or '.join(texts)}: call them hypotheses")
+    return texts[0] if texts and item[_GENERATED] else key
 
 
 def _repeated(item, old, new):

@@ -85,6 +85,8 @@ class Columns(Layout):
         texts = item.get(self.array)
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return None
+        if not isinstance(item.get(self.score), list):
+            return None
         columns = {
             key: value
             for key, value in item.items()
@@ -101,6 +103,7 @@ class Columns(Layout):
 
     def put(self, item, rows):
         item[self.array] = [row["text"] for row in rows]
+        item.setdefault(self.score, [None] * len(rows))
         for key in dict.fromkeys(key for row in rows for key in row if key not in ("text", "more")):
             item[key] = [row.get(key) for row in rows]
         if any("more" in row for row in rows):

@@ -181,7 +181,9 @@ class ResponseFormat(Format):
 
     def _new_record(self, nbest):
         layout = self.layouts[0]
-        item: Any = {} if layout.best is None else {layout.best: nbest.hypotheses[0].text}
+        item: Any = {}
+        if layout.best and nbest.hypotheses:
+            item[layout.best] = nbest.hypotheses[0].text
         layout.put(item, self._rows(nbest, Found((), layout, [])))
         for key in reversed(layout.new):
             item = [item] if isinstance(key, int) else {key: item}
