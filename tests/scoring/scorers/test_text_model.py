@@ -127,7 +127,8 @@ def test_a_causal_model_has_no_cls(tmp_path):
 def test_whether_a_context_vector_has_seen_its_own_piece(tmp_path, model_type, has_seen):
     lm = tta.load(write_model_directory(tmp_path, of_family(model_type)))
     cat, dog = lm.encode(["cat", "dog"], "context")
-    assert np.allclose(cat, dog, atol=1e-6) != has_seen
+    # They are rows of one batch, whose products may be rounded in different ways.
+    assert np.allclose(cat, dog, atol=1e-4) != has_seen
     if model_type == "unilm":  # the score comes from the state before, at [SOS]
         before = plain_scores(lm, [TOKENS.index("[SOS]")], [TOKENS.index("cat")])
         assert lm.score(["cat"])[0] == pytest.approx(before[0], abs=1e-5)
