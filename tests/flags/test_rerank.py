@@ -705,11 +705,14 @@ def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_
         name: float(line[16:].split()[0]) for name, line in zip(names, lines[2:10], strict=True)
     }
     assert values["together"] <= min(v for name, v in values.items() if name != "oracle")
-    pairs = [line.partition(":")[0] for line in lines[10:13]]
+    pairs = [line.partition(":")[0] for line in lines[10:16]]
     assert pairs == [
         "fake reranked - length reranked",
         "fake reranked - together",
+        "fake reranked - no model",
         "length reranked - together",
+        "length reranked - no model",
+        "together - no model",
     ]
     assert lines[-3].startswith("fake|version:0|reduction:")
     assert lines[-2].startswith("length|version:0|reduction:")
