@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.embeddings.token_position import Embeddings
 from tta.modeling.layers.base import ConfiguredLayer
@@ -35,7 +36,12 @@ class Encoder(ConfiguredLayer):
     # Inputs that change the result. An encoder refuses those that it does not use.
     optional_inputs: tuple[str, ...] = ()
 
-    def __init__(self, config: Any, embeddings: keras.layers.Layer | None = None, **kwargs: Any):
+    def __init__(
+        self,
+        config: LanguageModelConfig,
+        embeddings: keras.layers.Layer | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(config, **kwargs)
         self.embeddings: Any = self.make_embeddings() if embeddings is None else embeddings
 

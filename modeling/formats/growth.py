@@ -7,12 +7,12 @@ The wider model starts as copies of the smaller one side by side and computes th
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tta.errors import InputError, located
 from tta.modeling.formats.weights import assign_weights
+from tta.modeling.models.base import ConfiguredModel
 
 Arrays = dict[str, np.ndarray]
 Origins = Sequence[Sequence[int]]
@@ -22,7 +22,11 @@ _BEFORE_TIED_PRODUCT = ("head/transform_norm/gamma", "head/transform_norm/beta")
 
 
 def grow(
-    model: Any, trained: Any, source: Path | str, origins: Origins | None = None, seed: int = 0
+    model: ConfiguredModel,
+    trained: ConfiguredModel,
+    source: Path | str,
+    origins: Origins | None = None,
+    seed: int = 0,
 ) -> None:
     """Assigns weights made from a trained model of the same size or smaller.
 

@@ -13,6 +13,7 @@ from tta.json_files import check_regular
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path
 from tta.modeling.formats.weights import check_size, load_weights, save_weights
+from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import build_model
 from tta.names import (
     CONFIG,
@@ -108,7 +109,7 @@ def _load_foreign(directory, dtype, keep_segments):
 
 
 def save_model(
-    model: Any, directory: Path | str, readme: str, weights_dtype: str = "float32"
+    model: ConfiguredModel, directory: Path | str, readme: str, weights_dtype: str = "float32"
 ) -> None:
     """Writes config, README and weights into a directory. The weights are last: they complete it.
 

@@ -8,11 +8,12 @@ from tta.atomic import whole_folder
 from tta.errors import InputError, located
 from tta.modeling.config.autoencoder import PARTS
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
+from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import build_model
 from tta.names import VOCABULARY
 
 
-def part_of(model: Any, part: str) -> Any:
+def part_of(model: ConfiguredModel, part: str) -> Any:
     """A half of a `SequenceAutoencoder` as a `LanguageModel`, with copies of its weights.
 
     The decoder is a biLM, T-TA or uniLM, with the head. Its scores are those of a decoder without

@@ -12,13 +12,18 @@ import numpy as np
 from tta.atomic import whole_file
 from tta.errors import InputError
 from tta.json_files import check_regular
+from tta.modeling.config.base import ModelConfig
+from tta.modeling.models.base import ConfiguredModel
 
 # Libraries raise these for damaged files, and some raise errors of their own.
 _READ_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError)
 
 
 def save_weights(
-    model: Any, path: Path | str, dtype: str = "float32", fingerprints: dict[str, str] | None = None
+    model: ConfiguredModel,
+    path: Path | str,
+    dtype: str = "float32",
+    fingerprints: dict[str, str] | None = None,
 ) -> None:
     """Writes all weights. The file appears only when it is complete.
 
@@ -48,7 +53,7 @@ def save_weights(
         file.write(content.getbuffer())
 
 
-def load_weights(model: Any, path: Path | str) -> dict[str, Any]:
+def load_weights(model: ConfiguredModel, path: Path | str) -> dict[str, Any]:
     """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
 
     Raises:
@@ -87,7 +92,9 @@ def reading(rule: str, path: Path | str, *errors: type[Exception]) -> Iterator[N
         raise InputError(f"{rule}: {str(error).splitlines()[0]}", path) from None
 
 
-def check_size(num_values: float, config: Any, config_name: str, source: Path | str) -> None:
+def check_size(
+    num_values: float, config: ModelConfig, config_name: str, source: Path | str
+) -> None:
     """Raises InputError if a file has far too few values for its config (before they are read)."""
     if 2 * num_values < config.num_parameters:
         raise InputError(
@@ -97,7 +104,7 @@ def check_size(num_values: float, config: Any, config_name: str, source: Path | 
         )
 
 
-def assign_weights(model: Any, values: Mapping[str, Any], source: Path | str) -> None:
+def assign_weights(model: ConfiguredModel, values: Mapping[str, Any], source: Path | str) -> None:
     """Assigns arrays to the weights of a model by name.
 
     Args:

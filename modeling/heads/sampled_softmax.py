@@ -137,7 +137,7 @@ def sampled_cross_entropy(
     bias: Tensor,
     targets: Tensor,
     weights: Tensor,
-    sampler: Any,
+    sampler: PieceSampler | LogUniformSampler,
     penalty: float = 0.0,
 ) -> Any:
     """Estimates `tied_cross_entropy` and its gradients from n pieces that a sampler draws.

@@ -11,6 +11,7 @@ import keras
 from keras import ops
 
 from tta.errors import InputError
+from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.heads import distances
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
 from tta.modeling.layers.dense import dense
@@ -40,9 +41,9 @@ class SemFitHead(TransformHead):
 
     output_name = "fit"
 
-    def __init__(self, config: Any, **kwargs: Any):
+    def __init__(self, config: LanguageModelConfig, **kwargs: Any):
         super().__init__(config, **kwargs)
-        if config.head.target_size is None:
+        if self.config.head.target_size is None:
             raise InputError("output_layer semfit needs a target_size")
 
     def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):

@@ -7,7 +7,12 @@ from keras import ops
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
-from tta.modeling.heads.sampled_softmax import SAMPLERS, sampled_cross_entropy
+from tta.modeling.heads.sampled_softmax import (
+    SAMPLERS,
+    LogUniformSampler,
+    PieceSampler,
+    sampled_cross_entropy,
+)
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
 from tta.modeling.layers.types import Shape, Tensor
 
@@ -37,7 +42,7 @@ class TiedSoftmaxHead(TransformHead):
     def __init__(
         self,
         config: ModelConfig,
-        sampler: Any = None,
+        sampler: PieceSampler | LogUniformSampler | None = None,
         log_normalizer_weight: float = 0.0,
         **kwargs: Any,
     ):

@@ -9,6 +9,7 @@ from tta.choices import NORMALIZERS
 from tta.errors import InputError
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.layers.types import Tensor
+from tta.modeling.models.language_model import LanguageModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Likelihood:
 
     def token_scores(
         self,
-        model: Any,
+        model: LanguageModel,
         inputs: dict[str, Any],
         wanted: Tensor | None = None,
         output_table: Tensor | None = None,
@@ -71,7 +72,9 @@ class Likelihood:
         """
         raise NotImplementedError
 
-    def token_states(self, model: Any, inputs: dict[str, Any], wanted: Tensor | None = None) -> Any:
+    def token_states(
+        self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
+    ) -> Any:
         """The last layer's output at each token, float32, as computed for the scores: [B, T, D].
 
         It has not seen its token, except that of a causal model, whose output at a token gives the
@@ -80,7 +83,7 @@ class Likelihood:
         return model.encode(self.visible(inputs, wanted), training=False)["hidden_states"]
 
     def predicting_states(
-        self, model: Any, inputs: dict[str, Any], wanted: Tensor | None = None
+        self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
     ) -> Any:
         """The last layer's output that predicts each token, at the token's place: [B, T, D].
 
@@ -88,7 +91,9 @@ class Likelihood:
         """
         return self.token_states(model, inputs, wanted)
 
-    def predictions(self, model: Any, inputs: dict[str, Any], wanted: Tensor | None = None) -> Any:
+    def predictions(
+        self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
+    ) -> Any:
         """The head's output that predicts each token, at the token's place: [B, T, ...] float32."""
         return model.head(self.predicting_states(model, inputs, wanted))
 

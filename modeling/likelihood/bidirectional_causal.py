@@ -8,6 +8,7 @@ from tta.modeling.embeddings.inputs import CHARACTERS, VECTORS
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood.base import Likelihood
+from tta.modeling.models.language_model import LanguageModel
 
 
 class BidirectionalCausalLikelihood(Likelihood):
@@ -29,7 +30,7 @@ class BidirectionalCausalLikelihood(Likelihood):
         scores = model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
         return mean_of_directions(scores, inputs["padding_mask"])
 
-    def direction_states(self, model: Any, inputs: dict[str, Any]) -> Any:
+    def direction_states(self, model: LanguageModel, inputs: dict[str, Any]) -> Any:
         """The states that predict each token, forward, then backward: [2B, T, D] float32."""
         return model.encode(self.visible(inputs), training=False)["predicting_states"]
 

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass
 
+from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.checks import require
 from tta.modeling.config.heads.base import HeadSettings
 from tta.settings import setting
@@ -19,7 +20,7 @@ class AdaptiveSoftmaxSettings(HeadSettings):
         4, "By how much the vectors of a cluster are smaller than those before it.", 1
     )
 
-    def check(self, config):
+    def check(self, config: ModelConfig):
         """Checks that the clusters divide the vocabulary."""
         rule = "output_layer adaptive_softmax needs model_type elmo"
         require(not config.head_transform, rule, config.model_type)
@@ -29,7 +30,7 @@ class AdaptiveSoftmaxSettings(HeadSettings):
         rule = f"adaptive_cutoffs must rise and lie between 0 and vocab_size, {config.vocab_size}"
         require(ascending and in_range, rule, cutoffs)
 
-    def num_parameters(self, config):
+    def num_parameters(self, config: ModelConfig):
         d = config.hidden_size
         first, *clusters = self.clusters(config.vocab_size)
         count = (first.stop + len(clusters)) * (d + 1)

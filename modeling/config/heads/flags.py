@@ -20,7 +20,7 @@ HeadFlags: Any = dataclasses.make_dataclass(
 )
 
 
-def head_changes(flags: Any) -> dict[str, Any]:
+def head_changes(flags: Config) -> dict[str, Any]:
     """The settings of heads that were given as flags: {name: value}."""
     names = (field.name for field in dataclasses.fields(HeadFlags))
     given = {name: getattr(flags, name) for name in names}
