@@ -42,7 +42,8 @@ def _wide_encoding(head):
     """UTF-16 or UTF-32 if the bytes are; else None."""
     marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
     zeros = head[::2].count(0), head[1::2].count(0)
-    if marked or sum(zeros) < _ZEROS * len(head) or not any(zeros):
+    is_text = any(head)  # not the zeros of a hole
+    if marked or not is_text or sum(zeros) < _ZEROS * len(head) or not any(zeros):
         return marked
     if all(zeros):
         return "UTF-32LE" if head[:1] != b"\0" else "UTF-32BE"

@@ -46,7 +46,7 @@ def table_rows(
     lines = itertools.chain([first], lines)
     reader = csv.reader((line + "\n" for line in lines), strict=True)
     delimiter = "\t" if "\t" in first else None
-    if delimiter or not has_commas(next(csv.reader([first]))):
+    if delimiter or not has_commas(_cells(first, path, number)):
         for place, line in enumerate(lines, number):
             if line.strip():
                 yield place, line.split("\t") if delimiter else [line]
@@ -59,6 +59,14 @@ def table_rows(
             begin = number + reader.line_num
     except csv.Error as error:
         raise InputError(f"malformed csv: {error}", path, begin) from None
+
+
+def _cells(line, path, number):
+    """The cells of a line as csv."""
+    try:
+        return next(csv.reader([line]))
+    except csv.Error as error:
+        raise InputError(f"malformed csv: {error}", path, number) from None
 
 
 def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterator[tuple[int, str]]:

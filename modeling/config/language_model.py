@@ -30,8 +30,8 @@ class LanguageModelConfig(ModelConfig):
         tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if
             it is "words".
         unknown_price: what each character of an unknown word costs in a score, in nats, if it
-            occurs in the vocabulary; see `tta.data.vocabulary.spelling`. Files of earlier versions
-            lack it and get the default.
+            occurs in the vocabulary; see `tta.data.vocabulary.spelling`. `config.json` has it only
+            if it is not the default.
         head: the settings of this head. By default, its defaults.
     """
 
@@ -101,6 +101,7 @@ class LanguageModelConfig(ModelConfig):
     def to_dict(self) -> dict[str, Any]:
         """As `ModelConfig.to_dict`; the settings of the head stand beside the other keys."""
         values = super().to_dict()
-        if self.tokenizer == LanguageModelConfig.tokenizer:
-            del values["tokenizer"]  # as in the files of earlier versions
+        for name in ("tokenizer", "unknown_price"):  # as in the files of earlier versions
+            if values[name] == getattr(LanguageModelConfig, name):
+                del values[name]
         return values | values.pop("head")

@@ -132,11 +132,15 @@ class ServedModel(tf.Module):
         """As `TextModel.encode` of texts [N] by default: {"vectors": [N, D] float32}."""
         sentences = self._tokenize(texts)
         lengths = sentences.row_lengths() - 2
+        unk_id = self.lm.tokenizer.vocabulary.unk_id
+        is_known = tf.cast(sentences != unk_id, tf.int64)
+        counts = tf.reduce_sum(is_known, axis=1) - 2
 
         def add(sums, batch):
             hidden = self.lm.graph.states(batch.inputs)
             last = tf.gather(lengths, batch.text_index)[:, None]
             keep = batch.keep & (batch.position > 0) & (batch.position <= last)
+            keep &= batch.inputs["input_ids"] != unk_id
             vectors = tf.where(keep[..., None], tf.cast(hidden, tf.float32), 0.0)  # [B, T, D]
             return tf.tensor_scatter_nd_add(
                 sums, batch.text_index[:, None], tf.reduce_sum(vectors, axis=1)
@@ -144,7 +148,7 @@ class ServedModel(tf.Module):
 
         zeros = tf.zeros([tf.size(lengths), self.lm.model.config.hidden_size])
         sums = self._for_each_batch(sentences, add, zeros)
-        return {"vectors": sums / tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None]}
+        return {"vectors": sums / tf.cast(tf.maximum(counts, 1), tf.float32)[:, None]}
 
     def rerank(self, hypotheses, first_pass_scores, lm_weight, length_bonus, scale):
         """As `tta.scoring.combining.decision.decide`, for one list; the loss is word errors.
