@@ -61,7 +61,7 @@ LISTS = {
     "jsonl": ('{"id": "u", "hypotheses": [', '"a cat {0}"', ",", "]}"),
     "hyporadise": ('[{"input": [', '"a cat {0}"', ",", '], "output": "a cat"}]'),
     "nemo": ('{"id": "u", "beams": [', '["a cat {0}", -1]', ",", "]}"),
-    "sockeye": ('{"translations": [', '"a cat {0}"', ",", "]}"),
+    "sockeye": ('{"scores": null, "translations": [', '"a cat {0}"', ",", "]}"),
     "responses": ('{"alternatives": [', '{{"transcript": "a cat {0}"}}', ",", "]}"),
     "srilm": ("", "-1 -2 3 a cat {0}", "\n", ""),
     "plain": ("", "a cat {0}", "\n", ""),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tta.data.nbest.fields import read_scores, score_key
+from tta.data.nbest.fields import PARTS, read_scores, score_key
 from tta.data.nbest.formats.base import Source
 from tta.data.nbest.formats.json_values import expect
 from tta.data.nbest.lists import Hypothesis, ListCollector, shown
@@ -51,6 +51,14 @@ def columns(item: dict[str, Any], count: int, without: Sequence[str]) -> dict[st
         for key, value in item.items()
         if key not in without and isinstance(value, list) and len(value) == count
     }
+
+
+def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> None:
+    """Checks that arrays of scores (`names` and `PARTS`) have one number for each hypothesis."""
+    for key in (*names, *PARTS):
+        if isinstance(item.get(key), list) and len(item[key]) != count:
+            got = f"{len(item[key])} for {count}"
+            raise InputError(f'expected one number in "{key}" per hypothesis, got {got}')
 
 
 def line_of_object(source: Source, key: str) -> Callable[[], int | None]:

@@ -336,6 +336,12 @@ def test_the_best_text_of_a_record_follows(tmp_path):
     assert azure["combinedRecognizedPhrases"] == [{"channel": 0, "lexical": "z b"}]
 
 
+def test_alternatives_inside_hypotheses_are_no_lists(tmp_path):
+    inner = {"text": "a", "score": -1.0, "words": [{"alternatives": [{"text": "x"}]}]}
+    file = read_nbest(write(tmp_path, [{"id": "u", "hypotheses": [inner]}]))
+    assert (file.format, file.lists[0].hypotheses) == ("jsonl", (Hypothesis("a", -1.0),))
+
+
 def test_results_of_sherpa_onnx_repeat_their_first_hypothesis(tmp_path):
     row = {"text": "a", "tokens": ["a"], "hypotheses": [
         {"text": "a", "tokens": ["a"], "score": -1.0}, {"text": "b", "tokens": ["b"], "score": -2.0}
@@ -404,6 +410,11 @@ def test_a_folder_of_responses(tmp_path):
     [
         ([{"results": [google("a")]}, {"x": 1}], ":2: no array .* in {'x': 1}", "no list"),
         ([google("a"), {"beams": [["b", 1]]}], "could be nemo or responses: name", "two tools"),
+        (
+            [{"translations": ["a", "b"], "scores": [[1.0]]}],
+            'expected one number in "scores" per hypothesis, got 1 for 2',
+            "a score is missing",
+        ),
         ([{"beams": [["a", "high"]]}], "expected a finite number as score, got 'high'", "a word"),
         (
             [{"results": {"transcripts": [{"transcript": "a"}]}}],

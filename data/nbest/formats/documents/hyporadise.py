@@ -5,8 +5,8 @@ import re
 
 from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.documents.json_lines import HAS_HYPOTHESES, check_arrays
-from tta.data.nbest.formats.json_text import columns, first_key, line_of_match
+from tta.data.nbest.formats.documents.json_lines import HAS_HYPOTHESES
+from tta.data.nbest.formats.json_text import check_arrays, columns, first_key, line_of_match
 from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.errors import InputError, located

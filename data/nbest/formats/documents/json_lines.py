@@ -1,13 +1,18 @@
 """JSONL: one list per line."""
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from tta.data.nbest.fields import PARTS
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import format_of
-from tta.data.nbest.formats.json_text import columns, first_key, hypothesis_object, parse_hypothesis
+from tta.data.nbest.formats.json_text import (
+    check_arrays,
+    columns,
+    first_key,
+    hypothesis_object,
+    parse_hypothesis,
+)
 from tta.data.nbest.formats.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
@@ -118,14 +123,6 @@ def _repeated(item, old, new):
     if not isinstance(old, dict) or not isinstance(new, dict):
         return {}
     return {key: new[key] for key in old.keys() & item.keys() & new.keys() if item[key] == old[key]}
-
-
-def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> None:
-    """Checks that arrays of scores (`names` and `PARTS`) have one number for each hypothesis."""
-    for key in (*names, *PARTS):
-        if isinstance(item.get(key), list) and len(item[key]) != count:
-            got = f"{len(item[key])} for {count}"
-            raise InputError(f'expected one number in "{key}" per hypothesis, got {got}')
 
 
 def _arrays(item, values):

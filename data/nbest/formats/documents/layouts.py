@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tta.data.nbest.formats.json_text import check_arrays
+
 Path = tuple[str | int, ...]
 
 # Values of these keys say that a result is not the last one for its audio.
@@ -49,6 +51,9 @@ class Layout:
         is_ours = any(isinstance(one.get(key), str) for one in found for key in self.texts)
         return found if is_ours or not any(found) else None  # tools leave out empty texts
 
+    def check(self, item: dict[str, Any]) -> None:
+        """Raises `InputError` if something in a list of this layout does not fit."""
+
     def put(self, item: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Replaces the hypotheses of an object."""
         item[self.array] = rows
@@ -85,7 +90,7 @@ class Columns(Layout):
         texts = item.get(self.array)
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return None
-        if not isinstance(item.get(self.score), list):
+        if self.score not in item:
             return None
         columns = {
             key: value
@@ -100,6 +105,9 @@ class Columns(Layout):
             if isinstance(row.get(self.score), list) and row[self.score]:
                 row[self.score], *row["more"] = row[self.score]
         return rows
+
+    def check(self, item):
+        check_arrays(item, (self.score or "",), len(item[self.array]))
 
     def put(self, item, rows):
         item[self.array] = [row["text"] for row in rows]

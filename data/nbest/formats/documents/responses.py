@@ -100,6 +100,8 @@ class ResponseFormat(Format):
                 utterance_id = f"{key}-{seen[key]}" if key else str(seen[key])
                 seen[key] += 1
             with located(f"list {shown(utterance_id)}", line):
+                if place.found:
+                    place.found.layout.check(value_at(place.record, place.found.path))
                 hypotheses = self._hypotheses(place.found, has_shares, collector)
                 reference = self._reference(place)
                 extra = {"place": place, "reference": reference}
@@ -123,13 +125,16 @@ class ResponseFormat(Format):
                     yield Place(record, lists, found, position, is_indented), key, line
 
     def _hypotheses(self, found, has_shares, collector):
+        if found is None:
+            return []
+        # A confidence between 0 and 1 is a feature, also beside texts as those of Vosk.
+        is_share = has_shares and found.layout.score == "confidence"
+        names = ("score",) if is_share else ("score", found.layout.score or "score")
+        text_key = found.layout.text_key(found.rows)
         hypotheses = []
-        for row in _without_unset(found.rows) if found else ():
-            # A confidence between 0 and 1 is a feature, also beside texts as those of Vosk.
-            is_share = has_shares and found.layout.score == "confidence"
-            names = ("score",) if is_share else ("score", found.layout.score or "score")
+        for row in _without_unset(found.rows):
             score, features = read_scores(row, collector, names)
-            text = row.get(found.layout.text_key(found.rows), "")
+            text = row.get(text_key, "")
             extra = {"row": row, "score_key": score_key(row, names)}
             hypotheses.append(
                 Hypothesis(
