@@ -16,8 +16,12 @@ SCORES = (2e-4, 1e-5)
 VECTORS = (1e-4, 1e-5)
 WEIGHTS = (1e-4, 1e-5)
 HELDOUT = (1.5e-4, 5e-4)  # printed with four digits, or two decimals
-# Weights that are tuned on scores, or guessed from their scale, as a table prints them.
-TUNED = (1e-4, 1e-4)
+# Learned scores, also those that lists are reranked by: the products before the last LayerNorm, whose
+# scales are large, are rounded differently by processors with and without AVX-512.
+LEARNED = (2e-3, 1e-4)
+# Weights that are tuned on scores, or guessed from their scale, as a table prints them. Several
+# weights may be equally good, and rounding decides between them.
+TUNED = (1e-2, 2e-2)
 
 TUNED_DIGITS = 5  # ... with so many digits or more; rates have fewer and are compared as text.
 NUMBER = re.compile(r"(-?\d+\.\d+)")
@@ -82,7 +86,9 @@ def test_every_golden_is_compared():
 def test_scores_tokens_and_vectors(name):
     found, expected = compute(name), golden(name)
     vectors = [one["default"].pop("vectors") for one in (found, expected)]
+    learned = [one.pop("learned", {}) for one in (found, expected)]
     wrong = differences(*vectors, VECTORS, "vectors") + differences(found, expected, SCORES)
+    wrong += differences(*learned, LEARNED, "learned")
     assert not wrong, "\n".join(wrong)
 
 
@@ -97,7 +103,7 @@ def test_served_signatures():
 def test_tables_of_the_commands(name):
     found, expected = compute(name), golden(name)
     tables = [one.pop("stdout") for one in (found, expected)]
-    wrong = line_differences(*tables) + differences(found, expected, SCORES)
+    wrong = line_differences(*tables) + differences(found, expected, LEARNED)
     assert not wrong, "\n".join(wrong)
 
 
