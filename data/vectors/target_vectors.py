@@ -7,7 +7,7 @@ V vocabulary, m numbers in a vector.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -80,9 +80,14 @@ class TargetVectors:
         found.set_shape([*ids.shape, self.size])
         return found
 
-    def copy_to(self, directory: Path) -> None:
-        """Copies the file into a model directory, whose vocabulary is the same."""
-        copy_file(self.path, directory / VECTORS)
+    def copy_to(self, directory: Path, others: Sequence[str] = ()) -> None:
+        """Copies the file, and `others` beside it that exist, into a model directory.
+
+        The vocabulary of the model is the same.
+        """
+        for name in (VECTORS, *others):
+            if (self.path.parent / name).exists():
+                copy_file(self.path.parent / name, directory / name)
 
 
 def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:

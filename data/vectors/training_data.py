@@ -11,7 +11,7 @@ from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_pa
 from tta.data.records.examples import check_records
 from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.model_inputs import inputs_of
-from tta.data.vectors.target_vectors import TargetVectors, copy_file
+from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WordVocabulary
@@ -70,11 +70,7 @@ class TrainingData:
         self.vocabulary.save(directory / VOCABULARY, overwrite=True)
         if self.vectors is None or (directory / VECTORS).exists():
             return
-        self.vectors.copy_to(directory)
-        source = self.vectors.path.parent
-        if open_vocabulary and (source / NGRAMS).exists():
-            for name in (NGRAMS, NGRAMS_SETTINGS):
-                copy_file(source / name, directory / name)
+        self.vectors.copy_to(directory, (NGRAMS, NGRAMS_SETTINGS) if open_vocabulary else ())
 
     def batches(self, model_config: Any, batch_tokens: int, seed: int) -> "TrainingBatches":
         """The batches for a model.

@@ -47,15 +47,21 @@ class DataFacts:
     """What the config of a model takes from the data set that the model is trained on.
 
     Attributes:
+        tokenizer: what the text is split into.
         lower_case: whether the text is lower-cased.
-        pad_id: id of the padding token.
         max_seq_length: tokens of the longest sentence.
+        vocab_size: tokens in the vocabulary.
+        vocab_file: of the vocabulary, for errors.
+        pad_id: id of the padding token.
         vectors: of the tokens; None without.
     """
 
+    tokenizer: str
     lower_case: bool
-    pad_id: int
     max_seq_length: int
+    vocab_size: int
+    vocab_file: str | None
+    pad_id: int
     vectors: Vectors | None = None
 
 
@@ -136,7 +142,13 @@ class ModelConfig:
         Raises:
             InputError: the data set does not fit the model.
         """
-        longest = self.max_position_embeddings
+        size, longest = self.vocab_size, self.max_position_embeddings
+        # A model of words may know the most frequent ones only.
+        if size > data.vocab_size or (size < data.vocab_size and data.tokenizer != "words"):
+            raise InputError(
+                f"vocab_size is {size}, but {data.vocab_file} has {data.vocab_size} tokens; "
+                "without vocab_size, the config takes that number"
+            )
         if longest is not None and data.max_seq_length > longest:
             raise InputError(
                 f"max_position_embeddings is {longest}, but the data has sentences of up to "

@@ -69,6 +69,9 @@ class LanguageModelConfig(ModelConfig):
 
     def for_training(self, data: DataFacts) -> Any:
         """As `ModelConfig.for_training`; the head takes what it needs of the vectors."""
+        if self.tokenizer != data.tokenizer:
+            rule = f"tokenizer is {self.tokenizer!r}, but the data set was made with"
+            raise InputError(f"{rule} {data.tokenizer!r}")
         config = super().for_training(data)
         if data.vectors is None:
             return config

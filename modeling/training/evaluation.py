@@ -1,18 +1,18 @@
 """Held-out evaluation: what an objective measures, summed over sentences."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
-from tta.errors import DamagedDataError, InputError
+from tta.errors import InputError
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
+from tta.modeling.training.statistics import Batch, read_batches
 
-Batch: TypeAlias = dict[str, tf.Tensor]
 BatchSpec: TypeAlias = dict[str, tf.TensorSpec]  # `element_spec` of batches
 
 
@@ -71,12 +71,3 @@ class Evaluator:
         values = self._objective.summarize(measured)
         text = self._objective.describe(values)
         return Evaluation(values, int(counts.sum()), counts.size, text)
-
-
-def read_batches(batches: Iterable[Batch], split: str) -> Iterator[Batch]:
-    """Yields the batches; TensorFlow's errors about their shards become a `DamagedDataError`."""
-    try:
-        yield from batches
-    except tf.errors.OpError as error:
-        rule = error.message.splitlines()[0]
-        raise DamagedDataError(f"a {split} shard is truncated or damaged: {rule}") from None

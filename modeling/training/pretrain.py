@@ -23,7 +23,7 @@ from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training import run_record
 from tta.modeling.training.cluster import is_chief
 from tta.modeling.training.config import PretrainingConfig
-from tta.names import POOLING
+from tta.names import CONFIG, POOLING
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,11 @@ def _train(config, model_config, data, batches, chief):
     from tta.modeling.training.checkpoints import check_not_replaced
     from tta.modeling.training.distribution import connect
 
+    output_dir = Path(config.output_dir)
     if chief:
+        check_not_replaced(output_dir)
         run_record.check_settings_kept(config)
-        check_not_replaced(Path(config.output_dir))
+        run_record.check_model_kept(config, model_config, data)
     if chief and batches.heldout is None:
         print(
             f"{data.directory} has no held-out sentences: training runs without evaluation",
@@ -91,7 +93,6 @@ def _train(config, model_config, data, batches, chief):
     # tensor is created.
     same = run_record.shared(config, model_config, data)
     strategy = connect(config.distribution_strategy, config.deterministic, same)
-    output_dir = Path(config.output_dir)
     trainer = make_trainer(
         config,
         config.objective,
@@ -101,8 +102,10 @@ def _train(config, model_config, data, batches, chief):
         strategy,
         config.init_checkpoint,
     )
-    if chief:
-        run_record.begin(config, model_config, data, strategy.num_replicas_in_sync)
+    if chief:  # Together with a checkpoint, these files are a model.
+        data.copy_to(output_dir, model_config.open_vocabulary)
+        model_config.to_json(output_dir / CONFIG)
+        run_record.record(config, strategy.num_replicas_in_sync)
     finished = trainer.train()
     if finished and chief:
         (output_dir / POOLING).unlink(missing_ok=True)  # of the weights that are replaced
@@ -125,43 +128,29 @@ def _resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
     if config.output_layer is not None:  # the file may have settings of this head alone
         default["output_layer"] = config.output_layer
     values = read_json_object(path)
-    facts = DataFacts(info["lower_case"], vocabulary.pad_id, info["max_seq_length"], data.vectors)
+    facts = DataFacts(
+        tokenizer=info["tokenizer"],
+        lower_case=info["lower_case"],
+        max_seq_length=info["max_seq_length"],
+        vocab_size=len(vocabulary),
+        vocab_file=vocabulary.path,
+        pad_id=vocabulary.pad_id,
+        vectors=data.vectors,
+    )
     with located(path=path):
         model_config = config_from(default | values)
         weights = dict.fromkeys(TRAINING_WEIGHTS, 0.0) | training_weights(values)
         given = {name: getattr(config, name) for name in TRAINING_WEIGHTS}
         weights |= {name: weight for name, weight in given.items() if weight is not None}
-        _check_objective(config.objective, model_config.model_type)
-        _check_vocabulary(model_config, info["tokenizer"], vocabulary)
+        name, model_type = config.objective, model_config.model_type
+        objectives = MODEL_TYPES.load(model_type).objectives
+        if not objectives:
+            raise InputError(f"a model of type {model_type} needs labelled texts")
+        if not (name in objectives or model_type in OBJECTIVES.load(name).model_types):
+            needed = " or ".join(objectives)
+            rule = f"model_type is {model_type!r}, which --objective={needed} trains, not {name}"
+            raise InputError(rule)
         changes = config.changes(model_config)
         changes["learned_normalizer"] = weights["log_normalizer_weight"] > 0
         model_config = model_config.replace(**changes).for_training(facts)
     return model_config, dataclasses.replace(config, **weights)
-
-
-def _check_objective(name, model_type):
-    """Raises InputError if the objective cannot train the family."""
-    objectives = MODEL_TYPES.load(model_type).objectives
-    if not objectives:
-        raise InputError(f"a model of type {model_type} needs labelled texts")
-    if not (name in objectives or model_type in OBJECTIVES.load(name).model_types):
-        raise InputError(
-            f"model_type is {model_type!r}, which --objective={' or '.join(objectives)} trains, "
-            f"not {name}"
-        )
-
-
-def _check_vocabulary(model_config, tokenizer, vocabulary):
-    """Raises InputError unless a model splits text as its data set does, into as many pieces.
-
-    A model of words may know the most frequent ones only.
-    """
-    if model_config.tokenizer != tokenizer:
-        rule = f"tokenizer is {model_config.tokenizer!r}, but the data set was made with"
-        raise InputError(f"{rule} {tokenizer!r}")
-    size, ours = model_config.vocab_size, len(vocabulary)
-    if size != ours and not (size < ours and tokenizer == "words"):
-        raise InputError(
-            f"vocab_size is {size}, but {vocabulary.path} has {ours} tokens; without vocab_size, "
-            "the config takes that number"
-        )

@@ -84,7 +84,10 @@ def check_settings_kept(
     before = read_json_object(path)
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        then = before.get(field.name, field.default)  # The setting may be newer than the run.
+        # The setting may be newer than the run.
+        made = field.default_factory
+        default = field.default if made is dataclasses.MISSING else made()
+        then = before.get(field.name, default)
         if then is None and field.name in TRAINING_WEIGHTS:
             continue  # In earlier versions, None stood for the config file's value.
         if field.name not in free_to_change and then != value:
@@ -93,23 +96,6 @@ def check_settings_kept(
                 "--output_dir",
                 path,
             )
-
-
-def begin(
-    config: PretrainingConfig, model_config: ModelConfig, data: TrainingData, num_replicas: int
-) -> None:
-    """Writes what a run begins with. Together with a checkpoint, these files are a model.
-
-    It is called after all checks, so that a refused setting can be corrected in the same folder.
-
-    Raises:
-        InputError: as `check_model_kept`.
-    """
-    check_model_kept(config, model_config, data)
-    record(config, num_replicas)
-    output_dir = Path(config.output_dir)
-    model_config.to_json(output_dir / CONFIG)
-    data.copy_to(output_dir, model_config.open_vocabulary)
 
 
 def check_model_kept(

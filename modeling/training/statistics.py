@@ -1,13 +1,26 @@
-"""Statistics of training batches: outputs to standardize, log-normalizers, frequent pieces."""
+"""Reads batches; statistics of them: outputs to standardize, log-normalizers, frequent pieces."""
 
 import itertools
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
+from tta.errors import DamagedDataError
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.training.evaluation import read_batches
+
+Batch: TypeAlias = dict[str, tf.Tensor]
+
+
+def read_batches(batches: Iterable[Batch], split: str) -> Iterator[Batch]:
+    """Yields the batches; TensorFlow's errors about their shards become a `DamagedDataError`."""
+    try:
+        yield from batches
+    except tf.errors.OpError as error:
+        rule = error.message.splitlines()[0]
+        raise DamagedDataError(f"a {split} shard is truncated or damaged: {rule}") from None
 
 
 def output_statistics(

@@ -28,7 +28,8 @@ from tta.modeling.training.distribution import (
     lost_workers_named,
     own_random_numbers,
 )
-from tta.modeling.training.evaluation import Evaluator, read_batches
+from tta.modeling.training.evaluation import Evaluator
+from tta.modeling.training.statistics import read_batches
 from tta.modeling.training.stopping import StopRequest
 
 SUM = tf.distribute.ReduceOp.SUM
