@@ -5,6 +5,8 @@ Example:
     tta-export --model=runs/mine --output_dir=models/tta/1
 """
 
+import sys
+
 from tta import cli
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.serving.config import ExportConfig
@@ -18,6 +20,12 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
     lm = tta.load(model.name, **options.for_load())
     export(lm, config.output_dir, config.reduction)
     print(f"{config.output_dir}: {lm.signature}")
+    if lm.tokenizer.normalization != "nfkc":
+        print(
+            "note: the served graph reads some characters beyond ASCII in another way "
+            "(docs/serving.md)",
+            file=sys.stderr,
+        )
 
 
 run = cli.command(main, ExportConfig, OneModel, ScoreOptions)

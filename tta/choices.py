@@ -3,6 +3,9 @@
 # What a text is split into (docs/semfit.md).
 TOKENIZERS = ("word_pieces", "words")
 
+# How word pieces read characters: as BERT does, or as earlier versions did (docs/training.md).
+NORMALIZATIONS = ("bert", "nfkc")
+
 # What a token's score is computed from (docs/scoring.md).
 PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
 

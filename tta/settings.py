@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tta.choices import TOKENIZERS
+from tta.choices import NORMALIZATIONS, TOKENIZERS
 from tta.errors import InputError
 from tta.names import (
     CONFIG,
@@ -90,6 +90,11 @@ TOKENIZER = Setting(
 )
 LOWER_CASE = Setting(
     "Lower-case the text and strip its accents. Default: yes for word_pieces, no for words."
+)
+NORMALIZATION = Setting(
+    "How word_pieces reads characters. bert: by BERT's own rules. nfkc: by those of earlier "
+    "versions, which the models in pretrained/ keep (docs/training.md).",
+    choices=NORMALIZATIONS,
 )
 RAW_TEXT = Setting(
     "Raw text in UTF-8, one sentence per line: comma-separated paths, folders or globs. Files may "

@@ -112,7 +112,9 @@ class _Prepare(beam.DoFn):
         self._vocabulary, self._config = vocabulary, config
 
     def setup(self):
-        self._tokenizer = make_tokenizer(self._vocabulary, self._config.is_lower_cased)
+        self._tokenizer = make_tokenizer(
+            self._vocabulary, self._config.is_lower_cased, normalization=self._config.normalization
+        )
 
     def process(self, chunk):
         number, lines = chunk

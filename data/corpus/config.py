@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, TOKENIZER, Config, setting
+from tta.settings import (
+    LOWER_CASE,
+    NORMALIZATION,
+    OVERWRITE,
+    RAW_TEXT,
+    SEED,
+    TOKENIZER,
+    Config,
+    setting,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +51,7 @@ class CorpusConfig(Config):
     )
     tokenizer: str = setting("word_pieces", TOKENIZER)
     lower_case: bool | None = setting(None, LOWER_CASE)
+    normalization: str = setting("bert", NORMALIZATION)
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
 

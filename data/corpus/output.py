@@ -24,7 +24,7 @@ WORK_FOLDER = ".tta-create-tfrecords.tmp"
 # The settings that are copied into the description.
 _SETTINGS = (
     *("num_shards", "max_seq_length", "merge_sentences", "min_tokens", "long_sentences"),
-    *("heldout_fraction", "spoken_fraction", "seed"),
+    *("heldout_fraction", "spoken_fraction", "normalization", "seed"),
 )
 
 

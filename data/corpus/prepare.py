@@ -54,7 +54,9 @@ def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
     with work_folder(output) as work:
         if not config.overwrite:
             check_replaceable(os.listdir(output), config.output_dir, vocabulary)
-        tokenizer = make_tokenizer(vocabulary, config.is_lower_cased)
+        tokenizer = make_tokenizer(
+            vocabulary, config.is_lower_cased, normalization=config.normalization
+        )
         spills = [Spill(work / f"spill-{i}") for i in range(len(shards))]
         shard_paths = [work / name for name in shards]
         with ThreadPoolExecutor(workers) as pool:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tta.choices import TOKENIZERS
+from tta.choices import NORMALIZATIONS, TOKENIZERS
 from tta.data.records.features import DEFAULT_FEATURES, check_features
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
@@ -51,9 +51,10 @@ def load_dataset_info(directory: Path | str) -> dict[str, Any]:
 
     Returns:
         The contents of dataset.json: `format_version`, `vocab_size`, `vocab_sha256`, `tokenizer`
-        ("word_pieces" if the file has none), `lower_case`, `max_seq_length` and other settings of
-        `tta.data.corpus.config.CorpusConfig`, `counts`, `sources`, `features` (see
-        `tta.data.records.features`; filled in if the file has none), and `splits`: for `train` and
+        ("word_pieces" if the file has none), `normalization` ("nfkc" if it has none), `lower_case`,
+        `max_seq_length` and other settings of `tta.data.corpus.config.CorpusConfig`, `counts`,
+        `sources`, `features` (see `tta.data.records.features`; filled in if the file has none), and
+        `splits`: for `train` and
         `heldout` the keys `shards`, `sentences`, `tokens` (begin and end included) and
         `shard_bytes`, the size of each file.
 
@@ -76,10 +77,14 @@ def load_dataset_info(directory: Path | str) -> dict[str, Any]:
         if kind is int and info[key] < 1:
             raise InputError(f"{key} must be at least 1, got {info[key]}", path)
     info.setdefault("features", DEFAULT_FEATURES)
-    tokenizer = info.setdefault("tokenizer", TOKENIZERS[0])
-    if tokenizer not in TOKENIZERS:
-        choices = " or ".join(TOKENIZERS)
-        raise InputError(f"tokenizer must be {choices}, got {tokenizer!r}", path)
+    # What the files of earlier versions leave out.
+    for key, choices, default in (
+        ("tokenizer", TOKENIZERS, "word_pieces"),
+        ("normalization", NORMALIZATIONS, "nfkc"),
+    ):
+        if info.setdefault(key, default) not in choices:
+            rule = f"{key} must be {' or '.join(choices)}, got {info[key]!r}"
+            raise InputError(rule, path)
     with located(path=path):
         check_features(info["features"])
         _check_splits(info, directory)

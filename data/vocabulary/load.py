@@ -32,7 +32,10 @@ def load_vocabulary(
 
 
 def make_tokenizer(
-    vocabulary: AnyVocabulary, lower_case: bool, open_vocabulary: bool = False
+    vocabulary: AnyVocabulary,
+    lower_case: bool,
+    open_vocabulary: bool = False,
+    normalization: str = "bert",
 ) -> AnyTokenizer:
     """The tokenizer of a vocabulary.
 
@@ -41,13 +44,14 @@ def make_tokenizer(
         lower_case: whether to lower-case text and strip its accents.
         open_vocabulary: whether unknown words get new ids, see `WordTokenizer`. Word pieces have no
             new ids.
+        normalization: how word pieces read characters, one of `tta.choices.NORMALIZATIONS`.
 
     Raises:
         InputError: the vocabulary is not usable.
     """
     if isinstance(vocabulary, WordVocabulary):
         return WordTokenizer(vocabulary, lower_case, open_vocabulary)
-    return Tokenizer(vocabulary, lower_case)
+    return Tokenizer(vocabulary, lower_case, normalization)
 
 
 def _is_words(tokenizer):

@@ -10,6 +10,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
+from tta.data.vocabulary.folding import FoldedCharacters
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.word_tokenizer import as_text
 from tta.errors import InputError
@@ -38,11 +39,16 @@ class Tokenizer:
     Args:
         vocabulary: the pieces.
         lower_case: whether to lower-case text and strip its accents.
+        normalization: "bert"; or "nfkc", which folds characters first, see `FoldedCharacters`.
     """
 
-    def __init__(self, vocabulary: Vocabulary, lower_case: bool = True):
+    def __init__(
+        self, vocabulary: Vocabulary, lower_case: bool = True, normalization: str = "bert"
+    ):
         self.vocabulary = vocabulary
         self.lower_case = lower_case
+        self.normalization = normalization
+        self._folded = FoldedCharacters(lower_case) if normalization == "nfkc" else None
         self._pipeline = Pipeline(
             WordPiece(
                 vocabulary.ids,
@@ -85,6 +91,7 @@ class Tokenizer:
         words = []
         for run in _RUNS.findall(text):
             if self.vocabulary.unk_id in self._remembered(run):
+                run = self._fold(run)
                 found = self._pipeline.encode(run, add_special_tokens=False)
                 for number, (start, stop) in zip(found.ids, found.offsets, strict=True):
                     if number == self.vocabulary.unk_id:
@@ -106,7 +113,10 @@ class Tokenizer:
         return [tokens[number] for number in ids]
 
     def _ids_of(self, text):
-        return self._pipeline.encode(text, add_special_tokens=False).ids
+        return self._pipeline.encode(self._fold(text), add_special_tokens=False).ids
+
+    def _fold(self, text):
+        return text if self._folded is None else text.translate(self._folded)
 
 
 def bert_normalizer(lower_case: bool) -> BertNormalizer:

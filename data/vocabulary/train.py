@@ -1,7 +1,6 @@
 """Makes a vocabulary from raw text: WordPiece, trained on a sample of the lines, or all words."""
 
 import itertools
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
@@ -66,7 +65,7 @@ def _train(paths, config):
     trainer = BertWordPieceTokenizer(lowercase=lower_case, strip_accents=lower_case)
     normalize = trainer.normalizer.normalize_str
     letters = alphabet(map(normalize, lines), config.limit_alphabet)
-    inner = [f"##{c}" for c in letters if not _is_punctuation(c)]
+    inner = [f"##{c}" for c in letters if not _is_alone(c, trainer)]
     if len(TTA_SPECIALS) + len(letters) + len(inner) > vocab_size:
         raise InputError(
             f"vocab_size {vocab_size} is too small for {len(letters)} characters and "
@@ -94,7 +93,7 @@ def alphabet(lines: Iterable[str], size: int) -> list[str]:
     return sorted(sorted(letters, key=lambda c: (-counts[c], c))[:size])
 
 
-def _is_punctuation(character):
-    """Whether BERT's tokenizers split a character off, so that it is never inside a word."""
-    ascii_sign = character.isascii() and not character.isalnum()
-    return ascii_sign or unicodedata.category(character).startswith("P")
+def _is_alone(character, trainer):
+    """Whether a character is always a word, as signs and Chinese characters are."""
+    text = trainer.normalizer.normalize_str(f"a{character}a")
+    return len(trainer.pre_tokenizer.pre_tokenize_str(text)) > 1

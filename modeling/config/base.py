@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from tta.atomic import whole_file
+from tta.choices import NORMALIZATIONS
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
-from tta.modeling.config.checks import check_type, check_types, require, require_counts
+from tta.modeling.config.checks import (
+    check_type,
+    check_types,
+    require,
+    require_choice,
+    require_counts,
+)
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.version import __version__
@@ -54,6 +61,7 @@ class DataFacts:
         vocab_file: of the vocabulary, for errors.
         pad_id: id of the padding token.
         vectors: of the tokens; None without.
+        normalization: how word pieces read its characters.
     """
 
     tokenizer: str
@@ -63,6 +71,7 @@ class DataFacts:
     vocab_file: str | None
     pad_id: int
     vectors: Vectors | None = None
+    normalization: str = "bert"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +85,7 @@ class ModelConfig:
         hidden_size: D, size of the encoder's hidden states.
         model_type: the family, a name in `MODEL_TYPES`.
         do_lower_case: whether the tokenizer lower-cases text and strips accents.
+        normalization: how word pieces read characters: "bert", or "nfkc" as earlier versions did.
         head_transform: whether heads begin with BERT's dense layer, activation and LayerNorm.
         dropouts: names of the attributes that are dropout rates.
         input_features: features of a batch that the encoder reads besides ids.
@@ -112,10 +122,12 @@ class ModelConfig:
     hidden_size: int = 512
     model_type: str = "tta"
     do_lower_case: bool = True
+    normalization: str = "nfkc"
 
     def __post_init__(self):
         check_types(self)
         require_counts(self, "vocab_size", "hidden_size")
+        require_choice(self, "normalization", NORMALIZATIONS)
         self.check()
         require(
             self.num_parameters <= MAX_PARAMETERS,
@@ -160,7 +172,7 @@ class ModelConfig:
         if data.vectors is not None and not needs:
             heads = " or ".join(name for name in HEADS if HEADS.load(name).needs_vectors)
             raise InputError(f"vectors needs output_layer {heads} or input_layer vectors")
-        return self.replace(do_lower_case=data.lower_case)
+        return self.replace(do_lower_case=data.lower_case, normalization=data.normalization)
 
     @property
     def open_vocabulary(self) -> bool:

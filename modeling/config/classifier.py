@@ -45,7 +45,8 @@ class ClassifierConfig(ModelConfig):
     @classmethod
     def of(cls, encoder: LanguageModelConfig, **values: Any) -> "ClassifierConfig":
         """A classifier over an encoder; `values` are the attributes besides `encoder`."""
-        shared = {n: getattr(encoder, n) for n in ("vocab_size", "hidden_size", "do_lower_case")}
+        names = ("vocab_size", "hidden_size", "do_lower_case", "normalization")
+        shared = {name: getattr(encoder, name) for name in names}
         return cls(encoder=encoder, **shared, **values)
 
     def __post_init__(self):

@@ -185,4 +185,5 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
             hidden_act=activations[values["hidden_act"]],
             model_type="bilm",
             do_lower_case=is_lower_cased(Path(path).parent),
+            normalization="bert",
         )

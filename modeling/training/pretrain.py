@@ -136,6 +136,7 @@ def _resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
         vocab_file=vocabulary.path,
         pad_id=vocabulary.pad_id,
         vectors=data.vectors,
+        normalization=info["normalization"],
     )
     with located(path=path):
         model_config = config_from(default | values)

@@ -122,6 +122,7 @@ def _prepare(config, lm, work):
             spoken_fraction=config.spoken_fraction,
             tokenizer=lm.model.config.tokenizer,
             lower_case=lm.model.config.do_lower_case,
+            normalization=lm.model.config.normalization,
             seed=config.seed,
         )
     )

@@ -31,4 +31,6 @@ def tokenizer_in(directory: Path | str, config: ModelConfig) -> AnyTokenizer | N
         unit = "pieces" if config.tokenizer == "word_pieces" else "words"
         rule = f"it has {size} {unit}, but vocab_size in the config is {expected}"
         raise InputError(rule, path)
-    return make_tokenizer(vocabulary, config.do_lower_case, config.open_vocabulary)
+    return make_tokenizer(
+        vocabulary, config.do_lower_case, config.open_vocabulary, config.normalization
+    )

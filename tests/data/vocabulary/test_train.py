@@ -9,6 +9,7 @@ import pytest
 
 from tta.data.text.lines import TextReader, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
+from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.train import alphabet, create_vocab
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
@@ -123,3 +124,38 @@ def test_command_refuses(tmp_path, arguments, status, message):
     )
     assert run.returncode == status
     assert message in run.stderr
+
+
+SCRIPTS = """ΟΔΟΣ ὁδός ς straße STRASSE ½ ² ™ … ﬁne ﬂow \uff21\uff42c İstanbul naïve 한국어 조선
+    x² km² e\u0301 我们在这里。你好吗\uff1f 日本語のテキスト ภาษาไทยไม่มีช่องว่าง हिन्दी नमस्ते
+    שָׁלוֹם مَرْحَبًا 1½ µm a\u00adb don't"""
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_every_trained_piece_occurs(tmp_path, train, lower_case):
+    """The text of a piece is one word that is this piece; the rest of a word continues a word."""
+    path = tmp_path / "scripts.txt"
+    path.write_text(f"{SCRIPTS}\n" * 9, encoding="utf-8")
+    vocabulary = train([str(path)], lower_case=lower_case, vocab_size=900)
+    tokenizer = Tokenizer(vocabulary, lower_case)
+    assert "…" in vocabulary
+    assert "我" in vocabulary
+    assert "##我" not in vocabulary
+    for piece in vocabulary.tokens[len(TTA_SPECIALS) :]:
+        text = piece.removeprefix("##")
+        (ids,) = tokenizer.encode([text if text == piece else f"x{text}"])
+        shown = tokenizer.pieces(ids)
+        if text == piece:
+            assert shown == [piece]
+        else:
+            assert "".join(one.removeprefix("##") for one in shown) == f"x{text}"
+            assert all(one.startswith("##") for one in shown[1:]), piece
+
+
+def test_34_thai_letters_have_pieces(tmp_path, train):
+    path = tmp_path / "thai.txt"
+    path.write_text("ภาษาไทยไม่มีช่องว่างระหว่างคำและประโยคยาวมาก\n" * 5, encoding="utf-8")
+    vocabulary = train([str(path)])
+    (ids,) = Tokenizer(vocabulary).encode(["ภาษาไทย" * 10])
+    assert vocabulary.unk_id not in ids.tolist()
+    assert len(ids) > 1
