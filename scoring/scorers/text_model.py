@@ -13,6 +13,7 @@ import numpy as np
 import tta
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.scoring.engines.base import BatchFunction, Engine
+from tta.scoring.engines.load import tensorflow_engine
 from tta.scoring.scorers.inference.runtime import Runtime
 from tta.scoring.scorers.inference.text_scores import TextScores
 from tta.scoring.scorers.inference.text_vectors import TextVectors
@@ -68,10 +69,8 @@ class TextModel(Scorer):
     ):
         options = options or ScoreOptions()
         if not isinstance(model, Engine):
-            from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
-
             variant, normalizer = options.pll_variant, options.normalizer
-            model = TensorFlowEngine(model, tokenizer, variant, normalizer, directory, is_shared)
+            model = tensorflow_engine()(model, tokenizer, variant, normalizer, directory, is_shared)
         self._name, self._directory = name, None if directory is None else Path(directory)
         self._runtime = Runtime(model, options)
         self._vectors = TextVectors(self._runtime, name, self._directory)
@@ -104,9 +103,7 @@ class TextModel(Scorer):
             InputError: a file is missing or damaged, files do not fit each other, or an option does
                 not suit the model.
         """
-        from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
-
-        engine = TensorFlowEngine.from_directory(
+        engine = tensorflow_engine().from_directory(
             directory, options.precision, options.pll_variant, options.normalizer
         )
         return cls(engine, None, Path(directory).name, options, directory)

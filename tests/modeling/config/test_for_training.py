@@ -50,7 +50,7 @@ def config(**values):
 )
 def test_it_takes_what_the_family_needs(values, data, changes, features):
     ready = config(**values).for_training(data)
-    assert ready == config(**values).replace(do_lower_case=False, **changes)
+    assert ready == config(**values).replace(do_lower_case=False, normalization="bert", **changes)
     assert ready.features == features
 
 

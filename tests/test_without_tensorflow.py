@@ -1,0 +1,90 @@
+"""Formats, tuning, metrics and reports work where TensorFlow and Keras are not installed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
+BLOCK = """
+import runpy, sys
+sys.modules.update(dict.fromkeys(("tensorflow", "tensorflow_text", "keras")))
+"""
+SCRIPT = "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+COMMAND = "import tta.flags.score; sys.argv[0] = 'tta-score'; tta.flags.score.run()"
+TESTS = (
+    "import pytest; sys.exit(pytest.main(['-q', '-n0', '-p', 'no:cacheprovider', *sys.argv[1:]]))"
+)
+
+ARPA = """\\data\\
+ngram 1=5
+ngram 2=1
+
+\\1-grams:
+-1.5\t<unk>\t0
+-99\t<s>\t0
+-1.2\t</s>\t0
+-1\tthe\t0
+-1.1\tcat\t0
+
+\\2-grams:
+-0.3\tthe cat
+
+\\end\\
+"""
+
+
+def run(code, *arguments):
+    command = [sys.executable, "-c", BLOCK + code, *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"COLUMNS": "99"}
+    )
+
+
+def test_reranking_without_a_model_and_its_report(tmp_path):
+    report = tmp_path / "report.html"
+    done = run(SCRIPT, "run_rerank.py", "--model=none", *LISTS, f"--report={report}")
+    assert done.returncode == 0, done.stderr
+    assert "oracle" in done.stdout
+    assert "</html>" in report.read_text(encoding="utf-8")
+
+
+def test_reranking_and_scoring_with_an_ngram_model(tmp_path):
+    pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
+    model = tmp_path / "lm.arpa"
+    model.write_text(ARPA)
+    done = run(SCRIPT, "run_rerank.py", f"--model=kenlm:{model}", *LISTS)
+    assert done.returncode == 0, done.stderr
+    assert "type:ngram" in done.stdout
+    done = run(COMMAND, f"--model=kenlm:{model}", "--input_file=examples/sentences.txt")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('{"score": ')
+
+
+def test_encoding_with_word_vectors(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("the 1 0\ncat 0 1\n")
+    done = run(f"import tta; print(tta.load('glove:{path}').encode(['the cat']).tolist())")
+    assert (done.returncode, done.stdout) == (0, "[[0.5, 0.5]]\n"), done.stderr
+
+
+def test_help():
+    done = run(COMMAND, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "--input_file" in done.stdout
+
+
+def test_all_formats_of_nbest_lists():
+    """The tests that read and write each format."""
+    done = run(TESTS, "tests/data/nbest/test_files.py")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_neural_model_says_what_it_needs():
+    done = run(COMMAND, "--input_file=examples/sentences.txt")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: a neural model needs ")
+    assert len(done.stderr.splitlines()) == 1
