@@ -1,6 +1,7 @@
 """tta-classify in Python: runs, the best model, resuming, every family, and bad input."""
 
 import dataclasses
+import json
 import signal
 import warnings
 from pathlib import Path
@@ -381,6 +382,18 @@ def test_a_model_that_has_no_encoder_and_a_folder_with_something_else(tmp_path, 
     (tmp_path / "out/mine").touch()
     with pytest.raises(InputError, match="out: expected a new or an empty folder"):
         classify(config, str(tiny))
+
+
+def test_a_model_whose_run_is_gone_is_not_replaced(tmp_path):
+    config = config_of(tmp_path, **files(tmp_path))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/run.json").write_text(json.dumps(dataclasses.asdict(config)))
+    (tmp_path / "out/best.json").write_text('{"learning_rate": 0.01, "seed": 0}')
+    with pytest.raises(InputError, match=r"out/runs/rate-0\.01-seed-0: the run of the model"):
+        classify(config, "nothing")
+    (tmp_path / "out/runs/rate-0.01-seed-0").mkdir(parents=True)
+    with pytest.raises(InputError, match="no such model directory"):
+        classify(config, "nothing")
 
 
 @pytest.mark.parametrize(
