@@ -16,8 +16,8 @@ SCORES = (2e-4, 1e-5)
 VECTORS = (1e-4, 1e-5)
 WEIGHTS = (1e-4, 1e-5)
 HELDOUT = (1.5e-4, 5e-4)  # printed with four digits, or two decimals
-# Learned scores, also those that lists are reranked by: the products before the last LayerNorm, whose
-# scales are large, are rounded differently by processors with and without AVX-512.
+# Learned scores, also those that lists are reranked by. The last LayerNorm has large scales, which
+# magnify how processors with and without AVX-512 round the products before it.
 LEARNED = (2e-3, 1e-4)
 # Weights that are tuned on scores, or guessed from their scale, as a table prints them. Several
 # weights may be equally good, and rounding decides between them.
