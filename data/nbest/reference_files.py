@@ -13,7 +13,7 @@ import csv
 import enum
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -56,7 +56,7 @@ class Reference:
     line: int | None = None
 
 
-def parse_references(lines: Sequence[str], ids: Sequence[str]) -> tuple[Kind, list[Reference]]:
+def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, list[Reference]]:
     """Reads the lines of a reference file for lists with these ids, in any layout of this module.
 
     Raises:
@@ -108,7 +108,7 @@ def _without_speaker(key, ids):
 def _stm(rows) -> Iterator[Reference]:
     for number, row in rows:
         match = _STM.fullmatch(row)
-        text = match[1] or ""
+        text = (match and match[1]) or ""
         if text.lower() not in ("ignore_time_segment_in_scoring", "inter_segment_gap"):
             yield Reference(text, None, number)
 

@@ -71,9 +71,9 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
     """Reads the folder of a format that is one, or a folder of files."""
     chosen = _format_of_files(folder, format, options)
     if chosen is None:
-        chosen = choose_format(format, Source((), *options, folder))
+        chosen = choose_format(format, Source((), *options, folder=folder))
         with _read_as(chosen, format):
-            chosen.read(Source((), *options, folder), collector)
+            chosen.read(Source((), *options, folder=folder), collector)
             yield from ((chosen, nbest) for nbest in collector.take())
             _check_any(collector, "folder")
         return
@@ -106,10 +106,11 @@ def _format_of_files(folder: Path, name: str | None, options) -> Format | None:
     """The format of the files of a folder; None if the folder itself should have a format."""
     if name is not None:
         return chosen if (chosen := load_format(name)).reads_folders else None
-    if matching_formats(Source((), *options, folder)):
+    if matching_formats(Source((), *options, folder=folder)):
         return None
     for file in _files(folder):
-        with contextlib.suppress(InputError), contextlib.closing(iter_lines(file)) as lines:
+        opened: Any = iter_lines(file)
+        with contextlib.suppress(InputError), contextlib.closing(opened) as lines:
             found = matching_formats(Source(read_head(lines), *options, stem=_stem(file.name)))
             if len(found) == 1 and found[0].reads_folders:
                 return found[0]

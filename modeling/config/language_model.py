@@ -92,8 +92,9 @@ class LanguageModelConfig(ModelConfig):
         """As `ModelConfig.arguments`; the settings of the head become `head`."""
         name = values.get("output_layer", cls.output_layer if old is None else old.output_layer)
         check_type("output_layer", name, str)
-        is_kept = old is not None and old.output_layer == name
-        head = old.head if is_kept else HEADS.load(name)()
+        head = HEADS.load(name)()
+        if old is not None and old.output_layer == name:
+            head = old.head
         for layer in HEADS:
             for key in sorted(HEADS.load(layer).names() & values.keys() - head.names()):
                 raise InputError(f"{key} needs output_layer {layer}, not {name}")

@@ -6,7 +6,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.config.cloze import ClozeConfig
 from tta.modeling.encoders.base import BlockEncoder, spread
 from tta.modeling.layers.attention import project_together
 from tta.modeling.layers.blocks import CrossAttentionBlock, TransformerBlock
@@ -45,7 +44,7 @@ class ClozeEncoder(BlockEncoder):
     block_class = CrossAttentionBlock
     optional_inputs = ("word_ids", "wanted")
 
-    def __init__(self, config: ClozeConfig, **kwargs: Any):
+    def __init__(self, config: Any, **kwargs: Any):
         super().__init__(config, **kwargs)
         self.forward_tower, self.backward_tower = (
             [

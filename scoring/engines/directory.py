@@ -1,15 +1,15 @@
 """The tokenizer of a model directory."""
 
 from pathlib import Path
+from typing import Any
 
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
-from tta.modeling.config.base import ModelConfig
 
 
-def tokenizer_in(directory: Path | str, config: ModelConfig) -> AnyTokenizer | None:
-    """The tokenizer of a model with this config, or None if the directory has no vocabulary.
+def tokenizer_in(directory: Path | str, config: Any) -> AnyTokenizer | None:
+    """The tokenizer of a model with this `ModelConfig`; None without a vocabulary.
 
     Raises:
         InputError: the vocabulary is not valid, or has another size than the model's.

@@ -83,8 +83,11 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     # Without a length, the end token ends a text, unless the model predicts the length.
     stops = () if lm.predicts_length else (NO_LENGTH,)
     vocabulary = lm.tokenizer.vocabulary
-    ends = dict.fromkeys(stops, vocabulary.eos_id)
-    measured = {n: hits(rows, f, ends.get(n), vocabulary.unk_id) for n, f in found.items()}
+    eos_id, unk_id = vocabulary.eos_id, vocabulary.unk_id
+    measured = {
+        name: hits(rows, one, eos_id if name in stops else None, unk_id)
+        for name, one in found.items()
+    }
     vectors = _vectors(posterior.mean, config.seed)
     nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
     if output is not None:

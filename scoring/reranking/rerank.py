@@ -50,8 +50,8 @@ def rerank_files(
     parts, files = [test], [test_file]
     if config.dev_nbest_file is not None:
         dev_files = config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
-        for found, one in zip((parts, files), _read(config, *dev_files), strict=True):
-            found.insert(0, one)
+        dev, dev_file = _read(config, *dev_files)
+        parts, files = [dev, test], [dev_file, test_file]
     _check(config, parts, models)
     metric = _metric(config, test_file.format)
     measured = metric if config.metric != "none" and parts[0].has_references else None

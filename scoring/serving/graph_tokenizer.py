@@ -59,7 +59,8 @@ class GraphTokenizer:
 
         Returns a `tf.RaggedTensor` [N, None] float32.
         """
-        ids, starts, stops = self._splitter.tokenize_with_offsets(texts)
+        split: Any = self._splitter.tokenize_with_offsets(texts)
+        ids, starts, stops = split
         places = tf.where(ids.values == self.vocabulary.unk_id)
         starts, stops = (tf.gather_nd(one.values, places) for one in (starts, stops))
         texts = tf.gather(texts, tf.gather_nd(ids.value_rowids(), places))

@@ -111,13 +111,14 @@ class Columns(Layout):
 
     def put(self, item, rows):
         item[self.array] = [row["text"] for row in rows]
-        item.setdefault(self.score, [None] * len(rows))
+        score = self.score or "scores"
+        item.setdefault(score, [None] * len(rows))
         for key in dict.fromkeys(key for row in rows for key in row if key not in ("text", "more")):
             item[key] = [row.get(key) for row in rows]
         if any("more" in row for row in rows):
-            item[self.score] = [[row.get(self.score), *row.get("more", ())] for row in rows]
-        if rows and isinstance(item.get("score"), (int, float)) and self.score in rows[0]:
-            item["score"] = rows[0][self.score]
+            item[score] = [[row.get(score), *row.get("more", ())] for row in rows]
+        if rows and isinstance(item.get("score"), (int, float)) and score in rows[0]:
+            item["score"] = rows[0][score]
 
 
 # The names of formats -> their layouts. The first one is that of new records.
