@@ -101,15 +101,16 @@ def test_the_ending_of_the_output_names_its_format(tmp_path):
     (tmp_path / "in").write_text('the "cat"\tsat, on\n\nthe mat\n')
     flags = f"--input_file={tmp_path / 'in'}", "--text", "--tokens"
     expected = {
-        "s.csv": 'text,score,num_tokens,tokens,log_probabilities\n"the ""cat""\tsat, on",-12.0,4,'
+        "s.csv": "text,score,num_tokens,num_unknown,tokens,log_probabilities\n"
+        '"the ""cat""\tsat, on",-12.0,4,0,'
         '"[""the"", ""\\""cat\\"""", ""sat,"", ""on""]","[-1.0, -5.0, -5.0, -1.0]"\n'
-        ",0.0,0,[],[]\n"
-        'the mat,-2.0,2,"[""the"", ""mat""]","[-1.0, -1.0]"\n',
-        "s.tsv": "text\tscore\tnum_tokens\ttokens\tlog_probabilities\n"
-        'the "cat" sat, on\t-12.0\t4\t["the", "\\"cat\\"", "sat,", "on"]'
+        ",0.0,0,0,[],[]\n"
+        'the mat,-2.0,2,0,"[""the"", ""mat""]","[-1.0, -1.0]"\n',
+        "s.tsv": "text\tscore\tnum_tokens\tnum_unknown\ttokens\tlog_probabilities\n"
+        'the "cat" sat, on\t-12.0\t4\t0\t["the", "\\"cat\\"", "sat,", "on"]'
         "\t[-1.0, -5.0, -5.0, -1.0]\n"
-        "\t0.0\t0\t[]\t[]\n"
-        'the mat\t-2.0\t2\t["the", "mat"]\t[-1.0, -1.0]\n',
+        "\t0.0\t0\t0\t[]\t[]\n"
+        'the mat\t-2.0\t2\t0\t["the", "mat"]\t[-1.0, -1.0]\n',
     }
     for name, text in expected.items():
         command(*flags, f"--output_file={tmp_path / name}")
