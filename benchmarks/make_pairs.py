@@ -1,6 +1,6 @@
 """Writes minimal pairs for `tta-score --pairs`: 22 phenomena of English, 100 pairs each.
 
-    python benchmarks/make_pairs.py > pairs.jsonl
+    python -m benchmarks.make_pairs > pairs.jsonl
     tta-score --model=small --pairs=pairs.jsonl --output_file=scores.jsonl
 
 They serve to choose between models during development. Words and patterns were written for this

@@ -398,12 +398,12 @@ PRODUCTS = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
 from tta.flags import pretraining
-from tta.modeling.training import choices
-class Muon(choices.OPTIMIZERS.load("muon")):
+from tta.modeling.training import config
+class Muon(config.OPTIMIZERS.load("muon")):
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
         sys.exit(f"products in {self.product_dtype}")
-choices.OPTIMIZERS["muon"] = Muon
+config.OPTIMIZERS["muon"] = Muon
 pretraining.run()
 """
 

@@ -220,7 +220,7 @@ def test_muon_brings_singular_values_to_one(product_dtype, smallest):
         optimizer = Muon(1.0, global_clipnorm=None, product_dtype=product_dtype)
         optimizer.apply_gradients([(tf.constant(u * s @ v, tf.float32), weight)])
         update = -np.asarray(weight) / (0.2 * max(shape) ** 0.5)
-        allowed = 0.03
+        allowed = 0.03 if product_dtype == "float32" else 0.05  # 8 bits a product
         np.testing.assert_allclose(np.linalg.svd(update)[1], 1.0, atol=allowed)
 
 
