@@ -76,6 +76,9 @@ def load_dataset_info(directory: Path | str) -> dict[str, Any]:
             raise InputError(f"{key} must be of type {kind.__name__}, got {info[key]!r}", path)
         if kind is int and info[key] < 1:
             raise InputError(f"{key} must be at least 1, got {info[key]}", path)
+    sources = info.setdefault("sources", [])
+    if type(sources) is not list or not all(type(source) is str for source in sources):
+        raise InputError(f"sources must be a list of names, got {sources!r}", path)
     info.setdefault("features", DEFAULT_FEATURES)
     # What the files of earlier versions leave out.
     for key, choices, default in (

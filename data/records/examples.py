@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tta.data.records.features import INPUT_IDS, PER_TOKEN, Features
-from tta.errors import InputError
+from tta.data.records.features import INPUT_IDS, PER_TOKEN, Features, IdLimits
+from tta.errors import InputError, located
 
 
 def encode_records(ids: np.ndarray, lengths: np.ndarray) -> Iterator[bytes]:
@@ -31,14 +31,15 @@ def encode_records(ids: np.ndarray, lengths: np.ndarray) -> Iterator[bytes]:
         yield _record_head(stop - start) + varints[start:stop]
 
 
-def parse_record(record: Any, features: Features) -> dict[str, Any]:
+def parse_record(record: Any, features: Features, limits: IdLimits | None = None) -> dict[str, Any]:
     """Reads one record, a scalar string tensor, inside a graph (`tf.data.Dataset.map`).
 
     Returns {name: tensor}: [T] for a feature per token, [] or [k] for a feature per sentence.
 
     Raises:
-        tf.errors.InvalidArgumentError: the record does not have these features, or the features
-            per token differ in their length.
+        tf.errors.InvalidArgumentError: the record does not have these features, the features
+            per token differ in their length, a number is not finite, or the ids are not within
+            the limits.
     """
     import tensorflow as tf
 
@@ -53,15 +54,23 @@ def parse_record(record: Any, features: Features) -> dict[str, Any]:
     for name, feature in features.items():
         if feature["shape"] == PER_TOKEN and name != INPUT_IDS:
             tf.debugging.assert_equal(tf.size(parsed[name]), tf.size(parsed[INPUT_IDS]), name)
+        if feature["dtype"] == "float32":
+            tf.debugging.assert_all_finite(parsed[name], name)
+    if limits is not None:
+        ids = parsed[INPUT_IDS]
+        tf.debugging.assert_non_negative(ids)
+        tf.debugging.assert_less(ids, tf.constant(limits.id_bound, tf.int64))
+        tf.debugging.assert_greater_equal(tf.size(ids), limits.min_length)
+        tf.debugging.assert_less_equal(tf.size(ids), limits.max_length)
     return {name: tf.cast(value, features[name]["dtype"]) for name, value in parsed.items()}
 
 
-def read_sentences(path: Path | str) -> Iterator[np.ndarray]:
+def read_sentences(path: Path | str, limits: IdLimits | None = None) -> Iterator[np.ndarray]:
     """Yields the sentences of a TFRecord file: token ids, begin and end included, [T] int32.
 
     Raises:
-        InputError: the file is missing, or a record is truncated, damaged, not an Example or
-            without `input_ids`. The message names the record, counted from 1.
+        InputError: the file is missing, or a record is truncated, damaged, not an Example, without
+            `input_ids` or not within the limits. The message names the record, counted from 1.
     """
     import tensorflow as tf
     from google.protobuf import message
@@ -74,15 +83,19 @@ def read_sentences(path: Path | str) -> Iterator[np.ndarray]:
             features = tf.train.Example.FromString(record.numpy()).features.feature
             if INPUT_IDS not in features:
                 raise InputError(f"record {number} has no feature {INPUT_IDS!r}", path)
-            yield np.array(features[INPUT_IDS].int64_list.value, np.int32)
+            ids = np.array(features[INPUT_IDS].int64_list.value, np.int64)
+            if limits is not None:
+                with located(what=f"record {number}", path=path):
+                    limits.check(ids)
+            yield ids.astype(np.int32)
     except message.DecodeError:
         raise InputError(f"record {number} is not a tf.train.Example", path) from None
     except tf.errors.DataLossError:
         raise InputError(f"record {number + 1} is truncated or damaged", path) from None
 
 
-def check_records(paths: Iterable[str], features: Features) -> None:
-    """Reads shards from end to end and checks that records have the features of the data set.
+def check_records(paths: Iterable[str], features: Features, limits: IdLimits) -> None:
+    """Reads shards from end to end and checks that records are as dataset.json says.
 
     Raises:
         InputError: a shard is damaged (see `read_sentences`), or a record lacks the features.
@@ -92,10 +105,10 @@ def check_records(paths: Iterable[str], features: Features) -> None:
     for path in paths:
         try:
             # About a hundred times as fast as read_sentences, which then only finds the record.
-            records = tf.data.TFRecordDataset(path).map(lambda r: parse_record(r, features))
+            records = tf.data.TFRecordDataset(path).map(lambda r: parse_record(r, features, limits))
             records.reduce(0, lambda count, _: count + 1)
         except tf.errors.OpError:
-            collections.deque(read_sentences(path), maxlen=0)
+            collections.deque(read_sentences(path, limits), maxlen=0)
             names = ", ".join(features)
             raise InputError(f"a record does not have the features {names}", path) from None
 

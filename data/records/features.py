@@ -5,7 +5,10 @@
 The shape [null] means one value per token; [] and [k] mean one or k values per sentence.
 """
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from tta.errors import InputError
 
@@ -22,6 +25,36 @@ DTYPES = ("int32", "int64", "float32")
 
 # Every data set has the ids of the tokens, begin and end included.
 DEFAULT_FEATURES: Features = {INPUT_IDS: {"dtype": "int32", "shape": PER_TOKEN}}
+
+
+@dataclass(frozen=True)
+class IdLimits:
+    """What the ids of a sentence must be: of the vocabulary, and as many as dataset.json says.
+
+    Attributes:
+        max_length: the longest sentence, boundary tokens included.
+        vocab_size: ids are smaller; None takes every int32.
+    """
+
+    max_length: int
+    vocab_size: int | None = None
+
+    # Begin, a token, end. A shorter sentence has nothing to predict, and its loss is NaN.
+    min_length = 3
+
+    @property
+    def id_bound(self) -> int:
+        """Every id is at least 0 and less than this."""
+        return self.vocab_size or 2**31
+
+    def check(self, ids: np.ndarray) -> None:
+        """Raises InputError if the ids of a sentence, [T] int64, are not so."""
+        if not self.min_length <= len(ids) <= self.max_length:
+            rule = f"a sentence has {self.min_length} to {self.max_length:,} ids"
+            raise InputError(f"{rule}, begin and end included, not {len(ids):,}")
+        wrong = ids[(ids < 0) | (ids >= self.id_bound)]
+        if len(wrong):
+            raise InputError(f"ids are at least 0 and less than {self.id_bound:,}, not {wrong[0]}")
 
 
 def check_features(features: Any) -> None:

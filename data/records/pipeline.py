@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tta.data.records.examples import parse_record
-from tta.data.records.features import INPUT_IDS, PADDING_MASK, Features
+from tta.data.records.features import INPUT_IDS, PADDING_MASK, Features, IdLimits
 from tta.data.records.inputs import ModelInputs
 
 # Sentences in the shuffle buffer. The shards themselves are already shuffled; the buffer only has
@@ -38,6 +38,7 @@ def train_batches(
     pad_id: int,
     seed: int,
     epoch: int,
+    vocab_size: int | None = None,
 ) -> Any:
     """One epoch of training batches, in an order that depends on (seed, epoch).
 
@@ -52,26 +53,34 @@ def train_batches(
         max_length: the longest sentence, boundary tokens included.
         pad_id: the id that pads `input_ids`. Other features per token are padded with 0.
         seed, epoch: non-negative ints.
+        vocab_size: ids are smaller; None takes every int32.
 
     Returns:
         `tf.data.Dataset` of dicts: every feature, [B, T] if it is per token (`input_ids` is int32)
         or [B] or [B, k] if it is per sentence, and `padding_mask` [B, T] bool, True at tokens.
-        B * T is at most `batch_tokens`, except for a single longer sentence.
+        B * T is at most `batch_tokens`, except for a single longer sentence. Reading a record that
+        is not as declared raises `tf.errors.InvalidArgumentError`; see `check_records`.
     """
     order = np.random.default_rng([seed, epoch])
     shuffled = [shards[i] for i in order.permutation(len(shards))]
     shuffle_seed = int(order.integers(2**31))
-    sentences = _sentences(shuffled, features).shuffle(SHUFFLE_SENTENCES, seed=shuffle_seed)
+    sentences = _sentences(shuffled, features, IdLimits(max_length, vocab_size))
+    sentences = sentences.shuffle(SHUFFLE_SENTENCES, seed=shuffle_seed)
     batches = _batch(sentences, features, batch_tokens, max_length, pad_id)
     # Buckets fill at different rates. Shuffling their batches avoids runs of one length.
     return batches.shuffle(64, seed=shuffle_seed).prefetch(8)
 
 
 def eval_batches(
-    shards: Sequence[str], features: Features, batch_tokens: int, max_length: int, pad_id: int
+    shards: Sequence[str],
+    features: Features,
+    batch_tokens: int,
+    max_length: int,
+    pad_id: int,
+    vocab_size: int | None = None,
 ) -> Any:
     """Every sentence once, in a fixed order; arguments and result as in `train_batches`."""
-    sentences = _sentences(shards, features)
+    sentences = _sentences(shards, features, IdLimits(max_length, vocab_size))
     return _batch(sentences, features, batch_tokens, max_length, pad_id).prefetch(8)
 
 
@@ -80,12 +89,14 @@ def with_inputs(batches: Any, inputs: ModelInputs) -> Any:
     return batches.map(inputs).prefetch(2) if inputs.changes_batches else batches
 
 
-def _sentences(shards, features):
+def _sentences(shards, features, limits):
     import tensorflow as tf
 
     # A single reader: with a second one the order would depend on their timing.
     return tf.data.TFRecordDataset(shards).map(
-        lambda record: parse_record(record, features), num_parallel_calls=2, deterministic=True
+        lambda record: parse_record(record, features, limits),
+        num_parallel_calls=2,
+        deterministic=True,
     )
 
 

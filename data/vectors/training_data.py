@@ -9,6 +9,7 @@ from typing import Any
 from tta.data.records import pipeline
 from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
+from tta.data.records.features import IdLimits
 from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.model_inputs import inputs_of
 from tta.data.vectors.target_vectors import TargetVectors
@@ -127,7 +128,8 @@ class _Reader:
 
     def check_records(self):
         for split in self.data.info["splits"]:
-            check_records(self.shards(split), self.data.info["features"])
+            limits = IdLimits(self.data.info["max_seq_length"], self.data.info["vocab_size"])
+            check_records(self.shards(split), self.data.info["features"], limits)
 
     def _shape(self) -> dict[str, Any]:
         return {
@@ -135,6 +137,7 @@ class _Reader:
             "batch_tokens": self.batch_tokens,
             "max_length": self.data.info["max_seq_length"],
             "pad_id": self.data.vocabulary.pad_id,
+            "vocab_size": self.data.info["vocab_size"],
         }
 
 

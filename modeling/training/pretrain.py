@@ -109,7 +109,7 @@ def _train(config, model_config, data, batches, chief):
     finished = trainer.train()
     if finished and chief:
         (output_dir / POOLING).unlink(missing_ok=True)  # of the weights that are replaced
-        card = run_record.model_card(config, data.info.get("sources", []), trainer)
+        card = run_record.model_card(config, data.info["sources"], trainer)
         write_model(trainer, output_dir, card, config.weights_dtype)
     if trainer.evaluation_error:
         raise trainer.evaluation_error

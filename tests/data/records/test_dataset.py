@@ -68,6 +68,8 @@ def test_declared_features(data_set):
         ({"splits": []}, "splits must be of type dict"),
         ({"max_seq_length": 0}, "max_seq_length must be at least 1, got 0"),
         ({"max_seq_length": "8"}, "max_seq_length must be of type int, got '8'"),
+        ({"sources": 5}, "dataset.json: sources must be a list of names, got 5"),
+        ({"sources": ["a", 5]}, "sources must be a list of names"),
         ({"features": []}, r"features must be of type dict, got \[\]"),
         ({"features": {}}, "features must have {'input_ids': .* and no 'padding_mask', got {}"),
         (features(label=1), "feature 'label' needs a dtype int32 or int64 or float32, got {}"),

@@ -5,10 +5,12 @@ import pytest
 import tensorflow as tf
 
 from tta.data.records import examples
-from tta.data.records.features import DEFAULT_FEATURES
+from tta.data.records.features import DEFAULT_FEATURES, IdLimits
+from tta.data.records.pipeline import train_batches
 from tta.errors import InputError
 
 SENTENCES = [[3, 1], [3, 5, 127, 128, 1], [3, *range(100, 17_000, 250), 1], [2**31 - 1], []]
+LIMITS = IdLimits(max_length=100, vocab_size=20_000)
 
 
 def records(sentences):
@@ -90,11 +92,34 @@ def test_missing_file(tmp_path):
 
 
 def test_check_records(tmp_path):
-    path = write(tmp_path / "a.tfrecord", records(SENTENCES[:3]))
-    examples.check_records([str(path)], DEFAULT_FEATURES)
+    path = write(tmp_path / "a.tfrecord", records([[3, 1, 1], *SENTENCES[1:3]]))
+    examples.check_records([str(path)], DEFAULT_FEATURES, LIMITS)
     features = {**DEFAULT_FEATURES, "label": {"dtype": "int32", "shape": []}}
     with pytest.raises(InputError, match="a record does not have the features input_ids, label"):
-        examples.check_records([str(path)], features)
+        examples.check_records([str(path)], features, LIMITS)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(InputError, match=r"a\.tfrecord: record 3 is truncated or damaged"):
-        examples.check_records([str(path)], DEFAULT_FEATURES)
+        examples.check_records([str(path)], DEFAULT_FEATURES, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("ids", "rule"),
+    [
+        ([3, 20_000, 1], "less than 20,000, not 20000"),
+        ([3, -1, 1], "at least 0 and less than 20,000, not -1"),
+        ([3, 2**32 + 5, 1], "not 4294967301"),
+        ([3] * 101, "3 to 100 ids, begin and end included, not 101"),
+        ([3] * 1_000_000, "not 1,000,000"),
+        ([3, 1], "not 2"),
+        ([], "not 0"),
+    ],
+)
+def test_ids_that_dataset_json_does_not_allow_are_named(tmp_path, ids, rule):
+    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=ids))
+    example = tf.train.Example(features=tf.train.Features(feature={"input_ids": feature}))
+    path = write(tmp_path / "a.tfrecord", [*records([[3, 19_999, 1]]), example.SerializeToString()])
+    with pytest.raises(InputError, match=rf"a\.tfrecord: record 2: .*{rule}$"):
+        examples.check_records([str(path)], DEFAULT_FEATURES, LIMITS)
+    found = iter(train_batches([str(path)], DEFAULT_FEATURES, 100, 100, 0, 0, 0, 20_000))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        list(found)
