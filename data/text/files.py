@@ -26,7 +26,7 @@ STANDARD_STREAM = "-"
 # The first bytes of compressed files that are read, and of files that are refused by name.
 _MAGIC = {
     rb"\x1f\x8b": gzip.open,
-    rb"\xfd7zXZ\x00": lzma.open,
+    rb"\xfd7zXZ\x00": lambda raw: io.BufferedReader(_XzReader(raw)),
     rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,
 }
 _REFUSED = {
@@ -43,6 +43,7 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
+XZ_MEMORY = 1 << 27  # bytes; `xz -9` asks for half of it
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
 
@@ -90,6 +91,45 @@ def _decompressed(raw, shown):
         raise InputError(f"{kind}; unpack it first, or compress it as .gz, .bz2 or .xz", shown)
     decompress = next((d for magic, d in _MAGIC.items() if re.match(magic, head)), None)
     return decompress(raw) if decompress else contextlib.nullcontext(raw)
+
+
+class _XzReader(io.RawIOBase):
+    """Decompresses an .xz stream; unlike `lzma.LZMAFile`, it bounds the memory that this takes.
+
+    Args:
+        raw: a binary stream; it is not closed.
+    """
+
+    def __init__(self, raw):
+        self._raw = raw
+        self._decompressor = self._new()
+
+    def _new(self):
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        while True:
+            if self._decompressor.eof:  # another stream may follow, after zeros
+                rest = self._decompressor.unused_data or self._raw.read(io.DEFAULT_BUFFER_SIZE)
+                if not rest:
+                    return 0
+                rest = rest.lstrip(b"\0")
+                self._decompressor = self._new()
+                if not rest:
+                    continue
+            elif self._decompressor.needs_input:
+                rest = self._raw.read(io.DEFAULT_BUFFER_SIZE)
+                if not rest:
+                    raise EOFError("it ends before the end of its stream")
+            else:
+                rest = b""
+            found = self._decompressor.decompress(rest, len(buffer))
+            if found:
+                buffer[: len(found)] = found
+                return len(found)
 
 
 def open_pipe(path: str, mode: str = "rb") -> Any:

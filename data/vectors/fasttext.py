@@ -1,5 +1,7 @@
 """fastText's vectors of words and their character n-grams, read or trained by gensim."""
 
+import mmap
+import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,13 @@ from tta.errors import InputError
 LINE_END = "</s>"  # how fastText names the end of a line
 
 _FIRST_BYTES = b"\xba\x16\x4f\x2f"  # of a binary file
+
+
+# After the first bytes and the version: the settings, and the sizes of the dictionary.
+_SETTINGS = struct.Struct("<12id")
+_DICTIONARY = struct.Struct("<3i2q")
+_ENTRY_BYTES = 9  # after the zero that ends a word
+_MATRIX = struct.Struct("<?2q")
 
 
 class SubwordVectors:
@@ -53,6 +62,7 @@ class SubwordVectors:
         with open(path, "rb") as stored:  # gensim maps the file into memory
             if stored.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
                 raise InputError("compressed; unpack it first (a .bin is read as it is)", path)
+            _check_sizes(stored, path)
         try:
             vectors = cls(load(str(path)))
         except Exception as error:  # gensim trusts the file, so any error may follow
@@ -106,3 +116,37 @@ class SubwordVectors:
             if word in self._vectors.key_to_index or has_ngrams:
                 row[:] = self._vectors.get_vector(word)
         return made
+
+
+def _check_sizes(stored, path):
+    """Checks the sizes that an open file declares against its bytes; gensim trusts them.
+
+    Raises:
+        InputError: the file ends early, is quantized, or its sizes contradict each other.
+    """
+    ends = InputError("not a readable fastText file: it ends early", path)
+    with mmap.mmap(stored.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            settings = _SETTINGS.unpack_from(data, 8)
+            position = 8 + _SETTINGS.size
+            num_entries, num_words, _, _, num_pruned = _DICTIONARY.unpack_from(data, position)
+            position += _DICTIONARY.size
+            for _ in range(num_entries):
+                end = data.find(b"\0", position)
+                if end < 0:
+                    raise ends
+                position = end + 1 + _ENTRY_BYTES
+            position += 8 * max(0, num_pruned)
+            is_quantized, num_rows, num_columns = _MATRIX.unpack_from(data, position)
+        except struct.error:
+            raise ends from None
+        if is_quantized:
+            raise InputError("a quantized fastText file; use the .bin file", path)
+        size, num_buckets = settings[0], settings[8]
+        if min(num_entries, num_words, size) < 1 or num_columns != size or num_buckets < 0:
+            raise InputError("not a readable fastText file: its sizes are wrong", path)
+        if num_rows != num_words + num_buckets:
+            rule = f"{num_rows:,} rows for {num_words:,} words and {num_buckets:,} buckets"
+            raise InputError(f"not a readable fastText file: {rule}", path)
+        if len(data) - position - _MATRIX.size < 4 * num_rows * size:
+            raise ends

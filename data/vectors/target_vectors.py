@@ -139,8 +139,8 @@ def map_vectors(path: Path) -> np.ndarray:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError("no such file; tta-create-vectors writes it", path) from None
-    except (OSError, ValueError, EOFError) as error:  # NumPy raises these for damaged files
-        rule = str(error).partition("\n")[0]
+    except Exception as error:  # NumPy parses the header as Python, so many kinds may follow
+        rule = str(error).partition("\n")[0] or type(error).__name__
         raise InputError(f"not a readable NumPy file: {rule}", path) from None
     if not isinstance(array, np.memmap):  # an archive of arrays
         raise InputError("expected one NumPy array", path)

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +19,29 @@ from tta.names import TOKENIZER_JSON
 # The special tokens of the vocabularies we train, in the order of the original T-TA code.
 TTA_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]")
 
+MAX_VOCABULARY_BYTES = 1 << 26  # after decompression
+
 # The names of (padding, unknown, begin, end, mask) in each family of vocabularies.
 _FAMILIES = {
     "T-TA": ("[PAD]", "[UNK]", "[SOS]", "[EOS]", "[MASK]"),
     "BERT": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
 }
+
+
+def read_tokens(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[str]:
+    """Yields the lines of a vocabulary; see `tta.data.text.files.open_input`.
+
+    Raises:
+        InputError: the file is missing, a pipe, not UTF-8, or larger than 64 MiB.
+    """
+    if opener is open:
+        check_regular(path)
+    size = 0
+    for line in iter_lines(path, opener):
+        size += len(line.encode()) + 1
+        if size > MAX_VOCABULARY_BYTES:
+            raise InputError(f"a vocabulary has at most {MAX_VOCABULARY_BYTES:,} bytes", path)
+        yield line
 
 
 @dataclass(frozen=True)
@@ -71,13 +89,11 @@ class Vocabulary:
         `tokenizer.json` of Hugging Face holds the tokens of its WordPiece and added ones.
 
         Raises:
-            InputError: the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
+            InputError: as `read_tokens`, or it is not a valid vocabulary.
         """
-        if opener is open:
-            check_regular(path)
         if Path(path).name == TOKENIZER_JSON:
             return cls(_tokens_of_json(path), path=str(path))
-        return cls(tuple(iter_lines(path, opener)), path=str(path))
+        return cls(tuple(read_tokens(path, opener)), path=str(path))
 
     def padded(self, size: int) -> "Vocabulary":
         """This vocabulary with tokens that no text has, for a model with `size` rows.

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from tta.data.text.files import open_output
-from tta.data.text.lines import iter_lines
+from tta.data.vocabulary.word_pieces import read_tokens
 from tta.errors import InputError
-from tta.json_files import check_regular
 
 # The names of (padding, end, unknown, begin), whose ids are 0 to 3.
 WORD_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]")
@@ -139,10 +138,8 @@ class WordVocabulary:
         Raises:
             InputError: the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
         """
-        if opener is open:
-            check_regular(path)
         tokens, counts = [], []
-        for number, line in enumerate(iter_lines(path, opener), start=1):
+        for number, line in enumerate(read_tokens(path, opener), start=1):
             token, _, count = line.partition(" ")
             if not (count.isascii() and count.isdigit() and len(count) <= 18):
                 rule = f"expected a word, a blank and its count, got {line!r}"

@@ -6,6 +6,8 @@ from typing import Any
 
 from tta.errors import InputError
 
+MAX_LAYERS = 1_000
+
 _CHECKED_TYPES = (str, bool, float, int, int | None, tuple[int, ...])
 
 
@@ -19,6 +21,12 @@ def require_counts(config: object, *names: str) -> None:
     """Raises an InputError unless these attributes are at least 1."""
     for name in names:
         require(getattr(config, name) >= 1, f"{name} must be at least 1", getattr(config, name))
+
+
+def require_layers(config: object, name: str, what: str = "a model") -> None:
+    """Raises an InputError if this attribute is above `MAX_LAYERS`: building would take hours."""
+    number = getattr(config, name)
+    require(number <= MAX_LAYERS, f"{what} has at most {MAX_LAYERS:,} layers", number)
 
 
 def require_choice(config: object, name: str, choices: Collection[str]) -> None:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tta.modeling.config.checks import require, require_counts
+from tta.modeling.config.checks import require_counts, require_layers
 from tta.modeling.config.language_model import LanguageModelConfig
-from tta.modeling.config.transformer import MAX_LAYERS, TransformerSizes
+from tta.modeling.config.transformer import TransformerSizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,7 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         """Checks the sizes, the towers and the head."""
         require_counts(self, "num_tower_layers")
         super().check()
-        layers = self.num_tower_layers
-        require(layers <= MAX_LAYERS, f"a tower has at most {MAX_LAYERS:,} layers", layers)
+        require_layers(self, "num_tower_layers", "a tower")
 
     @property
     def can_grow(self) -> bool:

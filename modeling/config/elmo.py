@@ -8,6 +8,7 @@ from tta.modeling.config.checks import (
     require,
     require_choice,
     require_counts,
+    require_layers,
     require_positive,
     require_rates,
 )
@@ -66,6 +67,7 @@ class ElmoConfig(LanguageModelConfig):
         """Checks sizes, bounds and choices."""
         require_counts(self, *COUNTS)
         require_choice(self, "input_layer", INPUT_LAYERS)
+        require_layers(self, "num_hidden_layers")
         require_rates(self, "hidden_dropout_prob")
         require_positive(self, "initializer_range", "layer_norm_eps")
         for name in ("cell_clip", "projection_clip"):

@@ -8,6 +8,7 @@ from tta.modeling.config.checks import (
     require,
     require_choice,
     require_counts,
+    require_layers,
     require_positive,
     require_rates,
 )
@@ -23,7 +24,6 @@ COUNTS = (
     "max_position_embeddings",
 )
 
-MAX_LAYERS = 1_000
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu")
 
 
@@ -78,11 +78,7 @@ class TransformerSizes(ModelConfig):
             token,
         )
         if self.num_parameters <= MAX_PARAMETERS:  # else the base class says so
-            require(
-                self.num_hidden_layers <= MAX_LAYERS,
-                f"a model has at most {MAX_LAYERS:,} layers",
-                self.num_hidden_layers,
-            )
+            require_layers(self, "num_hidden_layers")
 
     @property
     def num_encoder_parameters(self) -> int:

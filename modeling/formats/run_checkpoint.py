@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import glob
 import math
 import re
 import shutil
@@ -90,10 +91,25 @@ def load_run(directory: Path, dtype: str = "float32") -> Any:
     raise errors[0]
 
 
-def _load(path, config, directory, dtype):
-    with reading("the checkpoint cannot be read", path, tf.errors.OpError):
+def open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
+    """Opens a checkpoint of TensorFlow: (its reader, {variable: shape}). No value is read yet.
+
+    Raises:
+        InputError: the index cannot be read, or declares more values than the data files hold.
+    """
+    with reading("not a readable TensorFlow checkpoint", path, tf.errors.OpError):
         reader = tf.train.load_checkpoint(str(plain_path(path)))
-        shapes = reader.get_variable_to_shape_map()
+        shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        parts = path.parent.glob(f"{glob.escape(path.name)}.data-*")
+        stored = sum(part.stat().st_size for part in parts)
+        declared = sum(math.prod(shape) * dtypes[name].size for name, shape in shapes.items())
+    if declared > stored:  # TensorFlow would allocate memory for them first
+        raise InputError(f"it declares {declared:,} bytes of values and has {stored:,}", path)
+    return reader, shapes
+
+
+def _load(path, config, directory, dtype):
+    reader, shapes = open_checkpoint(path)
     check_size(sum(map(math.prod, shapes.values())), config, CONFIG, path)
     with located(path=directory / CONFIG):
         model = build_model(config, dtype)

@@ -1,6 +1,8 @@
 """Reads TensorFlow 1 checkpoints of the original T-TA code and of Google's BERT."""
 
+import contextlib
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from tta.modeling.formats.bert import (
     convert_segments,
     original_names,
 )
-from tta.modeling.formats.run_checkpoint import plain_path
+from tta.modeling.formats.run_checkpoint import open_checkpoint
 from tta.modeling.formats.weights import assign_weights, check_size, reading
 from tta.modeling.models.language_model import build_model
 from tta.names import CONFIG, VOCABULARY
@@ -27,6 +29,8 @@ from tta.names import CONFIG, VOCABULARY
 ORIGINAL_MASK_ID = 4
 
 BERT_CONFIG = "bert_config.json"
+
+_MAX_STATE_BYTES = 1 << 20  # of the file `checkpoint`
 
 
 def is_original(directory: Path | str) -> bool:
@@ -50,9 +54,7 @@ def load_original(
     """
     directory = Path(directory)
     prefix = _checkpoint_prefix(directory)
-    with reading("not a readable TensorFlow checkpoint", prefix, tf.errors.OpError):
-        reader = tf.train.load_checkpoint(str(plain_path(prefix)))
-        shapes = reader.get_variable_to_shape_map()
+    reader, shapes = open_checkpoint(prefix)
     config_path = _config_path(directory)
     is_bert = config_path.name == BERT_CONFIG or SEGMENT_NAME in shapes
     if is_bert:
@@ -107,11 +109,12 @@ def _config_path(directory):
 def _checkpoint_prefix(directory):
     """The checkpoint named in the file `checkpoint`, or else the only one in the directory."""
     found = sorted(p.with_suffix("") for p in directory.glob("*.ckpt*.index"))
-    state = tf.train.get_checkpoint_state(str(directory))
     # Only the file name is used, because the folder is that of the training machine.
-    named = None if state is None else directory / Path(state.model_checkpoint_path).name
-    if named in found:
-        return named
+    with contextlib.suppress(OSError), open(directory / "checkpoint", "rb") as file:
+        text = file.read(_MAX_STATE_BYTES).decode(errors="replace")
+        named = re.search(r'^model_checkpoint_path: "(?:.*[/\\])?(.*)"', text, re.MULTILINE)
+        if named and directory / named[1] in found:
+            return directory / named[1]
     if len(found) != 1:
         raise InputError(f"expected one checkpoint (*.ckpt*.index), found {len(found)}", directory)
     return found[0]

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,9 @@ def load_weights(model: ConfiguredModel, path: Path | str) -> dict[str, Any]:
         file.visititems(collect)
         assign_weights(model, values, path)
         fingerprints = dict(file.attrs)
+        for name, value in fingerprints.items():
+            if not isinstance(value, str):
+                raise InputError(f"the attribute {name} must be text", path)
     return fingerprints
 
 
@@ -132,9 +136,17 @@ def assign_weights(model: ConfiguredModel, values: Mapping[str, Any], source: Pa
             )
         if value.dtype.kind != "f":
             raise InputError(f"weight {name} has type {value.dtype}, not a float type", source)
+        if isinstance(value, h5py.Dataset) and not _is_plain(value):
+            raise InputError(f"weight {name} is not stored as plain numbers", source)
     for name, variable in weights.items():
         with np.errstate(over="ignore"):
             value = np.asarray(values[name][()]).astype("float32")
         if not np.isfinite(value).all():
             raise InputError(f"weight {name} holds values that are not finite", source)
         variable.assign(value)
+
+
+def _is_plain(dataset):
+    """Whether reading takes no more memory than its numbers: none is filled in or unpacked."""
+    chunks = dataset.chunks or ()
+    return dataset.id.get_storage_size() >= dataset.nbytes and math.prod(chunks) <= dataset.size

@@ -10,7 +10,12 @@ import tensorflow as tf
 
 from tta.atomic import whole_file
 from tta.errors import InputError
-from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, plain_path
+from tta.modeling.formats.run_checkpoint import (
+    CHECKPOINTS,
+    checkpoint_steps,
+    open_checkpoint,
+    plain_path,
+)
 from tta.names import WEIGHTS
 
 
@@ -42,9 +47,10 @@ def restore_newest(checkpoint: tf.train.Checkpoint, folder: Path) -> None:
     for step in reversed(checkpoint_steps(folder)):
         path = folder / f"ckpt-{step}"
         try:
+            open_checkpoint(path)
             checkpoint.restore(str(plain_path(path))).assert_consumed()
         except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
-            rule = str(error).strip().splitlines()[0]
+            rule = getattr(error, "rule", str(error).strip().splitlines()[0])
             errors.append(InputError(f"the checkpoint cannot be restored: {rule}", path))
             continue
         for error in errors:

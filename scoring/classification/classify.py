@@ -19,6 +19,7 @@ import tta
 from tta.atomic import LOCK_FILE, locked_folder, whole_file
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
+from tta.data.vectors.target_vectors import map_vectors
 from tta.errors import InputError
 from tta.json_files import read_json_object
 from tta.modeling.training.run_record import RUN_FILE, check_settings_kept
@@ -186,7 +187,8 @@ def _keep_if_best(model, outputs, examples, folder, run, start):
 
     metric = examples.metrics[0]
     values = _values(examples, outputs)
-    others = [_values(examples, one)[metric] for one in finished_runs(folder).values()]
+    finished = finished_runs(folder, len(outputs)).values()
+    others = [_values(examples, one)[metric] for one in finished]
     if all(values[metric] > other for other in others):
         save_model(model, folder, _card(folder, examples, start, f"{_name(run)}: {shown(values)}"))
         with open_output(folder / BEST, overwrite=True) as file:
@@ -199,13 +201,20 @@ def _values(examples, outputs):
     return measure(examples, examples.dev.gold, predicted)
 
 
-def finished_runs(folder: Path) -> dict[Run, np.ndarray]:
-    """{(learning rate, seed): outputs on the dev part [N, L]} of the finished runs, in order."""
+def finished_runs(folder: Path, num_texts: int | None = None) -> dict[Run, np.ndarray]:
+    """{(learning rate, seed): outputs on the dev part [N, L]} of the finished runs, in order.
+
+    Raises:
+        InputError: a file is damaged, or has not `num_texts` rows (None takes any).
+    """
     found = {}
     for path in (folder / RUNS).glob(f"*/{DEV_OUTPUTS}"):
         match = re.fullmatch(r"rate-(.+)-seed-(\d+)", path.parent.name)
         if match:
-            found[float(match[1]), int(match[2])] = np.load(path, allow_pickle=False)
+            outputs = map_vectors(path)
+            if num_texts not in (None, len(outputs)):
+                raise InputError(f"it has {len(outputs):,} rows, not {num_texts:,}", path)
+            found[float(match[1]), int(match[2])] = outputs
     return dict(sorted(found.items()))
 
 
@@ -215,9 +224,11 @@ def _name(run):
 
 def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
     """Writes the predictions and the final README; returns the report."""
-    dev = finished_runs(folder)
+    dev = finished_runs(folder, len(examples.dev.texts))
     chosen = read_json_object(folder / BEST)
-    best = chosen["learning_rate"], chosen["seed"]
+    best = chosen.get("learning_rate"), chosen.get("seed")
+    if best not in dev:
+        raise InputError("it names no run with outputs on the dev part", folder / BEST)
     write_predictions(folder / DEV_PREDICTIONS, dev[best], examples.labels)
     test_values = None
     if examples.test is not None:

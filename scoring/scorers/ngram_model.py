@@ -11,7 +11,18 @@ from tqdm import tqdm
 import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
 from tta.errors import InputError
-from tta.scoring.scorers.scorer import Scorer, TokenScores, as_texts, signature_name
+from tta.scoring.scorers.scorer import (
+    NOT_FINITE,
+    Scorer,
+    SentenceError,
+    TokenScores,
+    as_texts,
+    signature_name,
+)
+
+_HEAD_BYTES = 1 << 16  # the counts stand there
+_NGRAM_BYTES = 4  # the shortest line of an n-gram: a probability, a tab, a word, the line end
+_PACKED_RATIO = 1_100  # the best that the packers do
 
 
 class NgramModel(Scorer):
@@ -59,6 +70,8 @@ class NgramModel(Scorer):
             # KenLM splits at ASCII white space only. Joined by spaces, its words are ours.
             results = self._model.full_scores(" ".join(words), bos=True, eos=end)
             log10 = np.array([log_probability for log_probability, _, _ in results], np.float64)
+            if not np.isfinite(log10).all():
+                raise SentenceError(NOT_FINITE, len(scored))
             scored.append(TokenScores(words + ["</s>"] * end, log10 * math.log(10)))
         return scored
 
@@ -71,8 +84,7 @@ def _read(path):
             "an n-gram model needs the package kenlm: pip install tta-lm[kenlm]", path
         ) from None
     check_rereadable(path)
-    with open_input(path):  # a one-line error if it is missing, a folder, or unreadable
-        pass
+    _check_counts(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
@@ -85,6 +97,29 @@ def _read(path):
         found = re.fullmatch(r"Cannot read model '.*?' \((?:.* threw .*?\. )?(.*)\)", _line(error))
         reason = found.group(1) if found else _line(error)
     raise InputError(f"KenLM cannot read it: {reason}", path)
+
+
+def _check_counts(path):
+    """Checks the counts at the head of an ARPA file: KenLM allocates what they ask for.
+
+    Raises:
+        InputError: a count is none, or there are more n-grams than the file has bytes for; or the
+            file is missing, a folder, or unreadable.
+    """
+    with open_input(path) as stream:
+        head = stream.read(_HEAD_BYTES)
+    if not head.lstrip().startswith(b"\\data\\"):
+        return  # a binary file, or none that KenLM reads
+    counts = re.findall(rb"(?m)^ngram\s+\d+\s*=\s*(.*?)\s*$", head.partition(b"-grams:")[0])
+    size = Path(path).stat().st_size
+    with open(path, "rb") as file:
+        packed = not file.read(_HEAD_BYTES).lstrip().startswith(b"\\data\\")
+    for count in counts:
+        if not (count.isdigit() and len(count) < 19):
+            raise InputError(f"the number of n-grams must be an integer, not {count!r}", path)
+    found, room = sum(map(int, counts)), size * (_PACKED_RATIO if packed else 1)
+    if found * _NGRAM_BYTES > room:
+        raise InputError(f"it declares {found:,} n-grams, more than it has bytes for", path)
 
 
 def _line(error):

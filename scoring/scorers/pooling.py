@@ -17,6 +17,7 @@
 V vocabulary, D vector size.
 """
 
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -154,12 +155,13 @@ class PoolingStatistics:
 
 
 def _read_header(archive, name):
-    """(shape, dtype) of an array in an npz file, from its header; the array is not read."""
+    """(shape, dtype, bytes) of an array in an npz file, from its header; the array is not read."""
     with archive.open(name) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError(f"{name} is in another version of the format")
         shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-    return shape, dtype
+        num_bytes = archive.getinfo(name).file_size - member.tell()
+    return shape, dtype, num_bytes
 
 
 def _check_headers(headers, vocab_size, hidden_size, sizes, path):
@@ -169,12 +171,14 @@ def _check_headers(headers, vocab_size, hidden_size, sizes, path):
     for name in names:
         size = sizes.get(name, hidden_size)
         expected |= {f"{name}.mean.npy": (size,), f"{name}.matrix.npy": (size, size)}
-    if any(dtype.hasobject for _, dtype in headers.values()):
+    if any(dtype.hasobject for _, dtype, _ in headers.values()):
         raise InputError("not readable pooling statistics: a pickle, which can run code", path)
-    if {name: shape for name, (shape, _) in headers.items()} != expected:
+    if {name: shape for name, (shape, _, _) in headers.items()} != expected:
         raise InputError("not the pooling statistics of this model: other arrays", path)
-    if any(dtype != np.float32 for _, dtype in headers.values()):
+    if any(dtype != np.float32 for _, dtype, _ in headers.values()):
         raise InputError("pooling statistics must be finite float32 numbers", path)
+    if any(num_bytes != 4 * math.prod(shape) for shape, _, num_bytes in headers.values()):
+        raise InputError("not readable pooling statistics: bytes that are no numbers", path)
     return names
 
 

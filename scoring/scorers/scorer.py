@@ -26,6 +26,10 @@ class TokenScores(NamedTuple):
     log_probabilities: np.ndarray
 
 
+# The rule of a `SentenceError` where a model's weights are too large, or an n-gram's log is -inf.
+NOT_FINITE = "gets a result from the model that is not a finite number"
+
+
 class SentenceError(InputError):
     """A sentence breaks a rule. `index` counts from 0; the rule reads like "is too long"."""
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.inference.windows import split_windows
-from tta.scoring.scorers.scorer import SentenceError
+from tta.scoring.scorers.scorer import NOT_FINITE, SentenceError
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,9 @@ def run_batches(
         batches: any number.
         in_flight: number of batches that the function works on at a time.
         advance: called after each batch with its share of the tokens.
+
+    Raises:
+        SentenceError: a result is not finite, as with weights that are too large.
     """
 
     def run(batch):
@@ -149,6 +152,8 @@ def run_batches(
     in_flight = min(in_flight, len(batches))
     results = prefetch(run, batches, in_flight) if in_flight > 1 else map(run, batches)
     for batch, result in zip(batches, results, strict=True):
+        for row in np.flatnonzero(~np.isfinite(result.reshape(len(result), -1)).all(axis=1)):
+            raise SentenceError(NOT_FINITE, batch.text_index[row])
         yield batch, result
         if advance is not None:
             advance(batch.input_ids.size / size)

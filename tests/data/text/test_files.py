@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tta.data.text.files import open_output, withdrawn
+from tta.data.text.files import XZ_MEMORY, open_input, open_output, withdrawn
 from tta.errors import InputError
 
 
@@ -145,3 +145,38 @@ def test_standard_output_is_utf8(encoding):
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     assert done.stdout == "ü 你好\n".encode(), done.stderr
+
+
+def test_xz_streams_one_after_another_and_padding_are_one_text(tmp_path):
+    path, text = tmp_path / "a.xz", os.urandom(100_000).hex().encode()
+    path.write_bytes(lzma.compress(text) + bytes(8) + lzma.compress(b"") + lzma.compress(b"end\n"))
+    with open_input(path) as stream:
+        assert stream.read() == text + b"end\n"
+    with open_input(path) as stream:
+        assert stream.readline() == text + b"end\n"
+
+
+@pytest.mark.parametrize("change", [lambda c: c[:-5], lambda c: c[:9], lambda c: c + b"rest"])
+def test_a_truncated_xz_file(tmp_path, change):
+    path = tmp_path / "a.xz"
+    path.write_bytes(change(lzma.compress(b"text\n" * 999)))
+    with open_input(path) as stream, pytest.raises(EOFError):
+        stream.read()
+    with (
+        pytest.raises(InputError, match=r"a\.xz: broken or truncated archive: it ends"),
+        open_input(path) as stream,
+    ):
+        stream.read()
+
+
+def test_an_xz_file_that_asks_for_much_memory_is_refused(tmp_path):
+    path = tmp_path / "a.xz"
+    for size, is_read in ((XZ_MEMORY // 2, True), (4 * XZ_MEMORY, False)):
+        filters = [{"id": lzma.FILTER_LZMA2, "dict_size": size, "preset": 0}]
+        path.write_bytes(lzma.compress(b"text\n", filters=filters))
+        with contextlib.ExitStack() as stack:
+            if not is_read:
+                match = r"a\.xz: broken or truncated archive: Memory usage limit exceeded"
+                stack.enter_context(pytest.raises(InputError, match=match))
+            stream = stack.enter_context(open_input(path))
+            assert stream.read() == b"text\n"

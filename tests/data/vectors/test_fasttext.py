@@ -123,6 +123,30 @@ def test_files_that_are_not_fasttext_s(model, tmp_path):
         SubwordVectors.read(tmp_path / "none.bin")
 
 
+def test_a_file_that_ends_anywhere_is_refused_at_once(model, tmp_path):
+    content = model[1].read_bytes()
+    rows = (101 + len(KNOWN)) * 7 * 4  # bytes of the vectors; what follows them is not read
+    end = content.index(np.int64([101 + len(KNOWN), 7]).tobytes()) + 16 + rows
+    path = tmp_path / "short.bin"
+    for length in (*range(5, end - rows), end - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match=r"short\.bin: not a readable fastText file: it ends"):
+            SubwordVectors.read(path)
+    path.write_bytes(content[:end])
+    assert SubwordVectors.read(path).size == 7
+
+
+@pytest.mark.parametrize("position", [8, 40, 64, 68])  # dim, bucket, entries, words
+@pytest.mark.parametrize("number", [-1, 0, 2**31 - 1])
+def test_sizes_that_the_file_does_not_hold_are_refused(model, tmp_path, position, number):
+    content = bytearray(model[1].read_bytes())
+    content[position : position + 4] = np.int32(number).tobytes()
+    path = tmp_path / "sizes.bin"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"sizes\.bin: (not a readable|a quantized) fastText file"):
+        SubwordVectors.read(path)
+
+
 def test_a_vector_that_is_not_finite(model, tmp_path):
     made = model[0]
     content = model[1].read_bytes()

@@ -8,7 +8,7 @@ from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_shard
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.inputs import ModelInputs
 from tta.data.records.pipeline import eval_batches, train_batches, with_inputs
-from tta.data.vectors.target_vectors import TargetVectors, write_vectors
+from tta.data.vectors.target_vectors import TargetVectors, map_vectors, write_vectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 
@@ -136,6 +136,37 @@ def test_files_that_are_no_vectors(tmp_path, content, rule):
         TargetVectors(tmp_path, VOCABULARY)
     assert str(error.value).startswith(f"{path}: {rule}")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (%s, 4)}" % ("9" * 30),
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 300)}",
+        "{'descr': [], 'fortran_order': False, 'shape': (3, 4)}",
+        "{'descr': ('<f4', 5, 6), 'fortran_order': False, 'shape': (3, 4)}",
+        "{'descr': '<f4,', 'fortran_order': False, 'shape': (3, 4)}",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3, 4)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3.5, 4)}",
+        "{'descr': '<f4', 'fortran_order': 2, 'shape': (3, 4)}",
+        "{'descr': '<f4', 'shape': (3, 4)}",
+        "{[]: 1}",
+        "[" * 9_000,
+        "(" * 200 + ")" * 200,
+        "\0",
+        "a" + "L" * 50,
+        "'\\N{x}'",
+        "1 if",
+        "{'descr': '<f4'",
+    ],
+)
+def test_headers_that_are_none(tmp_path, header):
+    path = tmp_path / "vectors.npy"
+    size = len(header.encode()).to_bytes(2, "little")
+    path.write_bytes(b"\x93NUMPY\x01\x00" + size + header.encode() + bytes(48))
+    with pytest.raises(InputError, match=r"vectors\.npy: (not a readable NumPy|vectors must)"):
+        map_vectors(path)
 
 
 def test_a_truncated_file_and_an_archive(tmp_path):

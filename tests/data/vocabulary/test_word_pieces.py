@@ -1,10 +1,13 @@
 """Vocabulary files: both families of special tokens, and every way a file can be wrong."""
 
+import gzip
 import hashlib
+import tracemalloc
 
 import pytest
 
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
 
@@ -70,6 +73,18 @@ def test_missing_and_undecodable_files(tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"[PAD]\n\xe9\n")
     with pytest.raises(InputError, match=r"latin\.txt:2: expected UTF-8"):
         Vocabulary.from_file(tmp_path / "latin.txt")
+
+
+@pytest.mark.parametrize("kind", [Vocabulary, WordVocabulary])
+def test_a_vocabulary_of_many_bytes_is_refused_before_it_is_read_whole(tmp_path, kind):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(gzip.compress(b"%s 7\n" % (b"a" * 10**6) * 100))
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"at most 67,108,864 bytes|without white space"):
+        kind.from_file(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 300e6
 
 
 def test_save_refuses_to_overwrite(tmp_path):

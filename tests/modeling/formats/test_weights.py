@@ -144,9 +144,30 @@ def make_huge(file):
     file.create_dataset(TABLE, (10**6, 10**6), "float32", chunks=(1000, 1000))
 
 
+def put_one_huge_chunk(file):
+    # Takes little space in the file, but 4 GB in memory.
+    value = file[TABLE][()]
+    del file[TABLE]
+    file.create_dataset(
+        TABLE, data=value, chunks=(10**3, 10**6), maxshape=(None, None), compression=9
+    )
+
+
+def put_nothing(file):
+    del file[TABLE]
+    file.create_dataset(TABLE, (23, 15), "float32")
+
+
+def put_a_number_as_attribute(file):
+    file.attrs["vocab.txt"] = [1, 2]
+
+
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
+        (put_one_huge_chunk, f"weight {TABLE} is not stored as plain numbers"),
+        (put_nothing, f"weight {TABLE} is not stored as plain numbers"),
+        (put_a_number_as_attribute, "the attribute vocab.txt must be text"),
         (delete, f"weight {TABLE} is missing (1 in all)"),
         (add, "weight head/more is not one of the model's"),
         (reshape, f"weight {TABLE} has shape [3, 15], the config requires [23, 15]"),

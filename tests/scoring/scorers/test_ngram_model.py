@@ -144,6 +144,25 @@ def test_a_bad_file_is_a_one_line_error(arpa, content, rule):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("count", "rule"),
+    [("-4", "must be an integer, not b'-4'"), ("x", "not b'x'"), ("5000000000", "5,000,000,003")],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_counts_that_kenlm_would_trust_are_refused(arpa, count, rule, pack):
+    arpa.write_bytes(pack(ARPA.replace("ngram 1=5", f"ngram 1={count}").encode()))
+    with pytest.raises(InputError, match=rf"tiny\.arpa: .*{rule}"):
+        tta.load(f"kenlm:{arpa}")
+
+
+def test_a_probability_of_zero_is_not_a_score(arpa):
+    arpa.write_text(ARPA.replace("-0.625\tcat", "-inf\tcat").replace("-0.375", "-inf"))
+    lm = tta.load(f"kenlm:{arpa}")
+    assert np.isfinite(lm.score(["the"])).all()
+    with pytest.raises(InputError, match=r"^sentence 2 gets a result from the model that is not a"):
+        lm.score(["the", "the cat"])
+
+
 def test_a_missing_file_and_standard_input(arpa):
     with pytest.raises(InputError, match=r"missing\.arpa: no such file$"):
         tta.load("kenlm:missing.arpa")

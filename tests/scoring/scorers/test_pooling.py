@@ -242,6 +242,16 @@ def test_a_large_array_is_refused_before_memory_is_allocated(tmp_path):
             PoolingStatistics.load(path, len(TOKENS), SIZE)
 
 
+def test_bytes_behind_an_array_are_refused_before_they_are_read(tmp_path):
+    path = tmp_path / POOLING
+    array = io.BytesIO()
+    np.save(array, np.full(len(TOKENS), 0.1, np.float32))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("piece_probabilities.npy", array.getvalue() + bytes(10**7))
+    with pytest.raises(InputError, match="bytes that are no numbers"):
+        PoolingStatistics.load(path, len(TOKENS), SIZE)
+
+
 def test_a_damaged_file_is_refused(tmp_path, directory):
     content = (directory / POOLING).read_bytes()
     path = tmp_path / POOLING

@@ -1,9 +1,13 @@
 """The shapes of batches; test_text_model.py tests their contents with a model."""
 
+import numpy as np
+import pytest
+
 from tests.tiny import CONFIG, TOKENS
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
-from tta.scoring.scorers.inference.batches import make_batches
+from tta.scoring.scorers.inference.batches import make_batches, run_batches
+from tta.scoring.scorers.scorer import SentenceError
 
 
 def batches_of(count, batch_tokens=64):
@@ -21,3 +25,18 @@ def test_the_last_batches_have_few_shapes_and_a_short_list_is_one_batch():
         assert [index for batch in batches for index in batch.text_index] == list(range(size))
     assert shapes == {(rows, 4) for rows in (16, 8, 4, 2, 1)}
     assert len(batches_of(13)) == 1
+
+
+@pytest.mark.parametrize("shape", [(), (5,)])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("in_flight", [1, 2])
+def test_a_result_that_is_not_finite_is_an_error_of_its_sentence(shape, bad, in_flight):
+    def function(ids, mask, wanted):
+        result = np.zeros((*ids.shape, *shape), np.float32)
+        if len(ids) == 1:
+            result[0, -1] = bad
+        return result
+
+    found = run_batches(function, batches_of(17), in_flight)
+    with pytest.raises(SentenceError, match=r"^sentence 17 gets a result from the model that"):
+        list(found)
