@@ -3,6 +3,7 @@
 import pickle
 import threading
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -612,3 +613,17 @@ def test_a_model_of_another_family_encodes_and_refuses_to_score(lm, monkeypatch)
     with pytest.raises(InputError, match=r"^a model of type toy has no representation embed$"):
         toy.encode(["the"], "embed")
     assert toy.signature.startswith("model:model|type:toy|")
+
+
+def test_weights_that_overflow_are_an_error_in_scores_and_vectors(tmp_path):
+    directory = write_model_directory(tmp_path / "large")
+    with h5py.File(directory / "model.weights.h5", "r+") as file:
+        tables = []
+        file.visititems(lambda name, item: tables.append(item) if "kernel" in name else None)
+        for table in tables:
+            table[...] = 3e38
+    lm = tta.load(directory)
+    rule = r"^sentence 1 gets a result from the model that is not a finite number$"
+    for call in (lm.score, lm.encode):
+        with pytest.raises(InputError, match=rule):
+            call(["the cat"])
