@@ -1,5 +1,8 @@
 """The metadata of the package: its license, and requirements that install on each Python."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import Distribution
@@ -42,3 +45,34 @@ def test_the_package_for_n_grams(distribution, python, package):
         return {r.name for r in requirements if not r.marker or r.marker.evaluate(place)}
 
     assert needed("kenlm") - needed("") == {package}
+
+
+def test_every_requirement_has_its_license_in_the_table(distribution):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| (.+?) \| .+ \| .+ \|$", text.partition("## Licenses of")[2])
+    listed = {name for row in rows for name in row.split(", ")}
+    assert {Requirement(text).name for text in distribution.requires} <= listed
+
+
+def test_a_wheel_is_the_same_twice(tmp_path):
+    rooms = ("tta", "modeling", "data", "scoring", "flags")
+    built = []
+    for number in (1, 2):
+        source, wheels = tmp_path / f"source{number}", tmp_path / f"wheels{number}"
+        for room in rooms:
+            ignore = shutil.ignore_patterns("__pycache__", "*.h5")
+            shutil.copytree(ROOT / room, source / room, symlinks=True, ignore=ignore)
+        for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+            shutil.copyfile(ROOT / file, source / file)  # with the present time
+        for path in (source / "tta").glob("*.py"):
+            os.utime(path, (10**9 + number, 10**9 + number))
+        command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+        subprocess.run(
+            [*command, "--disable-pip-version-check", "-w", wheels, "."],
+            cwd=source,
+            env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"},
+            check=True,
+        )
+        (wheel,) = wheels.glob("*.whl")
+        built.append(wheel.read_bytes())
+    assert built[0] == built[1]
