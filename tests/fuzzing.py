@@ -5,8 +5,11 @@ of a format gets past its first line, and every tape is some file. tests/test_fu
 tapes with Hypothesis, benchmarks/faults/fuzz.py many more, also with Atheris. Without TensorFlow.
 """
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import re
 import struct
 import warnings
@@ -21,13 +24,18 @@ from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.pairs.minimal_pairs import read_minimal_pairs
 from tta.data.pairs.sts import read_sts
 from tta.data.records.dataset import load_dataset_info, shard_paths
+from tta.data.text.files import open_input
 from tta.data.text.lines import TextReader
+from tta.data.vectors.fasttext import check_sizes
+from tta.data.vectors.target_vectors import map_vectors
 from tta.data.vectors.word_vectors import WordVectorFile
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.bert import GOOGLE_ACTIVATIONS, bert_config
 from tta.scoring.reports.marked_text import mark
+from tta.scoring.scorers.ngram_model import check_counts
 from tta.scoring.scorers.pooling import PoolingStatistics
 from tta.scoring.scorers.scorer import TokenScores
 
@@ -212,6 +220,29 @@ def _check_dataset(path):
     assert info["max_seq_length"] > 0
 
 
+def _check_npy(path):
+    assert map_vectors(path).ndim == 2
+
+
+def _check_fasttext(path):
+    with open(path, "rb") as file:
+        if path.stat().st_size:
+            check_sizes(file, path)
+
+
+def _check_packed(path):
+    with open_input(path) as stream:
+        while stream.read(1 << 16):
+            pass
+
+
+def _check_words(path):
+    vocabulary = WordVocabulary.from_file(path)
+    again = path.with_suffix(".again")
+    vocabulary.save(again, overwrite=True)
+    assert WordVocabulary.from_file(again) == vocabulary
+
+
 def _check_marks(path):
     first, _, rest = path.read_bytes().decode("utf-8", "replace").partition("\n")
     tokens = rest.split(" ")
@@ -220,6 +251,24 @@ def _check_marks(path):
 
 def _json(value):
     return json.dumps(value).encode()
+
+
+def _npy_file(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def _fasttext_file():
+    """A file of fastText with two words, one bucket, and vectors of two numbers."""
+    settings = struct.pack("<12id", *(2, 5, 1, 1, 5, 1, 2, 2, 1, 3, 6, 100), 1e-4)
+    words = b"".join(word + b"\0" + struct.pack("<qb", 7, 0) for word in (b"the", b"cat"))
+    sizes = struct.pack("<3i2q", 2, 2, 0, 14, -1)
+    vectors = struct.pack("<?2q", False, 3, 2) + np.ones(6, np.float32).tobytes()
+    return struct.pack("<2i", 793712314, 12) + settings + sizes + words + vectors
+
+
+_ARPA = b"\\data\\\nngram 1=3\nngram 2=1\n\n\\1-grams:\n-1\t<unk>\n-1\t<s>\t0\n-1\tcat\n\n\\end\\\n"
 
 
 def _pooling_file(**arrays):
@@ -381,6 +430,19 @@ READERS = {
                 }
             ),
         ),
+    ),
+    "npy_vectors": Reader(
+        _check_npy,
+        (_npy_file(np.ones((3, 2), np.float16)), _npy_file(np.ones((2, 4), np.float32).T)),
+    ),
+    "fasttext_sizes": Reader(_check_fasttext, (_fasttext_file(),)),
+    "arpa_counts": Reader(check_counts, (_ARPA, gzip.compress(_ARPA, mtime=0))),
+    "packed_text": Reader(
+        _check_packed, tuple(pack(b"the cat\n" * 9) for pack in (lzma.compress, bz2.compress))
+    ),
+    "word_vocabulary": Reader(
+        _check_words,
+        (b"[PAD] 0\n[EOS] 9\n[UNK] 3\n[SOS] 9\nthe 5\ncat 2\n",),
     ),
     "marked_text": Reader(_check_marks, (b"the cats' sat\n[SOS] the cat ##s ' sat [EOS]",)),
 }

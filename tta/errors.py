@@ -23,9 +23,10 @@ class InputError(ValueError):
         self.path = None if path is None else str(path)
         self.line = line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        if len(rule) > _HEAD + _TAIL:
-            rule = f"{rule[:_HEAD]} ... {rule[-_TAIL:]}"
-        super().__init__(printable(where + rule))
+        shown = printable(rule)  # which may be ten times as long
+        if len(shown) > _HEAD + _TAIL:
+            shown = f"{shown[:_HEAD]} ... {shown[-_TAIL:]}"
+        super().__init__(printable(where) + shown)
 
 
 class DamagedDataError(InputError):

@@ -4,7 +4,7 @@ import mmap
 import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class SubwordVectors:
         with open(path, "rb") as stored:  # gensim maps the file into memory
             if stored.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
                 raise InputError("compressed; unpack it first (a .bin is read as it is)", path)
-            _check_sizes(stored, path)
+            check_sizes(stored, path)
         try:
             vectors = cls(load(str(path)))
         except Exception as error:  # gensim trusts the file, so any error may follow
@@ -118,7 +118,7 @@ class SubwordVectors:
         return made
 
 
-def _check_sizes(stored, path):
+def check_sizes(stored: BinaryIO, path: Path | str) -> None:
     """Checks the sizes that an open file declares against its bytes; gensim trusts them.
 
     Raises:
@@ -138,7 +138,7 @@ def _check_sizes(stored, path):
                 position = end + 1 + _ENTRY_BYTES
             position += 8 * max(0, num_pruned)
             is_quantized, num_rows, num_columns = _MATRIX.unpack_from(data, position)
-        except struct.error:
+        except (struct.error, OverflowError):
             raise ends from None
         if is_quantized:
             raise InputError("a quantized fastText file; use the .bin file", path)

@@ -84,7 +84,7 @@ def _read(path):
             "an n-gram model needs the package kenlm: pip install tta-lm[kenlm]", path
         ) from None
     check_rereadable(path)
-    _check_counts(path)
+    check_counts(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
@@ -99,7 +99,7 @@ def _read(path):
     raise InputError(f"KenLM cannot read it: {reason}", path)
 
 
-def _check_counts(path):
+def check_counts(path: Path | str) -> None:
     """Checks the counts at the head of an ARPA file: KenLM allocates what they ask for.
 
     Raises:
