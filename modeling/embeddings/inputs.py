@@ -16,7 +16,7 @@ from tta.modeling.config.elmo import (
     NUM_HIGHWAYS,
     VECTORS,
 )
-from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.types import Shape, Tensor, Tensors
 
@@ -119,7 +119,7 @@ class CharacterInput(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable("tta")
-class Highway(keras.layers.Layer):
+class Highway(PlainLayer):
     """g x + (1 - g) relu(x W + b) with g = sigmoid(x V + c) (Srivastava et al. 2015).
 
     c begins at 1, so that a new layer passes most of its input on.
@@ -151,9 +151,6 @@ class Highway(keras.layers.Layer):
     def call(self, x: Tensor):
         gate = ops.sigmoid(self.gate(x))
         return gate * x + (1 - gate) * ops.relu(self.transform(x))
-
-    def get_config(self):
-        return super().get_config() | {"size": self.size}
 
 
 # input_layer in config.json -> the layer.

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.masks import diagonal_mask
 from tta.modeling.layers.one_pass import trained_bias
@@ -82,7 +83,7 @@ def attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor) -> Any
 
 
 @keras.saving.register_keras_serializable("tta")
-class MaskedAttention(keras.layers.Layer):
+class MaskedAttention(PlainLayer):
     """Multi-head attention from one stream to another, with BERT's four projections.
 
     B batch, T queries, S keys, D hidden size, N heads.
@@ -132,13 +133,6 @@ class MaskedAttention(keras.layers.Layer):
         layers = (self.key_dense, self.value_dense)
         key, value = (split_heads(layer(key_value), self.num_heads) for layer in layers)
         return key, value
-
-    def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "dropout": self.dropout,
-            "initializer_range": self.initializer_range,
-        }
 
 
 @keras.saving.register_keras_serializable("tta")

@@ -1,10 +1,21 @@
-"""Layers that are built from the model's config."""
+"""What layers share: arguments or a config, from which they are made again."""
 
+import inspect
 from typing import Any
 
 import keras
 
 from tta.modeling.config.base import ModelConfig, config_from
+
+
+class PlainLayer(keras.layers.Layer):
+    """A layer that keeps its arguments as attributes, and is serialized with them."""
+
+    def get_config(self):
+        ours = [one for one in type(self).__mro__ if issubclass(one, PlainLayer)][:-1]
+        names = {name for one in ours for name in inspect.signature(one.__init__).parameters}
+        arguments = {name: getattr(self, name) for name in sorted(names - {"self", "kwargs"})}
+        return super().get_config() | arguments
 
 
 class ConfiguredLayer(keras.layers.Layer):

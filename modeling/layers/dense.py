@@ -7,6 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.one_pass import trained_bias, trained_gelu, trained_layer_norm
 from tta.modeling.layers.types import Shape, Tensor
 
@@ -57,7 +58,7 @@ def activation(name: str, training: bool | None = False) -> Callable[[Any], Any]
 
 
 @keras.saving.register_keras_serializable("tta")
-class FeedForward(keras.layers.Layer):
+class FeedForward(PlainLayer):
     """Two dense layers with an activation between them, at each position (paper, equation 1).
 
     Args:
@@ -96,16 +97,9 @@ class FeedForward(keras.layers.Layer):
         rows = self.output_dense(activation(self.hidden_act, training)(rows))
         return ops.reshape(rows, ops.shape(x))
 
-    def get_config(self):
-        return super().get_config() | {
-            "intermediate_size": self.intermediate_size,
-            "hidden_act": self.hidden_act,
-            "initializer_range": self.initializer_range,
-        }
-
 
 @keras.saving.register_keras_serializable("tta")
-class AddNorm(keras.layers.Layer):
+class AddNorm(PlainLayer):
     """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
 
     Sums and outputs are float32 even if products are bfloat16: products cast their own inputs.
@@ -125,20 +119,17 @@ class AddNorm(keras.layers.Layer):
 
     def __init__(self, dropout: float = 0.0, epsilon: float = 1e-12, **kwargs: Any):
         super().__init__(**kwargs | {"dtype": "float32", "autocast": False})
-        self.dropout_rate = dropout
+        self.dropout = dropout
         self.epsilon = epsilon
 
     def build(self, input_shape: Shape):
-        self.dropout = keras.layers.Dropout(self.dropout_rate, dtype=self.dtype_policy)
+        self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm")
 
     def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
-        if self.dropout_rate:
-            x = self.dropout(x, training=training)
+        if self.dropout:
+            x = self.dropout_layer(x, training=training)
         if not training:
             return self.norm(residual + ops.cast(x, "float32"))
         residual = ops.broadcast_to(residual, ops.shape(x))
         return trained_layer_norm(self.norm, x, residual)
-
-    def get_config(self):
-        return super().get_config() | {"dropout": self.dropout_rate, "epsilon": self.epsilon}

@@ -10,15 +10,15 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.attention import masked_softmax
+from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.types import Shape, Tensor
 
 
-class _Products(keras.layers.Layer):
+class _Products(PlainLayer):
     """Base of the layers below: products with kernels, float32 in any precision."""
 
     def __init__(self, initializer_range: float = 0.02, **kwargs: Any):
-        kwargs["dtype"] = "float32"
-        super().__init__(**kwargs)
+        super().__init__(**kwargs | {"dtype": "float32"})
         self.initializer_range = initializer_range
 
     def add_kernel(self, inputs: int, outputs: int, name: str) -> Any:
@@ -26,12 +26,9 @@ class _Products(keras.layers.Layer):
         start = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         return self.add_weight((inputs, outputs), start, name=name)
 
-    def get_config(self):
-        return super().get_config() | {"initializer_range": self.initializer_range}
-
 
 @keras.saving.register_keras_serializable("tta")
-class LatentPooling(keras.layers.Layer):
+class LatentPooling(_Products):
     """Pools the states of a text to K vectors: attention with K learned queries q.
 
     softmax(h q_k / sqrt(D)) weighs the states h, in float32 in any precision. Several vectors hold
@@ -39,6 +36,7 @@ class LatentPooling(keras.layers.Layer):
 
     Args:
         num_latents: K.
+        initializer_range: standard deviation of the initial queries, large so that they differ.
 
     Call:
         states: [B, T, D].
@@ -48,15 +46,12 @@ class LatentPooling(keras.layers.Layer):
         [B, K, D] float32.
     """
 
-    def __init__(self, num_latents: int, **kwargs: Any):
-        kwargs["dtype"] = "float32"
-        super().__init__(**kwargs)
+    def __init__(self, num_latents: int, initializer_range: float = 1.0, **kwargs: Any):
+        super().__init__(initializer_range, **kwargs)
         self.num_latents = num_latents
 
     def build(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
-        shape = (self.num_latents, states_shape[-1])
-        start = keras.initializers.TruncatedNormal(stddev=1.0)  # so that they differ
-        self.queries = self.add_weight(shape, start, name="queries")
+        self.queries = self.add_kernel(self.num_latents, states_shape[-1], "queries")
 
     def call(self, states: Tensor, padding_mask: Tensor):
         states = ops.cast(states, "float32")
@@ -67,9 +62,6 @@ class LatentPooling(keras.layers.Layer):
 
     def compute_output_shape(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
         return states_shape[0], self.num_latents, states_shape[-1]
-
-    def get_config(self):
-        return super().get_config() | {"num_latents": self.num_latents}
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -121,10 +113,6 @@ class LatentConnector(_Products):
     def compute_output_shape(self, state_shape: Shape):
         names = ["mean", "log_variance"] if self.variational else ["mean"]
         return dict.fromkeys(names, (*state_shape[:-1], self.latent_size))
-
-    def get_config(self):
-        names = "latent_size", "variational", "seed"
-        return super().get_config() | {name: getattr(self, name) for name in names}
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -185,10 +173,6 @@ class LatentInputs(_Products):
         sizes = {"added": 1, "memory": self.num_memories or several}
         return {n: (*latent_shape[:-1], k, self.hidden_size) for n, k in sizes.items() if k}
 
-    def get_config(self):
-        names = "hidden_size", "num_memories", "num_latents"
-        return super().get_config() | {name: getattr(self, name) for name in names}
-
 
 @keras.saving.register_keras_serializable("tta")
 class LengthPredictor(_Products):
@@ -226,9 +210,6 @@ class LengthPredictor(_Products):
 
     def compute_output_shape(self, latent_shape: Shape):
         return (*latent_shape[:-1], self.max_length)
-
-    def get_config(self):
-        return super().get_config() | {"max_length": self.max_length}
 
 
 def kl_divergence(mean: Tensor, log_variance: Tensor) -> Any:

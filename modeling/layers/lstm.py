@@ -11,6 +11,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.dense import layer_norm
 from tta.modeling.layers.types import Shape, Tensor
 
@@ -18,7 +19,7 @@ _LAYER_NORM_EPSILON = 1e-12
 
 
 @keras.saving.register_keras_serializable("tta")
-class ProjectedLSTM(keras.layers.Layer):
+class ProjectedLSTM(PlainLayer):
     """N LSTMs that run side by side over N inputs, each with its own weights.
 
     The gates at a step, i, f, g, o, are rows of x W + h R + b. Then
@@ -134,17 +135,6 @@ class ProjectedLSTM(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape: Shape):
         return (*input_shape[:-1], self.output_size)
-
-    def get_config(self):
-        names = (
-            "units",
-            "projection",
-            "num_networks",
-            "use_layer_norm",
-            "cell_clip",
-            "projection_clip",
-        )
-        return super().get_config() | {name: getattr(self, name) for name in names}
 
 
 class _Steps(keras.layers.Layer):

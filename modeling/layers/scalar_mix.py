@@ -5,11 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
-class ScalarMix(keras.layers.Layer):
+class ScalarMix(PlainLayer):
     """gamma * sum_j s_j x_j with s = softmax(w): one vector per token from those of all layers.
 
     Peters et al., 2018, "Deep contextualized word representations", equation 1. It begins as the
@@ -42,6 +43,3 @@ class ScalarMix(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape: Shape):
         return (*input_shape[:-1], input_shape[-1] // self.num_layers)
-
-    def get_config(self):
-        return super().get_config() | {"num_layers": self.num_layers}
