@@ -43,6 +43,7 @@ class Setting:
         help: one or more sentences, for `--help`.
         minimum, maximum: the bounds of a number, both included; None is unbounded.
         choices: the values that a str, or each item of a list, may have; None is any.
+        distinct: whether a list must name at least one value, and none twice.
         repeated: whether a list is given by repeating its flag only; else its items are separated
             by commas, and a repeated flag adds to the list.
         once: whether giving the flag twice is an error; else the last value counts.
@@ -56,6 +57,7 @@ class Setting:
     minimum: float | None = None
     maximum: float | None = None
     choices: Collection[str] | None = None
+    distinct: bool = False
     repeated: bool = False
     once: bool = False
     alias: str | None = None
@@ -151,10 +153,19 @@ class Config:
     def __post_init__(self):
         for field in fields(self):
             value = getattr(self, field.name)
-            for item in value if field.is_list and value is not None else [value]:
+            items = value if field.is_list and value is not None else [value]
+            if field.setting.distinct and value is not None:
+                _check_distinct(field.name, value)
+            for item in items:
                 if item is not None:
                     _check(field, item)
         check_outputs(self)
+
+    def refuse(self, names: Collection[str], reason: str) -> None:
+        """Raises InputError if one of these fields has not its default; `reason` follows "with"."""
+        for field in fields(self):
+            if field.name in names and getattr(self, field.name) != field.default:
+                raise InputError(f"{field.name} has no meaning with {reason}")
 
 
 def check_outputs(*configs: Any) -> None:
@@ -253,6 +264,12 @@ def _identity(path):
         if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
             return found.st_dev, found.st_ino
     return None
+
+
+def _check_distinct(name, values):
+    if not (all(values) and len(set(values)) == len(values) > 0):
+        rule = f"{name} must name at least one, and none twice"
+        raise InputError(f"{rule}, not {','.join(values)!r}")
 
 
 def _check(field, value):

@@ -106,13 +106,8 @@ class ClassifyConfig(Config):
         if (columns is not None and len(set(columns)) != len(columns)) or len(columns or [""]) > 2:
             raise InputError(f"text_columns must be one or two, not {','.join(columns or [])!r}")
         if self.task is not None:
-            for name, default in (
-                ("text_columns", None),
-                ("label_column", "label"),
-                ("regression", False),
-            ):
-                if getattr(self, name) != default:
-                    raise InputError(f"{name} has no meaning with task, which names it")
+            named = ("text_columns", "label_column", "regression")
+            self.refuse(named, "task, which names it")
         elif self.data_dir is not None:
             raise InputError("data_dir needs task")
         if self.data_dir is None and (self.train_file is None or self.dev_file is None):

@@ -35,6 +35,7 @@ class ProbeConfig(Config):
         None,
         "Names of the columns of the texts: one for sentences, two for pairs. Default: "
         "sentence1,sentence2 if the header has both, else sentence.",
+        distinct=True,
     )
     label_column: str = setting("label", "Name of the column of the label.")
     ner: bool = setting(
@@ -46,6 +47,7 @@ class ProbeConfig(Config):
         None,
         "Vectors to probe, comma-separated, as for tta-sts: context, embed, token, cls, eos. With "
         "a plus sign, as in embed+context, vectors are joined. Default: the model's first.",
+        distinct=True,
         group="Vectors",
     )
     pooling: list[str] = setting(
@@ -53,6 +55,7 @@ class ProbeConfig(Config):
         "How the vectors of pieces become the vector of a sentence, comma-separated, as for "
         "tta-sts. With --ner, the vector of a word is the mean over its pieces.",
         choices=SENTENCE_POOLINGS,
+        distinct=True,
     )
     num_folds: int = setting(
         10,
@@ -65,30 +68,15 @@ class ProbeConfig(Config):
     seed: int = setting(0, SEED)
 
     def __post_init__(self):
-        for name in ("representation", "pooling", "text_columns"):
-            values = getattr(self, name)
-            if values is not None and not (all(values) and len(set(values)) == len(values) > 0):
-                raise InputError(
-                    f"{name} must name at least one, and none twice, not {','.join(values)!r}"
-                )
         super().__post_init__()
         if self.dev_file is not None and self.test_file is None:
             raise InputError("dev_file needs test_file")
         if self.text_columns is not None and len(self.text_columns) > 2:
             raise InputError(f"text_columns must be one or two, not {len(self.text_columns)}")
         if self.ner:
-            self._check_ner()
-
-    def _check_ner(self):
-        if self.test_file is None:
-            raise InputError("ner needs test_file")
-        for name, default in (
-            ("text_columns", None),
-            ("label_column", "label"),
-            ("pooling", ["mean"]),
-        ):
-            if getattr(self, name) != default:
-                raise InputError(f"{name} has no meaning with ner")
+            if self.test_file is None:
+                raise InputError("ner needs test_file")
+            self.refuse(("text_columns", "label_column", "pooling"), "ner")
 
     def check_packages(self) -> None:
         """Raises InputError if a package of the extra `probe` is missing."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from tta.choices import SENTENCE_POOLINGS
-from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, Config, setting
 
 
@@ -27,6 +26,7 @@ class StsConfig(Config):
         "whitened token rows and outputs side by side; it needs pooling.npz, and --pooling=mean. "
         "Default: the model's first, which is context for language models and embed for word "
         "vectors.",
+        distinct=True,
         group="Vectors",
     )
     pooling: list[str] = setting(
@@ -36,6 +36,7 @@ class StsConfig(Config):
         "and scaled to length 1. sif and whitened need pooling.npz in the model directory "
         "(tta-fit-pooling).",
         choices=SENTENCE_POOLINGS,
+        distinct=True,
     )
     output_file: str | None = setting(
         None,
@@ -46,11 +47,3 @@ class StsConfig(Config):
         writes=True,
     )
     overwrite: bool = setting(False, OVERWRITE)
-
-    def __post_init__(self):
-        for name, values in ("representation", self.representation), ("pooling", self.pooling):
-            if values is not None and not (all(values) and len(set(values)) == len(values) > 0):
-                raise InputError(
-                    f"{name} must name at least one, and none twice, not {','.join(values)!r}"
-                )
-        super().__post_init__()
