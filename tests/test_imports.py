@@ -154,7 +154,6 @@ MAY_USE_TENSORFLOW = {
     "tta.data.records.inputs",
     "tta.data.records.pipeline",
     "tta.data.vectors.target_vectors",
-    "tta.data.vectors.word_inputs",
     "tta.modeling.formats.run_checkpoint",
     "tta.modeling.formats.tf1_checkpoint",
     "tta.modeling.layers.fused",

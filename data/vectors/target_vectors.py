@@ -74,11 +74,7 @@ class TargetVectors:
 
     def look_up(self, ids: Any) -> Any:
         """The vectors of ids, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, m]."""
-        import tensorflow as tf
-
-        found = tf.numpy_function(lambda i: self.array[i], [ids], self.array.dtype, stateful=False)
-        found.set_shape([*ids.shape, self.size])
-        return found
+        return look_up(lambda numbers: self.array[numbers], ids, self.array.dtype, self.size)
 
     def copy_to(self, directory: Path, others: Sequence[str] = ()) -> None:
         """Copies the file, and `others` beside it that exist, into a model directory.
@@ -88,6 +84,15 @@ class TargetVectors:
         for name in (VECTORS, *others):
             if (self.path.parent / name).exists():
                 copy_file(self.path.parent / name, directory / name)
+
+
+def look_up(rows: Callable[[np.ndarray], np.ndarray], ids: Any, dtype: Any, size: int) -> Any:
+    """Calls a NumPy function of ids inside a TensorFlow graph or not: [B, T] -> [B, T, size]."""
+    import tensorflow as tf
+
+    found = tf.numpy_function(rows, [ids], dtype, stateful=False)
+    found.set_shape([*ids.shape, size])
+    return found
 
 
 def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:

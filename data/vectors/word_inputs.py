@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tta.data.vectors.ngrams import NgramVectors
-from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vectors.target_vectors import TargetVectors, look_up
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.errors import InputError
 from tta.names import NGRAMS
@@ -67,7 +67,7 @@ class WordVectorInputs:
 
     def look_up(self, ids: Any) -> Any:
         """As `rows`, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, m]."""
-        return _in_graph(self.rows, ids, self._vectors.array.dtype, self.size)
+        return look_up(self.rows, ids, self._vectors.array.dtype, self.size)
 
 
 def word_vectors_in(directory: Path | str, tokenizer: Any) -> WordVectorInputs:
@@ -110,7 +110,7 @@ class CharacterInputs:
 
     def look_up(self, ids: Any) -> Any:
         """As `rows`, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, 50] int32."""
-        return _in_graph(self.rows, ids, np.int32, self.size)
+        return look_up(self.rows, ids, np.int32, self.size)
 
     def _spelled(self, numbers):
         """The characters of different ids: [N] -> [N, 50]."""
@@ -129,11 +129,3 @@ class CharacterInputs:
         spelled += 1
         spelled[numbers == vocabulary.pad_id] = 0
         return spelled
-
-
-def _in_graph(rows, ids, dtype, size):
-    import tensorflow as tf
-
-    found = tf.numpy_function(rows, [ids], dtype, stateful=False)
-    found.set_shape([*ids.shape, size])
-    return found
