@@ -1,12 +1,11 @@
 """Settings of a training run that families, heads and objectives declare or read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.heads import HEADS
-from tta.modeling.config.heads.flags import HeadFlags, head_changes
-from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
+from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, Config, Setting, fields, setting
 
 INIT_CHECKPOINT = Setting(
     "The model whose weights the run starts from, for example to continue training on your own "
@@ -103,8 +102,19 @@ class _HeadChoice(Config):
     )
 
 
+# The settings that heads name in `flags`. None of a flag means the value of the config file, else
+# the default.
+_HEAD_FLAGS = [
+    (field.name, field.kind | None, setting(None, field.setting, group="Objective"))
+    for head in map(HEADS.load, HEADS)
+    for field in fields(head)
+    if field.name in head.flags
+]
+_Flags: Any = make_dataclass("_Flags", _HEAD_FLAGS, bases=(Config,), frozen=True, kw_only=True)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ModelFlags(HeadFlags, _HeadChoice):
+class ModelFlags(_Flags, _HeadChoice):
     """What a run changes of the model that its config file describes."""
 
     dropout: float | None = setting(
@@ -117,9 +127,7 @@ class ModelFlags(HeadFlags, _HeadChoice):
 
     def changes(self, config: ModelConfig) -> dict[str, Any]:
         """The values of a model's config that the flags change, {name: value}."""
-        changes = head_changes(self)
-        if self.output_layer is not None:
-            changes["output_layer"] = self.output_layer
-        if self.dropout is not None:
-            changes |= dict.fromkeys(config.dropouts, self.dropout)
-        return changes
+        names = ["output_layer", *(name for name, *_ in _HEAD_FLAGS)]
+        values = {name: getattr(self, name) for name in names}
+        values |= dict.fromkeys(config.dropouts, self.dropout)
+        return {name: value for name, value in values.items() if value is not None}
