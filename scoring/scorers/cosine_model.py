@@ -1,6 +1,5 @@
 """Ranks texts with a SemFit model, by the cosines of its predicted vectors and the targets."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,9 +72,3 @@ class CosineModel(TextModel):
             return np.sum(first * second, axis=-1) / np.where(lengths > 0, lengths, 1.0) - 1.0
 
         return cosines
-
-    def score(
-        self, texts: Iterable[str], reduction: str = "sum", progress: bool = False
-    ) -> np.ndarray:
-        """As `Scorer.score`, of cosines minus 1: [N] float64, 0 or less, higher is better."""
-        return super().score(texts, reduction, progress)
