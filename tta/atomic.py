@@ -205,11 +205,7 @@ def _lock(path):
 
 
 def _flock(descriptor):
-    """Locks an open file.
-
-    Raises:
-        BlockingIOError: another process holds the lock.
-    """
+    """Locks an open file. Raises BlockingIOError if another process holds the lock."""
     import filelock
 
     try:

@@ -109,11 +109,7 @@ def define_flags(config: type) -> None:
 
 
 def from_flags(config: type) -> Any:
-    """The config that the parsed flags describe.
-
-    Raises:
-        InputError: a value breaks a rule of the config.
-    """
+    """The config of the parsed flags. Raises InputError if a value breaks one of its rules."""
     return config(
         **{field.name: flags.FLAGS[field.name].value for field in settings.fields(config)}
     )

@@ -12,11 +12,7 @@ MAX_JSON_BYTES = 1 << 24
 
 
 def check_regular(path: Path | str) -> None:
-    """Checks that a path, if it exists, is a file or a folder: a pipe or a device may never end.
-
-    Raises:
-        InputError: it is something else.
-    """
+    """Raises InputError if a path is a pipe or a device, which may never end."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):

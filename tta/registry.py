@@ -23,11 +23,7 @@ class Registry(dict[str, Any]):
         self.what = what
 
     def load(self, name: str) -> Any:
-        """The object of that name.
-
-        Raises:
-            InputError: there is no such name.
-        """
+        """The object of that name. Raises InputError if there is no such name."""
         if name not in self:
             raise InputError(f"{self.what} must be {' or '.join(self)}, not {name!r}")
         return resolve(self[name])

@@ -53,11 +53,7 @@ class NgramSettings:
 
     @classmethod
     def read(cls, path: Path) -> "NgramSettings":
-        """Reads `ngrams.json`.
-
-        Raises:
-            InputError: the file is missing or malformed.
-        """
+        """Reads `ngrams.json`. Raises InputError if the file is missing or malformed."""
         values = read_json_object(path)
         if values.keys() != cls.__dataclass_fields__.keys():
             names = ", ".join(cls.__dataclass_fields__)

@@ -60,11 +60,7 @@ class TargetVectors:
         self.size = self.array.shape[1]
 
     def check_values(self) -> None:
-        """Reads all vectors.
-
-        Raises:
-            InputError: a number is not finite, or all are 0.
-        """
+        """Reads all vectors. Raises InputError if a number is not finite, or all are 0."""
         check_vectors(self.array, self.path, lambda row: repr(self._vocabulary.tokens[row]))
 
     @cached_property
@@ -96,11 +92,7 @@ def look_up(rows: Callable[[np.ndarray], np.ndarray], ids: Any, dtype: Any, size
 
 
 def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:
-    """Writes vectors [V, m] in float16 to an open binary file; `path` is for errors.
-
-    Raises:
-        InputError: a number is not finite, or too large for float16.
-    """
+    """Writes vectors [V, m] in float16; InputError, of `path`, if it cannot hold a number."""
     with np.errstate(over="ignore"):
         array = array.astype(np.float16)
     if not np.isfinite(array).all():
@@ -115,11 +107,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def check_vectors(array: np.ndarray, path: Path, name_of: Callable[[int], str]) -> None:
-    """Reads all vectors [V, m]; `name_of` names the owner of a row in errors.
-
-    Raises:
-        InputError: a number is not finite, or all are 0.
-    """
+    """Raises InputError if all vectors [V, m] are 0, or that of `name_of(row)` is not finite."""
     has_value = False
     rows = max(1, _BLOCK_BYTES // array[0].nbytes)
     for start in range(0, len(array), rows):

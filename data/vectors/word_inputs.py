@@ -71,11 +71,7 @@ class WordVectorInputs:
 
 
 def word_vectors_in(directory: Path | str, tokenizer: Any) -> WordVectorInputs:
-    """The vectors in a folder, for the ids of a tokenizer, those of new words included.
-
-    Raises:
-        InputError: as `TargetVectors`, `NgramVectors` and `WordVectorInputs`.
-    """
+    """The vectors in a folder, those of new words included; errors as in the classes it makes."""
     vectors = TargetVectors(directory, tokenizer.vocabulary)
     ngrams = NgramVectors(directory) if (Path(directory) / NGRAMS).exists() else None
     grows = isinstance(tokenizer, WordTokenizer)

@@ -100,11 +100,7 @@ class Tokenizer:
         return words
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Looks up the pieces of ids, special tokens included.
-
-        Raises:
-            InputError: an id is not in the vocabulary.
-        """
+        """The pieces of ids, special tokens included. Raises InputError if an id is not known."""
         tokens = self.vocabulary.tokens
         ids = list(ids)
         for number in ids:

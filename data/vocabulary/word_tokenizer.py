@@ -133,11 +133,7 @@ class WordTokenizer:
         return [word for word in words if word not in known and len(word) > longest]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Looks up the words of ids, special tokens and new words included.
-
-        Raises:
-            InputError: an id is not in the vocabulary, and not of a new word that is remembered.
-        """
+        """The words of ids, also new ones. Raises InputError if an id is unknown or forgotten."""
         tokens, size = self.vocabulary.tokens, len(self.vocabulary)
         words = []
         for number in map(int, ids):

@@ -249,11 +249,7 @@ def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
 
 
 def config_from(values: dict[str, Any]) -> Any:
-    """The `ModelConfig` of a JSON object of `config.json`.
-
-    Raises:
-        InputError: as `read_config`, without the file.
-    """
+    """The `ModelConfig` of the JSON object of a `config.json`; errors as in `read_config`."""
     values = without_format(values)
     name = values.get("model_type", ModelConfig.model_type)
     # A value that is not a str fails the type check of the default family.
@@ -262,11 +258,7 @@ def config_from(values: dict[str, Any]) -> Any:
 
 
 def without_format(values: dict[str, Any]) -> dict[str, Any]:
-    """The keys and values of a `config.json`, whose version is checked and left out.
-
-    Raises:
-        InputError: a later version wrote them.
-    """
+    """A `config.json` without its version. Raises InputError if a later version wrote it."""
     version = values.get(FORMAT_KEY, FORMAT_VERSION)
     check_type(FORMAT_KEY, version, int)
     require(version >= 1, f"{FORMAT_KEY} must be at least 1", version)

@@ -41,11 +41,7 @@ def part_of(model: ConfiguredModel, part: str) -> Any:
 
 
 def load_part(directory: Path | str, part: str, dtype: str = "float32") -> Any:
-    """Loads a half of the autoencoder in a model directory, see `part_of`.
-
-    Raises:
-        InputError: as `load_model` and `part_of`.
-    """
+    """A half of the autoencoder in a directory; errors as in `load_model` and `part_of`."""
     model = load_model(directory, dtype)
     with located(path=directory):
         return part_of(model, part)

@@ -22,11 +22,7 @@ def is_chief(distribution_strategy: str) -> bool:
 
 
 def worker_index(text: str) -> int:
-    """The index of this worker among all workers, read from the value of TF_CONFIG.
-
-    Raises:
-        InputError: the value does not have the form that the error shows.
-    """
+    """The index of this worker, from the value of TF_CONFIG; InputError if it is malformed."""
     with contextlib.suppress(KeyError, TypeError, ValueError):
         config = json.loads(text)
         workers, task = config["cluster"]["worker"], config["task"]

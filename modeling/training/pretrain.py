@@ -118,11 +118,7 @@ def _train(config, model_config, data, batches, chief):
 
 
 def _resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
-    """Completes the model's config and the run's config, each with values from the other.
-
-    Raises:
-        InputError: model, objective and data set do not fit each other.
-    """
+    """Completes the configs of model and run by each other; InputError if they do not fit."""
     path, info, vocabulary = config.config_file, data.info, data.vocabulary
     default = {"vocab_size": len(vocabulary), "tokenizer": info["tokenizer"]}
     if config.output_layer is not None:  # the file may have settings of this head alone

@@ -83,11 +83,7 @@ class ClassifierModel(TextModel):
         return found
 
     def as_columns(self, texts: Iterable[Any]) -> list[list[str]]:
-        """Checks texts, and returns the N first ones and, of pairs, the N second ones.
-
-        Raises:
-            InputError, TypeError: as `predict`.
-        """
+        """The N first texts and, of pairs, the N second ones; errors as in `predict`."""
         listed = as_list(texts, "texts", "str or pairs of str")
         if self.config.texts_per_example == 1:
             if any(_is_pair(one) for one in listed):

@@ -38,11 +38,7 @@ class PairwiseLosses:
 
     @classmethod
     def build(cls, nbest: Sequence[NBestList], metric: Metric) -> "PairwiseLosses":
-        """Compares all pairs of hypotheses of L lists by the loss of the metric.
-
-        Raises:
-            InputError: there are more than `MAX_PAIRS` pairs.
-        """
+        """Compares the pairs of L lists by the metric's loss; InputError if above `MAX_PAIRS`."""
         lengths = np.array([len(one.hypotheses) for one in nbest])
         if not cls.fits_into_memory(nbest):
             longest = nbest[int(lengths.argmax())].utterance_id

@@ -115,11 +115,7 @@ class ScoredLists:
         return cls(nbest, present, first_pass, words, has_scores, features, losses, models)
 
     def feature(self, name: str) -> np.ndarray:
-        """A first-pass feature: [L, N] float64.
-
-        Raises:
-            InputError: not all hypotheses have it.
-        """
+        """A first-pass feature: [L, N] float64. Raises InputError if not all hypotheses have it."""
         if name not in self.features:
             known = ", ".join(self.features)
             raise InputError(

@@ -61,11 +61,7 @@ class SeveralModels(Config):
 
     @property
     def names_or_none(self) -> list[str | None]:
-        """As `names`; an empty list for `none`.
-
-        Raises:
-            InputError: `none` is given together with a model.
-        """
+        """As `names`; [] for `none`, which goes with no other model (InputError)."""
         names = self.names
         if NO_MODEL in names and len(names) > 1:
             raise InputError(f"--model={NO_MODEL} does not go with another --model")

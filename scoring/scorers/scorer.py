@@ -82,11 +82,7 @@ class Scorer:
 
     @property
     def model(self) -> Any:
-        """The Keras model.
-
-        Raises:
-            InputError: this kind of model has none.
-        """
+        """The Keras model. Raises InputError if this kind of model has none."""
         raise self.lacks("model")
 
     def lacks(self, what: str) -> InputError:
@@ -274,11 +270,7 @@ class Scorer:
         return cosine(vectors[: len(first)], vectors[len(first) :])
 
     def predict(self, texts: Iterable[Any]) -> Any:
-        """The label of each text or pair of texts; see `ClassifierModel.predict`.
-
-        Raises:
-            InputError: the model predicts no labels.
-        """
+        """As `ClassifierModel.predict`; raises InputError if the model predicts no labels."""
         raise self.lacks("labels")
 
     def predict_probabilities(self, texts: Iterable[Any]) -> np.ndarray:
@@ -286,11 +278,7 @@ class Scorer:
         raise self.lacks("labels")
 
     def choose_representation(self, representation: str | None = None) -> str:
-        """The representation that `encode` computes; None is the first.
-
-        Raises:
-            InputError: the model has no vectors, or not this representation.
-        """
+        """The representation, by default the first; InputError if there is none or not this."""
         if not self.representations:
             raise self.lacks("vectors")
         if representation is None:

@@ -245,11 +245,7 @@ class TextModel(Scorer):
         )
 
     def token_function(self) -> Callable[[], BatchFunction]:
-        """What gives the function that scores the tokens of a batch: [B, T] float32.
-
-        Raises:
-            InputError: the model gives no scores.
-        """
+        """Gives what scores the tokens of a batch: [B, T] float32. InputError without scores."""
         self.check_scores()
         return self.engine.token_scores
 

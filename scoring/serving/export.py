@@ -21,11 +21,7 @@ _WARMUP_TEXTS = ("the cat sat on the mat", "the cat sat on the mat and " * 40, "
 
 
 def check_output_dir(output_dir: Path | str) -> None:
-    """Checks the folder of a version.
-
-    Raises:
-        InputError: its name is not a version number, or it exists.
-    """
+    """Raises InputError if a folder exists, or its name is not a version number."""
     output_dir = Path(output_dir)
     name = output_dir.name
     if not (name.isascii() and name.isdecimal()):

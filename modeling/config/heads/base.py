@@ -44,11 +44,7 @@ class HeadSettings(Config):
         """Raises InputError if the settings do not fit each other, or the head not the family."""
 
     def for_vectors(self, vectors: Vectors) -> dict[str, Any]:
-        """The settings that vectors of tokens change, {name: value}.
-
-        Raises:
-            InputError: the vectors do not fit.
-        """
+        """{name: value} of settings that vectors change. Raises InputError if they do not fit."""
         return {}
 
     def num_parameters(self, config: ModelConfig) -> int:
