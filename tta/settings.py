@@ -20,19 +20,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tta import names
 from tta.choices import NORMALIZATIONS, TOKENIZERS
 from tta.errors import InputError
-from tta.names import (
-    CONFIG,
-    DATASET,
-    NGRAMS,
-    NGRAMS_SETTINGS,
-    POOLING,
-    README,
-    VECTORS,
-    VOCABULARY,
-    WEIGHTS,
-)
 
 
 @dataclass(frozen=True)
@@ -243,9 +233,12 @@ def fields(config: Any) -> Iterator[Field]:
 
 
 # The files of a folder that is an input.
-_PARTS = (CONFIG, VOCABULARY, WEIGHTS, POOLING, VECTORS, NGRAMS, NGRAMS_SETTINGS, DATASET, README)
-_PARTS += ("tokenizer*.json", "*.safetensors*", "*.ckpt*", "checkpoint", "*.tfrecord*")
-_PARTS += ("*best_recog/*",)
+_PARTS = (
+    *(names.CONFIG, names.VOCABULARY, names.WEIGHTS, names.POOLING, names.VECTORS, names.NGRAMS),
+    *(names.NGRAMS_SETTINGS, names.DATASET, names.README),
+    *("tokenizer*.json", "*.safetensors*", "*.ckpt*", "checkpoint", "*.tfrecord*"),
+    "*best_recog/*",
+)
 
 
 def _inputs_of(value):

@@ -15,7 +15,7 @@ from tta.choices import DTYPE_POLICIES
 from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.word_inputs import NUM_CHARACTERS, WORD_CHARACTERS
 from tta.modeling.config.base import read_config
-from tta.modeling.embeddings.inputs import CHARACTERS, VECTORS
+from tta.modeling.config.elmo import CHARACTERS, VECTORS
 from tta.modeling.heads.sampled_softmax import LogUniformSampler, PieceSampler
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES

@@ -39,7 +39,7 @@ def inputs_of(
 
 
 def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs:
-    """As `inputs_of`, with a model directory's vectors; InputError if they are missing or damaged."""
+    """As `inputs_of`, with a model directory's vectors; InputError if missing or damaged."""
     vectors, features = None, config.input_features
     if INPUT_VECTORS in features:
         vectors = word_vectors_in(directory, tokenizer).look_up

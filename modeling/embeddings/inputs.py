@@ -8,14 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.config.elmo import (
-    CHARACTER_FILTERS,
-    CHARACTER_SIZE,
-    CHARACTERS,
-    NUM_CHARACTERS,
-    NUM_HIGHWAYS,
-    VECTORS,
-)
+from tta.modeling.config import elmo
 from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
 from tta.modeling.layers.dense import dense
 from tta.modeling.layers.types import Shape, Tensor, Tensors
@@ -43,7 +36,7 @@ class VectorInput(ConfiguredLayer):
         )
 
     def call(self, inputs: Tensors):
-        vectors = ops.cast(inputs[VECTORS], self.compute_dtype)
+        vectors = ops.cast(inputs[elmo.VECTORS], self.compute_dtype)
         return ops.cast(self.projection(vectors), "float32")
 
 
@@ -88,17 +81,20 @@ class CharacterInput(ConfiguredLayer):
     def build(self, input_shape: Shape | None = None):
         config, policy = self.config, self.dtype_policy
         self.table = self.add_weight(
-            (NUM_CHARACTERS, CHARACTER_SIZE), "random_normal", name="characters", autocast=False
+            (elmo.NUM_CHARACTERS, elmo.CHARACTER_SIZE),
+            "random_normal",
+            name="characters",
+            autocast=False,
         )
         self.filters = []
-        for width, number in CHARACTER_FILTERS.items():
+        for width, number in elmo.CHARACTER_FILTERS.items():
             layer = keras.layers.Conv1D(number, width, activation="relu", dtype=policy)
             layer.name = f"filters_{width}"
-            layer.build((None, None, CHARACTER_SIZE))
+            layer.build((None, None, elmo.CHARACTER_SIZE))
             self.filters.append(layer)
-        size = sum(CHARACTER_FILTERS.values())
+        size = sum(elmo.CHARACTER_FILTERS.values())
         self.highways = [
-            Highway(size, name=f"highway_{i}", dtype=policy) for i in range(NUM_HIGHWAYS)
+            Highway(size, name=f"highway_{i}", dtype=policy) for i in range(elmo.NUM_HIGHWAYS)
         ]
         for highway in self.highways:
             highway.build((None, size))
@@ -107,7 +103,7 @@ class CharacterInput(ConfiguredLayer):
         )
 
     def call(self, inputs: Tensors):
-        characters = inputs[CHARACTERS]
+        characters = inputs[elmo.CHARACTERS]
         shape = ops.shape(characters)
         x = ops.take(self.table, ops.reshape(characters, (-1, shape[2])), axis=0)  # [B T, C, size]
         # A width-k filter needs k characters, which the padding of words of 50 gives.

@@ -7,15 +7,10 @@ import keras
 from keras import ops
 
 from tta.modeling.encoders.base import BlockEncoder, spread
+from tta.modeling.layers import masks
 from tta.modeling.layers.attention import project_together
 from tta.modeling.layers.blocks import CrossAttentionBlock, TransformerBlock
 from tta.modeling.layers.dense import AddNorm, dense
-from tta.modeling.layers.masks import (
-    anticausal_mask,
-    causal_mask,
-    last_hidden,
-    two_sided_mask,
-)
 from tta.modeling.layers.types import Tensors
 
 _SIDES = ("forward", "backward")
@@ -70,16 +65,16 @@ class ClozeEncoder(BlockEncoder):
         self.check_inputs(inputs)
         ids, mask, wanted = inputs["input_ids"], inputs["padding_mask"], inputs.get("wanted")
         embedded = self.embeddings(ids, training=training)
-        forward = _read(embedded, self.forward_tower, causal_mask(mask), training)
-        backward = _read(embedded, self.backward_tower, anticausal_mask(mask), training)
+        forward = _read(embedded, self.forward_tower, masks.causal_mask(mask), training)
+        backward = _read(embedded, self.backward_tower, masks.anticausal_mask(mask), training)
         positions, asked = ops.arange(ops.shape(ids)[1]), None
         if wanted is not None:
             asked = ops.any(wanted, axis=0)  # [T]
             positions = ops.nonzero(asked)[0]
-        last = last_hidden(positions, mask, inputs.get("word_ids"))
+        last = masks.last_hidden(positions, mask, inputs.get("word_ids"))
         query = self._first_query(ids, mask, forward, backward, positions, last, training)
         stream = ops.concatenate([forward, backward], axis=1)  # [B, 2T, D]
-        visible = two_sided_mask(positions, last, mask)
+        visible = masks.two_sided_mask(positions, last, mask)
         attentions = [block.attention for block in self.blocks]
         projections = project_together(stream, attentions, training)
         for block, projected in zip(self.blocks, projections, strict=True):

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.config.elmo import ElmoConfig
-from tta.modeling.embeddings.inputs import CHARACTERS, INPUT_LAYERS, VECTORS
+from tta.modeling.config.elmo import CHARACTERS, VECTORS, ElmoConfig
+from tta.modeling.embeddings.inputs import INPUT_LAYERS
 from tta.modeling.encoders.base import Encoder
 from tta.modeling.layers.lstm import ProjectedLSTM
 from tta.modeling.layers.reverse import reverse_sentences
@@ -87,13 +87,12 @@ class ElmoEncoder(Encoder):
             x = new + x if i else new
             layers.append(_side_by_side(both_forward(x)))
         last = self.dropout(both_forward(x), training=training)
+        backward = ops.where(mask[..., None], last[:, :, 1], 0.0)
         return {
             "hidden_states": _side_by_side(last),
             "embedding_output": embedded,
             "layers": ops.concatenate(layers, axis=-1),
-            "predicting_states": ops.concatenate(
-                [_shift(last[:, :, 0], 1), _shift(_only_tokens(last[:, :, 1], mask), -1)]
-            ),
+            "predicting_states": ops.concatenate([_shift(last[:, :, 0], 1), _shift(backward, -1)]),
         }
 
     def output_size(self, name: str):
@@ -112,10 +111,6 @@ class ElmoEncoder(Encoder):
 def _side_by_side(x):
     """[B, T, 2, D] -> [B, T, 2D]."""
     return ops.concatenate([x[:, :, 0], x[:, :, 1]], axis=-1)
-
-
-def _only_tokens(x, mask):
-    return ops.where(mask[..., None], x, 0.0)
 
 
 def _shift(x, by):

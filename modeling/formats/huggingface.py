@@ -15,13 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from tta.errors import InputError
 from tta.json_files import read_json_object
-from tta.modeling.formats.bert import (
-    HUGGINGFACE_ACTIVATIONS,
-    bert_config,
-    check_names,
-    convert_segments,
-    original_names,
-)
+from tta.modeling.formats import bert
 from tta.modeling.formats.weights import assign_weights, check_size, reading
 from tta.modeling.models.language_model import build_model
 from tta.names import CONFIG
@@ -54,10 +48,10 @@ def load_huggingface(
             is missing, is unknown, or has the wrong shape or type.
     """
     directory = Path(directory)
-    config = bert_config(directory / CONFIG, HUGGINGFACE_ACTIVATIONS)
+    config = bert.bert_config(directory / CONFIG, bert.HUGGINGFACE_ACTIVATIONS)
     with contextlib.ExitStack() as stack:
         values = _read(_open_tensors(directory, stack), config, tensors_path(directory))
-    config, values = convert_segments(config, values, keep_segments, tensors_path(directory))
+    config, values = bert.convert_segments(config, values, keep_segments, tensors_path(directory))
     model = build_model(config, dtype)
     assign_weights(model, values, tensors_path(directory))
     return model
@@ -128,7 +122,7 @@ def huggingface_name(name: str) -> str:
 
 def _read(stored: dict[str, _Tensor], config: Any, path: Path) -> dict[str, np.ndarray]:
     """{our name: array} of the tensors; kernels are [in, out], as in our layers."""
-    names = original_names(config.num_hidden_layers, with_segments=True)
+    names = bert.original_names(config.num_hidden_layers, with_segments=True)
     wanted = {ours: huggingface_name(theirs) for ours, theirs in names.items()}
     sizes = {}
     for name, tensor in stored.items():
@@ -139,7 +133,7 @@ def _read(stored: dict[str, _Tensor], config: Any, path: Path) -> dict[str, np.n
             rule = f"tensor {tensor.name} has type {kind}, not F32, F16 or BF16"
             raise InputError(rule, tensor.path)
     check_size(sum(sizes.values()), config, CONFIG, path)
-    check_names([name for name in stored if name not in _TIED], wanted.values(), path)
+    bert.check_names([name for name in stored if name not in _TIED], wanted.values(), path)
     for copy, original in _TIED.items():
         if copy in stored and not np.array_equal(stored[copy].read(), stored[original].read()):
             raise InputError(f"{copy} differs from {original}: the output head must be tied", path)

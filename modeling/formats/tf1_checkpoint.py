@@ -12,14 +12,7 @@ from tta.errors import InputError, located
 from tta.json_files import read_json_object
 from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
-from tta.modeling.formats.bert import (
-    GOOGLE_ACTIVATIONS,
-    SEGMENT_NAME,
-    bert_config,
-    check_names,
-    convert_segments,
-    original_names,
-)
+from tta.modeling.formats import bert
 from tta.modeling.formats.run_checkpoint import open_checkpoint
 from tta.modeling.formats.weights import assign_weights, check_size, reading
 from tta.modeling.models.language_model import build_model
@@ -56,22 +49,22 @@ def load_original(
     prefix = _checkpoint_prefix(directory)
     reader, shapes = open_checkpoint(prefix)
     config_path = _config_path(directory)
-    is_bert = config_path.name == BERT_CONFIG or SEGMENT_NAME in shapes
+    is_bert = config_path.name == BERT_CONFIG or bert.SEGMENT_NAME in shapes
     if is_bert:
-        config = bert_config(config_path, GOOGLE_ACTIVATIONS)
+        config = bert.bert_config(config_path, bert.GOOGLE_ACTIVATIONS)
     else:  # The first query is [MASK] unless the file sets another.
         values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_json_object(config_path)
         with located(path=config_path):
             config = TransformerConfig.from_dict(without_format(values))
     check_size(sum(map(math.prod, shapes.values())), config, config_path.name, prefix)
-    names = original_names(config.num_hidden_layers, with_segments=is_bert)
-    check_names(shapes, names.values(), prefix)
+    names = bert.original_names(config.num_hidden_layers, with_segments=is_bert)
+    bert.check_names(shapes, names.values(), prefix)
     values = {}
     for ours, theirs in names.items():
         with reading(f"variable {theirs} cannot be read", prefix, tf.errors.OpError):
             values[ours] = reader.get_tensor(theirs)
     if is_bert:
-        config, values = convert_segments(config, values, keep_segments, prefix)
+        config, values = bert.convert_segments(config, values, keep_segments, prefix)
     model = build_model(config, dtype)
     assign_weights(model, values, prefix)
     return model

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from keras import ops
 
-from tta.modeling.embeddings.inputs import CHARACTERS, VECTORS
+from tta.modeling.config.elmo import CHARACTERS, VECTORS
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood.base import Likelihood

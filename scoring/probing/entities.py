@@ -5,13 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from seqeval.scheme import IOB2, Entities
 
-from tta.data.labelled.conll import (
-    OUTSIDE,
-    TaggedSentence,
-    entity_type,
-    read_conll,
-    stray_tags,
-)
+from tta.data.labelled import conll
 from tta.data.nbest.lists import shown
 from tta.errors import InputError
 from tta.scoring.probing.tasks import joined
@@ -29,7 +23,7 @@ class TaggingTask:
     name = "entity F1"
     labels: np.ndarray | None = None
 
-    def __init__(self, sentences: Sequence[TaggedSentence]):
+    def __init__(self, sentences: Sequence[conll.TaggedSentence]):
         self._words = [sentence.tokens for sentence in sentences]
         lengths = [len(words) for words in self._words]
         self.targets = np.array([tag for sentence in sentences for tag in sentence.tags])
@@ -69,7 +63,7 @@ def _spans(entities):
 
 def read_parts(
     paths: Sequence[str | None], num_folds: int
-) -> tuple[list[list[TaggedSentence]], list[str]]:
+) -> tuple[list[list[conll.TaggedSentence]], list[str]]:
     """Reads the training, dev and test sentences, and checks that they can be probed.
 
     Args:
@@ -83,15 +77,15 @@ def read_parts(
         InputError: a file is malformed or has no entity, there are fewer training sentences than
             folds, or an entity is of a type that the training part does not have.
     """
-    parts, notes = [read_conll(path) if path else [] for path in paths], []
+    parts, notes = [conll.read_conll(path) if path else [] for path in paths], []
     if len(parts[0]) < num_folds:
         rule = f"{num_folds} folds need {num_folds} sentences, got {len(parts[0])}"
         raise InputError(f"{rule}; --num_folds lowers the number of folds", paths[0])
-    known = {entity_type(tag) for sentence in parts[0] for tag in sentence.tags} - {""}
+    known = {conll.entity_type(tag) for sentence in parts[0] for tag in sentence.tags} - {""}
     for path, part in zip(paths, parts, strict=True):
         if path:
             _check_types(part, known, path)
-        if lines := stray_tags(part):
+        if lines := conll.stray_tags(part):
             notes.append(
                 f"{path}: I- tags that continue an entity of another type, and so belong to none: "
                 f"{len(lines):,} (first: line {lines[0]})"
@@ -102,10 +96,10 @@ def read_parts(
 def _check_types(sentences, known, path):
     """Raises an InputError unless there is an entity, and each is of a known type."""
     tags = [
-        (entity_type(tag), sentence.line + position)
+        (conll.entity_type(tag), sentence.line + position)
         for sentence in sentences
         for position, tag in enumerate(sentence.tags)
-        if tag != OUTSIDE
+        if tag != conll.OUTSIDE
     ]
     for kind, line in tags:
         if kind not in known:
