@@ -63,24 +63,17 @@ class AutoencoderConfig(TransformerSizes):
         require_counts(self, "latent_size", "num_latents")
         require_choice(self, "decoder_type", DECODER_TYPES)
         require_choice(self, "decoder_input", DECODER_INPUTS)
-        require(
-            self.decoder_type != "unilm" or self.decoder_input == "ground_truth",
-            "decoder_input must be ground_truth with decoder_type unilm",
-            repr(self.decoder_input),
-        )
-        require(
-            not self.predicts_length or self.decoder_input != "ground_truth",
-            "decoder_input must be pad or masked with predicts_length",
-            repr(self.decoder_input),
-        )
-        require(
-            self.num_latents == 1 or self.decoder_type == "bilm",
-            "decoder_type must be bilm with num_latents above 1",
-            repr(self.decoder_type),
-        )
+        decoder, reads = repr(self.decoder_type), repr(self.decoder_input)
+        copies = self.decoder_input == "ground_truth"
+        rule = "decoder_input must be ground_truth with decoder_type unilm"
+        require(copies or self.decoder_type != "unilm", rule, reads)
+        rule = "decoder_input must be pad or masked with predicts_length"
+        require(not (copies and self.predicts_length), rule, reads)
+        is_bilm = self.decoder_type == "bilm"
+        rule = "decoder_type must be bilm with num_latents above 1"
+        require(is_bilm or self.num_latents == 1, rule, decoder)
         if self.decoder_input == "masked":
-            name, value = "decoder_type", repr(self.decoder_type)
-            require(self.decoder_type == "bilm", f"{name} must be bilm with masked input", value)
+            require(is_bilm, "decoder_type must be bilm with masked input", decoder)
             # Its loss is no bound of log p(x), so beta would mean nothing.
             require(not self.variational, "variational must be false with masked input", "true")
         super().check()

@@ -11,13 +11,7 @@ from tta.atomic import whole_file
 from tta.choices import NORMALIZATIONS
 from tta.errors import InputError, located
 from tta.json_files import read_json_object
-from tta.modeling.config.checks import (
-    check_type,
-    check_types,
-    require,
-    require_choice,
-    require_counts,
-)
+from tta.modeling.config import checks
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.version import __version__
@@ -125,11 +119,11 @@ class ModelConfig:
     normalization: str = "nfkc"
 
     def __post_init__(self):
-        check_types(self)
-        require_counts(self, "vocab_size", "hidden_size")
-        require_choice(self, "normalization", NORMALIZATIONS)
+        checks.check_types(self)
+        checks.require_counts(self, "vocab_size", "hidden_size")
+        checks.require_choice(self, "normalization", NORMALIZATIONS)
         self.check()
-        require(
+        checks.require(
             self.num_parameters <= MAX_PARAMETERS,
             f"a model has at most {MAX_PARAMETERS:,} parameters",
             f"{self.num_parameters:,}" if self.num_parameters < 10**20 else "far more",
@@ -260,8 +254,8 @@ def config_from(values: dict[str, Any]) -> Any:
 def without_format(values: dict[str, Any]) -> dict[str, Any]:
     """A `config.json` without its version. Raises InputError if a later version wrote it."""
     version = values.get(FORMAT_KEY, FORMAT_VERSION)
-    check_type(FORMAT_KEY, version, int)
-    require(version >= 1, f"{FORMAT_KEY} must be at least 1", version)
+    checks.check_type(FORMAT_KEY, version, int)
+    checks.require(version >= 1, f"{FORMAT_KEY} must be at least 1", version)
     if version > FORMAT_VERSION:
         reads = f"tta-lm {__version__} reads versions up to {FORMAT_VERSION}"
         raise InputError(f"{FORMAT_KEY} is {version}, and {reads}: upgrade tta-lm")
@@ -272,6 +266,6 @@ def training_weights(values: dict[str, Any]) -> dict[str, float]:
     """Reads the loss weights, {name: 0 or more}, from a config that an earlier version wrote."""
     weights = {name: values[name] for name in TRAINING_WEIGHTS if name in values}
     for name, weight in weights.items():
-        check_type(name, weight, float)
-        require(0.0 <= weight < float("inf"), f"{name} must be 0 or more", weight)
+        checks.check_type(name, weight, float)
+        checks.require(0.0 <= weight < float("inf"), f"{name} must be 0 or more", weight)
     return weights

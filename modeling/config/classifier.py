@@ -60,11 +60,8 @@ class ClassifierConfig(ModelConfig):
         require(good, "labels must be texts", list(self.labels))
         distinct = len(set(self.labels)) == len(self.labels) != 1
         require(distinct, "labels must be two or more, all different, or none", list(self.labels))
-        require(
-            self.texts_per_example in (1, 2),
-            "texts_per_example must be 1 or 2",
-            self.texts_per_example,
-        )
+        number = self.texts_per_example
+        require(number in (1, 2), "texts_per_example must be 1 or 2", number)
         require_choice(self, "pooling", POOLINGS)
         require_rates(self, "dropout")
         good = 0 <= self.separator_id < self.vocab_size
@@ -99,9 +96,8 @@ class ClassifierConfig(ModelConfig):
     def num_parameters(self) -> int:
         """Number of weights of the encoder and the head."""
         d, encoder = self.hidden_size, self.encoder
-        return (
-            encoder.num_encoder_parameters + self.pooled_size * d + d + (d + 1) * self.num_outputs
-        )
+        head = (self.pooled_size + 1) * d + (d + 1) * self.num_outputs
+        return encoder.num_encoder_parameters + head
 
     def to_dict(self) -> dict[str, Any]:
         """What `config.json` holds; the shared fields are in the encoder's config."""

@@ -3,15 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tta.modeling.config import checks
 from tta.modeling.config.base import DataFacts
-from tta.modeling.config.checks import (
-    require,
-    require_choice,
-    require_counts,
-    require_layers,
-    require_positive,
-    require_rates,
-)
 from tta.modeling.config.language_model import LanguageModelConfig
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
@@ -65,14 +58,14 @@ class ElmoConfig(LanguageModelConfig):
 
     def check(self) -> None:
         """Checks sizes, bounds and choices."""
-        require_counts(self, *COUNTS)
-        require_choice(self, "input_layer", INPUT_LAYERS)
-        require_layers(self, "num_hidden_layers")
-        require_rates(self, "hidden_dropout_prob")
-        require_positive(self, "initializer_range", "layer_norm_eps")
+        checks.require_counts(self, *COUNTS)
+        checks.require_choice(self, "input_layer", INPUT_LAYERS)
+        checks.require_layers(self, "num_hidden_layers")
+        checks.require_rates(self, "hidden_dropout_prob")
+        checks.require_positive(self, "initializer_range", "layer_norm_eps")
         for name in ("cell_clip", "projection_clip"):
             value = getattr(self, name)
-            require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
+            checks.require(0.0 <= value < float("inf"), f"{name} must be 0 or more", value)
         super().check()
 
     @property

@@ -3,15 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tta.modeling.config import checks
 from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig
-from tta.modeling.config.checks import (
-    require,
-    require_choice,
-    require_counts,
-    require_layers,
-    require_positive,
-    require_rates,
-)
 from tta.modeling.config.language_model import LanguageModelConfig
 
 # The sizes in BERT's spelling.
@@ -62,23 +55,18 @@ class TransformerSizes(ModelConfig):
     def check(self) -> None:
         """Checks sizes, probabilities and choices."""
         super().check()
-        require_counts(self, *COUNTS)
-        require_rates(self, "hidden_dropout_prob", "attention_probs_dropout_prob")
-        require_positive(self, "initializer_range", "layer_norm_eps")
-        require_choice(self, "hidden_act", ACTIVATIONS)
-        require(
-            self.hidden_size % self.num_attention_heads == 0,
-            "hidden_size must be a multiple of num_attention_heads",
-            f"{self.hidden_size} and {self.num_attention_heads}",
-        )
+        checks.require_counts(self, *COUNTS)
+        checks.require_rates(self, "hidden_dropout_prob", "attention_probs_dropout_prob")
+        checks.require_positive(self, "initializer_range", "layer_norm_eps")
+        checks.require_choice(self, "hidden_act", ACTIVATIONS)
+        size, heads = self.hidden_size, self.num_attention_heads
+        rule = "hidden_size must be a multiple of num_attention_heads"
+        checks.require(size % heads == 0, rule, f"{size} and {heads}")
         token = self.first_query_token_id
-        require(
-            token is None or 0 <= token < self.vocab_size,
-            "first_query_token_id must be null or a token's id",
-            token,
-        )
+        good = token is None or 0 <= token < self.vocab_size
+        checks.require(good, "first_query_token_id must be null or a token's id", token)
         if self.num_parameters <= MAX_PARAMETERS:  # else the base class says so
-            require_layers(self, "num_hidden_layers")
+            checks.require_layers(self, "num_hidden_layers")
 
     @property
     def num_encoder_parameters(self) -> int:
@@ -107,7 +95,7 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
         """Checks the sizes, the segments and the head."""
         super().check()
         good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
-        require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
+        checks.require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
 
     @property
     def can_grow(self) -> bool:

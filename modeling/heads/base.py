@@ -76,8 +76,9 @@ class Head(ConfiguredLayer):
             result = self._log_probabilities(rows, targets, table, normalizer, output_table)
             return ops.reshape(result, shape)
         wanted = ops.reshape(wanted, (-1,))
-        places = ops.nonzero(wanted)[0]
-        computed = _fill_up(places, ops.nonzero(ops.logical_not(wanted))[0])
+        places, others = (ops.nonzero(one)[0] for one in (wanted, ops.logical_not(wanted)))
+        missing = -ops.shape(places)[0] % ROWS_STEP  # as far as there are others
+        computed = ops.concatenate([places, others[:missing]])
         rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
         result = self._log_probabilities(rows, targets, table, normalizer, output_table)
         result = result[: ops.shape(places)[0]]
@@ -95,9 +96,3 @@ class Head(ConfiguredLayer):
 
     def compute_output_shape(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
         return (*hidden_states_shape[:-1], self.output_size)
-
-
-def _fill_up(places, others):
-    """Pads places [M] with other places to a multiple of `ROWS_STEP`, as far as there are any."""
-    missing = -ops.shape(places)[0] % ROWS_STEP
-    return ops.concatenate([places, others[:missing]])

@@ -113,10 +113,6 @@ class SequenceAutoencoder(ConfiguredModel):
             outputs["lengths"] = self.length_predictor(latent)
         return outputs
 
-    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        """The encoder's outputs at every token: {"hidden_states": [B, T, D], ...}."""
-        return self.encoder(inputs, training=training)
-
     def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """{"mean": [B, K P]} of the latent vectors and, if variational, their "log_variance"."""
         if self.pooling is None:

@@ -22,6 +22,10 @@ class ConfiguredModel(keras.Model):
         super().__init__(dtype=dtype, **kwargs)
         self.config: Any = config
 
+    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
+        return self.encoder(inputs, training=training)
+
     @property
     def token_table(self) -> Any:
         """[V, D] the token embeddings, tied to the head's; None if the input has no such table."""

@@ -59,10 +59,6 @@ class LanguageModel(ConfiguredModel):
         outputs = self.head(states, self.token_table)
         return {"hidden_states": hidden_states, self.head.output_name: outputs}
 
-    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
-        return self.encoder(inputs, training=training)
-
     def loss_of(self, hidden_states: Tensor, targets: Tensor, weights: Tensor) -> Any:
         """The head's weighted sum of losses: [] float32; see `Head.loss`."""
         return self.head.loss(hidden_states, targets, weights, self.token_table)

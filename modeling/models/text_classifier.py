@@ -54,8 +54,10 @@ class TextClassifier(ConfiguredModel):
         return {"logits": self.head(self._pooled_states(inputs, training), training=training)}
 
     def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        """The encoder's outputs at every token: {"hidden_states": [B, T, D], ...}."""
-        return self.encoder(self._with_segments(inputs), training=training)
+        """As `ConfiguredModel.encode`; in a BERT, the second text is segment 1."""
+        if self.config.encoder.num_segments > 1:
+            inputs = inputs | {"segment_ids": ops.minimum(self._separators(inputs)[1], 1)}
+        return super().encode(inputs, training)
 
     def _pooled_states(self, inputs, training):
         """[B, `config.pooled_size`]; the encoder computes no other position, where it can."""
@@ -87,12 +89,6 @@ class TextClassifier(ConfiguredModel):
             return means[0]
         one, other = means
         return ops.concatenate([one, other, ops.abs(one - other), one * other], axis=-1)
-
-    def _with_segments(self, inputs):
-        """Adds the "segment_ids" of a BERT: 0 up to the first separator, 1 in the second text."""
-        if self.config.encoder.num_segments < 2:
-            return inputs
-        return inputs | {"segment_ids": ops.minimum(self._separators(inputs)[1], 1)}
 
     def _separators(self, inputs):
         """Where the separators are, [B, T] bool, and how many precede each token, [B, T] int32.

@@ -19,15 +19,9 @@ from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import CHECKPOINTS, STATE, plain_path, state_key
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
+from tta.modeling.training import distribution
 from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints, restore_newest
 from tta.modeling.training.config import LoopSettings
-from tta.modeling.training.distribution import (
-    broadcast,
-    is_alone,
-    local_replicas,
-    lost_workers_named,
-    own_random_numbers,
-)
 from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.statistics import read_batches
 from tta.modeling.training.stopping import StopRequest
@@ -95,7 +89,7 @@ class Trainer:
             self.manager = self._list_checkpoints()
         self.last_evaluation = None
         self.evaluation_error = None
-        self._replicas = local_replicas(self.strategy)
+        self._replicas = distribution.local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
         batch_spec: Any = self.epoch_batches(0).element_spec
@@ -127,7 +121,7 @@ class Trainer:
         if self.is_chief:
             restore_newest(self.checkpoint, self.output_dir / CHECKPOINTS)
             self.manager = self._list_checkpoints()
-        broadcast(self.strategy, [*self.position.values(), *self._state.values()])
+        distribution.broadcast(self.strategy, [*self.position.values(), *self._state.values()])
         return self.step
 
     def _list_checkpoints(self):
@@ -203,9 +197,9 @@ class Trainer:
     def _run(self, bar, until):
         loop = self.loop
         recent, since, tokens = [], time.monotonic(), 0
-        alone = is_alone(self.strategy)
+        alone = distribution.is_alone(self.strategy)
         for batches in self._batches(until):
-            with lost_workers_named(self.strategy):
+            with distribution.lost_workers_named(self.strategy):
                 losses, num_tokens, stopping = self._step(batches, float(bool(self._stop.signal)))
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
@@ -255,11 +249,9 @@ class Trainer:
                 empty = False
                 yield [group[replica] for replica in self._replicas]
             if empty:
-                if num_replicas > 1:
-                    raise InputError(
-                        f"the training set holds no batch for each of {num_replicas} replicas"
-                    )
-                raise InputError("the training set holds no sentence")
+                each = f"batch for each of {num_replicas} replicas"
+                missing = each if num_replicas > 1 else "sentence"
+                raise InputError(f"the training set holds no {missing}")
             self.position["epoch"].assign_add(1)
             self.position["batch"].assign(0)
 
@@ -273,7 +265,7 @@ class Trainer:
 
         def update(batch):
             replica = tf.distribute.get_replica_context()
-            with own_random_numbers(self._seeds):
+            with distribution.own_random_numbers(self._seeds):
                 task: Any = self.objective.task(batch, self.position["step"].read_value())
                 count, stopping = tf.unstack(
                     replica.all_reduce(SUM, tf.stack([tf.reduce_sum(task.weights), stop]))
@@ -332,10 +324,9 @@ class Trainer:
         learning_rate = float(self.optimizer.learning_rate)
         means = {name: np.mean([losses[name] for losses in recent]) for name in recent[0]}
         means |= self._schedule(step)
-        for name, mean in means.items():
-            tf.summary.scalar(f"train/{name}", mean, step=step)
-        tf.summary.scalar("train/tokens_per_second", rate, step=step)
-        tf.summary.scalar("train/learning_rate", learning_rate, step=step)
+        logged = means | {"tokens_per_second": rate, "learning_rate": learning_rate}
+        for name, value in logged.items():
+            tf.summary.scalar(f"train/{name}", value, step=step)
         parts = [f"{n} {v:.3f}, " for n, v in means.items() if n not in ("loss", "head")]
         bar.set_postfix_str(
             f"loss {means['loss']:.3f}, {''.join(parts)}{rate:,.0f} tokens/s, "
