@@ -60,7 +60,8 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
         try:
             permissions = _permissions(target)
             # What replaces a private file is private from its first byte.
-            file = _create(temporary, 0o666 if permissions is None else 0o600)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
+            file = os.open(temporary, flags, 0o666 if permissions is None else 0o600)
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", path) from None
         try:
@@ -256,11 +257,6 @@ def _contents(descriptor):
     """The first bytes of a lock file, more than a name has; without zeros that a power cut left."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     return os.read(descriptor, 100).rstrip(b"\0")
-
-
-def _create(path, permissions):
-    """Creates a file and returns its descriptor, for reading and writing."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, permissions)
 
 
 def _is_at(path, descriptor):

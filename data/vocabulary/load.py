@@ -27,7 +27,9 @@ def load_vocabulary(
     Raises:
         InputError: the file is missing or not a vocabulary of this kind.
     """
-    kind = WordVocabulary if _is_words(tokenizer) else Vocabulary
+    if tokenizer not in TOKENIZERS:
+        raise InputError(f"tokenizer must be {' or '.join(TOKENIZERS)}, not {tokenizer!r}")
+    kind = WordVocabulary if tokenizer == "words" else Vocabulary
     return kind.from_file(path, opener)
 
 
@@ -52,9 +54,3 @@ def make_tokenizer(
     if isinstance(vocabulary, WordVocabulary):
         return WordTokenizer(vocabulary, lower_case, open_vocabulary)
     return Tokenizer(vocabulary, lower_case, normalization)
-
-
-def _is_words(tokenizer):
-    if tokenizer not in TOKENIZERS:
-        raise InputError(f"tokenizer must be {' or '.join(TOKENIZERS)}, not {tokenizer!r}")
-    return tokenizer == "words"

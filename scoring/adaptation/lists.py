@@ -169,7 +169,8 @@ def fine_tune(
             for one in (split.train, split.heldout)
         )
         assert train.statistics is not None  # the lists have references
-        if not _any_differ(train.nbest, word_errors(train.statistics)):
+        errors = zip(word_errors(train.statistics), train.nbest, strict=True)
+        if not any(differ(row[: len(one.hypotheses)]) for row, one in errors):
             raise InputError(
                 "in no list that is left to train on do the hypotheses have different numbers of "
                 "word errors"
@@ -197,11 +198,6 @@ def fine_tune(
     save_model(lm.model, made, report.card)
     write_nbest(made / HELDOUT_LISTS, split.heldout, "jsonl")
     return report
-
-
-def _any_differ(nbest: Sequence[NBestList], errors: np.ndarray) -> bool:
-    """Whether in some list the hypotheses, with errors [L, N], have different numbers of them."""
-    return any(differ(row[: len(one.hypotheses)]) for row, one in zip(errors, nbest, strict=True))
 
 
 def _evaluate(part: Part, lm: Any, weights: RerankWeights) -> ListEvaluation:

@@ -125,7 +125,10 @@ def fine_tune(
     num_warmup = min(int(config.warmup_proportion * num_steps), num_steps - 1)
     keras.utils.set_random_seed(seed % 2**32)
     model = build_model(model_config, DTYPE_POLICIES[config.mixed_precision])
-    _start_from(start, model)
+    weights = start.named_weights()
+    for name, variable in model.named_weights().items():
+        if name.startswith("encoder/"):
+            variable.assign(weights[name])
     if not model_config.labels:
         model.head.output_dense.bias.assign(targets.mean(keepdims=True))
     trainer = Trainer(
@@ -146,11 +149,3 @@ def fine_tune(
     tuned = build_model(model_config)  # measured as it will be loaded
     tuned.set_weights(model.get_weights())
     return tuned
-
-
-def _start_from(start, model):
-    """Assigns the weights of the encoder."""
-    weights = start.named_weights()
-    for name, variable in model.named_weights().items():
-        if name.startswith("encoder/"):
-            variable.assign(weights[name])

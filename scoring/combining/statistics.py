@@ -51,14 +51,8 @@ class ListStatistics:
         try:
             value = self.metric.corpus(totals)
         except InputError:  # some of the totals have no reference words
-            return np.apply_along_axis(self._error_if_defined, -1, totals)
-        return -value if self.metric.higher_is_better else value
-
-    def _error_if_defined(self, totals):
-        try:
-            value = float(self.metric.corpus(totals))
-        except InputError:
-            return np.inf
+            is_one = totals.ndim == 1
+            return np.array(np.inf) if is_one else np.apply_along_axis(self.error, -1, totals)
         return -value if self.metric.higher_is_better else value
 
     def oracle(self) -> np.ndarray:

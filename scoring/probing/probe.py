@@ -48,7 +48,9 @@ def probe_files(
         features = task.features(lm, *vectors, sys.stderr.isatty())
         shown = "/".join(vectors) if vectors[1] != "mean" else vectors[0]
         row = f"{name}, {shown}"
-        _check_finite(features, row)
+        finite = np.isfinite(features).all(axis=1)
+        if not finite.all():
+            raise InputError(f"{row}: the vector of row {np.argmin(finite) + 1} is not finite")
         vector_sizes[row] = features.shape[1]
         predicted[row] = [_probe(task, features, splits) for splits in runs]
         signatures.append(lm.signature)
@@ -116,12 +118,6 @@ def _load(config, task, models, load_options):
                 task.check(lm, name, pooling)
                 found.append((str(model or BUILT_IN_NAME), lm, (name, pooling)))
     return found
-
-
-def _check_finite(features, row):
-    finite = np.isfinite(features).all(axis=1)
-    if not finite.all():
-        raise InputError(f"{row}: the vector of row {np.argmin(finite) + 1} is not finite")
 
 
 def _probe(task: ProbeTask, features: np.ndarray, splits: Sequence[Split]) -> list[Prediction]:

@@ -93,9 +93,10 @@ class StaticVectors(Scorer):
         self.choose_representation(representation)
         check_choice("pooling", pooling, ("mean",), self.name)
         words = [self.split(text) for text in texts]
-        self._look_up(
-            {form for text in words for word in text for form in self.forms(word)}, progress
-        )
+        new = {form for text in words for word in text for form in self.forms(word)}
+        if new := new - self._vectors.keys():
+            found = self._file.read(new, progress)
+            self._vectors.update((form, found.get(form)) for form in new)
         means = np.zeros((len(texts), self._file.size), np.float32)
         for mean, text in zip(means, words, strict=True):
             vectors = [vector for word in text if (vector := self._vector(word)) is not None]
@@ -114,12 +115,6 @@ class StaticVectors(Scorer):
         words = [word for sentence in listed for word in sentence]
         vectors = self.encode(words, representation, progress=progress)
         return split_rows(vectors, [len(sentence) for sentence in listed])
-
-    def _look_up(self, forms, progress):
-        new = forms - self._vectors.keys()
-        if new:
-            found = self._file.read(new, progress)
-            self._vectors.update((form, found.get(form)) for form in new)
 
     def _vector(self, word):
         known = (self._vectors[form] for form in self.forms(word))

@@ -107,8 +107,12 @@ def score_stream(
         while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)
-            _count_unknown(lm, block.fresh)
-            _check(block.fresh, place)
+            unknown = lm.count_unknown([sentence.text for sentence in block.fresh]).tolist()
+            for sentence, count in zip(block.fresh, unknown, strict=True):
+                sentence.num_unknown = count
+                if not math.isfinite(sentence.score):
+                    rule = f"the model's score is {sentence.score}, not a finite number"
+                    raise InputError(rule, *place(sentence.line))
             bar.finish(block)
             yield block.sentences
 
@@ -171,19 +175,6 @@ def _keep(sentences, results, tokens):
     sums, counts = (values.tolist() for values in results)
     for sentence, score, count in zip(sentences, sums, counts, strict=True):
         sentence.score, sentence.num_tokens = score, count
-
-
-def _count_unknown(lm, sentences):
-    counts = lm.count_unknown([sentence.text for sentence in sentences]).tolist()
-    for sentence, count in zip(sentences, counts, strict=True):
-        sentence.num_unknown = count
-
-
-def _check(sentences, place):
-    for sentence in sentences:
-        if not math.isfinite(sentence.score):
-            rule = f"the model's score is {sentence.score}, not a finite number"
-            raise InputError(rule, *place(sentence.line))
 
 
 class _Bar:

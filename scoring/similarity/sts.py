@@ -105,7 +105,8 @@ def compare_files(
         with located(path=path):  # fails now, not after the encoding
             _correlate(range(len(pairs)), pairs)
     output_file = config.output_file
-    if output_file is None and not all(_have_gold(pairs) for _, pairs in files):
+    # A file has gold scores for all pairs or for none.
+    if output_file is None and any(pairs[0].gold is None for _, pairs in files):
         output_file = STANDARD_STREAM
     with contextlib.ExitStack() as stack:
         output = None
@@ -127,10 +128,6 @@ def compare_files(
             _write(write, results)
     signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
     return StsReport(results, list(signatures), output_file)
-
-
-def _have_gold(pairs: Sequence[SentencePair]) -> bool:
-    return pairs[0].gold is not None  # a file has gold scores for all pairs or for none
 
 
 def _correlate(similarities: ArrayLike, pairs: Sequence[SentencePair]) -> Correlation | None:
