@@ -65,10 +65,8 @@ def describe(
 ) -> dict[str, Any]:
     """Makes the description of a data set, which `load_dataset_info` reads.
 
-    Args:
-        written: the results of `write_shard` for each shard, in the order of `shard_names`.
-        counts: the sums of the counts of `prepare_chunk`.
-        paths: the text files.
+    `written` are the results of `write_shard` for each shard, in the order of `shard_names`,
+    `counts` the sums of the counts of `prepare_chunk`, and `paths` the text files.
     """
 
     def split(shards):

@@ -40,12 +40,9 @@ class TrainingData:
     def open(
         cls, directory: str, vocab_file: str | None = None, vectors: str | None = None
     ) -> "TrainingData":
-        """Reads and checks everything but the shards.
+        """Reads and checks everything but the shards of a directory.
 
-        Args:
-            directory: of the data set.
-            vocab_file: the vocabulary; None is `vocab.txt` in the directory.
-            vectors: the folder of the vectors, or None.
+        Without `vocab_file`, the vocabulary is `vocab.txt` in it. `vectors` is their folder.
 
         Raises:
             InputError: a file is missing or damaged, or belongs to another vocabulary.

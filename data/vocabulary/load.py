@@ -18,11 +18,9 @@ AnyTokenizer = Tokenizer | WordTokenizer
 def load_vocabulary(
     tokenizer: str, path: Path | str, opener: Callable[..., Any] = open
 ) -> AnyVocabulary:
-    """Reads a vocabulary file.
+    """Reads a vocabulary file of what `tokenizer` names, one of `tta.choices.TOKENIZERS`.
 
-    Args:
-        tokenizer: what it holds, one of `tta.choices.TOKENIZERS`.
-        path, opener: as in `tta.data.text.files.open_input`.
+    `path` and `opener` are as in `tta.data.text.files.open_input`.
 
     Raises:
         InputError: the file is missing or not a vocabulary of this kind.

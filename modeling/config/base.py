@@ -192,10 +192,8 @@ class ModelConfig:
     ) -> dict[str, Any]:
         """The constructor's arguments, from keys of `config.json`.
 
-        Args:
-            values: {key: value}.
-            old: the config that they change, if any.
-            others: keys that are no arguments; they are left out.
+        `old` is the config that they change, if any. Keys in `others`, which are no arguments, are
+        left out.
 
         Raises:
             InputError: a key is unknown, or a value is not the one that the family has.
@@ -227,11 +225,7 @@ class ModelConfig:
 
 
 def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
-    """Reads a `config.json`; its `model_type` names the class.
-
-    Args:
-        path: the file.
-        **defaults: values of keys that the file may leave out.
+    """Reads a `config.json`; its `model_type` names the class. It may leave out keys of `defaults`.
 
     Raises:
         InputError: the file is missing, is not a JSON object, breaks a rule, or was written by a

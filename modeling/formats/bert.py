@@ -87,10 +87,8 @@ def original_names(num_hidden_layers: int, with_segments: bool = False) -> dict[
 def check_names(stored: Iterable[str], expected: Iterable[str], source: Path | str) -> None:
     """Checks that a checkpoint holds the variables that its config requires.
 
-    Args:
-        stored, expected: names in the checkpoint, and names that the config requires. Their parts
-            are separated by "/" or ".".
-        source: the file, for errors.
+    The parts of stored and expected names are separated by "/" or "."; `source` is the file, for
+    errors.
 
     Raises:
         InputError: the output head or a variable is missing, or an unknown variable would change
@@ -135,9 +133,8 @@ def convert_segments(
 def fold_segments(values: dict[str, np.ndarray], source: Path | str) -> dict[str, np.ndarray]:
     """Adds the embedding of segment 0 to every position; returns the arrays of a biLM.
 
-    Args:
-        values: {our name: array}, with BERT's segment table [at least 1, D].
-        source: the file, for errors.
+    `values` are {our name: array}, with BERT's segment table [at least 1, D]; `source` is the file,
+    for errors.
 
     Raises:
         InputError: a table has the wrong shape or type.

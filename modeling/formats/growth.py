@@ -33,9 +33,8 @@ def grow(
     If the two have different output layers, the head keeps its random weights.
 
     Args:
-        model: has `named_weights()` and a `config`; it can differ in size or vocabulary if the
-            config has the ability `can_grow`.
-        trained: the trained model, with the same two members.
+        model: can differ in size or vocabulary if its config has the ability `can_grow`.
+        trained: the trained model.
         source: where the trained weights are stored, for errors.
         origins: as in `exchange_pieces`, if the vocabularies differ.
         seed: as in `widen`.
@@ -80,13 +79,9 @@ def widen(weights: Arrays, shapes: dict[str, tuple[int, ...]], seed: int = 0) ->
     """Float32 weights of a wider model: its outputs are repeated copies, its scores are the same.
 
     Every size grows by a whole factor. The number of heads grows, their size does not. A kernel is
-    repeated, and each weight is divided at random among the copies of its input: with equal shares,
-    the copies would stay the same throughout training.
-
-    Args:
-        weights: {name: float array} of the smaller model.
-        shapes: {name: shape} of the larger model; a weight without an entry keeps its shape.
-        seed: seed of the random division.
+    repeated, and each weight is divided at random, by `seed`, among the copies of its input: with
+    equal shares, the copies would stay the same throughout training. A weight of the smaller model
+    without an entry in `shapes` keeps its shape.
 
     Raises:
         InputError: a size is not a multiple of the smaller size.

@@ -113,12 +113,9 @@ def save_model(
 ) -> None:
     """Writes config, README and weights into a directory. The weights are last: they complete it.
 
-    Args:
-        model: has a `config` and `named_weights()`.
-        directory: made if needed. Write its `vocab.txt`, and a SemFit model's `vectors.npy`,
-            before this call.
-        readme: text of README.md: training text, duration and results.
-        weights_dtype: "float32" or "float16".
+    The directory is made if needed. Write its `vocab.txt`, and a SemFit model's `vectors.npy`,
+    before this call. `readme` is the text of README.md: training text, duration and results.
+    `weights_dtype` is "float32" or "float16".
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

@@ -16,13 +16,9 @@ from tta.names import VOCABULARY
 def part_of(model: ConfiguredModel, part: str) -> Any:
     """A half of a `SequenceAutoencoder` as a `LanguageModel`, with copies of its weights.
 
-    The decoder is a biLM, T-TA or uniLM, with the head. Its scores are those of a decoder without
-    a latent vector. The encoder is a biLM. It gets the head too, but the head belongs to the
+    The "decoder" is a biLM, T-TA or uniLM, with the head. Its scores are those of a decoder without
+    a latent vector. The "encoder" is a biLM. It gets the head too, but the head belongs to the
     decoder: after the training, scores of the encoder mean nothing.
-
-    Args:
-        model: the autoencoder.
-        part: "encoder" or "decoder".
 
     Raises:
         InputError: there is no part of that name, or the model has no parts.
@@ -50,10 +46,7 @@ def load_part(directory: Path | str, part: str, dtype: str = "float32") -> Any:
 def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:
     """Writes a half of an autoencoder as a model directory of its own, with the vocabulary.
 
-    Args:
-        directory: of the autoencoder.
-        part: "encoder" or "decoder".
-        output_dir: a folder that has no model yet; made if needed.
+    `part` is "encoder" or "decoder". `output_dir` has no model yet, and is made if needed.
 
     Raises:
         InputError: as `load_part`, or `output_dir` has files.

@@ -60,14 +60,11 @@ def checkpoint_steps(folder: Path) -> list[int]:
 def load_run(directory: Path, dtype: str = "float32") -> Any:
     """Builds the Keras model of an unfinished run from its last checkpoint; says so on stderr.
 
-    If that one is damaged, the one before it is used.
+    If that one is damaged, the one before it is used. The run's directory has `config.json` and at
+    least one checkpoint. `dtype` is as in `LanguageModel`.
 
     The model scores as at that step. Its outputs are not standardized yet (see
     `LanguageModel.standardize_outputs`); a run does this when it finishes.
-
-    Args:
-        directory: the run's directory, with `config.json` and at least one checkpoint.
-        dtype: as in `LanguageModel`.
 
     Raises:
         InputError: the checkpoints are damaged or do not fit the config.

@@ -45,16 +45,9 @@ def make_trainer(
 ) -> Trainer:
     """Builds model, objective and optimizer under a strategy, and a `Trainer` over the batches.
 
-    It sets the global random seeds.
-
-    Args:
-        settings: how to train.
-        objective: a name in `OBJECTIVES`.
-        model_config: of the model.
-        batches: the data, for this model.
-        output_dir: see `Trainer`.
-        strategy: as `make_strategy` returns it.
-        init_checkpoint: the model whose weights it starts from; None starts from random weights.
+    `objective` is a name in `OBJECTIVES`, and `strategy` comes from `make_strategy`. The model
+    starts from the weights of the model `init_checkpoint`, or at random (None). The global random
+    seeds are set.
 
     Raises:
         InputError: settings do not fit the model, or it cannot start from those weights.
@@ -123,11 +116,8 @@ def write_model(
 ) -> None:
     """Standardizes the outputs of a trained model and completes a model directory.
 
-    Args:
-        trainer: of the model.
-        directory: has the vocabulary.
-        card: text of README.md.
-        weights_dtype: "float32" or "float16".
+    The directory has the vocabulary. `card` is the text of README.md, `weights_dtype` "float32" or
+    "float16".
     """
     model: Any = trainer.model
     if model.can_standardize_outputs:

@@ -34,13 +34,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """Measures a model by an objective, compiled once.
-
-    Args:
-        model: the Keras model.
-        objective: a `tta.modeling.objectives.base.Objective`.
-        batch_spec: `element_spec` of the batches.
-    """
+    """Measures a model by an objective, compiled once, on batches of an `element_spec`."""
 
     def __init__(self, model: ConfiguredModel, objective: Objective, batch_spec: BatchSpec):
         self._objective = objective

@@ -31,13 +31,9 @@ def make_list_trainer(
 ) -> Any:
     """A `Trainer` of a model by the expected errors of lists; an epoch is a pass over them.
 
-    Args:
-        lm: a `TextModel` that scores in one pass. Its weights change.
-        examples: the lists.
-        learning_rate: the highest one. It is constant after the warm-up.
-        num_train_steps: number of steps in all passes.
-        seed: of the order of the lists.
-        output_dir: for checkpoints and logs.
+    `lm` is a `TextModel` that scores in one pass. Its weights change. The learning rate is constant
+    after the warm-up. `num_train_steps` are those of all passes, `seed` is that of the order of the
+    lists, and `output_dir` is for checkpoints and logs.
     """
     import keras
     import tensorflow as tf

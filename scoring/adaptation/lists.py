@@ -145,15 +145,10 @@ def fine_tune(
     lists of training, with the decision mbr. Each list then has its most probable hypotheses under
     them, and the one with the fewest errors. The scores have the model's own normalizer.
 
-    Args:
-        config: how to train.
-        lm: the start, a `TextModel` that scores in one pass. Its weights change.
-        split: the lists.
-        work: a folder for files that are needed meanwhile.
-        made: the folder for the model and for `HELDOUT_LISTS`. It has the vocabulary.
+    `lm` is the start, a `TextModel` that scores in one pass. Its weights change. `work` and `made`
+    are as in `adapt_to_text`, and `HELDOUT_LISTS` is written to `made`, too.
 
-    Returns:
-        The report; None if SIGTERM stopped the training. No model is written then.
+    Returns the report; None if SIGTERM stopped the training. No model is written then.
 
     Raises:
         KeyboardInterrupt: Ctrl-C stopped the training.

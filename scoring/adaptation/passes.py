@@ -53,15 +53,10 @@ def train_passes(
     """Trains with lower and lower learning rates, until the first pass is an improvement.
 
     Training stops after `max_passes`, or after `PATIENCE` passes without improvement. The model
-    gets the weights of the best pass.
+    gets the weights of the best pass. `begin` prepares the training with a learning rate, each time
+    from the same weights; the first rate is `learning_rate`. A lower `loss` is better.
 
-    Args:
-        begin: prepares the training with a learning rate, each time from the same weights.
-        loss: of an evaluation; lower is better.
-        learning_rate: the first one.
-
-    Returns:
-        The outcome of the last learning rate; None if the training was stopped from outside.
+    Returns the outcome of the last learning rate; None if the training was stopped from outside.
     """
     for _ in range(RATES):
         outcome = _train(begin(learning_rate), loss, learning_rate, max_passes)

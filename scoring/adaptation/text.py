@@ -62,14 +62,10 @@ class TextReport(Outcome[Evaluation]):
 def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> TextReport | None:
     """Continues the training of a model on text, with the objective of the model's type.
 
-    Args:
-        config: the text, and how to train.
-        lm: a `TextModel` of a model directory, with a vocabulary.
-        work: a folder for files that are needed meanwhile.
-        made: the folder for the result. It has the vocabulary.
+    `lm` is a `TextModel` of a model directory, with a vocabulary. `work` is a folder for files that
+    are needed meanwhile, `made` that for the result, which has the vocabulary.
 
-    Returns:
-        The report; None if SIGTERM stopped the training. No model is written then.
+    Returns the report; None if SIGTERM stopped the training. No model is written then.
 
     Raises:
         InputError: the text is missing, malformed or too short, or no pass made the held-out

@@ -102,13 +102,11 @@ def fine_tune(
     """Fine-tunes a classifier, or goes on with a stopped run; sets the global random seeds.
 
     Args:
-        config: how to train.
-        model_config: of the classifier.
+        config, model_config: how to train, and the config of the classifier.
         start: the Keras model whose encoder it starts from.
         tokenizer: of the model.
         rows, targets: the N training examples: ids, and [N] float32.
-        run: the learning rate and the seed.
-        folder: of the run, for its checkpoints.
+        run, folder: the learning rate and the seed, and the folder for the run's checkpoints.
 
     Returns:
         The Keras model, in float32; None if SIGTERM stopped the run.

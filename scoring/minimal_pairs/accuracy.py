@@ -32,10 +32,9 @@ class Accuracy:
 
 
 def accuracy(differences: ArrayLike) -> Accuracy:
-    """The accuracy on P pairs, with Wilson's interval.
+    """The accuracy on P > 0 pairs, with Wilson's interval.
 
-    Args:
-        differences: [P] float64, P > 0: the good sentence's score minus the bad sentence's.
+    `differences` are [P] float64: the good sentence's score minus the bad sentence's.
     """
     differences = np.asarray(differences)
     correct, pairs = int(np.sum(differences > 0)), len(differences)
