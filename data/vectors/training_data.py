@@ -80,41 +80,53 @@ class TrainingData:
         Raises:
             InputError: the data set does not have what the model reads.
         """
-        return TrainingBatches(self, _inputs(self, model_config), batch_tokens, seed)
+        reader = _Reader(self, _inputs(self, model_config), batch_tokens, seed)
+        heldout = reader.heldout if any(map(os.path.getsize, reader.shards(HELDOUT))) else None
+        return TrainingBatches(self.vocabulary, reader.epoch, heldout, reader.check_records)
 
 
 @dataclass(frozen=True)
 class TrainingBatches:
-    """The batches that a model is trained and measured on; `TrainingData.batches` makes them."""
+    """The batches that a model is trained and measured on.
 
+    Attributes:
+        vocabulary: of the ids.
+        epoch: from the number of an epoch to its `tf.data.Dataset`, see
+            `tta.data.records.pipeline.train_batches`.
+        heldout: makes the `tf.data.Dataset` of the held-out sentences; None if there are none.
+        check: reads all shards; raises InputError at the first damaged one, and names it.
+    """
+
+    vocabulary: AnyVocabulary
+    epoch: Callable[[int], Any]
+    heldout: Callable[[], Any] | None
+    check: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class _Reader:
     data: TrainingData
     inputs: ModelInputs
     batch_tokens: int
     seed: int
 
-    def epoch(self, number: int) -> Any:
-        """The `tf.data.Dataset` of an epoch, see `tta.data.records.pipeline.train_batches`."""
-        shards = self._shards(TRAIN)
-        batches = pipeline.train_batches(shards, **self._shape(), seed=self.seed, epoch=number)
+    def shards(self, split):
+        return shard_paths(self.data.directory, self.data.info, split)
+
+    def epoch(self, number):
+        batches = pipeline.train_batches(
+            self.shards(TRAIN), **self._shape(), seed=self.seed, epoch=number
+        )
         return pipeline.with_inputs(batches, self.inputs)
 
-    @property
-    def heldout(self) -> Callable[[], Any] | None:
-        """Makes the `tf.data.Dataset` of the held-out sentences; None if there are none."""
-        shards = [path for path in self._shards(HELDOUT) if os.path.getsize(path)]
-        if not shards:
-            return None
-        shape, inputs = self._shape(), self.inputs
-        return lambda: pipeline.with_inputs(pipeline.eval_batches(shards, **shape), inputs)
+    def heldout(self):
+        shards = [path for path in self.shards(HELDOUT) if os.path.getsize(path)]
+        return pipeline.with_inputs(pipeline.eval_batches(shards, **self._shape()), self.inputs)
 
-    def check(self) -> None:
-        """Reads all shards; raises InputError at the first damaged one, and names it."""
+    def check_records(self):
         for split in self.data.info["splits"]:
             limits = IdLimits(self.data.info["max_seq_length"], self.data.info["vocab_size"])
-            check_records(self._shards(split), self.data.info["features"], limits)
-
-    def _shards(self, split):
-        return shard_paths(self.data.directory, self.data.info, split)
+            check_records(self.shards(split), self.data.info["features"], limits)
 
     def _shape(self) -> dict[str, Any]:
         return {

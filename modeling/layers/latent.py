@@ -18,7 +18,8 @@ class _Products(PlainLayer):
     """Base of the layers below: products with kernels, float32 in any precision."""
 
     def __init__(self, initializer_range: float = 0.02, **kwargs: Any):
-        super().__init__(**kwargs | {"dtype": "float32"})
+        kwargs["dtype"] = "float32"
+        super().__init__(**kwargs)
         self.initializer_range = initializer_range
 
     def add_kernel(self, inputs: int, outputs: int, name: str) -> Any:

@@ -58,7 +58,7 @@ def make_trainer(
 
     keras.utils.set_random_seed(settings.seed)
     config: Any = model_config
-    vocabulary = batches.data.vocabulary
+    vocabulary = batches.vocabulary
     with strategy.scope():
         task = OBJECTIVES.load(objective)(vocabulary, settings)
         task.check_model(model_config)

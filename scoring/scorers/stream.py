@@ -107,12 +107,7 @@ def score_stream(
         while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)
-            unknown = lm.count_unknown([sentence.text for sentence in block.fresh]).tolist()
-            for sentence, count in zip(block.fresh, unknown, strict=True):
-                sentence.num_unknown = count
-                if not math.isfinite(sentence.score):
-                    rule = f"the model's score is {sentence.score}, not a finite number"
-                    raise InputError(rule, *place(sentence.line))
+            _check(lm, block.fresh, place)
             bar.finish(block)
             yield block.sentences
 
@@ -175,6 +170,16 @@ def _keep(sentences, results, tokens):
     sums, counts = (values.tolist() for values in results)
     for sentence, score, count in zip(sentences, sums, counts, strict=True):
         sentence.score, sentence.num_tokens = score, count
+
+
+def _check(lm, sentences, place):
+    """Counts unknown words; raises InputError if a score is not finite."""
+    unknown = lm.count_unknown([sentence.text for sentence in sentences]).tolist()
+    for sentence, count in zip(sentences, unknown, strict=True):
+        sentence.num_unknown = count
+        if not math.isfinite(sentence.score):
+            rule = f"the model's score is {sentence.score}, not a finite number"
+            raise InputError(rule, *place(sentence.line))
 
 
 class _Bar:
