@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -226,7 +227,7 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
     """Writes the predictions and the final README; returns the report."""
     dev = finished_runs(folder, len(examples.dev.texts))
     chosen = read_json_object(folder / BEST)
-    best = chosen.get("learning_rate"), chosen.get("seed")
+    best: Any = chosen.get("learning_rate"), chosen.get("seed")
     if best not in dev:
         raise InputError("it names no run with outputs on the dev part", folder / BEST)
     write_predictions(folder / DEV_PREDICTIONS, dev[best], examples.labels)
