@@ -36,7 +36,11 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
     packages=find_packages(include=["tta", "tta.*"]),
-    package_data={"tta": ["py.typed", "small/*"], "tta.scoring.reports": ["templates/*"]},
+    package_data={
+        "tta": ["py.typed", "small/*"],
+        "tta.scoring.reports": ["templates/*"],
+        "tta.scoring.exports": ["templates/*"],
+    },
     install_requires=[
         "tensorflow==2.21.*",
         "tensorflow-text==2.21.*",

@@ -1,13 +1,15 @@
-"""Writes a model for TensorFlow Serving.
+"""Writes a model for TensorFlow Serving, Hugging Face, sentence-transformers or model2vec.
 
 Example:
 
     tta-export --model=runs/mine --output_dir=models/tta/1
+    tta-export --format=sentence_transformers --output_dir=vectors
 """
 
 import sys
 
 from tta import cli
+from tta.scoring.exports.formats import SAVED_MODEL, check_folder, export_folder
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.serving.config import ExportConfig
 
@@ -16,6 +18,13 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
     import tta
     from tta.scoring.serving.export import check_output_dir, export
 
+    if config.format != SAVED_MODEL:
+        check_folder(config.output_dir)
+        lm = tta.load(model.name, **options.for_load())
+        vectors = config.representation, config.pooling
+        export_folder(lm, config.output_dir, config.format, *vectors)
+        print(f"{config.output_dir}: {lm.signature}")
+        return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
     lm = tta.load(model.name, **options.for_load())
     export(lm, config.output_dir, config.reduction)

@@ -2,24 +2,47 @@
 
 from dataclasses import dataclass
 
-from tta.choices import REDUCTIONS
+from tta.choices import REDUCTIONS, SENTENCE_POOLINGS
+from tta.scoring.exports.formats import FORMATS, SAVED_MODEL
 from tta.settings import FILES, MODEL, Config, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportConfig(Config):
-    """Where a served model is written, and how it reranks."""
+    """Where an exported model is written, and in which format."""
 
     output_dir: str = setting(
         ...,
-        "Folder to write: the model's name and a version number, as TF Serving expects, such as "
-        "models/tta/1. The folder must not exist; a new model is a new version.",
+        "Folder to write. It must not exist. A saved_model's ends in a version number, as TF "
+        "Serving expects: models/tta/1; a new model is a new version.",
         group=FILES,
+    )
+    format: str = setting(
+        SAVED_MODEL,
+        "saved_model: for TensorFlow Serving. huggingface: for transformers; a biLM as plain "
+        "BertForMaskedLM, the others with their code. sentence_transformers: for "
+        "SentenceTransformer(folder). static: one vector a word piece, for model2vec and "
+        "sentence-transformers (docs/exports.md).",
+        choices=FORMATS,
+        group=MODEL,
+    )
+    representation: str = setting(
+        "token",
+        "What the vectors of sentence_transformers are made of: token, context, embed or joint, as "
+        "in run_sts.py. static takes token.",
+        group=MODEL,
+    )
+    pooling: str = setting(
+        "whitened",
+        "How the vectors of pieces become that of a sentence, for sentence_transformers and "
+        "static; joint has its own.",
+        choices=SENTENCE_POOLINGS,
+        group=MODEL,
     )
     reduction: str = setting(
         "sum",
-        "How the signature `rerank` reduces the token scores of a hypothesis. Classifiers do not "
-        "have it.",
+        "How the signature `rerank` of a saved_model reduces the token scores of a hypothesis. "
+        "Classifiers do not have it.",
         choices=REDUCTIONS,
         group=MODEL,
     )

@@ -1,0 +1,52 @@
+"""The formats of tta-export besides the SavedModel: folders that other libraries load."""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tta.atomic import whole_folder
+from tta.errors import InputError
+
+SAVED_MODEL = "saved_model"
+FORMATS = (SAVED_MODEL, "huggingface", "sentence_transformers", "static")
+
+
+def check_folder(output_dir: Path | str) -> None:
+    """Raises InputError if a folder exists: exports are never replaced."""
+    if os.path.lexists(output_dir):
+        raise InputError("exists; choose another folder", output_dir)
+
+
+def export_folder(
+    lm: Any, output_dir: Path | str, format: str, representation: str, pooling: str
+) -> None:
+    """Writes a model for another library. The folder appears only when it is complete.
+
+    Args:
+        lm: a `TextModel`: a T-TA, cloze, biLM or uniLM with word pieces.
+        output_dir: the folder; missing parents are made.
+        format: one of `FORMATS` except "saved_model".
+        representation, pooling: as in `TextModel.encode`, for "sentence_transformers"; "static"
+            takes the pooling alone.
+
+    Raises:
+        InputError: the folder exists or cannot be written, or the model does not have the format,
+            the representation or the pooling.
+    """
+    # Imported here because checking flags needs none of it.
+    from tta.scoring.exports import huggingface, sentence_vectors, static
+    from tta.scoring.exports.weights import check_exportable
+
+    check_exportable(lm)
+    output_dir = Path(output_dir)
+    output_dir.parent.mkdir(parents=True, exist_ok=True)
+    write = {
+        "huggingface": huggingface.write,
+        "sentence_transformers": partial(
+            sentence_vectors.write, representation=representation, pooling=pooling
+        ),
+        "static": partial(static.write, pooling=pooling),
+    }[format]
+    with whole_folder(output_dir, partial(check_folder, output_dir)) as folder:
+        write(lm, folder)

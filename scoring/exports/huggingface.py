@@ -1,0 +1,77 @@
+"""A folder for Hugging Face's `transformers`: plain BERT for a biLM, else one file of PyTorch."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.modeling.formats.bert import SEGMENT_NAME, original_names
+from tta.modeling.formats.huggingface import SAFETENSORS, huggingface_name
+from tta.names import CONFIG, VOCABULARY
+from tta.scoring.exports import cards
+from tta.scoring.exports.weights import (
+    copy_template,
+    torch_settings,
+    torch_weights,
+    write_json,
+    write_tensors,
+    write_tokenizer,
+)
+
+_ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu"}
+_AUTO = {
+    "AutoConfig": "modeling_tta.TTAConfig",
+    "AutoModel": "modeling_tta.TTAModel",
+    "AutoModelForMaskedLM": "modeling_tta.TTAForMaskedLM",
+}
+
+
+def write(lm: Any, folder: Path) -> None:
+    """Writes weights, config, tokenizer and model card.
+
+    A biLM needs no code of ours: `BertForMaskedLM.from_pretrained(folder)`, and `tta.load(folder)`.
+    The others are loaded with `trust_remote_code=True`.
+    """
+    config = lm.config
+    write_tokenizer(lm.tokenizer, folder, config.max_position_embeddings)
+    if config.model_type == "bilm":
+        _write_bert(lm, config, folder)
+    else:
+        copy_template("modeling_tta.py", folder)
+        write_tensors(folder / SAFETENSORS, torch_weights(lm))
+        values = {"model_type": "tta", "architectures": ["TTAForMaskedLM"], "auto_map": _AUTO}
+        values |= {"dtype": "float32", "pad_token_id": lm.tokenizer.vocabulary.pad_id}
+        values["tie_word_embeddings"] = True
+        write_json(folder / CONFIG, values | torch_settings(config))
+    cards.write(lm, folder, "huggingface")
+
+
+def _write_bert(lm, config, folder):
+    weights = {name: np.asarray(v, np.float32) for name, v in lm.model.named_weights().items()}
+    values = {}
+    for ours, theirs in original_names(config.num_hidden_layers).items():
+        value = weights[ours].T if ours.endswith("kernel") else weights[ours]
+        values[huggingface_name(theirs)] = np.ascontiguousarray(value)
+    segments = np.zeros((1, config.hidden_size), np.float32)  # BERT adds one at every position
+    values[huggingface_name(SEGMENT_NAME)] = segments
+    write_tensors(folder / SAFETENSORS, values)
+    lm.tokenizer.vocabulary.save(folder / VOCABULARY)
+    names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+    names += ("intermediate_size", "max_position_embeddings", "layer_norm_eps")
+    names += ("initializer_range", "hidden_dropout_prob", "attention_probs_dropout_prob")
+    write_json(
+        folder / CONFIG,
+        {
+            "model_type": "bert",
+            "architectures": ["BertForMaskedLM"],
+            "dtype": "float32",
+            **{name: getattr(config, name) for name in names},
+            "hidden_act": _ACTIVATIONS[config.hidden_act],
+            "type_vocab_size": 1,
+            "pad_token_id": lm.tokenizer.vocabulary.pad_id,
+            "tie_word_embeddings": True,
+            # For tta.load: how text was read.
+            "normalization": config.normalization,
+            "do_lower_case": config.do_lower_case,
+        },
+    )

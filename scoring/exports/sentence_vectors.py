@@ -1,0 +1,92 @@
+"""A folder for `sentence-transformers`: the vectors of `encode`, as one module."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tta.errors import InputError
+from tta.names import TOKENIZER_JSON
+from tta.scoring.exports import cards
+from tta.scoring.exports.tokenizer_json import whole_tokenizer
+from tta.scoring.exports.weights import (
+    copy_template,
+    torch_settings,
+    torch_weights,
+    write_json,
+    write_tensors,
+)
+from tta.scoring.scorers.pooling import JOINT, JOINT_CONSTANT, JOINT_CONTEXT
+
+REPRESENTATIONS = ("token", "context", "embed", JOINT)
+
+
+def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
+    """Writes what `SentenceTransformer(folder)` loads.
+
+    Args:
+        lm: a `TextModel`.
+        folder: empty.
+        representation, pooling: as in `encode`. Unlike `encode`, the module cuts long sentences.
+
+    Raises:
+        InputError: the model does not have them.
+    """
+    parts = [_part(representation, pooling)]
+    if representation == JOINT:
+        parts = [
+            _part("token", "whitened", JOINT_CONSTANT, math.sqrt(1.0 - JOINT_CONTEXT)),
+            _part("context", "mean", None, math.sqrt(JOINT_CONTEXT)),
+        ]
+    elif representation not in REPRESENTATIONS:
+        rule = f"representation must be {' or '.join(REPRESENTATIONS)}, not {representation!r}"
+        raise InputError(rule, lm.name)
+    config, vocabulary = lm.config, lm.tokenizer.vocabulary
+    weights, dimension = {}, lm.encode([""], representation, pooling).shape[1]
+    for part in parts:
+        weights |= _statistics(lm, part["name"], part.pop("pooling"))
+    names = {part["name"] for part in parts}
+    network = torch_weights(lm)
+    if "token" in names:
+        weights["token.table"] = network["encoder.tokens.weight"]
+    needs_network = bool(names & {"context", "embed"})
+    if needs_network:
+        kept = (name for name in network if name.startswith("encoder."))
+        weights |= {f"network.{name}": network[name] for name in kept}
+    for code in ("sentences_tta.py", "modeling_tta.py"):
+        copy_template(code, folder)
+    write_tensors(folder / "sentences.safetensors", weights)
+    write_json(
+        folder / "sentences.json",
+        {
+            "parts": parts,
+            "model": torch_settings(config) if needs_network else None,
+            "max_seq_length": config.max_position_embeddings,
+            "pad_id": vocabulary.pad_id,
+            "dimension": dimension,
+        },
+    )
+    whole_tokenizer(lm.tokenizer).save(str(folder / TOKENIZER_JSON))
+    module = {"idx": 0, "name": "0", "path": "", "type": "sentences_tta.SentenceVectors"}
+    write_json(folder / "modules.json", [module])
+    write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
+    cards.write(lm, folder, "sentence_transformers", f"{representation}, {pooling}")
+
+
+def _part(name, pooling, constant=None, scale=None):
+    return {"name": name, "pooling": pooling, "constant": constant, "scale": scale}
+
+
+def _statistics(lm, name, pooling) -> dict[str, np.ndarray]:
+    """The weight of each piece, and the whitening if there is one."""
+    statistics = lm.pooling_statistics if pooling != "mean" else None
+    weights = np.ones(lm.config.vocab_size, np.float32)
+    if statistics is not None:
+        weights = statistics.piece_weights()
+    weights[lm.tokenizer.vocabulary.unk_id] = 0.0
+    found = {f"{name}.piece_weights": weights}
+    if pooling == "whitened":
+        whitening = statistics.whitenings[name]
+        found |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
+    return found

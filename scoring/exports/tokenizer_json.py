@@ -1,0 +1,87 @@
+"""`tokenizer.json`: a model's tokenizer as one object of Hugging Face's package `tokenizers`."""
+
+import sys
+import unicodedata
+from functools import cache
+
+from tokenizers import AddedToken, Regex, normalizers
+from tokenizers import Tokenizer as Pipeline
+from tokenizers.models import WordPiece
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+
+from tta.data.vocabulary.folding import FoldedCharacters
+from tta.data.vocabulary.tokenizer import (
+    MAX_WORD_LENGTH,
+    MAX_WORD_LENGTH_OF_BERT,
+    Tokenizer,
+    bert_normalizer,
+)
+
+
+def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipeline:
+    """The tokenizer of a model, which also folds characters and adds the begin and end token.
+
+    Its ids are those of `Tokenizer.encode`, but for a special token that a text spells out: here,
+    "[MASK]" is one token, as others expect.
+
+    Args:
+        tokenizer: of word pieces.
+        boundary_tokens: whether to add the begin and end token, one more end token between pairs.
+    """
+    vocabulary = tokenizer.vocabulary
+    length = MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
+    unknown, begin, end = (
+        vocabulary.tokens[number]
+        for number in (vocabulary.unk_id, vocabulary.bos_id, vocabulary.eos_id)
+    )
+    made = Pipeline(WordPiece(vocabulary.ids, unk_token=unknown, max_input_chars_per_word=length))
+    made.normalizer = _normalizer(tokenizer)
+    made.pre_tokenizer = BertPreTokenizer()
+    if boundary_tokens:
+        made.post_processor = TemplateProcessing(
+            single=f"{begin} $A {end}",
+            pair=f"{begin} $A {end} $B:1 {end}:1",
+            special_tokens=[(begin, vocabulary.bos_id), (end, vocabulary.eos_id)],
+        )
+    made.add_special_tokens([AddedToken(name, special=True) for name in special_tokens(tokenizer)])
+    return made
+
+
+def special_tokens(tokenizer: Tokenizer) -> list[str]:
+    """Padding, unknown, begin, end and mask token."""
+    ids = tokenizer.vocabulary
+    return [ids.tokens[n] for n in (ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id, ids.mask_id)]
+
+
+def _normalizer(tokenizer):
+    as_bert = bert_normalizer(tokenizer.lower_case)
+    if tokenizer.normalization == "bert":
+        return as_bert
+    folds = [normalizers.NFKC(), normalizers.Lowercase(), normalizers.NFKC()]
+    folds = folds if tokenizer.lower_case else []
+    rules = _rules(tokenizer.lower_case)
+    return normalizers.Sequence([*rules, *folds, as_bert])
+
+
+@cache
+def _rules(lower_case):
+    """What `FoldedCharacters` does to single characters and the package's normalizers do not."""
+    as_bert, table = bert_normalizer(lower_case), FoldedCharacters(lower_case)
+    parts = [normalizers.NFKC(), normalizers.Lowercase(), normalizers.NFKC()] if lower_case else []
+    theirs = normalizers.Sequence([*parts, as_bert])
+    characters: dict[str, list[str]] = {}  # what it becomes -> the characters
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if unicodedata.category(character) in ("Cs", "Cn", "Co") or character in "\t\n\r ":
+            continue
+        folded = character.translate(table)
+        if folded == character and character.isascii():
+            continue
+        expected = as_bert.normalize_str(f"a{folded}b")
+        if expected != theirs.normalize_str(f"a{character}b"):
+            characters.setdefault(folded, []).append(f"\\x{{{code:x}}}")
+    return [
+        normalizers.Replace(Regex(f"[{''.join(found)}]"), folded)
+        for folded, found in characters.items()
+    ]

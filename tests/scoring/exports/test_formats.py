@@ -1,0 +1,226 @@
+"""Exported folders: other libraries give our scores and vectors; nothing is half written."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import tta
+from tests.tiny import of_family, write_model_directory
+from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.errors import InputError
+from tta.scoring.exports import formats
+from tta.scoring.exports.formats import export_folder
+from tta.scoring.scorers.pooling import fit_pooling
+from tta.scoring.scorers.scorer import Scorer
+
+TEXTS = ("the cat sat", "a dog ran home.", "dogs'", "z", "The Mat on the mat")
+LIBRARIES = ("torch", "transformers", "sentence_transformers", "model2vec")
+needs_libraries = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in LIBRARIES),
+    reason="needs the libraries that read exports: pip install '.[test-export]'",
+)
+
+TOKEN_SCORES = """
+import json, sys, torch
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=True).eval()
+batch = tokenizer(texts, return_tensors="pt", padding=True)
+scores = [
+    row[mask.bool()][1:-1].tolist()
+    for row, mask in zip(model.token_scores(**batch), batch["attention_mask"])
+]
+with torch.no_grad():
+    states = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()(**batch)
+print(json.dumps([scores, states.last_hidden_state[0, 1].tolist()]))
+"""
+MASKED_SCORES = """
+import json, sys, torch
+from transformers import AutoTokenizer, BertForMaskedLM, pipeline
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+tokenizer, model = AutoTokenizer.from_pretrained(folder), BertForMaskedLM.from_pretrained(folder)
+scores = []
+for text in texts:
+    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    inner = torch.arange(1, ids.shape[1] - 1)
+    rows = ids.repeat(len(inner), 1)
+    rows[torch.arange(len(inner)), inner] = tokenizer.mask_token_id
+    with torch.no_grad():
+        found = model.eval()(rows).logits.log_softmax(-1)
+    scores.append(found[torch.arange(len(inner)), inner, ids[0, inner]].tolist())
+filled = pipeline("fill-mask", model=folder)("the [MASK] sat")
+print(json.dumps([scores, len(filled)]))
+"""
+VECTORS = """
+import json, sys
+from sentence_transformers import SentenceTransformer
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+model = SentenceTransformer(folder, trust_remote_code=True)
+found = model.encode(texts)
+model.save(folder + "-again")
+again = SentenceTransformer(folder + "-again", trust_remote_code=True).encode(texts)
+assert abs(again - found).max() == 0.0
+print(json.dumps(found.tolist()))
+"""
+STATIC = """
+import json, sys
+from model2vec import StaticModel
+from sentence_transformers import SentenceTransformer
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+found = StaticModel.from_pretrained(folder).encode(texts)
+print(json.dumps([found.tolist(), SentenceTransformer(folder).encode(texts).tolist()]))
+"""
+
+
+def run(script, folder, tmp_path):
+    """The JSON that a script prints, in a process that has no network."""
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder), json.dumps(TEXTS)],
+        capture_output=True,
+        text=True,
+        env=os.environ | offline,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """{family: its tiny model}, with statistics for pooling."""
+    folder, found = tmp_path_factory.mktemp("models"), {}
+    for family in ("tta", "cloze", "bilm", "unilm"):
+        directory = write_model_directory(folder / family, of_family(family))
+        lm = tta.load(directory, unknown="model")
+        with open(directory / "pooling.npz", "wb") as file:
+            fit_pooling(lm, TEXTS * 9, 30).write(file)
+        found[family] = tta.load(directory, unknown="model")
+    return found
+
+
+def exported(lm, folder, format="huggingface", representation="token", pooling="whitened"):
+    export_folder(lm, folder, format, representation, pooling)
+    return folder
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@needs_libraries
+@pytest.mark.parametrize("family", ["tta", "cloze", "unilm"])
+def test_transformers_give_our_scores_and_states(models, tmp_path, family):
+    lm = models[family]
+    scores, state = run(TOKEN_SCORES, exported(lm, tmp_path / "out"), tmp_path)
+    for found, expected in zip(scores, lm.score_tokens(TEXTS), strict=True):
+        np.testing.assert_allclose(found, expected.log_probabilities, atol=1e-4)
+    words = lm.encode_words([TEXTS[0].split()], "context")[0]
+    np.testing.assert_allclose(state, words[0], atol=1e-4)
+
+
+@needs_libraries
+def test_a_bilm_is_a_plain_bert(models, tmp_path):
+    folder = exported(models["bilm"], tmp_path / "out")
+    assert not list(folder.glob("*.py"))
+    scores, filled = run(MASKED_SCORES, folder, tmp_path)
+    for found, expected in zip(scores, models["bilm"].score_tokens(TEXTS), strict=True):
+        np.testing.assert_allclose(found, expected.log_probabilities, atol=1e-4)
+    assert filled == 5
+
+
+@pytest.mark.parametrize("changes", [{}, {"do_lower_case": False}, {"normalization": "nfkc"}])
+def test_an_exported_bilm_is_read_back_with_equal_scores(tmp_path, changes):
+    lm = tta.load(write_model_directory(tmp_path / "model", of_family("bilm", **changes)))
+    again = tta.load(exported(lm, tmp_path / "out"))
+    texts = [*TEXTS, "ǅ ½ … The"]
+    np.testing.assert_array_equal(again.score(texts), lm.score(texts))
+    assert again.config.normalization == lm.config.normalization
+    assert again.config.do_lower_case == lm.config.do_lower_case
+
+
+@needs_libraries
+@pytest.mark.parametrize(
+    ("representation", "pooling"),
+    [
+        ("token", "whitened"),
+        ("token", "sif"),
+        ("context", "mean"),
+        ("embed", "mean"),
+        ("joint", "mean"),
+    ],
+)
+def test_sentence_transformers_give_our_vectors(models, tmp_path, representation, pooling):
+    lm = models["tta"]
+    folder = exported(lm, tmp_path / "out", "sentence_transformers", representation, pooling)
+    found = run(VECTORS, folder, tmp_path)
+    expected = lm.encode(TEXTS, representation, pooling)
+    np.testing.assert_allclose(found, expected, atol=1e-4 * abs(expected).max())
+
+
+@needs_libraries
+def test_static_vectors_have_our_cosines_in_both_libraries(models, tmp_path):
+    folder = exported(models["tta"], tmp_path / "out", "static")
+    expected = unit(models["tta"].encode(TEXTS, "token", "whitened"))
+    for found in run(STATIC, folder, tmp_path):
+        np.testing.assert_allclose(unit(np.array(found)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "sif", "whitened"])
+def test_the_mean_of_static_rows_has_our_cosines(models, tmp_path, pooling):
+    lm = models["tta"]
+    folder = exported(lm, tmp_path / "out", "static", pooling=pooling)
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    rows = [table[ids].mean(axis=0) for ids in lm.tokenizer.encode(TEXTS)]
+    expected = unit(lm.encode(TEXTS, "token", pooling))
+    np.testing.assert_allclose(unit(np.array(rows)), expected, atol=1e-5)
+
+
+def test_the_card_names_model_license_and_hashes(models, tmp_path):
+    for format in formats.FORMATS[1:]:
+        folder = exported(models["tta"], tmp_path / format, format)
+        card = (folder / "README.md").read_text()
+        assert models["tta"].signature in card
+        assert "Apache-2.0" in card
+        for path in folder.iterdir():
+            assert path.name == "README.md" or f"`{path.name}`: " in card
+
+
+@pytest.mark.parametrize("format", formats.FORMATS[1:])
+def test_a_failure_leaves_no_folder_and_a_folder_is_never_replaced(
+    models, tmp_path, monkeypatch, format
+):
+    folder = exported(models["tta"], tmp_path / "out", format)
+    with pytest.raises(InputError, match=r"out: exists; choose another folder"):
+        exported(models["tta"], folder, format)
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tta.scoring.exports.cards.write", fail)
+    with pytest.raises(OSError, match="No space left"):
+        exported(models["tta"], tmp_path / "new", format)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_cannot_be_exported_is_refused(models, tmp_path):
+    with pytest.raises(InputError, match=r"^model: only a tta or cloze or bilm or unilm"):
+        exported(Scorer(), tmp_path / "a")
+    with pytest.raises(InputError, match=r"representation must be token or context or embed"):
+        exported(models["tta"], tmp_path / "b", "sentence_transformers", "cls")
+    bare = write_model_directory(tmp_path / "bare")
+    with pytest.raises(InputError, match=r"pooling\.npz: no such file"):
+        exported(tta.load(bare), tmp_path / "c", "static")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bare"]
+
+
+def test_the_vocabulary_of_a_plain_bert_is_written(models, tmp_path):
+    folder = exported(models["bilm"], tmp_path / "out")
+    assert Vocabulary.from_file(folder / "vocab.txt") == models["bilm"].tokenizer.vocabulary
