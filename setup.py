@@ -25,6 +25,7 @@ TEST += ["mpmath>=1.3", *VECTORS]  # mpmath has exact Bessel functions
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
+TEST_EXPORT = [*TEST_BERT, "sentence-transformers>=5", "model2vec>=0.6"]  # they load what we export
 
 setup(
     name="tta-lm",
@@ -61,6 +62,7 @@ setup(
     extras_require={
         "test": TEST,
         "test-bert": TEST_BERT,
+        "test-export": TEST_EXPORT,
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score

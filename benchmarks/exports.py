@@ -1,0 +1,132 @@
+"""Exports in the libraries that load them: size, start, speed, and how far they are from ours.
+
+    python -m benchmarks.exports --python=PATH
+
+PATH is a Python with torch, transformers, sentence-transformers and model2vec, and without this
+package. One row a format, each in a process of its own: megabytes of the folder, seconds from the
+start of the process to the first result, sentences a second on 1,000 transcripts of LibriSpeech
+dev-clean, the largest difference to `tta.load` on 200 of them (nats of a score, or 1 minus the
+cosine of two vectors), and for vectors Pearson's r x 100 on STS-B dev. The data is in $TTA_DATA.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from absl import flags
+
+from benchmarks import evaluation_data
+from benchmarks.paper import common
+from tta import cli
+
+FLAGS = flags.FLAGS
+
+_HEAD = """
+import json, sys, time
+folder = sys.argv[1]
+sentences, pairs = json.load(open(sys.argv[2]))
+"""
+_TAIL = """
+first = {call}(sentences[:1])
+ready = time.time()
+{call}(sentences)
+speed = len(sentences) / (time.time() - ready)
+result = {call}(sentences[:200])
+vectors = [{call}(side) for side in pairs] if pairs else []
+print(json.dumps([ready, speed, result, vectors]))
+"""
+_SCORES = """
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=True).eval()
+def score(texts):
+    order, scores = sorted(range(len(texts)), key=lambda i: len(texts[i])), [0.0] * len(texts)
+    for start in range(0, len(texts), 32):
+        rows = order[start : start + 32]
+        batch = tokenizer([texts[i] for i in rows], return_tensors="pt", padding=True)
+        found = model.token_scores(**batch)
+        for i, row, mask in zip(rows, found, batch["attention_mask"]):
+            scores[i] = float(row[mask.bool()][1:-1].sum())
+    return scores
+"""
+_VECTORS = """
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(folder, trust_remote_code=True)
+def encode(texts):
+    return model.encode(texts, show_progress_bar=False).tolist()
+"""
+_STATIC = """
+from model2vec import StaticModel
+model = StaticModel.from_pretrained(folder)
+def encode(texts):
+    return model.encode(texts).tolist()
+"""
+# Name of a row -> format, representation, pooling, the child's code, the function it defines.
+ROWS = {
+    "huggingface": ("huggingface", None, None, _SCORES, "score"),
+    "sentence_transformers, token": (
+        *("sentence_transformers", "token", "whitened"),
+        *(_VECTORS, "encode"),
+    ),
+    "sentence_transformers, joint": (
+        *("sentence_transformers", "joint", "mean"),
+        *(_VECTORS, "encode"),
+    ),
+    "static, model2vec": ("static", "token", "whitened", _STATIC, "encode"),
+    "static, sentence-transformers": ("static", "token", "whitened", _VECTORS, "encode"),
+}
+
+
+def main():
+    import numpy as np
+    from tabulate import tabulate
+
+    import tta
+    from tta.data.pairs.sts import read_sts
+    from tta.scoring.exports.formats import export_folder
+    from tta.scoring.metrics.correlation import cosine
+
+    sentences = common.transcripts()
+    pairs = read_sts(evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv")
+    gold = [pair.gold for pair in pairs]
+    sides = [[pair.first for pair in pairs], [pair.second for pair in pairs]]
+    lm, rows = tta.load(FLAGS.model, unknown="model", normalizer="exact"), []
+    with tempfile.TemporaryDirectory() as place:
+        for name, (kind, representation, pooling, code, call) in ROWS.items():
+            folder, data = Path(place) / name.replace(" ", ""), Path(place) / "data.json"
+            export_folder(lm, folder, kind, representation or "token", pooling or "mean")
+            size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+            data.write_text(json.dumps([sentences, sides if call == "encode" else None]))
+            begun = time.time()
+            done = subprocess.run(
+                [FLAGS.python, "-c", _HEAD + code + _TAIL.format(call=call), folder, data],
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=place,
+                check=True,
+            )
+            ready, speed, found, vectors = json.loads(done.stdout.splitlines()[-1])
+            if call == "score":
+                error = abs(np.array(found) - lm.score(sentences[:200])).max()
+            else:
+                ours = lm.encode(sentences[:200], representation, pooling)
+                error = (1.0 - cosine(found, ours)).max()
+            quality = 100 * np.corrcoef(cosine(*vectors), gold)[0, 1] if vectors else None
+            rows.append([name, size, ready - begun, speed, error, quality])
+            print(rows[-1], file=sys.stderr)
+    heads = ["format", "MB", "s to the first", "sentences/s", "difference", "STS-B dev"]
+    print(
+        tabulate(rows, heads, tablefmt="github", floatfmt=("", ".1f", ".1f", ",.0f", ".1e", ".2f"))
+    )
+
+
+if __name__ == "__main__":
+    common.define_flags()
+    flags.DEFINE_string("model", "small", "The model, as for tta.load.")
+    flags.DEFINE_string("python", sys.executable, "The Python that has the libraries.")
+    FLAGS.set_default("limit", 1_000)
+    cli.run(main)
