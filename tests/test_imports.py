@@ -40,7 +40,7 @@ ORDER = {
     "scoring": [
         {"metrics", "engines"},
         {"scorers"},
-        {"combining"},
+        {"combining", "exports"},
         {"reports"},
         {"classification", "reconstruction"},
         {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},

@@ -80,13 +80,12 @@ def _part(name, pooling, constant=None, scale=None):
 
 def _statistics(lm, name, pooling) -> dict[str, np.ndarray]:
     """The weight of each piece, and the whitening if there is one."""
-    statistics = lm.pooling_statistics if pooling != "mean" else None
     weights = np.ones(lm.config.vocab_size, np.float32)
-    if statistics is not None:
-        weights = statistics.piece_weights()
+    if pooling != "mean":
+        weights = lm.pooling_statistics.piece_weights()
     weights[lm.tokenizer.vocabulary.unk_id] = 0.0
     found = {f"{name}.piece_weights": weights}
     if pooling == "whitened":
-        whitening = statistics.whitenings[name]
+        whitening = lm.pooling_statistics.whitenings[name]
         found |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
     return found

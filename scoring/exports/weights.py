@@ -52,7 +52,7 @@ _SETTINGS = (
 
 def check_exportable(lm: Any) -> None:
     """Raises InputError unless a scorer is a T-TA, cloze, biLM or uniLM with word pieces."""
-    config = getattr(lm, "config", None)
+    config: Any = getattr(lm, "config", None)
     is_known = getattr(config, "model_type", None) in FAMILIES
     if not is_known or not isinstance(lm.tokenizer, Tokenizer):
         rule = f"only a {' or '.join(FAMILIES)} with word pieces has this format"
