@@ -20,9 +20,8 @@ from tta.errors import InputError, located
 def encode_records(ids: np.ndarray, lengths: np.ndarray) -> Iterator[bytes]:
     """Serializes N sentences as `tf.train.Example`s, 10 times as fast as that class does.
 
-    Args:
-        ids: the ids of all sentences one after another, [sum of lengths] int, not negative.
-        lengths: the number of ids of each sentence, [N] int.
+    `ids` are those of all sentences one after another, [sum of lengths] int, not negative, and
+    `lengths` the numbers of ids of each sentence, [N] int.
     """
     varints, widths = _varints(ids)
     first_byte = np.concatenate([[0], np.cumsum(widths)])

@@ -87,14 +87,8 @@ class SubwordVectors:
     ) -> "SubwordVectors":
         """Trains vectors by skip-gram with negative sampling, with n-grams of 3 to 6 characters.
 
-        Args:
-            sentences: lists of words. They are read `num_epochs` + 1 times.
-            size: m.
-            num_buckets: rows for n-grams. More buckets: fewer n-grams share one.
-            window: the farthest context word, in words.
-            num_epochs: passes over the sentences.
-            seed: with one worker, the same seed gives the same vectors.
-            num_workers: threads.
+        `sentences` are lists of words. `num_buckets` are rows for n-grams. More buckets: fewer
+        n-grams share one. The other arguments are as in `train_skip_gram`.
 
         Raises:
             InputError: gensim is missing, or there is no word.

@@ -37,14 +37,11 @@ def make_tokenizer(
     open_vocabulary: bool = False,
     normalization: str = "bert",
 ) -> AnyTokenizer:
-    """The tokenizer of a vocabulary.
+    """The tokenizer of a vocabulary of words or of word pieces.
 
-    Args:
-        vocabulary: of words or of word pieces.
-        lower_case: whether to lower-case text and strip its accents.
-        open_vocabulary: whether unknown words get new ids, see `WordTokenizer`. Word pieces have no
-            new ids.
-        normalization: how word pieces read characters, one of `tta.choices.NORMALIZATIONS`.
+    With `lower_case`, text is lower-cased and its accents are stripped. With `open_vocabulary`,
+    unknown words get new ids, see `WordTokenizer`; word pieces have no new ids. `normalization` is
+    how word pieces read characters, one of `tta.choices.NORMALIZATIONS`.
 
     Raises:
         InputError: the vocabulary is not usable.

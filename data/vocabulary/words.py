@@ -104,11 +104,9 @@ class WordVocabulary:
     ) -> "WordVocabulary":
         """The vocabulary of counted words. Words of the same count are in the order of their names.
 
-        Args:
-            counts: {word: occurrences}.
-            num_sentences: the count of the begin and end tokens.
-            min_count: words that occur less often are left out.
-            max_length: words of more characters are left out.
+        `counts` are {word: occurrences}; that of the begin and end tokens is `num_sentences`. Words
+        that occur less often than `min_count`, or have more than `max_length` characters, are left
+        out.
         """
         limit = float("inf") if max_length is None else max_length
         kept = [w for w, count in counts.items() if count >= min_count and len(w) <= limit]

@@ -26,13 +26,9 @@ def save_weights(
     dtype: str = "float32",
     fingerprints: dict[str, str] | None = None,
 ) -> None:
-    """Writes all weights. The file appears only when it is complete.
+    """Writes all weights as "float32" or "float16". The file appears only when it is complete.
 
-    Args:
-        model: has `named_weights()`.
-        path: the file; replaced if it exists.
-        dtype: type of the arrays in the file, "float32" or "float16".
-        fingerprints: {name of a file that the weights belong to: its SHA-256}, stored with them.
+    `fingerprints`, {name of a file that the weights belong to: its SHA-256}, are stored with them.
 
     Raises:
         InputError: a weight is not finite, or too large for the dtype.

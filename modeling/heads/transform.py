@@ -57,13 +57,8 @@ def rows_with_targets(
     These others are padding, and all unmasked tokens of a masked LM. The rows are padded to a
     multiple of `TRAINING_ROWS_STEP` with copies of the first one, with weight 0.
 
-    Args:
-        hidden_states: [B, T, D].
-        targets: [B, T] or [B, T, m].
-        weights: [B, T] float32.
-
-    Returns:
-        (rows [M, D], targets [M] or [M, m], weights [M]).
+    Takes hidden states [B, T, D], targets [B, T] or [B, T, m], and weights [B, T] float32. Returns
+    (rows [M, D], targets [M] or [M, m], weights [M]).
     """
     weights = ops.reshape(weights, (-1,))
     places = ops.nonzero(weights)[0]

@@ -61,12 +61,8 @@ def anticausal_mask(padding_mask: Tensor) -> Any:
 def last_hidden(positions: Tensor, padding_mask: Tensor, word_ids: Tensor | None = None) -> Any:
     """The last token that the prediction of a token must not know: [B or 1, Q] int32.
 
-    It is the token itself; with `word_ids`, as in `within_word_mask`, the last piece of its word.
-
-    Args:
-        positions: [Q] int32, those of the predicted tokens.
-        padding_mask: [B, T] bool.
-        word_ids: [B, T] int32, or None.
+    It is the token itself, one of the `positions` [Q] int32; with `word_ids` [B, T] int32, as in
+    `within_word_mask`, the last piece of its word.
     """
     if word_ids is None:
         return positions[None]
@@ -83,11 +79,8 @@ def two_sided_mask(positions: Tensor, last: Tensor, padding_mask: Tensor) -> Any
 
     Query i sees the forward states of real tokens before token i, and the backward states of those
     after its last hidden token. A state has seen all tokens in its direction up to its own, so it
-    knows none of the hidden tokens.
-
-    Args:
-        positions, padding_mask: as in `last_hidden`.
-        last: [B or 1, Q] int32, from `last_hidden`.
+    knows none of the hidden tokens. `last` [B or 1, Q] int32 is from `last_hidden`, whose other
+    arguments these are, too.
     """
     keys = ops.arange(ops.shape(padding_mask)[1])
     is_real = padding_mask[:, None]  # [B, 1, T]
@@ -97,12 +90,10 @@ def two_sided_mask(positions: Tensor, last: Tensor, padding_mask: Tensor) -> Any
 
 
 def lowest_places(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
-    """Where the lowest numbers of each row are: [B, T] bool.
+    """Where the lowest numbers of each row of values [B, T] are: [B, T] bool.
 
-    Args:
-        values: [B, T] floats.
-        allowed: [B, T] bool, the places to choose from.
-        counts: [B, 1] int32, how many to choose; all allowed places if there are fewer.
+    They are chosen among the `allowed` places, [B, T] bool; `counts` [B, 1] int32 says how many. It
+    is all of them if there are fewer.
     """
     ranks = ops.argsort(ops.argsort(ops.where(allowed, values, float("inf")), axis=1), axis=1)
     return ops.logical_and(allowed, ops.cast(ranks, "int32") < counts)

@@ -8,14 +8,9 @@ from tta.modeling.layers.types import Tensor
 
 
 def reverse_sentences(x: Tensor, padding_mask: Tensor) -> Any:
-    """Reverses the real tokens of each sentence and leaves the padding where it is.
+    """Reverses the real tokens of each sentence [B, T, ...] and leaves the padding where it is.
 
-    Args:
-        x: [B, T, ...].
-        padding_mask: [B, T] bool, True at real tokens, which come first.
-
-    Returns:
-        [B, T, ...]. Applied twice, it gives x.
+    Real tokens, where the `padding_mask` [B, T] is True, come first. Applied twice, it gives x.
     """
     places = ops.arange(ops.shape(x)[1])[None]  # [1, T]
     lengths = ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)

@@ -27,17 +27,12 @@ def contrast(vectors: Tensor, weights: Tensor) -> Tensor:
     """Loss of finding the second half of each sentence from its first half, and vice versa.
 
     The first half has the tokens up to half of the sentence's weight. The vector of a half is the
-    weighted mean of its tokens. A half is compared, by cosine divided by `CONTRAST_TEMPERATURE`,
-    with the opposite half of every sentence in the batch; its loss is -log softmax at its own
-    sentence (InfoNCE; van den Oord et al., 2018, arXiv:1807.03748). Sentences in which a half has
-    no weight are left out.
+    weighted mean of its tokens, [B, T, D] float. A half is compared, by cosine divided by
+    `CONTRAST_TEMPERATURE`, with the opposite half of every sentence in the batch; its loss is -log
+    softmax at its own sentence (InfoNCE; van den Oord et al., 2018, arXiv:1807.03748). Sentences in
+    which a half has no weight are left out. No gradient flows through the weights [B, T] float32.
 
-    Args:
-        vectors: [B, T, D] float.
-        weights: [B, T] float32; no gradient flows through them.
-
-    Returns:
-        [] float32, natural log, the mean over all halves; 0 if every sentence is left out.
+    Returns [] float32, natural log, the mean over all halves; 0 if every sentence is left out.
     """
     vectors = ops.cast(vectors, "float32")
     so_far, of_all = ops.cumsum(weights, axis=1), ops.sum(weights, axis=1, keepdims=True)

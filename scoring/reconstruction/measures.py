@@ -94,13 +94,9 @@ def active_units(mean: np.ndarray) -> int:
 def mutual_information(mean: np.ndarray, log_variance: np.ndarray, seed: int = 0) -> float:
     """I(x; z) of text and latent vector, in nats: KL(q(z | x) || p(z)) - KL(q(z) || p(z)).
 
-    The mean over the texts; q(z) is the mixture over a block of at most `BLOCK` texts (Hoffman and
-    Johnson 2016; He et al. 2019, section 3). It is at most the logarithm of the block's size. One
-    vector is drawn per text.
-
-    Args:
-        mean, log_variance: [N, P].
-        seed: of the draws.
+    The mean over the texts, whose mean and log-variance are [N, P]. q(z) is the mixture over a
+    block of at most `BLOCK` texts (Hoffman and Johnson 2016; He et al. 2019, section 3). It is at
+    most the logarithm of the block's size. One vector is drawn per text, by `seed`.
     """
     mean, log_variance = mean.astype(np.float64), log_variance.astype(np.float64)
     rng, total = np.random.default_rng(seed), 0.0
