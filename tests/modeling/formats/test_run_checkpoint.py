@@ -1,6 +1,7 @@
 """The model of an unfinished run: the weights of its last complete checkpoint."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -52,14 +53,17 @@ def test_an_unfinished_checkpoint_is_not_used(run, tmp_path, capsys):
 @pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
 @pytest.mark.parametrize("size", [0, 100])  # The end is needed only to resume.
 def test_the_checkpoint_before_a_damaged_one_is_used(run, tmp_path, capsys, ending, size):
-    rule = "/checkpoints/ckpt-{}: the checkpoint cannot be read: "
+    what = (
+        "not a readable TensorFlow checkpoint: " if ending == ".index" else r"it declares [\d,]+ "
+    )
+    rule = "/checkpoints/ckpt-{}: " + what
     for step in (10, 9):
         path = tmp_path / "checkpoints" / f"ckpt-{step}{ending}"
         path.write_bytes(path.read_bytes()[:size])
         if step == 10:
             load_model(tmp_path)
             damaged, used = capsys.readouterr().err.splitlines()
-            assert rule.format(10) in damaged
+            assert re.search(rule.format(10), damaged)
             assert used.endswith("using the checkpoint of step 9")
     with pytest.raises(InputError, match=rule.format(10)):
         load_model(tmp_path)
