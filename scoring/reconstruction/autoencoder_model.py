@@ -31,9 +31,14 @@ class Posterior(NamedTuple):
 class AutoencoderModel(TextModel):
     """Encodes texts as latent vectors and decodes latent vectors; `tta.load` makes one.
 
-    A latent vector holds one input of the model, so a longer text has none: encoding it as "latent"
-    is an error, whatever `long_sentences` is. The model gives no sentence scores. Arguments of the
-    class are those of `TextModel`.
+    Representations:
+        latent (default): the latent vector [K P], of a VAE its mean. The only pooling is "mean". A
+            latent vector holds one input of the model, so a longer text has none: encoding it is an
+            error, whatever `long_sentences` is. A text without pieces has the latent vector of
+            begin and end token.
+        context: the encoder's outputs at the pieces, as in `TextModel`; the default for words.
+
+    The model gives no sentence scores. Arguments of the class are those of `TextModel`.
     """
 
     no_scores = (  # pyright: ignore[reportAssignmentType]
@@ -56,31 +61,9 @@ class AutoencoderModel(TextModel):
         """What vectors and texts depend on, in one line."""
         return "|".join(without_scores(super().signature))
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        representation: str | None = None,
-        pooling: str = "mean",
-        progress: bool = False,
-    ) -> np.ndarray:
-        """Turns texts into vectors.
-
-        Args:
-            texts, progress: as in `Scorer.encode`.
-            representation: "latent" (default): the latent vector, of a VAE its mean. "context":
-                the encoder's outputs at the pieces, as in `TextModel.encode`.
-            pooling: "mean"; of "context" also the others of `TextModel.encode`.
-
-        Returns:
-            [N, K P] float32, or [N, D] with "context". A text without pieces has the latent vector
-            of begin and end token.
-
-        Raises:
-            InputError: a text is too long, the model has no vocabulary, or it does not have the
-                representation or the pooling.
-        """
-        if self.choose_representation(representation) != "latent":
-            return super().encode(texts, representation, pooling, progress)
+    def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
+        if representation != "latent":
+            return super()._encode(texts, representation, pooling, progress)
         check_choice("pooling of latent", pooling, ("mean",), self.name)
         return self.posterior(self.rows_of(texts), progress).mean
 

@@ -46,8 +46,8 @@ class Scorer:
     one-dimensional NumPy array, a pandas Series. Anything else raises a TypeError, see `as_texts`.
 
     A subclass that scores overrides `score_tokens`, and `score_with_counts` if that is faster. A
-    subclass that encodes overrides `encode` and lists its `representations`; `encode_words` gives
-    the vectors of single words.
+    subclass that encodes overrides `encode`, or `_encode` after its checks, and lists its
+    `representations`; `encode_words` gives the vectors of single words.
 
     Attributes:
         name: name of the model in signatures and errors.
@@ -202,7 +202,8 @@ class Scorer:
 
         Args:
             texts: N str.
-            representation: one of `representations`; None is the first.
+            representation: one of `representations`; None is the first. The class says what they
+                are.
             pooling: how token vectors become the vector of the text: "mean", or another pooling
                 that the kind of model has.
             progress: whether to show a progress bar on standard error.
@@ -214,6 +215,11 @@ class Scorer:
             InputError: the model has no vectors, or not this representation or pooling.
             TypeError: `texts` is not an ordered iterable of str.
         """
+        representation = self.choose_representation(representation)
+        return self._encode(as_texts(texts), representation, pooling, progress)
+
+    def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
+        """As `encode`, of checked texts and of one of `representations`."""
         raise self.lacks("vectors")
 
     def encode_words(
@@ -237,6 +243,11 @@ class Scorer:
             InputError: the model has no vectors of words, or not this representation.
             TypeError: `sentences` is not an ordered iterable of ordered iterables of str.
         """
+        representation = self.choose_representation(representation)
+        return self._encode_words(as_sentences(sentences), representation, progress)
+
+    def _encode_words(self, sentences, representation, progress) -> list[np.ndarray]:
+        """As `encode_words`, of checked sentences and of one of `representations`."""
         raise self.lacks("vectors")
 
     def similarity(

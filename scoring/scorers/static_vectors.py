@@ -1,7 +1,7 @@
 """Encodes a text as the mean of its word vectors: GloVe, word2vec, fastText."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,6 @@ from tta.data.vocabulary.words import WordVocabulary
 from tta.names import VOCABULARY
 from tta.scoring.scorers.scorer import (
     Scorer,
-    as_sentences,
-    as_texts,
     check_choice,
     signature_name,
     split_rows,
@@ -35,13 +33,13 @@ class StaticVectors(Scorer):
     Words are separated by white space; punctuation at their ends is removed. A word is looked up
     unchanged, then in lower case; unknown words are skipped. The file is read for each set of new
     words, and only their vectors are kept: memory grows with the words of the texts, not with the
-    file.
+    file. A text without known words, an unknown word and punctuation have zeros.
 
     Args:
         path: a GloVe or word2vec file, see `tta.data.vectors.word_vectors.WordVectorFile`.
 
     Raises:
-        InputError: the file is missing or malformed.
+        InputError: the file is missing or malformed, or the vector of a word is not finite.
     """
 
     representations = ("embed",)
@@ -77,24 +75,11 @@ class StaticVectors(Scorer):
             f"|file:{self.digest()}|case:{self.case}|version:{tta.__version__}"
         )
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        representation: str | None = None,
-        pooling: str = "mean",
-        progress: bool = False,
-    ) -> np.ndarray:
-        """As `Scorer.encode`; zeros for a text without known words.
-
-        Raises:
-            InputError: the file is malformed, or the vector of a word is not finite.
-        """
-        texts = as_texts(texts)
-        self.choose_representation(representation)
+    def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         check_choice("pooling", pooling, ("mean",), self.name)
         words = [self.split(text) for text in texts]
-        new = {form for text in words for word in text for form in self.forms(word)}
-        if new := new - self._vectors.keys():
+        forms = {form for text in words for word in text for form in self.forms(word)}
+        if new := forms - self._vectors.keys():
             found = self._file.read(new, progress)
             self._vectors.update((form, found.get(form)) for form in new)
         means = np.zeros((len(texts), self._file.size), np.float32)
@@ -104,17 +89,10 @@ class StaticVectors(Scorer):
                 mean[:] = np.mean(vectors, axis=0, dtype=np.float64)
         return means
 
-    def encode_words(
-        self,
-        sentences: Iterable[Sequence[str]],
-        representation: str | None = None,
-        progress: bool = False,
-    ) -> list[np.ndarray]:
-        """As `Scorer.encode_words`; zeros for an unknown word and for punctuation."""
-        listed = as_sentences(sentences)
-        words = [word for sentence in listed for word in sentence]
+    def _encode_words(self, sentences, representation, progress) -> list[np.ndarray]:
+        words = [word for sentence in sentences for word in sentence]
         vectors = self.encode(words, representation, progress=progress)
-        return split_rows(vectors, [len(sentence) for sentence in listed])
+        return split_rows(vectors, [len(sentence) for sentence in sentences])
 
     def _vector(self, word):
         known = (self._vectors[form] for form in self.forms(word))

@@ -4,7 +4,7 @@ N sentences, D vector size. What a network computes comes from an engine (`tta.s
 `TextScores` and `TextVectors` make results for texts of it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,6 @@ from tta.scoring.scorers.scorer import (
     Scorer,
     SumsAndCounts,
     TokenScores,
-    as_sentences,
     as_texts,
     signature_name,
 )
@@ -38,6 +37,32 @@ class TextModel(Scorer):
     natural log-probability of each given all others, higher is better. The score of a biLM is the
     same, computed by masking one piece at a time. The score of a uniLM is the log-probability of
     the sentence, each piece given those before it.
+
+    Representations:
+        context (default): the last layer's outputs at the sentence's pieces. In a T-TA, and in a
+            biLM, where the piece is masked (unless maskless), the output at a piece gives its score
+            and has not seen it. In a uniLM, the output at a piece has seen it and the pieces before
+            it; its score comes from the output before.
+        fit (SemFit only): the vectors that the model predicts for the pieces, none of which has
+            seen its piece.
+        layers (ELMo only): the outputs of all layers, side by side. In an ELMo, "context" and
+            "layers" at a word have seen the word.
+        embed: the embedding layer's outputs.
+        token: rows of the token table, without positions.
+        cls, eos: the last layer's output at the begin or end token. A sentence in windows has the
+            begin token of its first window and the end token of its last.
+        joint: whitened "token" and "context" side by side, for comparing sentences, see
+            `tta.scoring.scorers.pooling.join`; D is then larger.
+
+    Poolings are "mean" over the pieces, "sif" and "whitened", see `tta.scoring.scorers.pooling`.
+    "cls" and "eos" are single vectors and only have "mean"; "joint" has a pooling of its own, and
+    only takes "mean" too. The vector of a text without pieces is zeros, except with "cls" and
+    "eos". Words of a sentence are read with blanks between them, and have the representations
+    without "cls", "eos" and "joint". In a T-TA, the "context" of a piece has not seen that piece,
+    so the vector of a word has seen a word of several pieces in part, and a word of one piece not
+    at all.
+
+    A sentence that is too long raises an InputError if `long_sentences` is "refuse".
 
     Attributes are read-only. A change of the model's weights takes effect in the next call.
 
@@ -284,62 +309,11 @@ class TextModel(Scorer):
         self.check_log_probabilities()
         return self._scores().blocks(map(as_texts, blocks), tokens, advance)
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        representation: str | None = None,
-        pooling: str = "mean",
-        progress: bool = False,
-    ) -> np.ndarray:
-        """Turns sentences into vectors, as `Scorer.encode`.
+    def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
+        return self._vectors.encode(texts, representation, pooling, progress)
 
-        Args:
-            texts, progress: as in `Scorer.encode`.
-            representation: "context" (default): the last layer's outputs at the sentence's pieces.
-                In a T-TA, and in a biLM, where the piece is masked (unless maskless), the output at
-                a piece gives its score and has not seen it. In a uniLM, the output at a piece has
-                seen it and the pieces before it; its score comes from the output before.
-                "fit" (SemFit only): the vectors that the model predicts for the pieces, none of
-                which has seen its piece.
-                "layers" (ELMo only): the outputs of all layers, side by side. In an ELMo, "context"
-                and "layers" at a word have seen the word.
-                "embed": the embedding layer's outputs. "token": rows of the token table, without
-                positions. "cls", "eos": the last layer's output at the begin or end token. A
-                sentence in windows has the begin token of its first window and the end token of
-                its last. "joint": whitened "token" and "context" side by side, for comparing
-                sentences, see `tta.scoring.scorers.pooling.join`; D is then larger.
-            pooling: "mean" over the pieces, or "sif" or "whitened", see
-                `tta.scoring.scorers.pooling`. "cls" and "eos" are single vectors and only have
-                "mean"; "joint" has a pooling of its own, and only takes "mean" too.
-
-        Returns:
-            [N, D] float32; zeros for a text without pieces, except with "cls" and "eos".
-
-        Raises:
-            InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
-                vocabulary, or it does not have the representation or the pooling.
-        """
-        representation = self.choose_representation(representation)
-        return self._vectors.encode(as_texts(texts), representation, pooling, progress)
-
-    def encode_words(
-        self,
-        sentences: Iterable[Sequence[str]],
-        representation: str | None = None,
-        progress: bool = False,
-    ) -> list[np.ndarray]:
-        """As `Scorer.encode_words`: the mean over the pieces of each word.
-
-        The model reads the words of a sentence with blanks between them. Representations are those
-        of `encode`, without "cls", "eos" and "joint". In a T-TA, the "context" of a piece has not
-        seen that piece, so the vector of a word has seen a word of several pieces in part, and a
-        word of one piece not at all.
-
-        Raises:
-            InputError: as `encode`.
-        """
-        representation = self.choose_representation(representation)
-        return self._vectors.encode_words(as_sentences(sentences), representation, progress)
+    def _encode_words(self, sentences, representation, progress) -> list[np.ndarray]:
+        return self._vectors.encode_words(sentences, representation, progress)
 
     def piece_moments(
         self,
