@@ -41,10 +41,8 @@ def located(
 ) -> Iterator[None]:
     """Adds a location to an `InputError` of the `with` block that names no file.
 
-    Args:
-        what: put before the rule of the error.
-        line: the line, or a function that finds it and is only called on errors.
-        path: the file.
+    `what` is put before the rule of the error. `line` is the line, or a function that finds it and
+    is only called on errors.
     """
     try:
         yield

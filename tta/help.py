@@ -13,14 +13,10 @@ def help_text(about: str, configs: Iterable[type]) -> str:
     """Renders the help of a command.
 
     Required flags come first. The others are grouped by the `group` of their settings, in the order
-    of the configs, and the common flags come last.
+    of the configs, whose fields are the flags, and the common flags come last. `about` is what the
+    command does, with an example: the docstring of its module.
 
-    Args:
-        about: what the command does, with an example: the docstring of its module.
-        configs: the classes whose fields are the flags.
-
-    Returns:
-        Lines that are as wide as the terminal, at most 100 characters; 80 if there is none.
+    Returns lines as wide as the terminal, at most 100 characters; 80 if there is none.
     """
     width = min(shutil.get_terminal_size().columns, 100)
     groups: dict[str, list[str]] = {"Required flags": []}

@@ -123,14 +123,10 @@ def _heldout(lines, fraction, seed):
 def merged(lengths: np.ndarray, document: np.ndarray, split: np.ndarray, limit: int) -> np.ndarray:
     """Which sentences share a record: [N] int, equal numbers.
 
-    Greedy: a sentence joins the record of the sentence before it in its document and its split,
-    unless the record would have more than `limit` tokens.
-
-    Args:
-        lengths: [N] int, the pieces of each sentence; each is at most `limit` - 2. A record has a
-            begin token, and after each sentence an end token.
-        document: [N] int, the document of each sentence.
-        split: [N] bool, whether the sentence is held out.
+    Greedy: a sentence joins the record of the sentence before it in its `document` [N] int and its
+    `split` [N] bool (held out or not), unless the record would have more than `limit` tokens: a
+    begin token, and after each sentence an end token. `lengths` [N] int are the pieces of each
+    sentence, at most `limit` - 2.
     """
     record = np.empty(len(lengths), np.int64)
     last: dict[bool, tuple[int, int, int]] = {}  # of each split: (document, record, its tokens)

@@ -17,18 +17,12 @@ from tta.data.vocabulary.load import AnyTokenizer
 def encode_rows(
     tokenizer: AnyTokenizer, texts: Sequence[Sequence[str]], max_seq_length: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Makes the ids of examples.
+    """Makes the ids of examples: N arrays [T_n] int32, and whether each was cut, [N] bool.
 
-    An input that is too long is cut: pieces are removed from the end of the longer text, one at a
-    time, as in BERT's run_classifier. So a short question is kept whole beside a long answer.
-
-    Args:
-        tokenizer: the model's.
-        texts: one or two lists of N str: the first texts, and the second.
-        max_seq_length: the largest number of tokens, boundary tokens included.
-
-    Returns:
-        The ids of each example, N arrays [T_n] int32, and whether it was cut, [N] bool.
+    `texts` are one or two lists of N str: the first texts, and the second. An input of more than
+    `max_seq_length` tokens, boundary tokens included, is cut: pieces are removed from the end of
+    the longer text, one at a time, as in BERT's run_classifier. So a short question is kept whole
+    beside a long answer.
     """
     vocabulary = tokenizer.vocabulary
     begin, end = np.array([[vocabulary.bos_id], [vocabulary.eos_id]], np.int32)

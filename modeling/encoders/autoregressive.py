@@ -55,16 +55,11 @@ class MemoryDecoder(BlockEncoder):
     def step(
         self, ids: Tensor, place: Tensor, cache: list[Any], inputs: dict[str, Any]
     ) -> tuple[Any, list[Any]]:
-        """Reads one more token of each sentence.
+        """Reads one more token of each sentence, ids [B, 1] int32.
 
-        Args:
-            ids: [B, 1] int32.
-            place: [] int32, the position of the token, from 0.
-            cache: of `start`, or of the step before.
-            inputs: "added" and "memory".
-
-        Returns:
-            (the last layer's output at the token [B, 1, D], the cache with the token).
+        `place` [] int32 is the position of the token, from 0; `cache` is that of `start`, or of the
+        step before; `inputs` have "added" and "memory". Returns (the last layer's output at the
+        token [B, 1, D], the cache with the token).
         """
         positions = ops.reshape(place, (1,))
         hidden = self.embeddings(ids, added=inputs["added"], positions=positions)

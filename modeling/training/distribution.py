@@ -29,12 +29,10 @@ SEED_STRIDE = 0x5851F42D
 
 
 def connect(name: str, deterministic: bool, same: Mapping[str, str]) -> tf.distribute.Strategy:
-    """Makes a strategy and checks that all workers were started alike.
+    """Makes a strategy by its name, and checks that all workers were started alike.
 
-    Args:
-        name: as in `make_strategy`.
-        deterministic: whether operations give bit-equal results, in this whole process.
-        same: what must be the same on all workers, {its name in errors: its value as text}.
+    With `deterministic`, operations give bit-equal results, in this whole process. `same` is what
+    must be the same on all workers, {its name in errors: its value as text}.
 
     Raises:
         InputError: as `make_strategy` and `check_same`.

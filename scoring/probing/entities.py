@@ -66,12 +66,8 @@ def read_parts(
 ) -> tuple[list[list[conll.TaggedSentence]], list[str]]:
     """Reads the training, dev and test sentences, and checks that they can be probed.
 
-    Args:
-        paths: of the three files; None for a part that is not there, which is then empty.
-        num_folds: folds of the choice of C; 0 if C is chosen on a dev file.
-
-    Returns:
-        The three parts, and notes on their tags.
+    A path is None for a part that is not there, which is then empty. `num_folds` are those of the
+    choice of C; 0 if C is chosen on a dev file. Returns the three parts, and notes on their tags.
 
     Raises:
         InputError: a file is malformed or has no entity, there are fewer training sentences than

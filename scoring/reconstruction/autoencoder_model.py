@@ -160,14 +160,9 @@ class AutoencoderModel(TextModel):
     ) -> list[str]:
         """Texts between two texts: decodes latent vectors at equal distances on a line.
 
-        Args:
-            first, second: the texts.
-            num_texts: how many, the reconstructions of the two included; at least 2.
-            num_passes: as in `decode`.
-
-        Returns:
-            `num_texts` str. Their numbers of pieces change from that of the first to that of the
-            second text.
+        Returns `num_texts` str, at least 2: the reconstructions of the two, and those between.
+        Their numbers of pieces change from that of the first to that of the second text.
+        `num_passes` is as in `decode`.
 
         Raises:
             InputError: as `decode` and `encode`, or `num_texts` is below 2.

@@ -185,18 +185,13 @@ def _check_headers(headers, vocab_size, hidden_size, sizes, path):
 def join(token: np.ndarray, context: np.ndarray) -> np.ndarray:
     """Joins two vectors of each of N sentences, so that cosines use both: [N, D + 1 + H] float32.
 
-    Token rows tell which words two sentences share, outputs what they are about. The cosine of two
-    joined vectors is a weighted mean of two cosines: that of the outputs has the weight
-    `JOINT_CONTEXT`, that of token rows and a constant the rest. Where the rows of the pieces of a
-    sentence cancel each other out, their mean is short, and its direction says little. The constant
-    makes such sentences less dissimilar.
-
-    Args:
-        token: [N, D], `whitened` means of token rows.
-        context: [N, H], means of the last layer's outputs.
-
-    Returns:
-        Vectors of length 1; zeros for a sentence without pieces.
+    `token` [N, D] are `whitened` means of token rows, `context` [N, H] means of the last layer's
+    outputs. Token rows tell which words two sentences share, outputs what they are about. The
+    cosine of two joined vectors is a weighted mean of two cosines: that of the outputs has the
+    weight `JOINT_CONTEXT`, that of token rows and a constant the rest. Where the rows of the pieces
+    of a sentence cancel each other out, their mean is short, and its direction says little. The
+    constant makes such sentences less dissimilar. The vectors have length 1; zeros for a sentence
+    without pieces.
     """
     has_pieces = np.any(context, axis=1, keepdims=True)
     rows = np.concatenate([token, JOINT_CONSTANT * has_pieces], axis=1)
