@@ -9,7 +9,8 @@ Example:
 import sys
 
 from tta import cli
-from tta.scoring.exports.formats import SAVED_MODEL, check_folder, export_folder
+from tta.atomic import check_absent
+from tta.scoring.exports.formats import SAVED_MODEL, export_folder
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.serving.config import ExportConfig
 
@@ -19,7 +20,7 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
     from tta.scoring.serving.export import check_output_dir, export
 
     if config.format != SAVED_MODEL:
-        check_folder(config.output_dir)
+        check_absent(config.output_dir)
         lm = tta.load(model.name, **options.for_load())
         vectors = config.representation, config.pooling
         export_folder(lm, config.output_dir, config.format, *vectors)

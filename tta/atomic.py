@@ -118,6 +118,12 @@ def whole_folder(path: Path | str, check: Callable[[], None]) -> Iterator[Path]:
                 _remove_leftover(temporary, target)
 
 
+def check_absent(path: Path | str) -> None:
+    """Raises InputError if a path exists: for folders that are never replaced."""
+    if os.path.lexists(path):
+        raise InputError("exists; choose another folder", path)
+
+
 @contextlib.contextmanager
 def _unfinished(path):
     """Locks the name of a file or folder, and removes what a killed writer left.

@@ -1,6 +1,7 @@
 """Finds the directory of a model that a user names: the built-in model, or one of `pretrained/`."""
 
 import os
+import re
 from pathlib import Path
 
 from tta import names
@@ -34,4 +35,8 @@ def find_directory(model: str | None) -> Path | str:
     if model in trained:
         return trained[model]
     known = ", ".join([BUILT_IN_NAME, *sorted(trained)])
-    raise InputError(f"no such model directory, nor a model of that name ({known})", model)
+    rule = f"no such model directory, nor a model of that name ({known})"
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(model)) and not str(model).startswith("."):
+        rule += "; for a model of a hub, download its folder first: hf download " + str(model)
+        rule += " --local-dir FOLDER"
+    raise InputError(rule, model)

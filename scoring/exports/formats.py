@@ -1,21 +1,13 @@
 """The formats of tta-export besides the SavedModel: folders that other libraries load."""
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tta.atomic import whole_folder
-from tta.errors import InputError
+from tta.atomic import check_absent, whole_folder
 
 SAVED_MODEL = "saved_model"
 FORMATS = (SAVED_MODEL, "huggingface", "sentence_transformers", "static")
-
-
-def check_folder(output_dir: Path | str) -> None:
-    """Raises InputError if a folder exists: exports are never replaced."""
-    if os.path.lexists(output_dir):
-        raise InputError("exists; choose another folder", output_dir)
 
 
 def export_folder(
@@ -48,5 +40,5 @@ def export_folder(
         ),
         "static": partial(static.write, pooling=pooling),
     }[format]
-    with whole_folder(output_dir, partial(check_folder, output_dir)) as folder:
+    with whole_folder(output_dir, partial(check_absent, output_dir)) as folder:
         write(lm, folder)

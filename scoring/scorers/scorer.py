@@ -95,7 +95,11 @@ class Scorer:
             raise self.lacks("log_probabilities")
 
     def score(
-        self, texts: Iterable[str], reduction: str = "sum", progress: bool = False
+        self,
+        texts: Iterable[str],
+        reduction: str = "sum",
+        progress: bool = False,
+        prefixes: Iterable[str] | None = None,
     ) -> np.ndarray:
         """Scores texts.
 
@@ -103,17 +107,41 @@ class Scorer:
             texts: N str.
             reduction: "sum" of the tokens' log-probabilities, or their "mean".
             progress: whether to show a progress bar on standard error.
+            prefixes: N str, what stands before each text, with a blank between. Then only the
+                tokens of the text count, each given what the model reads: all others in a T-TA,
+                those before in a uniLM.
 
         Returns:
             [N] float64, natural log, higher is better. A text without tokens scores 0.
 
         Raises:
-            InputError: the model gives no scores, or cannot score one of the texts.
+            InputError: the model gives no scores, or cannot score one of the texts; or `prefixes`
+                has another length than `texts`.
             TypeError: `texts` is not an ordered iterable of str.
         """
         check_choice("reduction", reduction, REDUCTIONS)
-        sums, counts = self.score_with_counts(as_texts(texts), progress)
+        if prefixes is None:
+            sums, counts = self.score_with_counts(as_texts(texts), progress)
+        else:
+            sums, counts = self._continuations(as_texts(texts), as_texts(prefixes), progress)
         return sums if reduction == "sum" else sums / np.maximum(counts, 1)
+
+    def _continuations(self, texts, prefixes, progress) -> SumsAndCounts:
+        """As `score_with_counts`, of the tokens after the prefixes."""
+        if len(texts) != len(prefixes):
+            raise InputError(f"{len(texts)} texts have {len(prefixes)} prefixes: expected as many")
+        pairs = zip(prefixes, texts, strict=True)
+        scored = self.score_tokens([" ".join(pair) for pair in pairs], progress)
+        numbers = self._num_tokens(texts)
+        kept = [
+            one.log_probabilities[len(one.tokens) - number :]
+            for one, number in zip(scored, numbers, strict=True)
+        ]
+        return np.array([np.sum(one) for one in kept], np.float64), numbers
+
+    def _num_tokens(self, texts) -> np.ndarray:
+        """The numbers of tokens in `score_tokens`, without the begin token: [N] int64."""
+        return np.array([len(one.tokens) for one in self.score_tokens(texts)], np.int64)
 
     def perplexity(self, texts: Iterable[str], progress: bool = False) -> np.ndarray:
         """The perplexity of each text, per token: exp of minus the mean token score.
@@ -279,6 +307,21 @@ class Scorer:
             raise InputError(rule)
         vectors = self.encode(first + second, representation, pooling, progress)
         return cosine(vectors[: len(first)], vectors[len(first) :])
+
+    def similarity_matrix(
+        self,
+        first: Iterable[str],
+        second: Iterable[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> np.ndarray:
+        """The similarity of each of N texts to each of M: as `similarity`, [N, M] float64."""
+        from tta.scoring.metrics.correlation import cosine_matrix  # imports SciPy
+
+        first, second = as_texts(first, "first"), as_texts(second, "second")
+        vectors = self.encode(first + second, representation, pooling, progress)
+        return cosine_matrix(vectors[: len(first)], vectors[len(first) :])
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """As `ClassifierModel.predict`; raises InputError if the model predicts no labels."""

@@ -4,14 +4,18 @@ N sentences, D vector size. What a network computes comes from an engine (`tta.s
 `TextScores` and `TextVectors` make results for texts of it.
 """
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 import tta
+from tta.atomic import check_absent, whole_folder
 from tta.data.vocabulary.spelling import SpellingCosts
+from tta.names import NGRAMS, NGRAMS_SETTINGS, POOLING, VECTORS, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import tensorflow_engine
 from tta.scoring.scorers.inference.runtime import Runtime
@@ -298,6 +302,27 @@ class TextModel(Scorer):
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
         self.check_log_probabilities()
         return self._scores().tokens(as_texts(texts), progress)
+
+    def _num_tokens(self, texts):
+        lengths = self.runtime.tokenizer.tokenize_flat(texts)[1]
+        return lengths + int(self.options.score_boundary_tokens)  # the end token
+
+    def save(self, directory: Path | str) -> None:
+        """Writes the model to a new folder, which `tta.load` reads: weights in float32.
+
+        Raises:
+            InputError: the folder exists or cannot be written, or there is no vocabulary.
+        """
+        from tta.modeling.formats.model_directory import save_model
+
+        tokenizer, source = self.runtime.tokenizer, self.directory
+        with whole_folder(directory, partial(check_absent, directory)) as folder:
+            tokenizer.vocabulary.save(folder / VOCABULARY)
+            for name in (POOLING, VECTORS, NGRAMS, NGRAMS_SETTINGS):
+                if source is not None and (source / name).exists():
+                    shutil.copyfile(source / name, folder / name)
+            card = f"# {Path(directory).name}\n\nWritten by `lm.save`: {self.signature}\n"
+            save_model(self.model, folder, card)
 
     def score_blocks(
         self,

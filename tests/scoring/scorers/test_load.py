@@ -85,6 +85,7 @@ def test_a_kind_gets_its_path_and_the_options_that_it_has(seen):
     [
         ("nowhere", "nowhere: no such model directory, nor a model of that name (small, bilm-"),
         ("../pretrained", "../pretrained: no such model directory"),
+        ("org/name-1", "first: hf download org/name-1 --local-dir FOLDER"),
         ("notes.txt", "notes.txt: no such model directory"),
         (
             "runs/x:1",

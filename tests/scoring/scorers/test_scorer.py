@@ -30,6 +30,34 @@ def test_scores_and_counts_follow_from_token_scores():
     assert Letters().score([]).shape == (0,)
 
 
+def test_prefixes_are_read_and_not_scored():
+    class Rising(Scorer):
+        """Scores letter i -i, so that a score tells which letters it is of."""
+
+        def score_tokens(self, texts, progress=False):
+            return [TokenScores(list(t), -np.arange(len(t), dtype=float)) for t in texts]
+
+    scores = Rising().score(["cd", "", "ef"], prefixes=["ab", "a", ""])
+    assert scores.tolist() == [-7.0, 0.0, -3.0]  # after "ab " and " "
+    assert Rising().score(["cd"], "mean", prefixes=["ab"]).tolist() == [-3.5]
+    with pytest.raises(InputError, match=r"^2 texts have 1 prefixes: expected as many$"):
+        Rising().score(["a", "b"], prefixes=["c"])
+
+
+def test_a_matrix_of_similarities_has_those_of_pairs():
+    class Counts(Scorer):
+        representations = ("counts",)
+
+        def encode(self, texts, representation=None, pooling="mean", progress=False):
+            return np.array([[t.count(c) for c in "abc"] for t in texts], np.float32)
+
+    lm, first, second = Counts(), ["ab", "", "aab"], ["b", "cab"]
+    matrix = lm.similarity_matrix(first, second)
+    assert matrix.shape == (3, 2)
+    for row, text in zip(matrix, first, strict=True):
+        np.testing.assert_allclose(row, lm.similarity([text] * 2, second), atol=1e-12)
+
+
 def test_blocks_are_scored_one_by_one_as_they_come():
     drawn, shares = [], []
     blocks = (drawn.append(texts) or texts for texts in (["abc", ""], [], ["a"]))

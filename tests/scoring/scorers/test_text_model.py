@@ -627,3 +627,27 @@ def test_weights_that_overflow_are_an_error_in_scores_and_vectors(tmp_path):
     for call in (lm.score, lm.encode):
         with pytest.raises(InputError, match=rule):
             call(["the cat"])
+
+
+@pytest.mark.parametrize("model_type", ["tta", "unilm"])
+@pytest.mark.parametrize("boundary", [False, True])
+def test_a_continuation_has_the_token_scores_of_the_whole(tmp_path, model_type, boundary):
+    directory = write_model_directory(tmp_path / "model", of_family(model_type))
+    lm = tta.load(directory, score_boundary_tokens=boundary)
+    prefixes, texts = ["the cat", "dogs", ""], ["sat on a mat.", "ran", "home"]
+    found = lm.score(texts, prefixes=prefixes)
+    for prefix, text, score in zip(prefixes, texts, found, strict=True):
+        (whole,) = lm.score_tokens([f"{prefix} {text}"])
+        number = len(lm.tokenizer.encode([text])[0]) + boundary
+        assert score == pytest.approx(whole.log_probabilities[-number:].sum(), abs=1e-4)
+
+
+def test_a_saved_model_is_read_back(tmp_path):
+    lm = tta.load(write_model_directory(tmp_path / "model"))
+    weight = lm.model.token_table
+    weight.assign(np.asarray(weight) * 1.5)
+    lm.save(tmp_path / "saved")
+    texts = ["the cat sat on the mat", "dogs"]
+    np.testing.assert_array_equal(tta.load(tmp_path / "saved").score(texts), lm.score(texts))
+    with pytest.raises(InputError, match=r"saved: exists; choose another folder"):
+        lm.save(tmp_path / "saved")
