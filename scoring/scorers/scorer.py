@@ -225,6 +225,11 @@ class Scorer:
         representation: str | None = None,
         pooling: str = "mean",
         progress: bool = False,
+        *,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = False,
     ) -> np.ndarray:
         """Turns texts into vectors.
 
@@ -235,16 +240,27 @@ class Scorer:
             pooling: how token vectors become the vector of the text: "mean", or another pooling
                 that the kind of model has.
             progress: whether to show a progress bar on standard error.
+            batch_size, show_progress_bar, convert_to_numpy, normalize_embeddings: the keywords of
+                `SentenceTransformer.encode`, for code that calls both. Batches are made by
+                tokens, so the first does nothing; the last one makes vectors of length 1.
 
         Returns:
             [N, D] float32; zeros for a text without tokens.
 
         Raises:
-            InputError: the model has no vectors, or not this representation or pooling.
+            InputError: the model has no vectors, or not this representation or pooling; or
+                `convert_to_numpy` is False.
             TypeError: `texts` is not an ordered iterable of str.
         """
         representation = self.choose_representation(representation)
-        return self._encode(as_texts(texts), representation, pooling, progress)
+        if not convert_to_numpy:
+            raise InputError("vectors are NumPy arrays: convert_to_numpy must be True", self.name)
+        progress = progress or bool(show_progress_bar)
+        vectors = self._encode(as_texts(texts), representation, pooling, progress)
+        if normalize_embeddings:
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = vectors / np.where(norms > 0, norms, 1.0)
+        return vectors
 
     def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         """As `encode`, of checked texts and of one of `representations`."""

@@ -85,7 +85,6 @@ def test_a_kind_gets_its_path_and_the_options_that_it_has(seen):
     [
         ("nowhere", "nowhere: no such model directory, nor a model of that name (small, bilm-"),
         ("../pretrained", "../pretrained: no such model directory"),
-        ("org/name-1", "first: hf download org/name-1 --local-dir FOLDER"),
         ("notes.txt", "notes.txt: no such model directory"),
         (
             "runs/x:1",
@@ -99,6 +98,11 @@ def test_a_missing_model_is_a_one_line_error(seen, model, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}") as raised:
         tta.load(model)
     assert "\n" not in str(raised.value)
+
+
+def test_the_name_of_a_hub_s_model_says_how_to_get_its_folder(seen):
+    with pytest.raises(InputError, match=r"first: hf download org/name-1 --local-dir FOLDER$"):
+        tta.load("org/name-1")
 
 
 def test_every_kind_is_a_scorer_that_scores_or_encodes():

@@ -48,7 +48,7 @@ def test_a_matrix_of_similarities_has_those_of_pairs():
     class Counts(Scorer):
         representations = ("counts",)
 
-        def encode(self, texts, representation=None, pooling="mean", progress=False):
+        def _encode(self, texts, representation, pooling, progress):
             return np.array([[t.count(c) for c in "abc"] for t in texts], np.float32)
 
     lm, first, second = Counts(), ["ab", "", "aab"], ["b", "cab"]
@@ -56,6 +56,11 @@ def test_a_matrix_of_similarities_has_those_of_pairs():
     assert matrix.shape == (3, 2)
     for row, text in zip(matrix, first, strict=True):
         np.testing.assert_allclose(row, lm.similarity([text] * 2, second), atol=1e-12)
+    keywords = {"batch_size": 9, "show_progress_bar": False, "convert_to_numpy": True}
+    unit = lm.encode(["aab", ""], **keywords, normalize_embeddings=True)
+    np.testing.assert_allclose(unit, [[2 / 5**0.5, 1 / 5**0.5, 0], [0, 0, 0]], rtol=1e-6)
+    with pytest.raises(InputError, match="convert_to_numpy must be True"):
+        lm.encode(["a"], convert_to_numpy=False)
 
 
 def test_blocks_are_scored_one_by_one_as_they_come():
