@@ -39,6 +39,7 @@ def train_batches(
     seed: int,
     epoch: int,
     vocab_size: int | None = None,
+    batch_size: int | None = None,
 ) -> Any:
     """One epoch of training batches, in an order that depends on (seed, epoch).
 
@@ -54,6 +55,7 @@ def train_batches(
         pad_id: the id that pads `input_ids`. Other features per token are padded with 0.
         seed, epoch: non-negative ints.
         vocab_size: ids are smaller; None takes every int32.
+        batch_size: number of sentences in a batch, in place of `batch_tokens`.
 
     Returns:
         `tf.data.Dataset` of dicts: every feature, [B, T] if it is per token (`input_ids` is int32)
@@ -66,7 +68,7 @@ def train_batches(
     shuffle_seed = int(order.integers(2**31))
     sentences = _sentences(shuffled, features, IdLimits(max_length, vocab_size))
     sentences = sentences.shuffle(SHUFFLE_SENTENCES, seed=shuffle_seed)
-    batches = _batch(sentences, features, batch_tokens, max_length, pad_id)
+    batches = _batch(sentences, features, batch_tokens, batch_size, max_length, pad_id)
     # Buckets fill at different rates. Shuffling their batches avoids runs of one length.
     return batches.shuffle(64, seed=shuffle_seed).prefetch(8)
 
@@ -78,10 +80,11 @@ def eval_batches(
     max_length: int,
     pad_id: int,
     vocab_size: int | None = None,
+    batch_size: int | None = None,
 ) -> Any:
     """Every sentence once, in a fixed order; arguments and result as in `train_batches`."""
     sentences = _sentences(shards, features, IdLimits(max_length, vocab_size))
-    return _batch(sentences, features, batch_tokens, max_length, pad_id).prefetch(8)
+    return _batch(sentences, features, batch_tokens, batch_size, max_length, pad_id).prefetch(8)
 
 
 def with_inputs(batches: Any, inputs: ModelInputs) -> Any:
@@ -100,7 +103,7 @@ def _sentences(shards, features, limits):
     )
 
 
-def _batch(sentences, features, batch_tokens, max_length, pad_id):
+def _batch(sentences, features, batch_tokens, batch_size, max_length, pad_id):
     import tensorflow as tf
 
     lengths = bucket_lengths(max_length)
@@ -109,7 +112,9 @@ def _batch(sentences, features, batch_tokens, max_length, pad_id):
         element_length_func=lambda sentence: tf.size(sentence[INPUT_IDS]),
         bucket_boundaries=[length + 1 for length in lengths],
         # The last bucket is for sentences longer than max_length, and stays empty.
-        bucket_batch_sizes=[max(1, batch_tokens // length) for length in [*lengths, max_length]],
+        bucket_batch_sizes=[
+            batch_size or max(1, batch_tokens // length) for length in [*lengths, max_length]
+        ],
         padded_shapes={name: feature["shape"] for name, feature in features.items()},
         padding_values={n: tf.constant(padding[n], f["dtype"]) for n, f in features.items()},
     )

@@ -70,17 +70,20 @@ class TrainingData:
             return
         self.vectors.copy_to(directory, (NGRAMS, NGRAMS_SETTINGS) if open_vocabulary else ())
 
-    def batches(self, model_config: Any, batch_tokens: int, seed: int) -> "TrainingBatches":
+    def batches(
+        self, model_config: Any, batch_tokens: int, batch_size: int | None, seed: int
+    ) -> "TrainingBatches":
         """The batches for a model.
 
         Args:
             model_config: the model's config, which says what the model reads and predicts.
-            batch_tokens, seed: as in `tta.data.records.pipeline.train_batches`.
+            batch_tokens, batch_size, seed: as in `tta.data.records.pipeline.train_batches`.
 
         Raises:
             InputError: the data set does not have what the model reads.
         """
-        reader = _Reader(self, _inputs(self, model_config), batch_tokens, seed)
+        inputs = _inputs(self, model_config)
+        reader = _Reader(self, inputs, batch_tokens, batch_size, seed)
         heldout = reader.heldout if any(map(os.path.getsize, reader.shards(HELDOUT))) else None
         return TrainingBatches(self.vocabulary, reader.epoch, heldout, reader.check_records)
 
@@ -108,6 +111,7 @@ class _Reader:
     data: TrainingData
     inputs: ModelInputs
     batch_tokens: int
+    batch_size: int | None
     seed: int
 
     def shards(self, split):
@@ -132,6 +136,7 @@ class _Reader:
         return {
             "features": self.data.info["features"],
             "batch_tokens": self.batch_tokens,
+            "batch_size": self.batch_size,
             "max_length": self.data.info["max_seq_length"],
             "pad_id": self.data.vocabulary.pad_id,
             "vocab_size": self.data.info["vocab_size"],

@@ -46,6 +46,9 @@ class RunFiles(Config):
     objective: str = setting("lae", OBJECTIVE)
 
 
+BATCH_TOKENS = 4096
+
+
 @dataclass(frozen=True, kw_only=True)
 class OptimizerSettings(Steps):
     """How large a step is: the batch, the learning rate and the optimizer's constants."""
@@ -57,7 +60,14 @@ class OptimizerSettings(Steps):
         "never falls, for a run that another one continues. Default: all steps after the warm-up.",
         0,
     )
-    train_batch_tokens: int = setting(4096, "Tokens per batch and replica, with padding.", 1)
+    train_batch_tokens: int = setting(
+        BATCH_TOKENS, "Tokens per batch and replica, with padding.", 1
+    )
+    train_batch_size: int | None = setting(
+        None,
+        "Sentences per batch and replica, in place of --train_batch_tokens: 64 in the paper.",
+        1,
+    )
     learning_rate: float = setting(1e-4, "Highest learning rate, after the warm-up.", 0)
     optimizer: str = setting(
         "adamw",
@@ -71,6 +81,8 @@ class OptimizerSettings(Steps):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.train_batch_size is not None and self.train_batch_tokens != BATCH_TOKENS:
+            raise InputError("set train_batch_size or train_batch_tokens, not both")
         if self.num_warmup_steps >= self.num_train_steps:
             raise InputError(
                 f"num_warmup_steps must be smaller than num_train_steps ({self.num_train_steps}), "

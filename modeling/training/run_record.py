@@ -141,12 +141,15 @@ def model_card(config: PretrainingConfig, sources: list[str], trainer: "Trainer"
     model_config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
     text = "\n".join(f"- {Path(source).name}" for source in sources)
+    batch = f"{config.train_batch_tokens:,} tokens"
+    if config.train_batch_size is not None:
+        batch = f"{config.train_batch_size:,} sentences"
     return f"""# {Path(config.output_dir).name}
 
 A `{model_config.model_type}` language model of tta-lm, objective `{config.objective}`,
 {model_config.num_parameters:,} parameters.
 
-Trained for {trainer.step:,} steps of up to {config.train_batch_tokens:,} tokens per device;
+Trained for {trainer.step:,} steps of up to {batch} per device;
 {tokens:,} tokens were predicted.
 
 The text:

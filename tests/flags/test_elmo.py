@@ -235,6 +235,7 @@ def test_the_configs_of_the_repository_are_those_of_the_paper():
     semfit = read_config(root / "elmo-s.json", **words, target_size=300)
     assert round(semfit.num_parameters / 1e6) == 76
     assert round(read_config(root / "elmo.json", **words).num_parameters / 1e6) == 501
+    assert round(read_config(root / "elmo-a.json", **words).num_parameters / 1e6) == 196
     for path in root.glob("elmo*.json"):
         read_config(path, **words)
 

@@ -73,6 +73,18 @@ def test_a_token_with_the_padding_id_is_not_padding(tmp_path):
     assert sorted(batch["padding_mask"].numpy().sum(axis=1)) == [3, 5]
 
 
+def test_a_batch_size_is_a_number_of_sentences(shards):
+    arguments = shards["train"], DEFAULT_FEATURES, 100, MAX_LENGTH, PAD
+    for found in (
+        train_batches(*arguments, 0, 0, batch_size=3),
+        eval_batches(*arguments, batch_size=3),
+    ):
+        sizes = [len(batch["input_ids"]) for batch in found]
+        assert max(sizes) == 3
+        # Each bucket of lengths has at most one smaller batch.
+        assert sizes.count(3) > len(sizes) - len(bucket_lengths(MAX_LENGTH)) - 1
+
+
 def test_padding_is_a_small_share(shards):
     found = batches(shards, 300)
     assert np.mean(np.concatenate([b["padding_mask"].ravel() for b in found])) > 0.8

@@ -35,6 +35,13 @@ def test_a_config_is_all_of_its_parts():
     assert not any(name.endswith(("_dir", "_file")) for name in names(TrainingSettings))
 
 
+def test_a_batch_is_counted_in_sentences_or_in_tokens():
+    files = {"input_dir": "a", "config_file": "b", "output_dir": "c"}
+    assert PretrainingConfig(**files, train_batch_size=64).train_batch_size == 64
+    with pytest.raises(InputError, match=r"^set train_batch_size or train_batch_tokens, not both$"):
+        PretrainingConfig(**files, train_batch_size=64, train_batch_tokens=99)
+
+
 def test_a_warm_up_as_long_as_the_run_is_refused():
     LoopSettings(num_train_steps=5)  # it has no warm-up
     with pytest.raises(InputError, match="num_warmup_steps must be smaller than num_train_steps"):
