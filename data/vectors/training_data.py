@@ -71,13 +71,13 @@ class TrainingData:
         self.vectors.copy_to(directory, (NGRAMS, NGRAMS_SETTINGS) if open_vocabulary else ())
 
     def batches(
-        self, model_config: Any, batch_tokens: int, batch_size: int | None, seed: int
+        self, model_config: Any, batch_tokens: int, seed: int, batch_size: int | None = None
     ) -> "TrainingBatches":
         """The batches for a model.
 
         Args:
             model_config: the model's config, which says what the model reads and predicts.
-            batch_tokens, batch_size, seed: as in `tta.data.records.pipeline.train_batches`.
+            batch_tokens, seed, batch_size: as in `tta.data.records.pipeline.train_batches`.
 
         Raises:
             InputError: the data set does not have what the model reads.

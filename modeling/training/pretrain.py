@@ -60,8 +60,9 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
     """
     data = TrainingData.open(config.input_dir, config.vocab_file, config.vectors)
     model_config, config = _resolve(config, data)
-    sizes = config.train_batch_tokens, config.train_batch_size
-    batches = data.batches(model_config, *sizes, config.seed)
+    batches = data.batches(
+        model_config, config.train_batch_tokens, config.seed, config.train_batch_size
+    )
     output_dir = Path(config.output_dir)
     chief = is_chief(config.distribution_strategy)
     if chief:
