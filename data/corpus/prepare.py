@@ -32,7 +32,7 @@ from tta.data.corpus.output import (
 )
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
-from tta.data.text.lines import TextReader, expand_globs
+from tta.data.text.lines import TextReader, expand_globs, print_notes
 from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
@@ -63,6 +63,7 @@ def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
             # Blank lines end documents, and so do ends of files.
             reader = TextReader(paths, config.merge_sentences, config.merge_sentences)
             counts = _fill_spills(reader, tokenizer, spills, config, pool, workers)
+            print_notes(reader)
             if not counts["sentences"]:
                 raise InputError("no sentence is left to write", ", ".join(paths))
             numbers = range(len(shards))

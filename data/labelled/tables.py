@@ -5,10 +5,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
-from tta.data.text.lines import iter_lines
+from tta.data.text.lines import iter_lines, named_files
 from tta.data.text.tables import table_rows
 from tta.errors import InputError
 
@@ -69,6 +70,33 @@ class LabelledTable:
         return found
 
 
+def read_tables(
+    names: str,
+    text_columns: Sequence[str] | None = None,
+    label_column: str = LABEL_COLUMN,
+    labels: Collection[str] | None = None,
+    **options: Any,
+) -> list[LabelledTable]:
+    """Reads the tables of a part, which may have several files: `names` is as in `named_files`.
+
+    All of them have the text columns of the first one. The other arguments are those of
+    `read_table`.
+
+    Raises:
+        InputError: as `read_table`, or only some of the files have labels.
+    """
+    tables: list[LabelledTable] = []
+    for path in named_files(names):
+        table = read_table(path, text_columns, label_column, labels, **options)
+        text_columns = table.text_columns
+        if tables and table.has_labels != tables[0].has_labels:
+            raise InputError(
+                f"either all files have labels or none; {tables[0].path} differs", path
+            )
+        tables.append(table)
+    return tables
+
+
 def read_table(
     path: Path | str,
     text_columns: Sequence[str] | None = None,
@@ -86,7 +114,8 @@ def read_table(
     are usual names of columns, such as "category" and "text".
 
     Columns are separated by tabs; quotes are then part of the text. A header without a tab may
-    separate its columns by commas, and the file is csv (see `table_rows`). White space around cells
+    separate its columns by commas, and the file is csv; or the rows are JSON lines, whose keys are
+    the columns (see `table_rows`). White space around cells
     is removed, and blank lines are skipped. Other columns are ignored.
 
     Args:
@@ -112,7 +141,7 @@ def read_table(
     rows_of_file = table_rows(iter_lines(path), name, is_header)
     first, heading = next(rows_of_file, (1, [""]))
     header = [cell.strip() for cell in heading]
-    if columns is not None and not is_header(header):
+    if columns is not None and first and not is_header(header):
         if len(header) not in columns:
             layouts = " or ".join(" TAB ".join(names) for names in columns.values())
             raise InputError(f"expected {layouts}, got {len(header)} columns", name, first)
@@ -123,7 +152,7 @@ def read_table(
         text_columns = next(found, TEXT_COLUMNS[-1])
     has_labels = needs_labels or label_column in header
     wanted = (*text_columns, *[label_column] * has_labels)
-    places = [_place(column, header, name, first) for column in wanted]
+    places = [_place(column, header, name, first or None) for column in wanted]
     rows, num_skipped = [], 0
     for number, cells in rows_of_file:
         is_whole = len(cells) == len(header)

@@ -3,7 +3,7 @@
 the cat                                   plain: one reference per line, in the order of lists
 utt1 the cat                              Kaldi: id and words
 the cat (utt1)                            trn of sclite
-file 1 speaker 0.0 1.5 <o,f0> the cat     STM: in the order of the lists
+file 1 speaker 0.0 1.5 <o,f0> the cat     STM: by the file, if each list has its own; else in order
 id,reference / utt1<TAB>the cat           tables, with a header or with two columns
 {"audio_filepath": "utt1.wav", "text"}    JSON: objects, one per line or in an array; {id: text}
 <seg id="1">the cat</seg>                 NIST's and WMT's SGML and XML: one reference set
@@ -36,6 +36,13 @@ FILES = (
 _STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*))?")
 _CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
 _TRN = re.compile(r"(.*?)\s*\(([^()\s]+)\)\s*")
+# Several readings of a word in files for sclite.
+_READINGS = re.compile(r"\{[^{}]*\s/\s[^{}]*\}|\(%\S+\)")
+_OTHERS = {
+    "#!MLF!#": "an MLF of HTK, with one word per line",
+    'File type = "ooTextFile"': "a TextGrid of Praat",
+    "WEBVTT": "a file of subtitles",
+}
 _JSON = re.compile(r'\s*(\{\s*("|$|\})|\[\s*([\[{"]|$))')
 
 
@@ -70,17 +77,23 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         return Kind.ORDERED, _segments("\n".join(lines))
     if _JSON.match(first):
         return _objects("\n".join(lines))
+    for start, name in _OTHERS.items():
+        if first.startswith(start):
+            raise InputError(f"this is {name}: expected one reference per line")
     if any("-->" in row for row in texts[:10]):
         raise InputError("these are subtitles: expected references without times")
     if all(map(_STM.fullmatch, texts)):
-        return Kind.ORDERED, list(_stm(filled))
+        found = list(_stm(filled))
+        keys = {one.key for one in found}
+        is_keyed = len(keys) == len(found) and keys.issuperset(ids)
+        return Kind.KEYED if is_keyed else Kind.ORDERED, found
     if all(map(_CTM.fullmatch, texts)) and texts:
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
     ids = frozenset(ids)
     trn = [_TRN.fullmatch(row) for row in texts]
     if all(trn) and len({match and match[2] for match in trn}) == len(texts) > 0:
         return Kind.KEYED, [
-            Reference(match[1], _without_speaker(match[2], ids), n)
+            Reference(_one_reading(match[1], n), _without_speaker(match[2], ids), n)
             for (n, _), match in zip(filled, trn, strict=True)
             if match
         ]
@@ -88,15 +101,32 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         return table
     keyed = [row.split(maxsplit=1) for row in texts]
     first_words = {words[0] for words in keyed}
+    starts = {re.split(r"[\s,;:|]", row, maxsplit=1)[0].strip('"') for row in texts}
+    if not first_words & ids and 2 * len(starts & ids) > len(ids) > 0:
+        raise InputError(
+            "the lines begin with ids of lists, but are neither `id words` nor rows of a table of "
+            f"two columns, as {shown(first)}"
+        )
     # Few sentences start with an id. A file with ids has most of ours, or is for other lists.
-    if 2 * sum(i in first_words for i in ids) > len(ids) or (
-        len(first_words) == len(rows) and all(re.search("[0-9]", word) for word in first_words)
+    num_ours = sum(words[0] in ids for words in keyed)
+    if (
+        2 * sum(i in first_words for i in ids) > len(ids)
+        or 2 * num_ours > len(keyed)
+        or (len(first_words) == len(rows) and all(re.search("[0-9]", w) for w in first_words))
     ):
         return Kind.KEYED, [
             Reference("".join(text), key, n)
             for (n, _), (key, *text) in zip(filled, keyed, strict=True)
         ]
     return Kind.ORDERED, [Reference(row, None, n) for n, row in rows]
+
+
+def _one_reading(text, line):
+    """The text, unless it has several readings."""
+    if match := _READINGS.search(text):
+        rule = f"several readings, {shown(match[0])}, as for sclite: expected one"
+        raise InputError(rule, line=line)
+    return text
 
 
 def _without_speaker(key, ids):
@@ -110,7 +140,7 @@ def _stm(rows) -> Iterator[Reference]:
         match = _STM.fullmatch(row)
         text = (match and match[1]) or ""
         if text.lower() not in ("ignore_time_segment_in_scoring", "inter_segment_gap"):
-            yield Reference(text, None, number)
+            yield Reference(_one_reading(text, number), row.split(maxsplit=1)[0], number)
 
 
 def _segments(text) -> list[Reference]:
@@ -176,8 +206,12 @@ def _named(fields: dict[str, Any], names: Sequence[str]) -> str | None:
 
 def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
     """Reads a table, or returns None if the rows are none."""
-    if len(rows) == len(ids) + 1 and rows[0][1].strip().lower() in TEXTS:
-        return Kind.ORDERED, [Reference(row.strip(), None, n) for n, row in rows[1:]]
+    if len(rows) == len(ids) + 1 and rows[0][1].strip().strip('"').lower() in TEXTS:
+        split = [_split(row, ",") for _, row in rows[1:]]
+        if any(len(fields) != 1 for fields in split):  # lines with commas, and no quotes
+            split = [[row.strip()] for _, row in rows[1:]]
+        found = zip(rows[1:], split, strict=True)
+        return Kind.ORDERED, [Reference(fields[0], None, n) for (n, _), fields in found]
     for delimiter, name in {"\t": "tabs", ",": "commas", "|": "|"}.items():
         split = [_split(row, delimiter) for _, row in rows]
         widths = {len(fields) for fields in split}
@@ -192,13 +226,14 @@ def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
                 kind, key = _key(values)
                 references.append(Reference(values[_named(values, TEXTS) or ""].strip(), key, n))
             return kind, references
-        first = {fields[0] for fields in split}
-        has_ids = 2 * sum(i in first for i in ids) > len(ids)
-        if width == 2 and has_ids:
+        columns = [set(column) for column in zip(*split, strict=True)]
+        of_ids = [c for c, cells in enumerate(columns) if 2 * len(ids & cells) > len(ids)]
+        if width == 2 and of_ids:
             return Kind.KEYED, [
-                Reference(text, key, n) for (n, _), (key, text) in zip(rows, split, strict=True)
+                Reference(fields[1 - of_ids[0]], fields[of_ids[0]], n)
+                for (n, _), fields in zip(rows, split, strict=True)
             ]
-        if has_ids or (delimiter == "\t" and len(rows) > 1):
+        if of_ids or (delimiter == "\t" and len(rows) > 1):
             raise InputError(
                 f"a table of {width} columns, separated by {name}: expected a header with the "
                 "columns id and reference, or the two columns id and reference"

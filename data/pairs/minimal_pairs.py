@@ -21,7 +21,7 @@ class MinimalPair:
     """An acceptable and an unacceptable sentence.
 
     Attributes:
-        good, bad: the sentences, unchanged.
+        good, bad: the sentences, unchanged. One may be empty: real sets have such rows.
         fields: all other fields of the pair, such as `UID` and `linguistics_term` in BLiMP.
         path, line: the place of the pair, for error messages; lines count from 1.
     """
@@ -45,8 +45,8 @@ def read_minimal_pairs(path: Path | str) -> list[MinimalPair]:
     Blank lines are skipped. The file is plain or compressed, or `-` for standard input.
 
     Raises:
-        InputError: the file is missing, empty or in neither layout, or a sentence is missing, empty
-            or not a string. The error names the line.
+        InputError: the file is missing, empty or in neither layout, or a sentence is missing or not
+            a string. The error names the line.
     """
     lines = list(iter_lines(path))
     name = str(shown_path(path))
@@ -98,8 +98,6 @@ def _sentence(row, name):
     if name not in row:
         raise InputError(f'the pair has no "{name}"')
     sentence = expect(row[name], str, f'"{name}"')
-    if not sentence.strip():
-        raise InputError(f'expected a sentence as "{name}", got an empty one')
     try:
         sentence.encode()
     except UnicodeEncodeError:

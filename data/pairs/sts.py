@@ -1,4 +1,4 @@
-"""Reads pairs of sentences, with or without a gold similarity: STS-B, SICK and csv files."""
+"""Reads pairs of sentences, with or without a gold similarity: STS-B, SICK, csv, JSON lines."""
 
 import contextlib
 import math
@@ -38,7 +38,8 @@ def read_sts(path: Path | str) -> list[SentencePair]:
 
     Columns are separated by tabs or, if the first line has no tab, by commas (csv). Layouts:
 
-    - With a header: the columns named in `FIRST`, `SECOND` and `GOLD`, in upper or lower case.
+    - With a header, or as JSON lines: the columns named in `FIRST`, `SECOND` and `GOLD`, in upper
+      or lower case.
     - Without: sentence, sentence, score.
     - STS-B's original: genre, file, year, index, score, sentence, sentence, and up to two sources.
 
@@ -58,6 +59,8 @@ def read_sts(path: Path | str) -> list[SentencePair]:
     columns = _columns_by_name(header)
     if columns:
         rows, allowed = rows[1:], (len(header),)
+    elif not rows[0][0]:
+        raise InputError(f"expected {_LAYOUTS}; got the keys {', '.join(header)}", path)
     elif len(header) >= 7:
         columns, allowed = (5, 6, 4), (7, 8, 9)  # STS-B
     elif len(header) in (2, 3):

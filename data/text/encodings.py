@@ -11,6 +11,7 @@ _MARKS = {  # The mark of UTF-32 begins with that of UTF-16.
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+_BINARY = "binary"
 _HEAD_BYTES = 4096
 # UTF-16 without a mark: the smallest share of bytes that are 0, from blanks and line ends.
 _ZEROS = 1 / 32
@@ -24,9 +25,12 @@ def check_first_line(raw: bytes, path: Path | str) -> bytes:
         path: the file, for the error.
 
     Raises:
-        InputError: the file is in UTF-16 or UTF-32, or a carriage return alone ends its lines.
+        InputError: the file is in UTF-16 or UTF-32 or holds no text, or a carriage return alone
+            ends its lines.
     """
     encoding = _wide_encoding(raw[:_HEAD_BYTES])
+    if encoding == _BINARY:
+        raise InputError("expected text, got binary data", path)
     if encoding is not None:
         name = encoding.removesuffix(" without a byte order mark")
         how = f"iconv -f {name} -t UTF-8 converts it"
@@ -39,12 +43,19 @@ def check_first_line(raw: bytes, path: Path | str) -> bytes:
 
 
 def _wide_encoding(head):
-    """UTF-16 or UTF-32 if the bytes are; else None."""
+    """UTF-16 or UTF-32 if the bytes are, "binary" if they have as many zeros; else None."""
     marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
     zeros = head[::2].count(0), head[1::2].count(0)
     is_text = any(head)  # not the zeros of a hole
     if marked or not is_text or sum(zeros) < _ZEROS * len(head) or not any(zeros):
         return marked
     if all(zeros):
-        return "UTF-32LE" if head[:1] != b"\0" else "UTF-32BE"
-    return ("UTF-16BE" if zeros[0] else "UTF-16LE") + " without a byte order mark"
+        name = "UTF-32LE" if head[:1] != b"\0" else "UTF-32BE"
+    else:
+        name = "UTF-16BE" if zeros[0] else "UTF-16LE"
+    try:
+        text = codecs.getincrementaldecoder(name)().decode(head)
+    except UnicodeDecodeError:
+        return _BINARY
+    has_controls = any(c < " " and c not in "\t\n\r" for c in text)
+    return _BINARY if has_controls else f"{name} without a byte order mark"

@@ -4,7 +4,9 @@ import bisect
 import glob
 import os
 import random
+import re
 import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ from tqdm import tqdm
 
 from tta.data.text.encodings import check_first_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
-from tta.data.text.tables import column_cells
+from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
 
 # Longer lines are refused: reading one would take unbounded memory.
 MAX_LINE_BYTES = 1 << 20
+
+_WHOLE_LINES = "whole lines were read, but they look like those of a table; "
 
 
 def iter_lines(
@@ -104,6 +108,16 @@ def expand_globs(
     return list(paths)
 
 
+def named_files(names: str) -> list[str]:
+    """The files of comma-separated paths, folders and globs in one string; see `expand_globs`.
+
+    The name of a file may have commas. A path to nothing is an error of its reader.
+    """
+    if not os.path.isdir(names) and (os.path.isfile(names) or not re.search(r"[,*?\[]", names)):
+        return [names]
+    return expand_globs(names.split(","))
+
+
 class TextReader:
     """Iterates over the lines (str) of several text files, with one line in memory at a time.
 
@@ -113,6 +127,7 @@ class TextReader:
     the files are tables, and the reader iterates over the cells of that column (`column_cells`).
 
     Attributes:
+        has_columns: whether the command has a flag --column, for `notes`.
         total_bytes: the size of all files as stored (compressed), or None if one of them is
             standard input or a pipe.
         bytes_read: how many of these bytes were read so far; 0 if `total_bytes` is None.
@@ -128,8 +143,10 @@ class TextReader:
         verbatim: bool = False,
         ends_files: bool = False,
         column: str | None = None,
+        has_columns: bool = False,
     ):
         self._paths = list(paths)
+        self.has_columns = has_columns
         self._column = column
         # (number of a line that was yielded, its path, its number in the file minus the first one),
         # where the last two change.
@@ -141,6 +158,8 @@ class TextReader:
         self._finished_bytes = 0
         self._stored: Any = None
         self._lines: Any = None  # the file that is being read, decompressed
+        # Whether every line so far has a tab; None before the first one.
+        self._all_have_tabs: bool | None = None
 
     @property
     def bytes_read(self) -> int:
@@ -154,6 +173,14 @@ class TextReader:
         It is always there in a file. A compressed pipe cannot tell, and counts as a file.
         """
         return not isinstance(self._lines, PipeReader) or self._lines.is_ready(seconds)
+
+    def notes(self) -> list[str]:
+        """A note if the lines look like rows: each has a tab, or a file is named as a table."""
+        is_named = any(map(delimiter_of, self._paths)) and self._all_have_tabs is not None
+        if self._column is not None or not (self._all_have_tabs or is_named):
+            return []
+        chosen = "--column chooses the column of the sentences"
+        return [_WHOLE_LINES + (chosen if self.has_columns else "give the sentences alone")]
 
     def place(self, number: int) -> tuple[Path | str, int]:
         """The file and the line of the n-th text that was yielded; all count from 1."""
@@ -169,6 +196,8 @@ class TextReader:
                 offset = None
                 for line, text in self._numbered(shown_path(path)):
                     number += 1
+                    if self._all_have_tabs is not False and text.strip():
+                        self._all_have_tabs = "\t" in text
                     if line - number != offset:
                         offset = line - number
                         self._places.append((number, shown_path(path), offset))
@@ -192,6 +221,12 @@ class TextReader:
     def _open(self, path, mode):
         self._stored = open(path, mode)  # noqa: SIM115 - open_input closes it
         return self._stored
+
+
+def print_notes(reader: TextReader) -> None:
+    """Prints the notes of a reader to standard error."""
+    for note in reader.notes():
+        print(f"note: {note}", file=sys.stderr)
 
 
 def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:

@@ -9,11 +9,6 @@ from typing import Any, TextIO
 
 from tta.errors import InputError
 
-WHOLE_LINES = (
-    "whole lines were read, but they look like those of a table; --column chooses the column of "
-    "the sentences"
-)
-
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -27,6 +22,10 @@ def table_rows(
     If the first row has a tab, cells are separated by tabs, and quotes are part of the text.
     Otherwise the lines are csv: a cell in quotes may hold commas and line ends.
 
+    If the first row is a JSON object, each row is one (JSON lines). The keys of the first one come
+    first, as a header on line 0, and the cells of every row are their values. Other keys are left
+    out.
+
     Args:
         lines: of the file, without line ends.
         path: the file, for errors.
@@ -34,7 +33,7 @@ def table_rows(
             separate nothing, and each line is one cell.
 
     Raises:
-        InputError: the csv is malformed.
+        InputError: the csv or JSON is malformed, or an object lacks a key.
     """
     lines, number = iter(lines), 1
     for first in lines:
@@ -44,6 +43,9 @@ def table_rows(
     else:
         return
     lines = itertools.chain([first], lines)
+    if _is_object(first):
+        yield from _object_rows(lines, path, number)
+        return
     reader = csv.reader((line + "\n" for line in lines), strict=True)
     delimiter = "\t" if "\t" in first else None
     if delimiter or not has_commas(_cells(first, path, number)):
@@ -61,6 +63,41 @@ def table_rows(
         raise InputError(f"malformed csv: {error}", path, begin) from None
 
 
+def _is_object(line):
+    try:
+        return line.lstrip()[:1] == "{" and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _object_rows(lines, path, number):
+    """The rows of JSON lines, the first of which is on line `number`."""
+    keys: list[str] = []
+    for place, line in enumerate(lines, number):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"malformed JSON: {error}", path, place) from None
+        if not isinstance(row, dict):
+            raise InputError(f"expected a JSON object, got {line.strip()[:60]}", path, place)
+        if not keys:
+            keys = list(row)
+            yield 0, keys
+        missing = next((key for key in keys if key not in row), None)
+        if missing is not None:
+            raise InputError(f"the key {missing!r} is missing", path, place)
+        yield place, [_cell(row[key]) for key in keys]
+
+
+def _cell(value):
+    """A value of JSON as a cell; null is empty."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _cells(line, path, number):
     """The cells of a line as csv."""
     try:
@@ -75,14 +112,15 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
     Args:
         lines, path: as in `table_rows`.
         column: a name, and the first row is a header; or a number from 1, and there is no header.
+            Of JSON lines, a key or its number.
 
     Raises:
         InputError: there is no such column, a row has too few or too many columns, or the csv is
             malformed.
     """
     rows = table_rows(lines, path)
-    line, first = next(rows, (0, []))
-    if not line:
+    line, first = next(rows, (0, None))
+    if first is None:
         return
     names = [cell.strip() for cell in first]
     place = int(column) - 1 if column.isdecimal() else None
@@ -90,12 +128,14 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
         if names.count(column) != 1:
             how = "several columns are" if column in names else "no column is"
             rule = f"{how} named {column!r}; the first row has {', '.join(map(repr, names))}"
-            raise InputError(rule, path, line)
+            raise InputError(rule, path, line or None)
         place = names.index(column)
     else:
         if not 0 <= place < len(names):
-            raise InputError(f"no column {column}: the first row has {len(names)}", path, line)
-        rows = itertools.chain([(line, first)], rows)
+            rule = f"no column {column}: the first row has {len(names)}"
+            raise InputError(rule, path, line or None)
+        if line:
+            rows = itertools.chain([(line, first)], rows)
     for line, cells in rows:
         if len(cells) != len(names):
             raise InputError(f"expected {len(names)} columns, got {len(cells)}", path, line)

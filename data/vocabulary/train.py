@@ -8,7 +8,7 @@ from tokenizers import BertWordPieceTokenizer
 from tqdm import tqdm
 
 from tta.data.text.files import open_output
-from tta.data.text.lines import TextReader, expand_globs, sample_lines
+from tta.data.text.lines import TextReader, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.load import AnyVocabulary
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
@@ -34,15 +34,16 @@ def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(config.vocab_file, config.overwrite) as file:
         make = _count if config.tokenizer == "words" else _train
-        vocabulary = make(paths, config)
+        reader = TextReader(paths)
+        vocabulary = make(reader, paths, config)
+        print_notes(reader)
         file.write(vocabulary.text)
     return vocabulary
 
 
-def _count(paths, config):
+def _count(reader, paths, config):
     """The vocabulary of all words of a text."""
     counts, num_lines = Counter(), 0
-    reader = TextReader(paths)
     with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="counting") as bar:
         for line in reader:
             counts.update(split_words(line, config.is_lower_cased))
@@ -57,9 +58,9 @@ def _count(paths, config):
     return vocabulary if config.vocab_size is None else vocabulary.first(config.vocab_size)
 
 
-def _train(paths, config):
+def _train(reader, paths, config):
     vocab_size, lower_case = config.vocab_size or NUM_PIECES, config.is_lower_cased
-    lines = sample_lines(TextReader(paths), config.max_sentences, config.seed)
+    lines = sample_lines(reader, config.max_sentences, config.seed)
     if not lines:
         raise InputError("no line of text in the input", ", ".join(paths))
     trainer = BertWordPieceTokenizer(lowercase=lower_case, strip_accents=lower_case)

@@ -20,6 +20,7 @@ import tta
 from tta.atomic import LOCK_FILE, locked_folder, whole_file
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
+from tta.data.text.lines import named_files
 from tta.data.vectors.target_vectors import map_vectors
 from tta.errors import InputError
 from tta.json_files import read_json_object
@@ -81,7 +82,7 @@ def classify(config: ClassifyConfig, model: str | None = None) -> ClassifyReport
     lm = _load(model)
     record = dataclasses.asdict(config) | {
         "model": lm.signature,
-        "data": [file_digest(part.path) for part in (examples.train, examples.dev)],
+        "data": [_digest(part.path) for part in (examples.train, examples.dev)],
     }
     _check_record(folder, record, lm, examples)
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,6 +91,11 @@ def classify(config: ClassifyConfig, model: str | None = None) -> ClassifyReport
             file.write(json.dumps(record, indent=2) + "\n")
         notes = _run_all(config, lm, examples, folder)
         return None if notes is None else _finish(config, lm, examples, folder, notes)
+
+
+def _digest(names):
+    """The digests of the files of a part."""
+    return "+".join(map(file_digest, named_files(names)))
 
 
 def _check_folder(folder):

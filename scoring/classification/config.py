@@ -33,8 +33,8 @@ class ClassifyConfig(Config):
         None,
         "Labelled texts to train on, in UTF-8, columns separated by tabs: label and text, or "
         "label, text and text for pairs. Or, with a header, the columns label and sentence, or "
-        "label, sentence1 and sentence2; then commas (csv) may separate them. The file may be "
-        "plain, .gz, .bz2 or .xz.",
+        "label, sentence1 and sentence2; then commas (csv) may separate them. One file, or "
+        "comma-separated paths, folders or globs. Files may be plain, .gz, .bz2 or .xz.",
     )
     dev_file: str | None = setting(
         None, "Labelled texts to measure and to choose the best run, in the layout of the training."

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tta.data.labelled.glue import TASKS, GlueTask
-from tta.data.labelled.tables import TEXT_COLUMNS, read_table
+from tta.data.labelled.tables import TEXT_COLUMNS, read_tables
 from tta.data.nbest.lists import shown
 from tta.data.pairs.sts import read_sts
 from tta.data.text.files import check_rereadable
+from tta.data.text.lines import named_files
 from tta.errors import InputError
 from tta.scoring.classification.config import ClassifyConfig
 
@@ -21,10 +22,10 @@ TRAIN_FILE = "train.tsv"
 
 @dataclass(frozen=True)
 class Part:
-    """The N examples of a file.
+    """The N examples of a file, or of several.
 
     Attributes:
-        path: of the file.
+        path: of the file; of several, as the user named them.
         texts: N str, or N pairs of str.
         targets: [N] float32, the numbers of the labels or the numbers to predict; None without.
     """
@@ -96,8 +97,9 @@ def read_examples(config: ClassifyConfig) -> Examples:
     assert dev_file is not None
     name = config.task or Path(train_file).name
     read = _StsReader() if config.task == "stsb" else _TableReader(config, task)
-    for path in filter(None, (train_file, dev_file, config.test_file)):
-        check_rereadable(path)
+    for names in filter(None, (train_file, dev_file, config.test_file)):
+        for path in named_files(names):
+            check_rereadable(path)
     train = read(train_file)
     _check_differ(train, read.labels)
     dev = read(dev_file)
@@ -136,7 +138,7 @@ class _TableReader:
         self.has_read = False
 
     def __call__(self, path: str, needs_labels: bool = True) -> Part:
-        table = read_table(
+        tables = read_tables(
             path,
             self.text_columns,
             self.label_column,
@@ -145,21 +147,25 @@ class _TableReader:
             needs_labels=needs_labels,
             skips_rows=self.skips_rows,
         )
-        self.notes += table.notes()
+        rows = [row for table in tables for row in table.rows]
+        self.notes += [note for table in tables for note in table.notes()]
         if not self.has_read:
-            self.has_read, self.text_columns = True, table.text_columns
-            texts = set(table.text_columns)
+            self.has_read, self.text_columns = True, tables[0].text_columns
+            texts = set(self.text_columns)
             self.columns = {n: names for n, names in self.columns.items() if texts <= set(names)}
             if not self.labels and not self.is_number:
-                self.labels = tuple(table.labels)
-                self.notes += _odd_first_label(table)
+                self.labels = tuple(sorted({row.label for row in rows}))
+                counts = Counter(row.label for row in rows)
+                self.notes += [note for table in tables for note in _odd_first_label(table, counts)]
         targets = None
-        if table.has_labels:
-            places = {label: float(number) for number, label in enumerate(self.labels)}
-            find = _number if self.is_number else lambda row, _: places[row.label]
-            targets = np.array([find(row, path) for row in table.rows], np.float32)
-        is_pair = len(table.text_columns) == 2
-        return Part(path, [r.texts if is_pair else r.texts[0] for r in table.rows], targets)
+        if tables[0].has_labels:
+            numbers = {label: float(number) for number, label in enumerate(self.labels)}
+            find = _number if self.is_number else lambda row, _: numbers[row.label]
+            targets = np.array(
+                [find(r, table.path) for table in tables for r in table.rows], np.float32
+            )
+        is_pair = len(tables[0].text_columns) == 2
+        return Part(path, [r.texts if is_pair else r.texts[0] for r in rows], targets)
 
     def _columns(self, needs_labels):
         """The columns of a file without a header, by their number; None if it must have one."""
@@ -180,18 +186,18 @@ class _StsReader:
         self.notes: list[str] = []
 
     def __call__(self, path: str, needs_labels: bool = True) -> Part:
-        pairs = read_sts(path)
+        pairs = [pair for one in named_files(path) for pair in read_sts(one)]
         scores = [pair.gold for pair in pairs]
         if None in scores:
-            if needs_labels:
+            if needs_labels or set(scores) != {None}:
                 raise InputError("the file has no scores", path)
             return Part(path, [(p.first, p.second) for p in pairs], None)
         return Part(path, [(p.first, p.second) for p in pairs], np.array(scores, np.float32))
 
 
-def _odd_first_label(table):
+def _odd_first_label(table, counts):
     """A note on a label that occurs on line 1 alone: the line may be a header."""
-    counts, first = Counter(row.label for row in table.rows), table.rows[0]
+    first = table.rows[0]
     if first.line == 1 and counts[first.label] == 1 < max(counts.values()):
         yield (
             f"{table.path}: the label {shown(first.label)} occurs on line 1 only; if that line is "

@@ -34,6 +34,7 @@ class PairsReport:
         num_files: number of files.
         num_sentences: number of sentences that the model scored, without repetitions.
         num_empty: how many of them have no token to score, and so the score 0.
+        empty: the pairs with such a sentence. They count as ties.
         signature: what the accuracies depend on.
         output_file: where the scores were written: a path, "-" or None.
     """
@@ -44,6 +45,7 @@ class PairsReport:
     num_files: int
     num_sentences: int
     num_empty: int
+    empty: list[MinimalPair]
     signature: str
     output_file: str | None
 
@@ -64,9 +66,12 @@ class PairsReport:
             format_count(self.num_sentences, "distinct sentence", "distinct sentences"),
         )
         lines = [", ".join(counts), align(cells, ["left", *["right"] * 4])]
-        if self.num_empty:
+        if self.empty:
             count = format_count(self.num_empty, "sentence", "sentences")
             lines.append(f"note: without a token to score, so score 0: {count}")
+            count, first = format_count(len(self.empty), "pair", "pairs"), self.empty[0]
+            where = f"first: {first.path}:{first.line}"
+            lines.append(f"note: with such a sentence, and so a tie: {count} ({where})")
         lines.append(f"{self.signature}|score:sum|ties:wrong|interval:{LEVEL:.0%} Wilson")
         return "\n".join(lines)
 
@@ -75,9 +80,10 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
     """Scores the minimal pairs of files, and computes a model's accuracy.
 
     A pair is correct if the score of its good sentence, the sum over the tokens, is higher than
-    that of its bad sentence. All pairs are read and checked before the model is loaded, and are in
-    memory. `config.output_file` gets one JSON object per pair, and appears only when it is
-    complete. `model` and `load_options` are the arguments of `tta.load`.
+    that of its bad sentence. A sentence without tokens has no score that could be compared, so its
+    pair is a tie, which is not correct. All pairs are read and checked before the model is loaded,
+    and are in memory. `config.output_file` gets one JSON object per pair, and appears only when it
+    is complete. `model` and `load_options` are the arguments of `tta.load`.
 
     Raises:
         InputError: a file is missing or malformed, a pair has no group and others have one, the
@@ -97,7 +103,7 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
         if output:
             write = row_writer(output, config.output_file or "")
             _write(write, pairs, names, scored, config.text)
-    differences = scored.scores[:, 0] - scored.scores[:, 1]
+    differences = scored.differences
     members: dict[str, list[float]] = {}
     for name, difference in zip(names, differences, strict=True):
         if name is not None:
@@ -109,6 +115,7 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
         num_files=len(paths),
         num_sentences=scored.num_sentences,
         num_empty=scored.num_empty,
+        empty=[pair for pair, one in zip(pairs, scored.is_empty, strict=True) if one],
         signature=lm.signature,
         output_file=config.output_file,
     )
@@ -142,6 +149,16 @@ class _Scored:
     num_sentences: int
     num_empty: int
 
+    @property
+    def is_empty(self) -> np.ndarray:
+        """[P] bool: whether a sentence of the pair has no token to score."""
+        return (self.num_tokens == 0).any(axis=1)
+
+    @property
+    def differences(self) -> np.ndarray:
+        """[P] float64: the good sentence's score minus the bad one's; 0 if `is_empty`."""
+        return np.where(self.is_empty, 0.0, self.scores[:, 0] - self.scores[:, 1])
+
 
 def _score(lm: Scorer, pairs: Sequence[MinimalPair]) -> _Scored:
     """Scores the sentences of pairs. Those that the model reads as the same tokens are scored once.
@@ -174,8 +191,9 @@ def _error(pairs, index, rule):
 
 
 def _write(write, pairs, names, scored: _Scored, with_text: bool) -> None:
-    for pair, name, scores, counts in zip(
-        pairs, names, scored.scores.tolist(), scored.num_tokens.tolist(), strict=True
+    columns = scored.scores, scored.differences, scored.num_tokens
+    for pair, name, scores, difference, counts in zip(
+        pairs, names, *(column.tolist() for column in columns), strict=True
     ):
         row = {"file": pair.path, "line": pair.line}
         if name is not None:
@@ -183,7 +201,7 @@ def _write(write, pairs, names, scored: _Scored, with_text: bool) -> None:
         if with_text:
             row |= {GOOD: pair.good, BAD: pair.bad}
         row |= {"score_good": scores[0], "score_bad": scores[1]}
-        row |= {"difference": scores[0] - scores[1], "correct": scores[0] > scores[1]}
+        row |= {"difference": difference, "correct": difference > 0}
         row |= {"num_tokens_good": counts[0], "num_tokens_bad": counts[1]}
         write(row)
 

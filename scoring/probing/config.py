@@ -18,9 +18,9 @@ class ProbeConfig(Config):
     data_file: str = setting(
         ...,
         "Labelled sentences or sentence pairs in UTF-8, columns separated by tabs, or by commas "
-        "(csv) if the header has no tab, with a header. Without --test_file, they are "
-        "cross-validated; with it, this is the training part. The file may be plain, .gz, .bz2 or "
-        ".xz.",
+        "(csv) if the header has no tab, with a header: comma-separated paths, folders or globs. "
+        "Without --test_file, they are cross-validated; with it, this is the training part. Files "
+        "may be plain, .gz, .bz2 or .xz.",
     )
     test_file: str | None = setting(
         None,

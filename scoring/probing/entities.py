@@ -7,6 +7,7 @@ from seqeval.scheme import IOB2, Entities
 
 from tta.data.labelled import conll
 from tta.data.nbest.lists import shown
+from tta.data.text.lines import named_files
 from tta.errors import InputError
 from tta.scoring.probing.tasks import joined
 from tta.scoring.scorers.scorer import Scorer
@@ -62,30 +63,33 @@ def _spans(entities):
 
 
 def read_parts(
-    paths: Sequence[str | None], num_folds: int
+    names: Sequence[str | None], num_folds: int
 ) -> tuple[list[list[conll.TaggedSentence]], list[str]]:
     """Reads the training, dev and test sentences, and checks that they can be probed.
 
-    A path is None for a part that is not there, which is then empty. `num_folds` are those of the
-    choice of C; 0 if C is chosen on a dev file. Returns the three parts, and notes on their tags.
+    `names` are the files of each part, as in `named_files`; None for a part that is not there,
+    which is then empty. `num_folds` are those of the choice of C; 0 if C is chosen on a dev file.
+    Returns the three parts, and notes on their tags.
 
     Raises:
         InputError: a file is malformed or has no entity, there are fewer training sentences than
             folds, or an entity is of a type that the training part does not have.
     """
-    parts, notes = [conll.read_conll(path) if path else [] for path in paths], []
+    files = [{p: conll.read_conll(p) for p in named_files(part)} if part else {} for part in names]
+    parts = [[one for sentences in part.values() for one in sentences] for part in files]
     if len(parts[0]) < num_folds:
         rule = f"{num_folds} folds need {num_folds} sentences, got {len(parts[0])}"
-        raise InputError(f"{rule}; --num_folds lowers the number of folds", paths[0])
+        raise InputError(f"{rule}; --num_folds lowers the number of folds", names[0])
     known = {conll.entity_type(tag) for sentence in parts[0] for tag in sentence.tags} - {""}
-    for path, part in zip(paths, parts, strict=True):
-        if path:
-            _check_types(part, known, path)
-        if lines := conll.stray_tags(part):
-            notes.append(
-                f"{path}: I- tags that continue an entity of another type, and so belong to none: "
-                f"{len(lines):,} (first: line {lines[0]})"
-            )
+    notes = []
+    for part in files:
+        for path, sentences in part.items():
+            _check_types(sentences, known, path)
+            if lines := conll.stray_tags(sentences):
+                notes.append(
+                    f"{path}: I- tags that continue an entity of another type, and so belong to "
+                    f"none: {len(lines):,} (first: line {lines[0]})"
+                )
     return parts, notes
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.data.labelled.tables import read_table
+from tta.data.labelled.tables import read_tables
+from tta.data.text.files import shown_path
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.significance import paired_bootstrap
@@ -78,14 +79,14 @@ def _read(config: ProbeConfig) -> tuple[ProbeTask, Sizes, list[str]]:
         parts, notes = entities.read_parts(paths, num_folds)
         task = entities.TaggingTask([sentence for part in parts for sentence in part])
     else:
-        table = read_table(config.data_file, config.text_columns, config.label_column)
-        is_nested = config.test_file is None
-        check_labels([row.label for row in table.rows], num_folds, is_nested, table.path)
-        columns = table.text_columns, config.label_column, table.labels
+        train = read_tables(config.data_file, config.text_columns, config.label_column)
+        labels = [row.label for table in train for row in table.rows]
+        check_labels(labels, num_folds, config.test_file is None, str(shown_path(config.data_file)))
+        columns = train[0].text_columns, config.label_column, sorted(set(labels))
         others = [config.dev_file, config.test_file]
-        tables = [table, *(read_table(path, *columns) if path else None for path in others)]
-        notes = [note for one in tables if one is not None for note in one.notes()]
-        parts = [[] if one is None else one.rows for one in tables]
+        tables = [train, *(read_tables(names, *columns) if names else [] for names in others)]
+        notes = [note for part in tables for table in part for note in table.notes()]
+        parts = [[row for table in part for row in table.rows] for part in tables]
         task = SentenceTask([row for part in parts for row in part])
     return task, (len(parts[0]), len(parts[1]), len(parts[2])), notes
 

@@ -10,7 +10,7 @@ import numpy as np
 import tta
 from tta.data.text.files import open_output, shown_path
 from tta.data.text.lines import TextReader, expand_globs
-from tta.data.text.tables import WHOLE_LINES, row_writer
+from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.reconstruction import measures
@@ -41,7 +41,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
         InputError: the file is missing, empty or malformed, a text is too long, the model is no
             autoencoder or makes only one pass, or the output file exists.
     """
-    texts, places = _read(config)
+    texts, places, notes = _read(config)
     lm = tta.load(model)
     if not isinstance(lm, AutoencoderModel):
         raise InputError("tta-reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
@@ -52,8 +52,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
             output = stack.enter_context(open_output(config.output_file, config.overwrite))
         rows, lines = _encode(lm, texts, places, config)
         report = _measure(lm, rows, lines, config, output)
-    if config.column is None and all("\t" in text for text in texts):
-        report.notes.append(WHOLE_LINES)
+    report.notes += notes
     return report
 
 
@@ -106,9 +105,10 @@ def _signature(config) -> str:
     )
 
 
-def _read(config) -> tuple[list[str], list[tuple[Path | str, int]]]:
-    """The texts that are not blank, and the file and line of each."""
-    reader = TextReader(expand_globs([config.input_file]), verbatim=True, column=config.column)
+def _read(config) -> tuple[list[str], list[tuple[Path | str, int]], list[str]]:
+    """The texts that are not blank, the file and line of each, and notes on the files."""
+    paths = expand_globs([config.input_file])
+    reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
     found = (
         (text.strip(), reader.place(number))
         for number, text in enumerate(reader, 1)
@@ -118,7 +118,7 @@ def _read(config) -> tuple[list[str], list[tuple[Path | str, int]]]:
     if not found:
         raise InputError("the file has no text", shown_path(config.input_file))
     texts, places = map(list, zip(*found, strict=True))
-    return texts, places
+    return texts, places, reader.notes()
 
 
 def _vectors(mean, seed) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 import tta
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.data.text.lines import TextReader, expand_globs, sample_lines
-from tta.data.text.tables import WHOLE_LINES, delimiter_of, row_writer
+from tta.data.text.lines import TextReader, expand_globs, print_notes, sample_lines
+from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
@@ -28,8 +28,7 @@ class ScoreReport:
         scored: number of distinct sentences. A sentence is not scored again if it occurred
             recently; if it occurs again much later, it counts twice.
         empty: number of sentences without a token to score.
-        tabs: number of sentences with a tab.
-        may_be_table: whether a file is named as a table, but none of its columns was chosen.
+        notes: on the input, see `TextReader.notes`.
         tokens, score: the sums of tokens and of scores (natural log).
         unknown: number of tokens that are unknown words.
         signature: what the scores depend on.
@@ -40,20 +39,18 @@ class ScoreReport:
     sentences: int = 0
     scored: int = 0
     empty: int = 0
-    tabs: int = 0
-    may_be_table: bool = False
     tokens: int = 0
     unknown: int = 0
     score: float = 0.0
     signature: str = ""
     normalizer: str = "exact"
     output_file: str = STANDARD_STREAM
+    notes: list[str] = field(default_factory=list)
 
     def add(self, sentence: Sentence) -> None:
         self.sentences += 1
         self.scored += sentence.line == self.sentences
         self.empty += not sentence.num_tokens
-        self.tabs += "\t" in sentence.text
         self.tokens += sentence.num_tokens
         self.unknown += sentence.num_unknown
         self.score += sentence.score or 0.0
@@ -70,8 +67,7 @@ class ScoreReport:
             text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
         if self.empty:
             text += f"\nnote: without a token to score, so score 0: {self.empty:,}"
-        if self.sentences and (self.may_be_table or self.tabs == self.sentences):
-            text += f"\nnote: {WHOLE_LINES}"
+        text += "".join(f"\nnote: {note}" for note in self.notes)
         return f"{text}\n{self.signature}"
 
 
@@ -90,7 +86,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     if config.input_file is None:
         raise InputError("input_file is required")
     paths = expand_globs([config.input_file])
-    reader = TextReader(paths, verbatim=True, column=config.column)
+    reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
@@ -100,7 +96,6 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             signature=lm.signature,
             normalizer=lm.normalizer,
             output_file=output_file,
-            may_be_table=config.column is None and any(map(delimiter_of, paths)),
         )
         scored = score_stream(lm, blocks, reader.place, reader.total_bytes, config.tokens, bar)
         for sentences in scored:
@@ -109,6 +104,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 write(_row(sentence, config.text))
             if output_file == STANDARD_STREAM:
                 file.flush()
+        report.notes = reader.notes()
     return report
 
 
@@ -140,6 +136,7 @@ def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
     with open_output(path, config.overwrite, binary=True) as file:
         lm = tta.load(config.model, **load_options)
         texts = sample_lines(reader, max(config.num_counted, config.num_whitening), config.seed)
+        print_notes(reader)
         # The sample partly keeps the order of the text.
         order = np.random.default_rng(config.seed).permutation(len(texts))
         texts = [texts[i] for i in order]

@@ -317,3 +317,27 @@ def test_notes_on_tags_and_on_convergence(tmp_path, monkeypatch, model):
     line = len(paths[1].read_text().splitlines())
     note = f"note: {test}: I- tags that continue an entity of another type, and so belong to none: "
     assert f"{note}1 (first: line {line})\n" in report
+
+
+def test_a_part_may_have_several_files(tmp_path, model):
+    (tmp_path / "parts").mkdir()
+    rows = texts(60)
+    one = write(tmp_path / "all.tsv", rows)
+    write(tmp_path / "parts/a.tsv", rows[:31])
+    write(tmp_path / "parts/b.tsv", rows[31:])
+    reports = [
+        probe_files(ProbeConfig(data_file=path, num_folds=3, num_seeds=1))
+        for path in (one, str(tmp_path / "parts"))
+    ]
+    assert str(reports[0]) == str(reports[1])
+
+
+def test_tagged_parts_may_have_several_files(tmp_path):
+    pytest.importorskip("seqeval")
+    from tta.data.labelled.conll import read_conll
+    from tta.scoring.probing.entities import read_parts
+
+    paths = [write_tags(tmp_path / f"{i}.conll", 5, seed=i) for i in range(2)]
+    ((train, dev, test), notes) = read_parts([str(tmp_path / "*.conll"), None, paths[1]], 0)
+    assert [one.tokens for one in train] == [s.tokens for p in paths for s in read_conll(p)]
+    assert (dev, len(test), notes) == ([], 5, [])

@@ -15,16 +15,20 @@ _NAMES = {
     "id": ("id", "utterance_id", "utt_id", "utterance", "utt"),
     "text": ("hypothesis", "hyp", "pred_text", "prediction", "text"),
     "score": ("score", "first_pass_score", "am_score", "logprob", "log_prob"),
-    "reference": ("reference", "ref"),
+    "reference": ("reference", "ref", "ground_truth", "groundtruth", "gt"),
 }
+# References beside a column that is named as a hypothesis, and hypotheses or references beside
+# `text`.
+_TRANSCRIPTS = ("text", "transcript", "transcription", "sentence")
 _NEEDED = {"id", "text"}
 
 
 class CsvFormat(Format):
     """A header such as `id,text,score,reference`, then a row for each hypothesis.
 
-    The columns may have any order; `_NAMES` has their other names. `text` beside `hypothesis` or
-    `pred_text` is the reference, unless there is a `reference`. Score and reference may be missing.
+    The columns may have any order; `_NAMES` has their other names. `text` or `transcript` beside
+    `hypothesis` or `pred_text` is the reference, unless there is a `reference`. A file whose `text`
+    may be the reference of a column of another name is refused. Score and reference may be missing.
     Other columns are kept, and written back; further scores are features, with names in
     lower case (see `read_scores`). The rows of one id are together. They have one reference; it may
     be in the first row only. Scores are natural logs, higher is better. Fields may be quoted, and
@@ -83,6 +87,27 @@ class CsvFormat(Format):
             return column[0]
 
         collect_groups(source.rows[1:], parse, collector, find_reference)
+        self._check_text(names, places, collector)
+
+    def _check_text(self, names, places, collector):
+        """Refuses a column `text` that may be the reference."""
+        if names[places["text"]] != "text" or "reference" in places:
+            return
+        others = [name for name in _TRANSCRIPTS if name != "text" and name in names]
+        lists = [one.hypotheses for one in collector.lists if len(one.hypotheses) > 1]
+        if lists and all(len({h.text for h in one}) == 1 for one in lists):
+            cells = [[self.extra_of(h)["fields"] for h in one] for one in lists]
+            others += [
+                names[place]
+                for place in set(range(len(names))) - set(places.values())
+                if any(len({row[place] for row in rows}) > 1 for rows in cells)
+                and not all(_is_number(row[place]) for rows in cells for row in rows)
+            ]
+        if others:
+            raise InputError(
+                f"text may be the hypothesis, or the reference of {shown(others[0])}: name them "
+                "hypothesis and reference"
+            )
 
     def _header(self, source):
         try:
@@ -126,10 +151,18 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     """The index of each column that the header names, by the keys of `_NAMES`."""
     columns = [name.strip().lower() for name in header]
     found = {key: [n for n in names if n in columns] for key, names in _NAMES.items()}
-    if len(found["text"]) > 1 and not found["reference"]:
-        found["reference"] = [name for name in found["text"] if name == "text"]
+    if found["text"] and found["text"] != ["text"] and not found["reference"]:
+        found["reference"] = [name for name in _TRANSCRIPTS if name in columns]
     if len(parts := [name for name in PARTS if name in columns]) > 1:
         found["score"] = [name for name in found["score"] if name not in PARTS]
     elif not found["score"] and parts != ["lm_score"]:
         found["score"] = parts
     return {key: columns.index(names[0]) for key, names in found.items() if names}
+
+
+def _is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

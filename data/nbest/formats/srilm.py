@@ -99,6 +99,12 @@ def _is_standard(line):
 
 
 def _timed_words(surface):
+    """The words of NBestList2.0; all of them have times, or none."""
+    rest = _TIMED.sub("", surface).strip()
+    if rest == surface.strip():
+        return rest
+    if rest.strip("() "):
+        raise InputError(f"expected word ( st: 0.1 et: 0.5 ... ), got {shown(rest)}")
     words, end = [], -math.inf
     for word, start, until, _ in _TIMED.findall(surface):
         if parse_number(start, "a time") >= end:

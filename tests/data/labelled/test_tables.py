@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tta.data.labelled.tables import LabelledTexts, read_table
+from tta.data.labelled.tables import LabelledTexts, read_table, read_tables
 from tta.errors import InputError
 
 
@@ -115,3 +115,31 @@ def test_real_files(tta_data, name, columns, label, count, labels):
         pytest.skip(f"needs {path}")
     table = read_table(path, columns, label)
     assert (len(table.rows), len(table.labels)) == (count, labels)
+
+
+def test_json_lines_are_a_table(write):
+    path = write(
+        '{"id": 1, "label": "a", "sentence": "x, y"}\n{"id": 2, "sentence": "z", "label": 3}\n'
+    )
+    assert read_table(path).rows == [
+        LabelledTexts(("x, y",), "a", 1),
+        LabelledTexts(("z",), "3", 2),
+    ]
+
+
+def test_keys_are_a_header_whatever_their_names(write):
+    path = write('{"mood": "a", "words": "x"}\n')
+    with pytest.raises(InputError, match="the column 'sentence' is missing; the header has 'mood'"):
+        read_table(path, columns={2: ("label", "sentence")})
+
+
+def test_a_part_may_have_several_files(tmp_path):
+    (tmp_path / "b.tsv").write_text("label\tsentence\n1\tb\n")
+    (tmp_path / "a,b.csv").write_text("sentence,label\na,0\n")
+    for names in (f"{tmp_path}", f"{tmp_path}/*", f"{tmp_path}/?.tsv,{tmp_path}/a*"):
+        found = [row.texts[0] for table in read_tables(names) for row in table.rows]
+        assert sorted(found) == ["a", "b"], names
+    assert [table.path for table in read_tables(f"{tmp_path}/a,b.csv")] == [f"{tmp_path}/a,b.csv"]
+    (tmp_path / "b.tsv").write_text("sentence\nb\n")
+    with pytest.raises(InputError, match=r"b\.tsv: either all files have labels or none"):
+        read_tables(str(tmp_path), needs_labels=False)

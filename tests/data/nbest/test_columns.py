@@ -19,6 +19,12 @@ ONE_BEST = [
     ("u-1 a cat\nu-3 a hat\nv-1 a dog\n", "a gap, as in pruned lists"),
     ("u-01 a cat\nu-02 a hat\n", "leading zeros, as in padded lists"),
     ("u-0 a cat\nu-1 a hat\n", "numbers from 0"),
+    ("u-1 yes please\nu-2 no thank you\nu-3 maybe later\n", "utterances from 1, one session"),
+    ("s-1 yes please\ns-2 no thank you\nt-1 the door\nt-2 stay here\n", "two sessions"),
+    ("s-1 关灯谢谢你们大家\ns-2 今天的天气怎么样啊\n", "without blanks"),
+    ("u-1 jo\nu-2 jo\nv-1 al\nv-2 al\n", "utt2spk"),
+    ("u-1 rec 0.0 1.5\nu-2 rec 1.5 3.0\n", "segments"),
+    ("u-1 1.52\nu-2 3.01\n", "utt2dur, or costs"),
 ]
 
 
@@ -28,6 +34,26 @@ def test_one_best_texts_are_no_lists(write, text, why):  # noqa: F811
     with pytest.raises(InputError, match=f"one hypothesis|{NAMED}|no known format"):
         read_nbest(path)
     assert read_nbest(path, "kaldi").lists, why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u-1 turn on the light\nu-2 turn the light on\nu-3 burn on the light\n",
+        "u-1 甚至出现交易几乎停止\nu-2 甚至出现教易几乎停滞\n",
+        "u-1 a\nu-2 b\n",
+        "u-1 turn on the light\nu-2\n",
+    ],
+)
+def test_texts_that_are_alike_or_short_are_lists(write, text):  # noqa: F811
+    (one,) = read_nbest(write(text)).lists
+    assert len(one.hypotheses) == text.count("\n")
+
+
+def test_costs_tell_that_texts_are_lists(write, tmp_path):  # noqa: F811
+    (tmp_path / "costs").write_text("u-1 3\nu-2 4\n")
+    path = write("u-1 yes please\nu-2 no thank you\n")
+    assert len(read_nbest(path, score_file=tmp_path / "costs").lists[0].hypotheses) == 2
 
 
 def test_lists_may_be_sorted_as_text(write):  # noqa: F811
@@ -44,12 +70,51 @@ def test_lists_may_be_sorted_as_text(write):  # noqa: F811
         ("id,hyp,score,text\nu,a,-1,r\nu,b,-2,r\n", "in any order"),
         ("id,text,hypothesis,score,ref\nu,x,a,-1,r\nu,y,b,-2,r\n", "a reference of its own"),
         ("id\ttext\thypothesis\tscore\nu\tr\ta\t-1\nu\tr\tb\t-2\n", "tabs"),
+        ("id,transcript,hypothesis,score\nu,r,a,-1\nu,r,b,-2\n", "another name"),
+        ("id,text,ground_truth,score\nu,a,r,-1\nu,b,r,-2\n", "a name that can mean nothing else"),
     ],
 )
 def test_text_beside_a_hypothesis_is_the_reference(write, text, why):  # noqa: F811
     file = read_nbest(write(text))
     assert file.lists == [nbest("u", ("a", -1.0), ("b", -2.0), reference="r")], why
     assert written(file.lists, file.format).splitlines()[0] == text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "why"),
+    [
+        ("id,text,transcription,score\nu,a,r,-1\nu,b,r,-2\n", "transcription", "by the name"),
+        ("id,text,asr,score\nu,r,a,-1\nu,r,b,-2\n", "asr", "the same text for all hypotheses"),
+        ("id\tout\ttext\nu\ta\tr\nu\tb\tr\nv\tc\ts\n", "out", "with tabs, and a list of one"),
+    ],
+)
+def test_a_text_that_may_be_the_reference_is_refused(write, text, other, why):  # noqa: F811
+    with pytest.raises(
+        InputError, match=f"text may be the hypothesis, or the reference of '{other}'"
+    ):
+        read_nbest(write(text))
+
+
+def test_equal_texts_beside_numbers_are_hypotheses(write):  # noqa: F811
+    assert read_nbest(write("id,text,score,rank\nu,a,-1,1\nu,a,-2,2\n")).lists
+
+
+@pytest.mark.parametrize("key", ["utt", "uttid", "key", "uid"])
+@pytest.mark.parametrize(
+    "text", ['{"KEY": "a1", "nbest": ["x", "y"]}\n', '[{"KEY": "a1", "input": ["x", "y"]}]\n']
+)
+def test_the_id_of_a_record_has_many_names(write, text, key):  # noqa: F811
+    assert [one.utterance_id for one in read_nbest(write(text.replace("KEY", key))).lists] == ["a1"]
+
+
+def test_a_word_without_times_among_others_is_refused(write):  # noqa: F811
+    timed = "NBestList2.0\n(-120) turn ( st: 0 et: 1 g: -1 a: -2 )"
+    assert read_nbest(write(f"{timed}\n")).lists[0].hypotheses[0].text == "turn"
+    with pytest.raises(InputError, match=r":2: expected word \( st: .* got 'on'"):
+        read_nbest(write(f"{timed} on\n"))
+    assert (
+        read_nbest(write("NBestList2.0\n(-120) turn on\n")).lists[0].hypotheses[0].text == "turn on"
+    )
 
 
 def test_text_beside_a_hypothesis_in_json_is_refused(write):  # noqa: F811

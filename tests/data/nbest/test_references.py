@@ -170,3 +170,48 @@ def test_names_of_files_are_no_ids_of_lists_that_are_numbered(write):
 def test_other_layouts_are_refused_by_name(write, references, message, why):
     with pytest.raises(InputError, match=message):
         read_references(write(references), ["ua", "ub"] if why == "other files" else ["u1", "u2"])
+
+
+REFERENCES = ["turn on", "close it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("u2 1 s 0.0 1.5 <o,f0> close it\nu1 1 s 0.0 1.5 <o,f0> turn on\n", "STM, by the file"),
+        ("rec 1 s 0.0 1.5 <o,f0> turn on\nrec 1 s 1.5 2.5 <o> close it\n", "STM, in order"),
+        ("turn on,u1\nclose it,u2\n", "the id in the last column"),
+        ("close it\tu2\nturn on\tu1\n", "the id after a tab"),
+        ('text\n"turn on"\nclose it\n', "one column of csv"),
+        ('"text"\n"turn on"\n"close it"\n', "one column of csv with all in quotes"),
+    ],
+)
+def test_ids_and_quotes_are_no_words(write, text, why):
+    assert read_references(write(text), ["u1", "u2"]) == REFERENCES, why
+
+
+def test_quotes_in_a_column_may_hold_commas(write):
+    text = 'text\n"turn on, please"\nclose it\n'
+    assert read_references(write(text), ["u1", "u2"]) == ["turn on, please", "close it"]
+    text = 'text\nturn on, please\nsay "close, it"\n'
+    assert read_references(write(text), ["u1", "u2"]) == ["turn on, please", 'say "close, it"']
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("turn { on / off / @ } (u1)\nclose it (u2)\n", ":1: several readings, '{ on / off / @ }'"),
+        ("turn (%uh) on (u1)\nclose it (u2)\n", r":1: several readings, '\(%uh\)'"),
+        ("a 1 s 0 1 turn on\nb 1 s 0 1 { it / that }\n", ":2: several readings"),
+        ("u1,turn on, please\nu2,close it\n", ": the lines begin with ids of lists"),
+        ("aa;turn on\nbb;close it\n", ": the lines begin with ids of lists"),
+        ("u1 turn on\nu1 close it\n", ":2: duplicate id 'u1'"),
+        ("u1,0.9,turn on\nu2,0.8,close it\n", ": a table of 3 columns"),
+        ('#!MLF!#\n"*/u1.lab"\nturn\non\n.\n', ": this is an MLF of HTK"),
+        ('File type = "ooTextFile"\nx\n', ": this is a TextGrid"),
+    ],
+)
+def test_what_is_no_reference_is_refused_by_name(write, text, message):
+    ids = ["aa", "bb"] if text.startswith("aa") else ["u1", "u2"]
+    with pytest.raises(InputError, match=f"refs{message}"):
+        read_references(write(text), ids)

@@ -143,3 +143,30 @@ def test_real_files(tta_data, name, count, low, high):
     pairs = read_sts(tta_data / "sts" / name)
     assert len(pairs) == count
     assert all(low <= pair.gold <= high for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"sentence1": "A \\"hard\\" hat.", "sentence2": "A hat, hard.", "score": 5}\n'
+        '\n{"idx": 1, "score": "0.25", "sentence2": "b", "sentence1": "Züge"}\n',
+        '{"Sentence_A": "A \\"hard\\" hat.", "Sentence_B": "A hat, hard.", "label": 5.0}\n'
+        '{"Sentence_A": "Züge", "Sentence_B": "b", "label": 0.25}\n',
+    ],
+)
+def test_json_lines(write, text):
+    assert read_sts(write(text)) == PAIRS
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"premise": "a", "hypothesis": "b"}\n', "pairs: .* got the keys premise, hypothesis"),
+        ('{"sentence1": "a", "sentence2": "b"}\n{"sentence1": "a"}\n', ":2: the key 'sentence2'"),
+        ('{"sentence1": "a", "sentence2": "b"}\nc\td\n', ":2: malformed JSON"),
+        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', ":2: expected a JSON object, got"),
+    ],
+)
+def test_json_lines_of_another_kind_are_refused(write, text, message):
+    with pytest.raises(InputError, match=message):
+        read_sts(write(text))

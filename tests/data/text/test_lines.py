@@ -312,3 +312,34 @@ def test_lines_are_bounded(tmp_path, compress):
     path.write_bytes(compress(b"x" * (MAX_LINE_BYTES - 1) + b"\n" + b"y" * MAX_LINE_BYTES + b"\n"))
     with pytest.raises(InputError, match="a:2: a line is longer than 1,048,576 bytes"):
         list(TextReader([str(path)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "noted"),
+    [
+        ("a.txt", "1\tthe cat\n\n2\tthe dog\n", {}, True),
+        ("a.txt", "1\tthe cat\nthe dog\n", {}, False),
+        ("a.csv", "id,sentence\n1,the cat\n", {}, True),
+        ("a.csv", "id,sentence\n1,the cat\n", {"column": "sentence"}, False),
+        ("a.tsv.gz", "", {}, False),
+    ],
+)
+@pytest.mark.parametrize("verbatim", [True, False])
+def test_lines_that_look_like_rows_are_noted(tmp_path, name, text, options, noted, verbatim):
+    (tmp_path / name).write_text(text)
+    reader = TextReader([str(tmp_path / name)], verbatim, **options)
+    list(reader)
+    assert ["whole lines were read" in note for note in reader.notes()] == [True] * noted
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"u1.json" + bytes(93) + b"0000644\0" + bytes(149) + b"ustar  \0" + bytes(247), "tar"),
+        (b"\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False}\n" + bytes(64), "npy"),
+    ],
+)
+def test_binary_data_is_not_called_utf_16(tmp_path, data, why):
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(InputError, match=r"expected text, got binary data|got byte 0x93"):
+        list(iter_lines(tmp_path / "a"))

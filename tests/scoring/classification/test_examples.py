@@ -187,3 +187,27 @@ def test_a_label_of_line_1_alone_is_pointed_out_and_labels_are_counted(tmp_path)
     assert named.labels == ("bad", "good", 'so "so"')
     assert len(named.train.texts) == len(named.dev.texts) == 5
     assert not any("line 1" in note for note in named.notes)
+
+
+def test_a_part_of_several_files(tmp_path):
+    """Files without a header, and one with; the labels are those of all of them."""
+    first = write(tmp_path / "a.tsv", None, ["1\tx", "2\ty", "2\tz"])
+    second = write(tmp_path / "b.tsv", "label\tsentence", ["3\tu"])
+    (tmp_path / "dev").mkdir()
+    write(tmp_path / "dev/c.jsonl", None, ['{"sentence": "v", "label": "3"}'])
+    dev = write(tmp_path / "dev/d.tsv", None, ["1\tw"])
+    found = read(tmp_path, train_file=f"{first},{second}", dev_file=str(tmp_path / "dev"))
+    assert (found.train.texts, found.labels) == (["x", "y", "z", "u"], ("1", "2", "3"))
+    assert (found.train.gold.tolist(), found.dev.texts) == ([0.0, 1.0, 1.0, 2.0], ["v", "w"])
+    assert found.train.path == f"{first},{second}"
+    write(tmp_path / "dev/d.tsv", None, ["7\tw"])
+    with pytest.raises(InputError, match=f"{dev}:1: unknown label '7'"):
+        read(tmp_path, train_file=f"{first},{second}", dev_file=str(tmp_path / "dev"))
+
+
+def test_several_files_of_sts(tmp_path):
+    rows = LAYOUTS["stsb"][1]
+    for name in "ab":
+        write(tmp_path / f"{name}.tsv", STS, rows)
+    found = read(tmp_path, task="stsb", train_file=f"{tmp_path}/*", dev_file=f"{tmp_path}/a.tsv")
+    assert found.train.texts == [PAIR] * 4

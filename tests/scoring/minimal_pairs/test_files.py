@@ -117,6 +117,19 @@ def test_a_sentence_without_tokens_is_noted(tmp_path):
     assert report.overall.value == 0
 
 
+def test_a_pair_with_an_empty_sentence_is_a_tie_and_noted(tmp_path):
+    """The score of nothing is 0, which is higher than that of any sentence."""
+    model, output = make("tta", tmp_path), tmp_path / "scores.jsonl"
+    path = tmp_path / "pairs.tsv"
+    path.write_text("the cat\tcat the cat\n\tthe cat\nthe cat\t\n")
+    report = score_pairs(ScoreConfig(pairs=[str(path)], output_file=str(output)), model)
+    assert report.overall.ties == 2
+    assert f"note: with such a sentence, and so a tie: 2 pairs (first: {path}:2)\n" in str(report)
+    rows = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [row["difference"] == 0 for row in rows] == [False, True, True]
+    assert not any(row["correct"] for row in rows[1:])
+
+
 def test_a_model_without_scores_is_refused(pairs, tmp_path):
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("the 1 2\ncat 3 4\n")

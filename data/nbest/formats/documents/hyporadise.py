@@ -13,7 +13,7 @@ from tta.errors import InputError, located
 
 _HYPOTHESES = ("input", "nhyps_base", "hypothesis", "input1")
 _REFERENCES = ("output", "Caption", "transcription")
-_IDS = ("id", "Uid", "uid", "utt_id")
+_IDS = ("id", "Uid", "uid", "utt_id", "utterance_id", "uttid", "utt", "key")
 _SCORES = ("score", "scores")
 _KEY = rf'"({"|".join(_HYPOTHESES)})"\s*:'
 _HAS_KEY = re.compile(rf'"({"|".join(_HYPOTHESES)})"\s*:\s*\[|"input1"\s*:')

@@ -17,7 +17,7 @@ from tta.data.nbest.formats.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 
-_IDS = ("id", "utterance_id", "utt_id")
+_IDS = ("id", "utterance_id", "utt_id", "uttid", "utt", "key", "uid")
 _HYPOTHESES = ("hypotheses", "nbest", "hyps")
 _REFERENCES = ("reference", "ref")
 _ARRAYS = ("scores", "score", "sequences_scores")
