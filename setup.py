@@ -63,6 +63,7 @@ setup(
         "test": TEST,
         "test-bert": TEST_BERT,
         "test-export": TEST_EXPORT,
+        "gpu": ["tensorflow[and-cuda]==2.21.*"],  # NVIDIA's libraries, Linux
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
