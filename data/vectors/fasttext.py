@@ -31,7 +31,7 @@ class SubwordVectors:
         keyed_vectors: gensim's `FastTextKeyedVectors`.
 
     Attributes:
-        size: m, numbers in a vector.
+        size: m, dimensions of a vector.
         min_n, max_n: the shortest and the longest n-gram, in characters; 0 and 0 without n-grams.
         ngrams: [buckets, m] float32, the vectors of n-grams; no row without n-grams.
     """

@@ -25,7 +25,7 @@ def train_skip_gram(
     Args:
         sentences: lists of ids. They are read `num_epochs` + 1 times.
         vocab_size: V; ids are below it.
-        size: m, numbers in a vector.
+        size: m, dimensions of a vector.
         window: the farthest context token, in tokens.
         num_epochs: passes of the training over the sentences.
         seed: with one worker, the same seed gives the same vectors.

@@ -3,7 +3,7 @@
 `vectors.npy` has one row per line of `vocab.txt`. It stays on disk and is mapped into memory, so
 that only the rows of a batch are read. A row of zeros stands for a token without a vector.
 
-V vocabulary, m numbers in a vector.
+V vocabulary, m dimensions of a vector.
 """
 
 import shutil
@@ -22,7 +22,7 @@ from tta.json_files import check_regular
 from tta.names import VECTORS, VOCABULARY
 
 DTYPES = ("float16", "float32")
-MAX_SIZE = 100_000  # numbers in a vector
+MAX_SIZE = 100_000  # dimensions of a vector
 _BLOCK_BYTES = 1 << 24
 
 

@@ -1,6 +1,6 @@
 """What a model reads of a word: its vector, or its characters. Both work for words never seen.
 
-B batch, T tokens, V words in the vocabulary, m numbers in a vector.
+B batch, T tokens, V words in the vocabulary, m dimensions of a vector.
 """
 
 from pathlib import Path

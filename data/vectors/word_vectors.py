@@ -15,7 +15,7 @@ from tta.data.text.encodings import check_first_line
 from tta.data.text.files import check_rereadable, open_input
 from tta.errors import InputError
 
-MAX_SIZE = 100_000  # numbers in a vector
+MAX_SIZE = 100_000  # dimensions of a vector
 MAX_WORD_BYTES = 10_000
 _BLOCK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 4 << 20  # the longest word and vector, with 40 bytes per number
@@ -31,7 +31,7 @@ class WordVectorFile:
     text format may contain blanks.
 
     Attributes:
-        size: numbers in a vector.
+        size: dimensions of a vector.
 
     Raises:
         InputError: the file is missing, a pipe, empty or a broken archive, or does not begin with

@@ -85,7 +85,7 @@ class ClassifyConfig(Config):
         choices=POOLINGS,
     )
     warmup_proportion: float = setting(
-        0.1, "Part of the steps, 0 to 1, over which the learning rate rises from 0.", 0, 0.999
+        0.1, "Fraction of the steps, 0 to 1, over which the learning rate rises from 0.", 0, 0.999
     )
     seed: int = setting(0, SEED)
     mixed_precision: str = setting(

@@ -122,7 +122,7 @@ class AutoencoderModel(TextModel):
         Args:
             vectors: [N, K P] floats.
             lengths: N numbers of pieces, those of the texts that the vectors come from. None takes
-                those of `predict_lengths`. A model without them predicts all its places, and the
+                those of `predict_lengths`. A model without them predicts all its positions, and the
                 text is cut at the first end token.
             num_passes: with decoder_input "masked", the passes of the decoder. Each one predicts
                 the least certain tokens again (`SequenceAutoencoder.decode_in_passes`).

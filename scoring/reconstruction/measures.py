@@ -1,4 +1,4 @@
-"""Measures of reconstructions and of latent vectors. N texts, T_n tokens, P numbers in a vector.
+"""Measures of reconstructions and of latent vectors. N texts, T_n tokens, P dimensions of a vector.
 
 A row is the ids of a text with begin and end token; the pieces are those between the two.
 """

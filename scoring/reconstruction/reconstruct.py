@@ -52,7 +52,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
             output = stack.enter_context(open_output(config.output_file, config.overwrite))
         rows, lines = _encode(lm, texts, places, config)
         report = _measure(lm, rows, lines, config, output)
-    report.notes += notes
+    report.notes.extend(notes)
     return report
 
 

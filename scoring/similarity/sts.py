@@ -52,12 +52,12 @@ class StsResult:
                 f"{self.path}: no gold scores, so no correlation (they are read from a column "
                 f"named {names})"
             )
-        places = np.flatnonzero(self.unknown)
-        if len(places):
-            count = format_count(len(places), "pair", "pairs")
+        rows = np.flatnonzero(self.unknown)
+        if len(rows):
+            count = format_count(len(rows), "pair", "pairs")
             yield (
                 f"{self.path}, {self.model}, {self.vectors}: similarity 0 for {count} with a "
-                f"sentence that is empty or has no known word (first: pair {places[0] + 1})"
+                f"sentence that is empty or has no known word (first: pair {rows[0] + 1})"
             )
 
 

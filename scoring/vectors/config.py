@@ -50,7 +50,10 @@ class VectorsConfig(Config):
         once=True,
     )
     size: int = setting(
-        300, "Numbers in a vector, for skip_gram, fasttext without a file, and random.", 1, 100_000
+        300,
+        "Dimensions of a vector, for skip_gram, fasttext without a file, and random.",
+        1,
+        100_000,
     )
     num_buckets: int = setting(
         100_000, "For fasttext without a file: vectors of n-grams, which share them by a hash.", 1
