@@ -16,8 +16,7 @@ from safetensors import SafetensorError, safe_open
 from tta.errors import InputError
 from tta.json_files import read_json_object
 from tta.modeling.formats import bert
-from tta.modeling.formats.weights import assign_weights, check_size, reading
-from tta.modeling.models.language_model import build_model
+from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG
 
 SAFETENSORS = "model.safetensors"
@@ -35,13 +34,11 @@ _TIED = {
 }
 
 
-def load_huggingface(
-    directory: Path | str, dtype: str = "float32", keep_segments: bool = False
-) -> Any:
-    """Builds the biLM of a BERT with its masked-LM head: a Keras model, see `LanguageModel`.
+def load_huggingface(directory: Path | str, build: Build, keep_segments: bool = False) -> Any:
+    """Builds the biLM of a BERT with its masked-LM head.
 
-    The directory contains `config.json` and `model.safetensors`. `keep_segments` is as in
-    `tta.modeling.formats.model_directory.load_model`.
+    The directory contains `config.json` and `model.safetensors`. `build` and `keep_segments` are as
+    in `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file is missing or malformed, a biLM cannot compute such a model, or a tensor
@@ -52,7 +49,7 @@ def load_huggingface(
     with contextlib.ExitStack() as stack:
         values = _read(_open_tensors(directory, stack), config, tensors_path(directory))
     config, values = bert.convert_segments(config, values, keep_segments, tensors_path(directory))
-    model = build_model(config, dtype)
+    model = build(config)
     assign_weights(model, values, tensors_path(directory))
     return model
 

@@ -4,17 +4,17 @@ A SemFit model also has `vectors.npy`, the vectors it predicts.
 """
 
 import hashlib
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tta.atomic import whole_file
 from tta.errors import InputError, located
 from tta.json_files import check_regular
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path
-from tta.modeling.formats.weights import check_size, load_weights, save_weights
-from tta.modeling.models.base import ConfiguredModel
-from tta.modeling.models.language_model import build_model
+from tta.modeling.formats.original_files import is_original, original_vocabulary
+from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
 from tta.names import (
     CONFIG,
     NGRAMS,
@@ -26,6 +26,9 @@ from tta.names import (
     WEIGHTS,
 )
 
+if TYPE_CHECKING:
+    from tta.modeling.models.base import ConfiguredModel
+
 _PICKLE = "a pickle, which can run code when it is read"
 _OTHER = "weights of another library, which are not read"
 # Files of weights in other directories -> why they are not read.
@@ -35,11 +38,17 @@ _REFUSED = {
 }
 
 
-def load_model(directory: Path | str, dtype: str = "float32", keep_segments: bool = False) -> Any:
+def load_model(
+    directory: Path | str,
+    dtype: str = "float32",
+    keep_segments: bool = False,
+    build: Build | None = None,
+) -> Any:
     """Builds the Keras model of a directory, with its weights; `dtype` is as in `LanguageModel`.
 
     A single text is segment 0 of a BERT. That row of the segment table is added to the positions,
     and the model has no segments. With `keep_segments`, it has the table, for pairs of texts.
+    `build` makes another model of the config than a Keras model, see `Build`.
 
     The first of these files that exists is read: `model.weights.h5` of a model directory,
     `model.safetensors` or its index of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from
@@ -51,13 +60,17 @@ def load_model(directory: Path | str, dtype: str = "float32", keep_segments: boo
     directory = Path(directory)
     if not directory.is_dir():
         raise InputError("no such model directory", directory)
+    if build is None:
+        from tta.modeling.models.language_model import build_model  # imports Keras
+
+        build = partial(build_model, dtype=dtype)
     if not (directory / WEIGHTS).exists():
-        return _load_foreign(directory, dtype, keep_segments)
+        return _load_foreign(directory, build, keep_segments)
     config = read_config(directory / CONFIG)
     size = (directory / WEIGHTS).stat().st_size
     check_size(size / 2, config, CONFIG, directory / WEIGHTS)  # 2 bytes per value in float16
     with located(path=directory / CONFIG):
-        model = build_model(config, dtype)
+        model = build(config)
     saved_with = load_weights(model, directory / WEIGHTS)
     for name, fingerprint in _fingerprints(directory).items():
         if saved_with.get(name, fingerprint) != fingerprint:
@@ -79,21 +92,18 @@ def vocabulary_path(directory: Path | str) -> Path:
         return path
     if tensors_path(Path(directory)).exists() and (Path(directory) / TOKENIZER_JSON).exists():
         return Path(directory) / TOKENIZER_JSON
-    from tta.modeling.formats.tf1_checkpoint import is_original, original_vocabulary
-
     return original_vocabulary(directory) if is_original(directory) else path
 
 
-def _load_foreign(directory, dtype, keep_segments):
+def _load_foreign(directory, build, keep_segments):
     """Builds the model of a directory without `model.weights.h5`."""
     if tensors_path(directory).exists():
-        return load_huggingface(directory, dtype, keep_segments)
-    # Imported here because the rest also runs on Keras backends other than TensorFlow.
-    from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
-    from tta.modeling.formats.tf1_checkpoint import is_original, load_original
-
+        return load_huggingface(directory, build, keep_segments)
+    # TensorFlow is imported in two places below, because the rest does without it.
     if is_original(directory):
-        return load_original(directory, dtype, keep_segments)
+        from tta.modeling.formats.tf1_checkpoint import load_original
+
+        return load_original(directory, build, keep_segments)
     for pattern, what in _REFUSED.items():
         if files := sorted(directory.glob(pattern)):
             raise InputError(
@@ -103,13 +113,15 @@ def _load_foreign(directory, dtype, keep_segments):
             )
     if not (directory / CONFIG).exists():
         raise InputError(f"not a model directory: it has no {CONFIG}", directory)
+    from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
+
     if checkpoint_steps(directory / CHECKPOINTS):
-        return load_run(directory, dtype)
+        return load_run(directory, build)
     raise InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)
 
 
 def save_model(
-    model: ConfiguredModel, directory: Path | str, readme: str, weights_dtype: str = "float32"
+    model: "ConfiguredModel", directory: Path | str, readme: str, weights_dtype: str = "float32"
 ) -> None:
     """Writes config, README and weights into a directory. The weights are last: they complete it.
 

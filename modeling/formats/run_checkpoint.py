@@ -15,8 +15,7 @@ import tensorflow as tf
 
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.weights import assign_weights, check_size, reading
-from tta.modeling.models.language_model import build_model
+from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG
 
 CHECKPOINTS = "checkpoints"  # the folder in a run's directory
@@ -57,11 +56,11 @@ def checkpoint_steps(folder: Path) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
-def load_run(directory: Path, dtype: str = "float32") -> Any:
+def load_run(directory: Path, build: Build) -> Any:
     """Builds the Keras model of an unfinished run from its last checkpoint; says so on stderr.
 
     If that one is damaged, the one before it is used. The run's directory has `config.json` and at
-    least one checkpoint. `dtype` is as in `LanguageModel`.
+    least one checkpoint. `build` makes the model of a config.
 
     The model scores as at that step. Its outputs are not standardized yet (see
     `LanguageModel.standardize_outputs`); a run does this when it finishes.
@@ -74,7 +73,7 @@ def load_run(directory: Path, dtype: str = "float32") -> Any:
     for step in reversed(checkpoint_steps(directory / CHECKPOINTS)):
         path = directory / CHECKPOINTS / f"ckpt-{step}"
         try:
-            model = _load(path, config, directory, dtype)
+            model = _load(path, config, directory, build)
         except InputError as error:
             errors.append(error)
             continue
@@ -105,11 +104,11 @@ def open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
     return reader, shapes
 
 
-def _load(path, config, directory, dtype):
+def _load(path, config, directory, build):
     reader, shapes = open_checkpoint(path)
     check_size(sum(map(math.prod, shapes.values())), config, CONFIG, path)
     with located(path=directory / CONFIG):
-        model = build_model(config, dtype)
+        model = build(config)
     keys = {name: _stored_key(name) for name in model.named_weights()}
     with reading("the checkpoint cannot be read", path, tf.errors.OpError):
         values = {name: reader.get_tensor(key) for name, key in keys.items() if key in shapes}

@@ -13,34 +13,24 @@ from tta.json_files import read_json_object
 from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert
+from tta.modeling.formats.original_files import BERT_CONFIG, config_path
 from tta.modeling.formats.run_checkpoint import open_checkpoint
-from tta.modeling.formats.weights import assign_weights, check_size, reading
-from tta.modeling.models.language_model import build_model
-from tta.names import CONFIG, VOCABULARY
+from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 
 # The special tokens of the original T-TA code: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
 ORIGINAL_MASK_ID = 4
 
-BERT_CONFIG = "bert_config.json"
-
 _MAX_STATE_BYTES = 1 << 20  # of the file `checkpoint`
 
 
-def is_original(directory: Path | str) -> bool:
-    """Whether a directory holds a checkpoint of the original code or of Google's BERT."""
-    return any(Path(directory).glob("*.ckpt*.index"))
-
-
-def load_original(
-    directory: Path | str, dtype: str = "float32", keep_segments: bool = False
-) -> Any:
-    """Builds the Keras model of a directory of the original T-TA code or of Google's BERT.
+def load_original(directory: Path | str, build: Build, keep_segments: bool = False) -> Any:
+    """Builds the model of a directory of the original T-TA code or of Google's BERT.
 
     A T-TA has `model.ckpt*` and a config of any name, `*.json`. Its first query is the sum of the
     [MASK] token's embedding and the position embedding. A BERT has `bert_model.ckpt*` and
     `bert_config.json` (or `config.json`). It becomes a biLM, see `tta.modeling.formats.bert`.
-    Poolers, next-sentence heads and the optimizer's variables are ignored. `dtype` is as in
-    `LanguageModel`, `keep_segments` as in `tta.modeling.formats.model_directory.load_model`.
+    Poolers, next-sentence heads and the optimizer's variables are ignored. `build` and
+    `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file or variable is missing or unreadable, or a shape does not fit the config.
@@ -48,15 +38,15 @@ def load_original(
     directory = Path(directory)
     prefix = _checkpoint_prefix(directory)
     reader, shapes = open_checkpoint(prefix)
-    config_path = _config_path(directory)
-    is_bert = config_path.name == BERT_CONFIG or bert.SEGMENT_NAME in shapes
+    path = config_path(directory)
+    is_bert = path.name == BERT_CONFIG or bert.SEGMENT_NAME in shapes
     if is_bert:
-        config = bert.bert_config(config_path, bert.GOOGLE_ACTIVATIONS)
+        config = bert.bert_config(path, bert.GOOGLE_ACTIVATIONS)
     else:  # The first query is [MASK] unless the file sets another.
-        values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_json_object(config_path)
-        with located(path=config_path):
+        values = {"first_query_token_id": ORIGINAL_MASK_ID} | read_json_object(path)
+        with located(path=path):
             config = TransformerConfig.from_dict(without_format(values))
-    check_size(sum(map(math.prod, shapes.values())), config, config_path.name, prefix)
+    check_size(sum(map(math.prod, shapes.values())), config, path.name, prefix)
     names = bert.original_names(config.num_hidden_layers, with_segments=is_bert)
     bert.check_names(shapes, names.values(), prefix)
     values = {}
@@ -65,38 +55,9 @@ def load_original(
             values[ours] = reader.get_tensor(theirs)
     if is_bert:
         config, values = bert.convert_segments(config, values, keep_segments, prefix)
-    model = build_model(config, dtype)
+    model = build(config)
     assign_weights(model, values, prefix)
     return model
-
-
-def original_vocabulary(directory: Path | str) -> Path:
-    """The vocabulary of a directory of `is_original`; the file may be missing.
-
-    The original T-TA code names it in the config, as `vocab_file`. It is in the same directory.
-
-    Raises:
-        InputError: the config is missing or malformed.
-    """
-    path = _config_path(Path(directory))
-    name = read_json_object(path).get("vocab_file", VOCABULARY)
-    if not isinstance(name, str):
-        raise InputError(f"vocab_file must be a file name, not {name!r}", path)
-    return path.parent / Path(name).name
-
-
-def _config_path(directory):
-    """The config: `bert_config.json`, `config.json`, or else the only `*.json`."""
-    for name in (BERT_CONFIG, CONFIG):
-        if (directory / name).exists():
-            return directory / name
-    found = sorted(directory.glob("*.json"))
-    if len(found) != 1:
-        raise InputError(
-            f"expected one config ({BERT_CONFIG}, {CONFIG} or another *.json), found {len(found)}",
-            directory,
-        )
-    return found[0]
 
 
 def _checkpoint_prefix(directory):

@@ -3,9 +3,9 @@
 import contextlib
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import h5py
 import numpy as np
@@ -14,14 +14,25 @@ from tta.atomic import whole_file
 from tta.errors import InputError
 from tta.json_files import check_regular
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.models.base import ConfiguredModel
+
+
+class HasWeights(Protocol):
+    """What weights are read into: a Keras model, or what another engine makes of a config."""
+
+    def named_weights(self) -> Mapping[str, Any]:
+        """{name: an object with a `shape`, and `assign`, which takes a float32 array}."""
+        ...
+
+
+# Makes the model of a config, whose weights are then read.
+Build: TypeAlias = Callable[[Any], Any]
 
 # Libraries raise these for damaged files, and some raise errors of their own.
 _READ_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError)
 
 
 def save_weights(
-    model: ConfiguredModel,
+    model: HasWeights,
     path: Path | str,
     dtype: str = "float32",
     fingerprints: dict[str, str] | None = None,
@@ -50,7 +61,7 @@ def save_weights(
         file.write(content.getbuffer())
 
 
-def load_weights(model: ConfiguredModel, path: Path | str) -> dict[str, Any]:
+def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
     """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
 
     Raises:
@@ -104,7 +115,7 @@ def check_size(
         )
 
 
-def assign_weights(model: ConfiguredModel, values: Mapping[str, Any], source: Path | str) -> None:
+def assign_weights(model: HasWeights, values: Mapping[str, Any], source: Path | str) -> None:
     """Assigns arrays to the weights of a model by name.
 
     Args:

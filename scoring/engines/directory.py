@@ -6,6 +6,8 @@ from typing import Any
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
+from tta.modeling.formats.huggingface import is_padded
+from tta.modeling.formats.model_directory import vocabulary_path
 
 
 def tokenizer_in(directory: Path | str, config: Any) -> AnyTokenizer | None:
@@ -14,9 +16,6 @@ def tokenizer_in(directory: Path | str, config: Any) -> AnyTokenizer | None:
     Raises:
         InputError: the vocabulary is not valid, or has another size than the model's.
     """
-    from tta.modeling.formats.huggingface import is_padded  # these two import Keras
-    from tta.modeling.formats.model_directory import vocabulary_path
-
     path = vocabulary_path(directory)
     if not path.exists():
         return None
