@@ -52,6 +52,9 @@ setup(
         "scipy>=1.15",
         "h5py>=3.11",
         "safetensors>=0.4",
+        "ml_dtypes>=0.4",  # bfloat16 in safetensors
+        "onnx>=1.16",  # builds the graphs that onnxruntime runs
+        "onnxruntime>=1.18",
         "tokenizers>=0.20",
         "filelock>=3.30",  # its lock_descriptor
         "tqdm>=4.66",

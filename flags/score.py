@@ -13,11 +13,12 @@ from tta.scoring.scorers.options import OneModel, ScoreOptions
 
 
 def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
+    files = config.pairs or [config.input_file or "-"]
     if config.pairs is None:
         from tta.scoring.scorers.files import score_file as score
     else:
         from tta.scoring.minimal_pairs.files import score_pairs as score
-    report = score(config, model.name, **options.for_load())
+    report = score(config, model.name, **options.for_work([model.name], files))
     print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)
 
 

@@ -1,6 +1,8 @@
 """Formats, tuning, metrics and reports work where TensorFlow and Keras are not installed."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ sys.modules.update(dict.fromkeys(("tensorflow", "tensorflow_text", "keras")))
 """
 SCRIPT = "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
 COMMAND = "import tta.flags.score; sys.argv[0] = 'tta-score'; tta.flags.score.run()"
+EXPORT = "import tta.flags.export; sys.argv[0] = 'tta-export'; tta.flags.export.run()"
 TESTS = (
     "import pytest; sys.exit(pytest.main(['-q', '-n0', '-p', 'no:cacheprovider', *sys.argv[1:]]))"
 )
@@ -37,8 +40,8 @@ ngram 2=1
 """
 
 
-def run(code, *arguments):
-    command = [sys.executable, "-c", BLOCK + code, *map(str, arguments)]
+def run(code, *arguments, block=BLOCK):
+    command = [sys.executable, "-c", block + code, *map(str, arguments)]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"COLUMNS": "99"}
     )
@@ -83,8 +86,42 @@ def test_all_formats_of_nbest_lists():
     assert done.returncode == 0, done.stdout
 
 
-def test_a_neural_model_says_what_it_needs():
-    done = run(COMMAND, "--input_file=examples/sentences.txt")
+def test_the_built_in_model_picks_the_same_hypotheses(tmp_path):
+    written = {}
+    for name, code in ("onnxruntime", SCRIPT), ("tensorflow", SCRIPT):
+        path = tmp_path / name
+        block = BLOCK if name == "onnxruntime" else "import runpy, sys\n"
+        arguments = "run_rerank.py", *LISTS, f"--output_file={path}", f"--engine={name}"
+        done = run(code, *arguments, block=block)
+        assert done.returncode == 0, done.stderr
+        assert ("|engine:onnxruntime|" in done.stdout) == (name == "onnxruntime")
+        lists = json.loads(path.read_text(encoding="utf-8"))
+        picks = re.sub('"score": .*', "", json.dumps(lists, indent=1))
+        written[name] = picks, re.sub("model:.*", "", done.stdout)
+    assert written["onnxruntime"] == written["tensorflow"]
+
+
+def test_a_neural_model_scores_and_encodes():
+    done = run(COMMAND, "--input_file=examples/sentences.txt", "--tokens")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('{"score": ')
+    assert done.stderr.startswith("engine: onnxruntime\n")
+    done = run("import tta; print(tta.load().encode(['the cat'], 'joint').shape)")
+    assert (done.returncode, done.stdout) == (0, "(1, 513)\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "rule"),
+    [
+        (COMMAND, ("--model=elmo-s-small", "--input_file=examples/sentences.txt"), "type elmo"),
+        (COMMAND, ("--engine=tensorflow", "--input_file=examples/sentences.txt"), "engine"),
+        (EXPORT, ("--output_dir=/tmp/no-such-folder/1",), "this needs tensorflow"),
+    ],
+)
+def test_what_needs_tensorflow_says_so_in_one_line(code, arguments, rule):
+    done = run(code, *arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: a neural model needs ")
+    assert done.stderr.startswith("error: ")
+    assert rule in done.stderr
+    assert done.stderr.endswith("pip install tta-lm\n") or "(pip install tta-lm)" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -34,6 +34,7 @@ def load(
     long_sentences: str = "window",
     batch_tokens: int | None = None,
     precision: str = "float32",
+    engine: str = "auto",
     normalizer: str = "exact",
     pll_variant: str = "original",
     score_boundary_tokens: bool = False,
@@ -56,7 +57,10 @@ def load(
         long_sentences: "window" scores a sentence that is longer than the model's input in
             overlapping windows; "refuse" raises an InputError.
         batch_tokens: tokens in one batch, padding included; None is the model's own choice.
-        precision: of matrix products: "float32", or "bfloat16", which rounds scores.
+        precision: of matrix products: "float32", or "bfloat16" (TensorFlow) or "int8"
+            (onnxruntime), which round scores.
+        engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner, and has no
+            `lm.model`; "auto" is TensorFlow where it is installed.
         normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
             the sum over the vocabulary. "auto": learned if the model was trained for it.
         pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"
@@ -80,6 +84,7 @@ def load(
         long_sentences=long_sentences,
         batch_tokens=batch_tokens,
         precision=precision,
+        engine=engine,
         normalizer=normalizer,
         pll_variant=pll_variant,
         score_boundary_tokens=score_boundary_tokens,

@@ -17,6 +17,11 @@ NORMALIZERS = ("exact", "learned")
 # either way.
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 PRECISIONS = tuple(DTYPE_POLICIES)
+# int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it.
+SCORING_PRECISIONS = (*PRECISIONS, "int8")
+
+# What runs a neural model; auto chooses (docs/performance.md).
+ENGINES = ("auto", "tensorflow", "onnxruntime")
 
 # What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability
 # of the unknown token.

@@ -17,6 +17,9 @@ from tta.standard_streams import quiet_tensorflow, use_utf8
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
+# Packages that a light installation leaves out (requirements-light.txt).
+OF_TENSORFLOW = ("tensorflow", "tensorflow_text", "tensorflow_serving", "keras", "tensorboard")
+
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
 VERSION = {"-version", "--version"}
 
@@ -186,6 +189,11 @@ def _guarded(main: Callable[[], None]) -> None:
         sys.stdout.flush()
     except InputError as error:
         _stop(error, FAILED)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in OF_TENSORFLOW:
+            raise
+        _stop(f"this needs {package}, which is not installed: pip install tta-lm", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
         sys.exit(FAILED)

@@ -37,9 +37,10 @@ class Engine(ABC):
     weights of the moment when it was asked for, so ask for it again for each block of batches.
 
     Attributes:
+        name: in signatures.
         config: the `ModelConfig` of the model.
         tokenizer: the tokenizer whose ids it takes; None if the model has no vocabulary.
-        precision: of matrix products, "float32" or "bfloat16".
+        precision: of matrix products, "float32", "bfloat16" or "int8".
         normalizer: "exact" or "learned".
         gives_scores: whether it has `token_scores`: the family gives scores, and the head
             probabilities.
@@ -47,10 +48,12 @@ class Engine(ABC):
         predicts_vectors: whether it predicts the vectors of tokens ("fit") instead of
             probabilities.
         batches_in_flight: the number of batches to work on at the same time.
+        batch_tokens: the number of tokens in a batch, padding included, if the options give none.
         vector_sizes: {representation: D}, the default first. See `TextModel.encode`.
         is_shared: whether a caller has `model`, and may have changed the weights.
     """
 
+    name: str
     config: Any
     tokenizer: AnyTokenizer | None
     precision: str
@@ -59,6 +62,7 @@ class Engine(ABC):
     scores_first_token: bool
     predicts_vectors: bool
     batches_in_flight: int
+    batch_tokens: int = 4096
     vector_sizes: Mapping[str, int]
     is_shared: bool = False
 

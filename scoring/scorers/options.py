@@ -1,9 +1,18 @@
 """Settings that the commands with a model share: which model, and how it reads text."""
 
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tta.choices import LONG_SENTENCES, NORMALIZERS, PLL_VARIANTS, PRECISIONS, UNKNOWN
+from tta.choices import (
+    ENGINES,
+    LONG_SENTENCES,
+    NORMALIZERS,
+    PLL_VARIANTS,
+    SCORING_PRECISIONS,
+    UNKNOWN,
+)
 from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
@@ -27,6 +36,13 @@ _NORMALIZER = Setting(
     "sentence; it needs a model trained with --log_normalizer_weight. auto: learned if the model "
     "was trained for it, as the built-in model was, else exact.",
     choices=("auto", *NORMALIZERS),
+)
+
+
+_ENGINE = (
+    "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM "
+    "and BERT, and starts in a tenth of the time. auto: onnxruntime for small inputs, or where "
+    "TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to rounding."
 )
 
 
@@ -88,9 +104,11 @@ class EncodeOptions(Config):
     precision: str = setting(
         "float32",
         "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
-        "it, and rounds scores. Models without matrix products, such as n-grams, ignore it.",
-        choices=PRECISIONS,
+        "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
+        "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
+        choices=SCORING_PRECISIONS,
     )
+    engine: str = setting("auto", _ENGINE, choices=ENGINES)
     normalizer: str = setting("exact", _NORMALIZER)
     pll_variant: str = setting(
         "original",
@@ -100,6 +118,19 @@ class EncodeOptions(Config):
         "one pass.",
         choices=PLL_VARIANTS,
     )
+
+    def for_work(self, models: Sequence[str | None], files: Iterable[str]) -> dict[str, Any]:
+        """As `for_load`, with the engine that a command takes for these models and input files.
+
+        The choice is shown on standard error.
+        """
+        from tta.scoring.engines.load import engine_for_work
+
+        options = self.for_load()
+        options["engine"] = engine_for_work(self.engine, self.precision, models, files)
+        if options["engine"] != self.engine:
+            print(f"engine: {options['engine']}", file=sys.stderr)
+        return options
 
     def for_load(self) -> dict[str, Any]:
         """Keyword arguments for `tta.load`. Options that are None keep the model's default."""

@@ -31,7 +31,8 @@ class RandomModel(TextModel):
         from tta.modeling.models.language_model import build_model
         from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
-        options = replace(options, normalizer="exact")  # it was trained for no other
+        # It was trained for no other normalizer, and Keras makes its weights.
+        options = replace(options, normalizer="exact", engine="tensorflow")
         trained = TextModel.from_directory(find_directory(str(path)), options)
         keras.utils.set_random_seed(SEED)
         model = build_model(trained.config, trained.model.dtype_policy.name)

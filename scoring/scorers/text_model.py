@@ -17,7 +17,7 @@ from tta.atomic import check_absent, whole_folder
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.names import NGRAMS, NGRAMS_SETTINGS, POOLING, VECTORS, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
-from tta.scoring.engines.load import tensorflow_engine
+from tta.scoring.engines.load import load_engine, tensorflow_engine
 from tta.scoring.scorers.inference.runtime import Runtime
 from tta.scoring.scorers.inference.text_scores import TextScores
 from tta.scoring.scorers.inference.text_vectors import TextVectors
@@ -78,8 +78,8 @@ class TextModel(Scorer):
         model: an `Engine`, or a Keras model, which TensorFlow runs.
         tokenizer: of a Keras model. Without one (None), methods that take text raise an InputError.
         name: name of the model in signatures.
-        options: how it reads and scores text. `precision` belongs to `model` and is ignored here;
-            so are `pll_variant` and `normalizer` if it is an engine.
+        options: how it reads and scores text. `precision` and `engine` belong to `model` and are
+            ignored here; so are `pll_variant` and `normalizer` if it is an engine.
         directory: the model directory, if there is one.
         is_shared: whether the caller keeps the Keras model, and may change its weights.
 
@@ -132,8 +132,12 @@ class TextModel(Scorer):
             InputError: a file is missing or damaged, files do not fit each other, or an option does
                 not suit the model.
         """
-        engine = tensorflow_engine().from_directory(
-            directory, options.precision, options.pll_variant, options.normalizer
+        engine = load_engine(
+            directory,
+            options.engine,
+            options.precision,
+            options.pll_variant,
+            options.normalizer,
         )
         return cls(engine, None, Path(directory).name, options, directory)
 
@@ -264,13 +268,15 @@ class TextModel(Scorer):
     def signature(self) -> str:
         """What a score depends on, in one line."""
         boundary = "yes" if self.options.score_boundary_tokens else "no"
+        name = self.engine.name
+        engine = "" if name == "tensorflow" else f"|engine:{name}"  # as in earlier versions
         return (
             f"model:{signature_name(self.name)}|type:{self.model_type}"
             f"|weights:{self.engine.weights_digest()}|vocab:{self.config.vocab_size}"
             f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
             f"|boundary_tokens:{boundary}|unknown:{self.options.unknown}"
             f"|long:{self.options.long_sentences}"
-            f"|precision:{self.engine.precision}|log:natural|version:{tta.__version__}"
+            f"|precision:{self.engine.precision}{engine}|log:natural|version:{tta.__version__}"
         )
 
     def token_function(self) -> Callable[[], BatchFunction]:

@@ -42,6 +42,8 @@ class TensorFlowEngine(Engine):
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
     """
 
+    name = "tensorflow"
+
     def __init__(
         self,
         model: Any,
@@ -86,6 +88,8 @@ class TensorFlowEngine(Engine):
             InputError: a file is missing or damaged, files do not fit each other, or an option does
                 not suit the model.
         """
+        if precision not in DTYPE_POLICIES:
+            raise InputError(f"precision {precision} needs engine onnxruntime")
         model = load_model(directory, DTYPE_POLICIES[precision])
         if precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()

@@ -63,7 +63,9 @@ class BatchGraph:
         elif representation == "token":
             vectors = tf.gather(self._model.token_table.value, self._completed(batch)["input_ids"])
         else:
-            outputs = self._model.encode(self._completed(batch), training=False)
+            batch, likelihood = self._completed(batch), self._likelihood
+            seen = batch if likelihood is None else likelihood.visible(batch)
+            outputs = self._model.encode(seen, training=False)
             vectors = outputs.get(OUTPUTS[representation])
         if vectors is None:
             kind = self._model.config.model_type

@@ -17,8 +17,6 @@ from tta.scoring.scorers.options import ScoreOptions
 # Number of texts that are tokenized and sorted together; bounds memory.
 BLOCK_TEXTS = 20_000
 
-BATCH_TOKENS = 4096  # if the options give none
-
 UNLIMITED = 1 << 31  # the longest input of a model without position embeddings
 
 Results = Iterator[tuple[Batch, np.ndarray]]
@@ -47,7 +45,7 @@ class Runtime:
     @property
     def batch_tokens(self) -> int:
         """Number of tokens in a batch, padding included."""
-        return self.options.batch_tokens or BATCH_TOKENS
+        return self.options.batch_tokens or self.engine.batch_tokens
 
     @property
     def tokenizer(self) -> AnyTokenizer:

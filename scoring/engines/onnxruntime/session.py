@@ -1,0 +1,36 @@
+"""Runs graphs in onnxruntime."""
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from tta.scoring.engines.onnxruntime.graph import Graph
+
+_ONLY_ERRORS = 3
+
+
+class Session:
+    """A graph that is ready to run. It may be called from several threads at once.
+
+    Args:
+        graph: with one output. Its weights are read, and not copied where onnxruntime does not need
+            another layout.
+    """
+
+    def __init__(self, graph: Graph):
+        options: Any = onnxruntime.SessionOptions()
+        options.log_severity_level = _ONLY_ERRORS
+        values = [
+            onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+            for array in graph.weights.values()
+        ]
+        options.add_external_initializers(list(graph.weights), values)
+        self._weights = values  # onnxruntime uses their memory
+        self._session = onnxruntime.InferenceSession(
+            graph.model().SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+    def __call__(self, **inputs: np.ndarray) -> Any:
+        """The output for the inputs that the graph names."""
+        return self._session.run(None, inputs)[0]

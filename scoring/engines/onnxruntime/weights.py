@@ -1,0 +1,112 @@
+"""The weights of a model by name: which ones a config has, and the part of them that a layer uses.
+
+Names and their order are those of the Keras models, so that the digests of weights are equal.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tta.scoring.engines.onnxruntime.graph import Graph, Tensor
+
+
+class Arrays:
+    """A model as its config and float32 arrays; the weights are read into it.
+
+    Attributes:
+        config: a `LanguageModelConfig`.
+        arrays: {name: array}, all that `named_weights` has.
+    """
+
+    def __init__(self, config: Any):
+        self.config = config
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def named_weights(self) -> dict[str, "_Weight"]:
+        """{name: an object with the weight's shape, and with `assign`}."""
+        return {name: _Weight(self.arrays, name, shape) for name, shape in shapes(self.config)}
+
+
+@dataclass(frozen=True)
+class _Weight:
+    arrays: dict[str, np.ndarray]
+    name: str
+    shape: tuple[int, ...]
+
+    def assign(self, array: np.ndarray) -> None:
+        self.arrays[self.name] = array
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Some weights of a model, as tensors of a graph.
+
+    Attributes:
+        graph: the graph.
+        arrays: {full name: float32 array} of all weights.
+        prefix: what the names of these begin with.
+        rounded: whether products that round well are computed in int8.
+    """
+
+    graph: Graph
+    arrays: Mapping[str, np.ndarray]
+    prefix: str = ""
+    rounded: bool = False
+
+    def of(self, layer: str) -> "Weights":
+        """The weights of a part."""
+        return Weights(self.graph, self.arrays, f"{self.prefix}{layer}/", self.rounded)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a weight."""
+        return self.arrays[self.prefix + name].shape
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.graph.weight(self.prefix + name, self.arrays[self.prefix + name])
+
+
+def shapes(config: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields (name, shape) of all weights of a T-TA, biLM, uniLM or cloze with a softmax."""
+    size, vocabulary = config.hidden_size, config.vocab_size
+    yield "encoder/embeddings/token_table", (vocabulary, size)
+    yield "encoder/embeddings/position_table", (config.max_position_embeddings, size)
+    if config.num_segments:
+        yield "encoder/embeddings/segment_table", (config.num_segments, size)
+    yield from _norm("encoder/embeddings/norm", size)
+    for layer in range(config.num_hidden_layers):
+        yield from _block(f"encoder/layer_{layer}", config)
+    if config.model_type == "cloze":
+        for side in ("forward", "backward"):
+            for layer in range(config.num_tower_layers):
+                yield from _block(f"encoder/{side}_{layer}", config)
+        yield from _norm("encoder/query_norm/norm", size)
+        yield from _dense("encoder/forward_query", size, size)
+        yield from _dense("encoder/backward_query", size, size)
+    yield "head/bias", (vocabulary,)
+    if config.output_layer == "softmax":
+        yield "head/table", (vocabulary, size)
+    if config.head_transform:
+        yield from _dense("head/transform", size, size)
+        yield from _norm("head/transform_norm", size)
+
+
+def _block(name, config):
+    size, width = config.hidden_size, config.intermediate_size
+    for part in ("query", "key", "value", "output"):
+        yield from _dense(f"{name}/attention/{part}", size, size)
+    yield from _norm(f"{name}/attention_norm/norm", size)
+    yield from _dense(f"{name}/feed_forward/intermediate", size, width)
+    yield from _dense(f"{name}/feed_forward/output", width, size)
+    yield from _norm(f"{name}/feed_forward_norm/norm", size)
+
+
+def _dense(name, inputs, outputs):
+    yield f"{name}/kernel", (inputs, outputs)
+    yield f"{name}/bias", (outputs,)
+
+
+def _norm(name, size):
+    yield f"{name}/gamma", (size,)
+    yield f"{name}/beta", (size,)
