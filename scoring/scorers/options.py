@@ -1,6 +1,5 @@
 """Settings that the commands with a model share: which model, and how it reads text."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -120,17 +119,11 @@ class EncodeOptions(Config):
     )
 
     def for_work(self, models: Sequence[str | None], files: Iterable[str]) -> dict[str, Any]:
-        """As `for_load`, with the engine that a command takes for these models and input files.
-
-        The choice is shown on standard error.
-        """
+        """As `for_load`, with the engine that a command takes for these models and input files."""
         from tta.scoring.engines.load import engine_for_work
 
-        options = self.for_load()
-        options["engine"] = engine_for_work(self.engine, self.precision, models, files)
-        if options["engine"] != self.engine:
-            print(f"engine: {options['engine']}", file=sys.stderr)
-        return options
+        engine = engine_for_work(self.engine, self.precision, models, files)
+        return self.for_load() | {"engine": engine}
 
     def for_load(self) -> dict[str, Any]:
         """Keyword arguments for `tta.load`. Options that are None keep the model's default."""

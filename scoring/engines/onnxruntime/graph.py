@@ -43,7 +43,7 @@ class Graph:
     def constant(self, value: Any) -> "Tensor":
         """A number or a small array: floats become float32, integers int64."""
         array = np.asarray(value)
-        if array.dtype.kind in "fi":
+        if array.dtype.kind in "fi":  # others, such as bool and uint8, stay
             array = array.astype("float32" if array.dtype.kind == "f" else "int64")
         key = array.tobytes(), array.shape, array.dtype
         if key not in self._constants:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tta.scoring.engines.onnxruntime.graph import Tensor, concatenate
 from tta.scoring.engines.onnxruntime.layers import activation, dense_rows, layer_norm
+from tta.scoring.engines.onnxruntime.rounding import rounded_product
 from tta.scoring.engines.onnxruntime.weights import Weights
 
 # The logits are computed in this many parts, so that one part is in memory at a time.
@@ -40,9 +41,12 @@ def log_normalizers(features: Tensor, weights: Weights, table: str, size: int) -
     bounds = [size * part // NUM_PARTS for part in range(NUM_PARTS + 1)]
     for start, stop in itertools.pairwise(bounds):
         if start < stop:
-            part = graph.weight(f"{table}[{start}:{stop}]", rows[start:stop])
+            name, part = f"{table}[{start}:{stop}]", rows[start:stop]
             shift = graph.weight(f"head/bias[{start}:{stop}]", bias[start:stop])
-            logits = graph.operator("Gemm", features, part, shift, transB=1)
+            if weights.are_rounded:
+                logits = rounded_product(features, name, part.T, shift)
+            else:
+                logits = graph.operator("Gemm", features, graph.weight(name, part), shift, transB=1)
             found.append(_log_sum_exp(logits))
     return _log_sum_exp(concatenate(found, 1)).reshape(-1)
 

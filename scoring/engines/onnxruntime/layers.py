@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tta.scoring.engines.onnxruntime.graph import Tensor, softmax
+from tta.scoring.engines.onnxruntime.rounding import rounded_product
 from tta.scoring.engines.onnxruntime.weights import Weights
 
 # Added to the logits of forbidden keys. If the row has an allowed key, their exponentials are
@@ -24,6 +25,9 @@ def dense(x: Tensor, weights: Weights) -> Tensor:
 
 def dense_rows(x: Tensor, weights: Weights) -> Tensor:
     """As `dense`, of rows, for which product and bias are one operation: [M, inputs]."""
+    if weights.are_rounded:
+        name = f"{weights.prefix}kernel"
+        return rounded_product(x, name, weights.arrays[name], weights["bias"])
     return x.graph.operator("Gemm", x, weights["kernel"], weights["bias"])
 
 

@@ -3,7 +3,7 @@
 Names and their order are those of the Keras models, so that the digests of weights are equal.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,17 +47,23 @@ class Weights:
         graph: the graph.
         arrays: {full name: float32 array} of all weights.
         prefix: what the names of these begin with.
-        rounded: whether products that round well are computed in int8.
+        exact: prefixes of the weights whose products stay float32; those of the others are computed
+            in int8. None is all.
     """
 
     graph: Graph
     arrays: Mapping[str, np.ndarray]
     prefix: str = ""
-    rounded: bool = False
+    exact: Collection[str] | None = None
 
     def of(self, layer: str) -> "Weights":
         """The weights of a part."""
-        return Weights(self.graph, self.arrays, f"{self.prefix}{layer}/", self.rounded)
+        return Weights(self.graph, self.arrays, f"{self.prefix}{layer}/", self.exact)
+
+    @property
+    def are_rounded(self) -> bool:
+        """Whether the product with the kernel is computed in int8."""
+        return self.exact is not None and self.prefix not in self.exact
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a weight."""

@@ -1,6 +1,7 @@
 """Both engines give the same scores and vectors, and the new one refuses what it cannot do."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.scoring.engines.onnxruntime.weights import Arrays, shapes
 
+TRAIN = Path(__file__).resolve().parents[4] / "examples/train.txt"
 # Empty, longer than a window, with unknown words, in batches of several lengths.
 TEXTS = [
     "the cat sat on the mat.",
@@ -165,3 +167,35 @@ def test_damaged_weights_are_refused_as_by_the_other_engine(tmp_path):
     other.to_json(directory / "config.json")
     with pytest.raises(InputError, match="the config requires"):
         tta.load(directory, engine="onnxruntime")
+
+
+@pytest.mark.parametrize("family", ["tta", "bilm", "unilm", "cloze"])
+def test_int8_rounds_scores_a_little(family, tmp_path):
+    directory = write_model_directory(tmp_path, of_family(family))
+    exact, rounded = (
+        tta.load(directory, engine="onnxruntime", precision=precision)
+        for precision in ("float32", "int8")
+    )
+    difference = np.abs(rounded.score(TEXTS) - exact.score(TEXTS))
+    assert 0 < difference.max() < 3
+    assert "|precision:int8|engine:onnxruntime|" in rounded.signature
+    # Each row of a product has a scale of its own.
+    alone = [rounded.score([text])[0] for text in TEXTS]
+    np.testing.assert_allclose(rounded.score(TEXTS), alone, atol=1e-4)
+
+
+def test_int8_needs_onnxruntime(tmp_path):
+    write_model_directory(tmp_path)
+    assert tta.load(tmp_path, precision="int8").engine.name == "onnxruntime"
+    with pytest.raises(InputError, match="precision int8 needs engine onnxruntime"):
+        tta.load(tmp_path, engine="tensorflow", precision="int8")
+
+
+def test_int8_ranks_sentences_as_float32_does():
+    texts = TRAIN.read_text(encoding="utf-8").splitlines()[:200]
+    first, second = (
+        tta.load(engine="onnxruntime", precision=precision).score(texts)
+        for precision in ("float32", "int8")
+    )
+    ranks = [np.argsort(np.argsort(scores)) for scores in (first, second)]
+    assert np.corrcoef(*ranks)[0, 1] > 0.995
