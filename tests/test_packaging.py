@@ -5,7 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import Distribution
+from importlib.metadata import Distribution, PackageNotFoundError
+from importlib.metadata import distribution as distribution_of
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,62 @@ def test_a_wheel_is_the_same_twice(tmp_path):
         (wheel,) = wheels.glob("*.whl")
         built.append(wheel.read_bytes())
     assert built[0] == built[1]
+
+
+def test_a_light_installation_has_all_that_its_packages_need():
+    """`pip install --no-deps` installs what the list names, and nothing else."""
+    lines = (ROOT / "requirements-light.txt").read_text(encoding="utf-8").splitlines()
+    listed = {canonical(Requirement(line).name) for line in lines if line[:1] not in ("#", "")}
+    assert not listed & {"tensorflow", "keras", "tensorflow-text"}
+    here = {"extra": ""}
+    missing = {
+        (name, needed.name)
+        for name in listed
+        for needed in map(Requirement, requires(name) or [])
+        if needed.marker is None or needed.marker.evaluate(here)
+        if canonical(needed.name) not in listed
+    }
+    assert missing <= {("tokenizers", "huggingface-hub")}
+
+
+def test_a_light_installation_leaves_out_only_tensorflow(distribution):
+    lines = (ROOT / "requirements-light.txt").read_text(encoding="utf-8").splitlines()
+    listed = {canonical(Requirement(line).name) for line in lines if line[:1] not in ("#", "")}
+    needed = {canonical(r.name) for r in map(Requirement, distribution.requires) if not r.marker}
+    assert needed - listed == {
+        "tensorflow",
+        "tensorflow-text",
+        "tensorflow-serving-api",
+        "keras",
+        "tensorboard",
+    }
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requires(name):
+    """The requirements of an installed package; None if it is not installed (pywin32)."""
+    try:
+        return distribution_of(name).requires
+    except PackageNotFoundError:
+        return None
+
+
+def test_ci_runs_the_named_block_and_fails_without_tests(tmp_path):
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+
+    def run(readme):
+        (tmp_path / "README.md").write_text(readme)
+        command = ["bash", tmp_path / ".ci/run"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    other = "```bash\necho other\n```\n"
+    block = "<!-- tests -->\n```bash\necho '{}' # pytest\n```\n"
+    done = run(other + block.format("3 passed in 1 s") + other)
+    assert (done.returncode, done.stdout) == (0, "3 passed in 1 s\n"), done.stderr
+    assert run(other + block.format("no tests ran, 10 skipped")).returncode == 1
+    assert run(other + block.format("0 passed")).returncode == 1
+    assert "README.md has no block of tests" in run(other + other).stderr
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("<!-- tests -->\n```bash\n") == 1

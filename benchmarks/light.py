@@ -1,0 +1,103 @@
+"""Measures the engines side by side: size, start, memory and speed, in one run.
+
+    python -m benchmarks.light --json=light.json
+    python -m benchmarks.light --light_python=light/bin/python
+
+Every figure comes from processes of its own, the best of `--repeats`. With `--light_python`, the
+Python of a light installation (README.md), start and memory of onnxruntime are measured there, and
+the installed size too.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from absl import app, flags
+
+from tta.choices import PRECISIONS
+from tta.data.text.files import open_output
+
+FLAGS = flags.FLAGS
+
+# Engine -> the name in the results, and its precisions.
+NAMES = {"onnxruntime": "light", "tensorflow": "tensorflow"}
+HAS = {"onnxruntime": ("float32", "int8"), "tensorflow": PRECISIONS}
+
+FIRST = """
+import time
+start = time.time()
+import resource, sys, tta
+tta.load(engine=sys.argv[1]).score(["the cat sat on the mat"])
+print(time.time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+LISTS = """
+import sys, time, tta
+engine, precision, normalizer, count, path = sys.argv[1:]
+words = open(path, encoding="utf-8").read().split()
+texts = [" ".join(words[i * 7 % 900 : i * 7 % 900 + 20]) for i in range(int(count))]
+lm = tta.load(engine=engine, precision=precision, normalizer=normalizer)
+best = 1e9
+lm.score(texts)
+for _ in range(5):
+    start = time.perf_counter()
+    lm.score(texts)
+    best = min(best, time.perf_counter() - start)
+print(1e3 * best)
+"""
+
+SIZE = """
+import pathlib, sysconfig
+files = pathlib.Path(sysconfig.get_paths()["purelib"]).rglob("*")
+print(sum(f.stat().st_size for f in files if f.is_file()) / 1e6)
+"""
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def measure(python: str, code: str, *arguments: object) -> list[float]:
+    """The lowest of each number that a program prints in several processes."""
+    command = [python, "-c", code, *map(str, arguments)]
+    rows = []
+    for _ in range(FLAGS.repeats):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        rows.append([float(number) for number in done.stdout.split()])
+    return [min(column) for column in zip(*rows, strict=True)]
+
+
+def results() -> dict[str, float]:
+    """{name: value} of all figures: MB, seconds, milliseconds."""
+    found, text = {}, ROOT / "examples/train.txt"
+    for engine, name in NAMES.items():
+        python = sys.executable
+        if engine == "onnxruntime" and FLAGS.light_python:
+            python = FLAGS.light_python
+            found["install_mb_light"] = measure(python, SIZE)[0]
+        if engine == "tensorflow":
+            found["install_mb_tensorflow"] = measure(python, SIZE)[0]
+        first = measure(python, FIRST, engine)
+        found[f"first_score_s_{name}"], found[f"rss_mb_{name}"] = first
+        for precision in HAS[engine]:
+            for normalizer in ("exact", "learned"):
+                for count in (50, 1000):
+                    key = f"list_ms_{name}_{precision}_{normalizer}_{count}"
+                    given = engine, precision, normalizer, count, text
+                    (found[key],) = measure(python, LISTS, *given)
+    return found
+
+
+def main(argv: list[str]) -> None:
+    found = {name: round(value, 3) for name, value in results().items()}
+    for name, value in found.items():
+        print(f"{name:45} {value:10,.3f}")
+    if FLAGS.json:
+        with open_output(FLAGS.json, overwrite=True) as file:
+            file.write(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("json", None, "File for the figures.")
+    flags.DEFINE_string("light_python", None, "The Python of a light installation.")
+    flags.DEFINE_integer("repeats", 3, "Processes for each figure.", 1)
+    app.run(main)
