@@ -35,7 +35,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE"],
-    python_requires=">=3.10,<3.14",
+    python_requires=">=3.10,<3.15",
     packages=find_packages(include=["tta", "tta.*"]),
     package_data={
         "tta": ["py.typed", "small/*"],
@@ -43,6 +43,7 @@ setup(
         "tta.scoring.exports": ["templates/*"],
     },
     install_requires=[
+        # TensorFlow 2.21 has no wheels for Python 3.14; a light installation runs there.
         "tensorflow==2.21.*",
         "tensorflow-text==2.21.*",
         "tensorflow-serving-api==2.21.*",  # message types for tta-export, 30 kB
