@@ -29,12 +29,12 @@ class AutoencoderConfig(TransformerSizes):
             decoder_type "bilm".
         variational: whether the encoder gives a normal distribution of latent vectors (VAE)
             instead of one vector (AE).
-        decoder_type: "bilm", "tta" or "unilm". In a T-TA, the state at a place has not seen the
+        decoder_type: "bilm", "tta" or "unilm". In a T-TA, the state at a position has not seen the
             token there. A uniLM writes one token after the other.
         decoder_input: what the decoder reads besides the latent vector. "pad": the embedding of
-            the padding token at every place. "ground_truth": the tokens of the text. A biLM then
-            copies them. A uniLM always reads the tokens before each place. "masked": some of the
-            tokens, and the padding token at all other places. Training hides a random number of
+            the padding token at every position. "ground_truth": the tokens of the text. A biLM then
+            copies them. A uniLM always reads the tokens before each position. "masked": some of the
+            tokens, and the padding token at all other positions. Training hides a random number of
             tokens. Decoding begins with none, and may keep the most probable ones for a second
             pass (Mask-Predict). Only with a biLM that is not variational.
         predicts_length: whether the model also predicts the number of tokens from the latent

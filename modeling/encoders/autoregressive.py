@@ -53,19 +53,19 @@ class MemoryDecoder(BlockEncoder):
         return [ops.concatenate([one, empty], axis=2) for one in memories]
 
     def step(
-        self, ids: Tensor, place: Tensor, cache: list[Any], inputs: dict[str, Any]
+        self, ids: Tensor, position: Tensor, cache: list[Any], inputs: dict[str, Any]
     ) -> tuple[Any, list[Any]]:
         """Reads one more token of each sentence, ids [B, 1] int32.
 
-        `place` [] int32 is the position of the token, from 0; `cache` is that of `start`, or of the
-        step before; `inputs` have "added" and "memory". Returns (the last layer's output at the
-        token [B, 1, D], the cache with the token).
+        `position` [] int32 is that of the token, from 0; `cache` is that of `start`, or of the step
+        before; `inputs` have "added" and "memory". Returns (the last layer's output at the token
+        [B, 1, D], the cache with the token).
         """
-        positions = ops.reshape(place, (1,))
+        positions = ops.reshape(position, (1,))
         hidden = self.embeddings(ids, added=inputs["added"], positions=positions)
         keys = ops.arange(ops.shape(cache[0])[2])
-        mask = (keys <= place + 1)[None, None]
-        is_here = (keys == place + 1)[:, None]
+        mask = (keys <= position + 1)[None, None]
+        is_here = (keys == position + 1)[:, None]
         after = []
         for number, block in enumerate(self.blocks):
             pairs = zip(block.attention.project(hidden), cache[2 * number :], strict=False)

@@ -104,8 +104,8 @@ def _read(hidden, blocks, mask, training):
     return hidden
 
 
-def _rows(x, places):
-    """Rows of x [B, T, D] at places [B or 1, Q]: [B, Q, D]."""
-    if places.shape[0] == 1:
-        return ops.take(x, places[0], axis=1)
-    return ops.take_along_axis(x, places[..., None], axis=1)
+def _rows(x, positions):
+    """Rows of x [B, T, D] at positions [B or 1, Q]: [B, Q, D]."""
+    if positions.shape[0] == 1:
+        return ops.take(x, positions[0], axis=1)
+    return ops.take_along_axis(x, positions[..., None], axis=1)

@@ -65,8 +65,8 @@ class AdaptiveSoftmaxHead(Head):
         for j, projection in enumerate(self.projections):
             logits = ops.matmul(ops.matmul(rows, projection), ops.transpose(self.tables[j + 1]))
             inside = ops.log_softmax(logits + self.biases[j + 1])
-            place = self.num_frequent + j
-            parts.append(first[..., place : place + 1] + inside)
+            position = self.num_frequent + j
+            parts.append(first[..., position : position + 1] + inside)
         return ops.concatenate(parts, axis=-1)
 
     def loss(self, hidden_states, targets, weights, table=None):
@@ -81,11 +81,11 @@ class AdaptiveSoftmaxHead(Head):
         )
         for j, words in enumerate(self.clusters):
             is_inside = ops.cast(_is_in(words, targets), "float32")
-            ours, places, shares = rows_with_targets(
+            ours, positions, shares = rows_with_targets(
                 rows, targets - words.start, weights * is_inside
             )
             total += tied_cross_entropy(
-                self._projected(ours, j), self.tables[j + 1], self.biases[j + 1], places, shares
+                self._projected(ours, j), self.tables[j + 1], self.biases[j + 1], positions, shares
             )
         return total
 
@@ -98,10 +98,10 @@ class AdaptiveSoftmaxHead(Head):
 
         result = inside(0, rows, self._in_first(targets))
         for j, words in enumerate(self.clusters):
-            places = ops.nonzero(_is_in(words, targets))[0]
-            ours = self._projected(ops.take(rows, places, axis=0), j)
-            added = inside(j + 1, ours, ops.take(targets, places) - words.start)
-            result += ops.scatter(places[:, None], added, ops.shape(result))
+            positions = ops.nonzero(_is_in(words, targets))[0]
+            ours = self._projected(ops.take(rows, positions, axis=0), j)
+            added = inside(j + 1, ours, ops.take(targets, positions) - words.start)
+            result += ops.scatter(positions[:, None], added, ops.shape(result))
         return result
 
     def _in_first(self, targets):

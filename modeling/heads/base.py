@@ -76,13 +76,13 @@ class Head(ConfiguredLayer):
             result = self._log_probabilities(rows, targets, table, normalizer, output_table)
             return ops.reshape(result, shape)
         wanted = ops.reshape(wanted, (-1,))
-        places, others = (ops.nonzero(one)[0] for one in (wanted, ops.logical_not(wanted)))
-        missing = -ops.shape(places)[0] % ROWS_STEP  # as far as there are others
-        computed = ops.concatenate([places, others[:missing]])
+        positions, others = (ops.nonzero(one)[0] for one in (wanted, ops.logical_not(wanted)))
+        missing = -ops.shape(positions)[0] % ROWS_STEP  # as far as there are others
+        computed = ops.concatenate([positions, others[:missing]])
         rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
         result = self._log_probabilities(rows, targets, table, normalizer, output_table)
-        result = result[: ops.shape(places)[0]]
-        result = ops.scatter(places[:, None], result, (shape[0] * shape[1],))
+        result = result[: ops.shape(positions)[0]]
+        result = ops.scatter(positions[:, None], result, (shape[0] * shape[1],))
         return ops.reshape(result, shape)
 
     def _log_probabilities(self, rows, targets, table, normalizer, output_table):

@@ -53,11 +53,11 @@ def tied_log_probabilities(
         highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
         highest = ops.cast(highest, "float32")
         normalizer = ops.sum(ops.exp(ops.cast(logits, "float32") - highest), axis=-1)
-        place = targets - part.start
-        is_here = ops.logical_and(place >= 0, place < part.stop - part.start)
+        position = targets - part.start
+        is_here = ops.logical_and(position >= 0, position < part.stop - part.start)
         # In the sum, the target has the same logit as in the numerator. So a probability near 1
         # is exact in any dtype, and none is above 1.
-        rounded = ops.cast(_pick(logits, ops.where(is_here, place, 0)), "float32")
+        rounded = ops.cast(_pick(logits, ops.where(is_here, position, 0)), "float32")
         others = normalizer - ops.exp(rounded - highest[:, 0])
         corrected = ops.maximum(others, 0.0) + ops.exp(target_logits - highest[:, 0])
         normalizer = ops.where(is_here, corrected, normalizer)

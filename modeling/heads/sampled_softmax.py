@@ -60,8 +60,8 @@ class PieceSampler(keras.layers.Layer):
         The draws repeat a piece only after all others were drawn.
         """
         shuffled = keras.random.shuffle(self.others, seed=self.generator)
-        places = np.arange(count * self.num_drawn) % len(self.others)
-        drawn = ops.split(ops.take(shuffled, places), count)
+        positions = np.arange(count * self.num_drawn) % len(self.others)
+        drawn = ops.split(ops.take(shuffled, positions), count)
         return [ops.concatenate([self.frequent, pieces]) for pieces in drawn]
 
     def log_weights(self, pieces: Tensor) -> Any:
@@ -168,9 +168,9 @@ def sampled_cross_entropy(
             exponentials, normalizer = exponentials_and_sums(logits, offset, highest)
 
             # A target that was also drawn must count only once, with weight 1.
-            is_drawn, place = _places(pieces, targets[part], sampler.vocab_size)
-            twin = ops.take_along_axis(logits, place[:, None], axis=-1)[:, 0]
-            twin = ops.cast(twin, "float32") + ops.take(offset, place)
+            is_drawn, position = _positions(pieces, targets[part], sampler.vocab_size)
+            twin = ops.take_along_axis(logits, position[:, None], axis=-1)[:, 0]
+            twin = ops.cast(twin, "float32") + ops.take(offset, position)
             correction = ops.exp(target_logit - highest) - is_drawn * ops.exp(twin - highest)
             normalizer += correction
 
@@ -196,7 +196,7 @@ def sampled_cross_entropy(
     return with_gradients(loss, features, table, bias)
 
 
-def _places(pieces, targets, vocab_size):
+def _positions(pieces, targets, vocab_size):
     """Finds targets among the pieces: [M] float32, 1 if found, else 0; and [M] int32, the index."""
     numbers = ops.arange(1, pieces.shape[0] + 1, dtype="int32")
     numbers = ops.scatter(pieces[:, None], numbers, (vocab_size,))  # 0 means not drawn

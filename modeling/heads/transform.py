@@ -61,10 +61,10 @@ def rows_with_targets(
     (rows [M, D], targets [M] or [M, m], weights [M]).
     """
     weights = ops.reshape(weights, (-1,))
-    places = ops.nonzero(weights)[0]
-    missing = -ops.shape(places)[0] % TRAINING_ROWS_STEP
-    weights = ops.pad(ops.take(weights, places), [[0, missing]])
-    places = ops.concatenate([places, ops.repeat(places[:1], missing)])
-    targets = ops.take(ops.reshape(targets, (-1, *targets.shape[2:])), places, axis=0)
-    rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), places, axis=0)
+    positions = ops.nonzero(weights)[0]
+    missing = -ops.shape(positions)[0] % TRAINING_ROWS_STEP
+    weights = ops.pad(ops.take(weights, positions), [[0, missing]])
+    positions = ops.concatenate([positions, ops.repeat(positions[:1], missing)])
+    targets = ops.take(ops.reshape(targets, (-1, *targets.shape[2:])), positions, axis=0)
+    rows = ops.take(ops.reshape(hidden_states, (-1, hidden_states.shape[-1])), positions, axis=0)
     return rows, targets, weights

@@ -89,11 +89,11 @@ def two_sided_mask(positions: Tensor, last: Tensor, padding_mask: Tensor) -> Any
     return ops.concatenate([is_before, is_after], axis=-1)
 
 
-def lowest_places(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
+def lowest_positions(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
     """Where the lowest numbers of each row of values [B, T] are: [B, T] bool.
 
-    They are chosen among the `allowed` places, [B, T] bool; `counts` [B, 1] int32 says how many. It
-    is all of them if there are fewer.
+    They are chosen among the `allowed` positions, [B, T] bool; `counts` [B, 1] int32 says how many:
+    all of them if there are fewer.
     """
     ranks = ops.argsort(ops.argsort(ops.where(allowed, values, float("inf")), axis=1), axis=1)
     return ops.logical_and(allowed, ops.cast(ranks, "int32") < counts)

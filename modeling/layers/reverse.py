@@ -12,8 +12,8 @@ def reverse_sentences(x: Tensor, padding_mask: Tensor) -> Any:
 
     Real tokens, where the `padding_mask` [B, T] is True, come first. Applied twice, it gives x.
     """
-    places = ops.arange(ops.shape(x)[1])[None]  # [1, T]
+    positions = ops.arange(ops.shape(x)[1])[None]  # [1, T]
     lengths = ops.sum(ops.cast(padding_mask, "int32"), axis=1, keepdims=True)
-    places = ops.where(places < lengths, lengths - 1 - places, places)  # [B, T]
-    places = ops.reshape(places, (*ops.shape(places), *[1] * (len(x.shape) - 2)))
-    return ops.take_along_axis(x, places, axis=1)
+    positions = ops.where(positions < lengths, lengths - 1 - positions, positions)  # [B, T]
+    positions = ops.reshape(positions, (*ops.shape(positions), *[1] * (len(x.shape) - 2)))
+    return ops.take_along_axis(x, positions, axis=1)

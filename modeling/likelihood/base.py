@@ -85,7 +85,7 @@ class Likelihood:
     def predicting_states(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
     ) -> Any:
-        """The last layer's output that predicts each token, at the token's place: [B, T, D].
+        """The last layer's output that predicts each token, at the token's position: [B, T, D].
 
         It has not seen its token. Zeros where nothing predicts the token.
         """
@@ -94,7 +94,7 @@ class Likelihood:
     def predictions(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
     ) -> Any:
-        """The head's output that predicts each token, at the token's place: [B, T, ...] float32."""
+        """The head's output that predicts each token, at its position: [B, T, ...] float32."""
         return model.head(self.predicting_states(model, inputs, wanted))
 
     def visible(self, inputs: dict[str, Any], wanted: Tensor | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tta.modeling.layers.latent import (
     LatentPooling,
     LengthPredictor,
 )
-from tta.modeling.layers.masks import lowest_places, weights_after_first
+from tta.modeling.layers.masks import lowest_positions, weights_after_first
 from tta.modeling.layers.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
@@ -51,10 +51,10 @@ class SequenceAutoencoder(ConfiguredModel):
         inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}.
 
     Returns:
-        {"hidden_states": [B, T, D], the decoder's output that predicts each token, at the token's
-        place; "logits": [B, T, V] float32; "latent": [B, K P] float32} and, with predicts_length,
-        "lengths": [B, M] float32 as `LengthPredictor` returns. In training, a variational model
-        samples the latent vector; else it is the mean.
+        {"hidden_states": [B, T, D], the decoder's output that predicts each token, at the position
+        of the token; "logits": [B, T, V] float32; "latent": [B, K P] float32} and, with
+        predicts_length, "lengths": [B, M] float32 as `LengthPredictor` returns. In training, a
+        variational model samples the latent vector; else it is the mean.
 
     Raises:
         ValueError: T is larger than `config.max_position_embeddings`.
@@ -141,17 +141,17 @@ class SequenceAutoencoder(ConfiguredModel):
         training: bool | None = None,
         known_ids: Tensor | None = None,
     ) -> Any:
-        """The decoder's outputs [B, T, D]; the one at a place predicts the token there.
+        """The decoder's outputs [B, T, D]; the one at a position predicts the token there.
 
         Args:
             latent: [B, K P].
             padding_mask: [B, T] bool; it tells the lengths of the texts.
             input_ids: [B, T] int32, the tokens, for decoder_input "ground_truth". A uniLM reads
-                those before each place; its output at the begin token, which nothing predicts, is
-                0. With others they are ignored.
+                those before each position; its output at the begin token, which nothing predicts,
+                is 0. With others they are ignored.
             training: whether there is dropout.
             known_ids: [B, T] int32, for decoder_input "masked": the known tokens, and the padding
-                token at all other places. None: no token is known.
+                token at all other positions. None: no token is known.
 
         Raises:
             TypeError: the tokens are missing.
@@ -177,7 +177,7 @@ class SequenceAutoencoder(ConfiguredModel):
         input_ids: Tensor | None = None,
         output_table: Tensor | None = None,
     ) -> Any:
-        """The most probable token at each place, from one pass of the decoder: [B, T] int32.
+        """The most probable token at each position, from one pass of the decoder: [B, T] int32.
 
         Arguments are those of `decode`; `output_table` is as in `LanguageModel.log_probabilities`.
         """
@@ -214,7 +214,9 @@ class SequenceAutoencoder(ConfiguredModel):
             score = highest - ops.logsumexp(logits, axis=-1)
             ids = best if ids is None else ops.where(hidden, best, ids)
             scores = score if scores is None else ops.where(hidden, score, scores)
-            hidden = lowest_places(scores, predicted, count * (num_passes - number) // num_passes)
+            hidden = lowest_positions(
+                scores, predicted, count * (num_passes - number) // num_passes
+            )
         return ids
 
     def _best(self, states, output_table):
@@ -249,18 +251,18 @@ class SequenceAutoencoder(ConfiguredModel):
         cache = self.decoder.start(added, length) if cached else []
         mask = ops.ones_like(ids, "bool")
 
-        def write(place, ids, *cache):
+        def write(position, ids, *cache):
             if cached:
-                token = ops.take(ids, ops.reshape(place, (1,)), axis=1)
-                state, cache = self.decoder.step(token, place, list(cache), added)
+                token = ops.take(ids, ops.reshape(position, (1,)), axis=1)
+                state, cache = self.decoder.step(token, position, list(cache), added)
             else:
                 states = self.decoder({"input_ids": ids, "padding_mask": mask} | added)
-                state = ops.take(states["hidden_states"], ops.reshape(place, (1,)), axis=1)
-            is_next = ops.arange(length) == place + 1
-            return place + 1, ops.where(is_next, self._best(state, output_table), ids), *cache
+                state = ops.take(states["hidden_states"], ops.reshape(position, (1,)), axis=1)
+            is_next = ops.arange(length) == position + 1
+            return position + 1, ops.where(is_next, self._best(state, output_table), ids), *cache
 
         start = (ops.zeros((), "int32"), ids, *cache)
-        return ops.while_loop(lambda place, *_: place < length - 1, write, start)[1]
+        return ops.while_loop(lambda position, *_: position < length - 1, write, start)[1]
 
     @property
     def token_table(self) -> Any:
@@ -298,9 +300,9 @@ class SequenceAutoencoder(ConfiguredModel):
 
 
 def _highest(logits):
-    """The highest logit and its place, [...] and [...] int32, of [..., V]; the first of equal ones.
+    """The highest logit of [..., V] and its position, [...] and [...] int32; the first of equals.
 
     Keras's `argmax` also tells -0.0 from 0.0, which takes several passes over all logits.
     """
-    values, places = ops.top_k(logits, 1)
-    return values[..., 0], ops.cast(places[..., 0], "int32")
+    values, positions = ops.top_k(logits, 1)
+    return values[..., 0], ops.cast(positions[..., 0], "int32")

@@ -12,7 +12,7 @@ from tta.errors import InputError
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.training import LossSettings
 from tta.modeling.layers.latent import kl_divergence
-from tta.modeling.layers.masks import inner_weights, lowest_places, weights_after_first
+from tta.modeling.layers.masks import inner_weights, lowest_positions, weights_after_first
 from tta.modeling.layers.types import Tensor
 from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.objectives.base import (
@@ -100,16 +100,16 @@ class Autoencoding(Objective):
         return Loss(total, parts)
 
     def _hide(self, allowed):
-        """Chooses k of n allowed places of each sentence; k is uniform in 1, ..., n.
+        """Chooses k of n allowed positions of each sentence; k is uniform in 1, ..., n.
 
         Returns where they are, [B, T] bool, and n divided by the mean of k, [B, 1] float32: with
-        this factor, the losses at k places are on average those of n.
+        this factor, the losses at k positions are on average those of n.
         """
         number = ops.sum(ops.cast(allowed, "float32"), axis=1, keepdims=True)
         part = keras.random.uniform(ops.shape(number), seed=self.generator)
         order = keras.random.uniform(ops.shape(allowed), seed=self.generator)
         count = 1 + ops.cast(ops.floor(part * number), "int32")
-        return lowest_places(order, allowed, count), 2.0 * number / (number + 1.0)
+        return lowest_positions(order, allowed, count), 2.0 * number / (number + 1.0)
 
     def evaluate(self, model: SequenceAutoencoder, batch: Batch) -> Sums:
         """As `Objective.evaluate`; the latent vector is the mean.
