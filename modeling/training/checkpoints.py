@@ -20,10 +20,11 @@ from tta.names import WEIGHTS
 
 
 @contextlib.contextmanager
-def disk_errors_named(path: Path | str):
+def disk_errors_named(path: Path | str, shown: Path | str | None = None):
     """Turns TensorFlow's error about a full disk into an OSError of one line.
 
-    `path` is the folder that is written to. Errors that do not name it pass unchanged.
+    `path` is the folder that is written to, and `shown` its name in the error, if that is another.
+    Errors that do not name it pass unchanged.
     """
     try:
         yield
@@ -32,6 +33,7 @@ def disk_errors_named(path: Path | str):
             raise
         # Removes the names of the graph's node and operation, which surround the reason.
         rule = re.sub(r"\{\{.*?\}\} | \[Op:.*", "", error.message.splitlines()[0])
+        rule = rule.replace(str(path), str(shown or path))
         raise OSError(f"cannot be written: {rule}") from None
 
 

@@ -50,6 +50,7 @@ class Trainer:
         output_dir: `checkpoints/` and `logs/` (TensorBoard) are made in it.
         loop: how many steps, and how often to save, evaluate and log.
         strategy: `tf.distribute.Strategy`.
+        is_resumable: whether the user can resume the run; else messages do not say so.
         last_evaluation: the last held-out `Evaluation`, or None.
         evaluation_error: the InputError of the last evaluation, or None. It is kept here, so that a
             run goes on and writes its model before it fails.
@@ -63,6 +64,7 @@ class Trainer:
     output_dir: Path
     loop: LoopSettings
     strategy: tf.distribute.Strategy = field(default_factory=tf.distribute.get_strategy)
+    is_resumable: bool = True
 
     def __post_init__(self):
         self.output_dir = Path(self.output_dir)
@@ -139,7 +141,7 @@ class Trainer:
                 checkpoints are kept.
         """
         assert self.manager is not None, "only the chief saves"
-        with disk_errors_named(self.manager.directory):
+        with disk_errors_named(self.manager.directory, self.output_dir / CHECKPOINTS):
             return self.manager.save(checkpoint_number=self.step)
 
     def train(self, until: int | None = None) -> bool:
@@ -186,8 +188,9 @@ class Trainer:
             if done:
                 self._try_to_evaluate(bar, self.step)
         if not done:
+            how = "to resume" if self.is_resumable else "to begin anew"
             print(
-                f"stopped after step {self.step:,} of {until:,}; repeat the command to resume",
+                f"stopped after step {self.step:,} of {until:,}; repeat the command {how}",
                 file=sys.stderr,
             )
             if self._stop.signal == signal.SIGINT:
@@ -312,9 +315,15 @@ class Trainer:
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _diverged(self, what):
+        if not self.is_resumable:
+            raise InputError(
+                f"{what}; the last good weights are not kept. Start anew with a lower "
+                "--learning_rate"
+            )
         kept = "the chief's"
         if self.manager is not None:
-            kept = self.manager.latest_checkpoint or "none yet"
+            last = self.manager.latest_checkpoint
+            kept = self.output_dir / CHECKPOINTS / Path(last).name if last else "none yet"
         raise InputError(
             f"{what}; the last good checkpoint is {kept}. Start anew with a lower --learning_rate "
             "or a longer --num_warmup_steps"

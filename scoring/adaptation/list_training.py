@@ -73,6 +73,7 @@ def make_list_trainer(
         output_dir=output_dir,
         # Checkpoints are those at the end of a pass.
         loop=LoopSettings(num_train_steps=num_train_steps, save_checkpoints_steps=num_train_steps),
+        is_resumable=False,  # the folder of the work is removed
     )
 
 

@@ -153,7 +153,9 @@ def _make_trainer(config, rate, lm, objective, data, output_dir):
     batches = data.batches(model_config, BATCH_TOKENS, config.seed)
     start = str(lm.directory)
     strategy = make_strategy(settings.distribution_strategy)
-    return make_trainer(settings, objective, model_config, batches, output_dir, strategy, start)
+    made = make_trainer(settings, objective, model_config, batches, output_dir, strategy, start)
+    made.is_resumable = False  # the folder of the work is removed
+    return made
 
 
 def _begin(trainer, max_passes):

@@ -481,20 +481,23 @@ def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_
     assert sorted(p.name for p in unfinished.parent.iterdir()) == ["checkpoint", "ckpt-9_temp"]
 
 
-def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):
+@pytest.mark.parametrize("name", ["run", "run [1]"])
+def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path, name):
+    folder = tmp_path / name
+
     def files():
-        paths = (tmp_path / "checkpoints").glob("ckpt-*")
+        paths = (folder / "checkpoints").glob("ckpt-*")
         return {path.name: path.read_bytes() for path in paths}
 
-    trainer = save_at(shard, tmp_path, 5)
+    trainer = save_at(shard, folder, 5)
     before = files()
     trainer.position["step"].assign(6)
     with file_size_limit(20_000), pytest.raises(OSError, match="cannot be written: ") as error:
         trainer.save()
-    assert str(tmp_path / "checkpoints") in str(error.value)
+    assert str(folder / "checkpoints") in str(error.value)
     assert "{{" not in str(error.value)
     assert "\n" not in str(error.value)
-    assert make_trainer(shard, tmp_path).restore() == 5
+    assert make_trainer(shard, folder).restore() == 5
     assert files() == before
 
 

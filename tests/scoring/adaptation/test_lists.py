@@ -362,13 +362,14 @@ def test_a_model_that_tuning_gives_no_weight_is_refused(nbest, tiny, tmp_path, m
 
 def test_a_training_that_diverges_is_refused(nbest, tmp_path):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
-    with pytest.raises(InputError, match=r"the loss became nan at step \d+; the last good"):
+    with pytest.raises(InputError, match=r"the loss became nan at step \d+; the last good") as e:
         adapt(config(nbest, tmp_path / "new", learning_rate=1e20), str(model))
+    assert str(e.value).endswith("Start anew with a lower --learning_rate")  # the flag that it has
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_training_leaves_nothing(number, nbest, tmp_path, monkeypatch):
+def test_a_stopped_training_leaves_nothing(number, nbest, tmp_path, monkeypatch, capfd):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     original = list_training._batch
@@ -384,6 +385,7 @@ def test_a_stopped_training_leaves_nothing(number, nbest, tmp_path, monkeypatch)
     with interrupted if number == signal.SIGINT else contextlib.nullcontext():
         assert adapt(config(nbest, tmp_path / "new"), str(model)) is None
     assert not (tmp_path / "new").exists()
+    assert capfd.readouterr().err.endswith("; repeat the command to begin anew\n")
     signal.signal(signal.SIGINT, handler)
 
 
