@@ -199,3 +199,13 @@ def test_int8_ranks_sentences_as_float32_does():
     )
     ranks = [np.argsort(np.argsort(scores)) for scores in (first, second)]
     assert np.corrcoef(*ranks)[0, 1] > 0.995
+
+
+def test_a_token_that_sees_no_other_gets_no_value(tmp_path):
+    write_model_directory(tmp_path)
+    ids, mask = np.array([[7, 0, 0]], np.int32), np.array([[True, False, False]])
+    first, second = (
+        tta.load(tmp_path, engine=engine).engine.token_vectors("context")(ids, mask, mask)
+        for engine in ("tensorflow", "onnxruntime")
+    )
+    np.testing.assert_allclose(second[0, 0], first[0, 0], atol=1e-5)
