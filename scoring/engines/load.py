@@ -18,9 +18,10 @@ from tta.names import CONFIG, WEIGHTS
 from tta.scoring.engines.base import Engine
 from tta.scoring.engines.onnxruntime.support import lacks
 
-# Below this number of bytes of input, onnxruntime is done before TensorFlow, which takes seconds to
-# start. Measured with `python -m benchmarks.light`.
-SMALL_WORK = 1_000_000
+# Below this number of bytes of input, onnxruntime is done before TensorFlow. With exact scores,
+# TensorFlow gained 0.36 ms per sentence and started 12.6 s later (`python -m benchmarks.light`, on a
+# busy machine): 35,000 sentences of 120 bytes.
+SMALL_WORK = 4_000_000
 
 # An engine -> the packages that it needs.
 _PACKAGES = {"tensorflow": ("tensorflow", "keras"), "onnxruntime": ("onnxruntime", "onnx")}
