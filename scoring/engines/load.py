@@ -19,8 +19,8 @@ from tta.scoring.engines.base import Engine
 from tta.scoring.engines.onnxruntime.support import lacks
 
 # Below this number of bytes of input, onnxruntime is done before TensorFlow. With exact scores,
-# TensorFlow gained 0.36 ms per sentence and started 12.6 s later (`python -m benchmarks.light`, on a
-# busy machine): 35,000 sentences of 120 bytes.
+# TensorFlow gained 0.36 ms per sentence and started 12.6 s later: 35,000 sentences of 120 bytes
+# (`python -m benchmarks.light`, on a busy machine).
 SMALL_WORK = 4_000_000
 
 # An engine -> the packages that it needs.
