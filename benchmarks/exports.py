@@ -53,6 +53,23 @@ def score(texts):
             scores[i] = float(row[mask.bool()][1:-1].sum())
     return scores
 """
+_ONNX = """
+import numpy as np, onnxruntime, tokenizers
+tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
+tokenizer.enable_padding(pad_id=0)
+run = onnxruntime.InferenceSession(folder + "/scores.onnx").run
+def score(texts):
+    order, scores = sorted(range(len(texts)), key=lambda i: len(texts[i])), [0.0] * len(texts)
+    for start in range(0, len(texts), 32):
+        rows = order[start : start + 32]
+        found = tokenizer.encode_batch([texts[i] for i in rows])
+        inputs = {"input_ids": np.array([row.ids for row in found], np.int32)}
+        inputs["padding_mask"] = np.array([row.attention_mask for row in found], bool)
+        inputs["wanted"] = ~np.array([row.special_tokens_mask for row in found], bool)
+        for i, one in zip(rows, run(None, inputs)[0]):
+            scores[i] = float(one.sum())
+    return scores
+"""
 _VECTORS = """
 from sentence_transformers import SentenceTransformer
 model = SentenceTransformer(folder, trust_remote_code=True)
@@ -67,6 +84,7 @@ def encode(texts):
 """
 # Name of a row -> format, representation, pooling, the child's code, the function it defines.
 ROWS = {
+    "onnx": ("onnx", None, None, _ONNX, "score"),
     "huggingface": ("huggingface", None, None, _SCORES, "score"),
     "sentence_transformers, token": (
         *("sentence_transformers", "token", "whitened"),

@@ -76,6 +76,10 @@ class Engine(ABC):
         raise self._lacks("Keras model")
 
     @abstractmethod
+    def weights(self) -> Mapping[str, np.ndarray]:
+        """{name: float32 array} of all weights, under the names of `model.weights.h5`."""
+
+    @abstractmethod
     def weights_digest(self) -> str:
         """Eight hexadecimal digits that change with the weights: of the SHA-256 of names and
         float16 values.

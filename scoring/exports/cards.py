@@ -47,6 +47,37 @@ print(model.token_scores(**batch)[:, 1:-1].sum(1))  # natural log
 
 `modeling_tta.py` is the model's code; read it before you trust it."""
 
+_ONNX = """```python
+import numpy as np, onnxruntime, tokenizers
+tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_padding(pad_id=PAD)
+run = onnxruntime.InferenceSession("scores.onnx").run
+rows = tokenizer.encode_batch(["the cat sat on the mat", "a cat"])
+ids, padding, special = (
+    np.array([getattr(row, name) for row in rows], kind)
+    for name, kind in (("ids", "int32"), ("attention_mask", bool), ("special_tokens_mask", bool))
+)
+inputs = {"input_ids": ids, "padding_mask": padding, "wanted": ~special}
+print(run(None, inputs)[0].sum(axis=1))  # natural log
+```
+
+`states.onnx` takes the same inputs and gives the last states [B, T, D]."""
+
+_ONNX_BILM = """```python
+import numpy as np, onnxruntime, tokenizers
+tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
+run = onnxruntime.InferenceSession("scores.onnx").run
+ids = np.array(tokenizer.encode("the cat sat on the mat").ids, np.int32)
+positions = np.arange(1, len(ids) - 1)  # without begin and end
+rows = np.repeat(ids[None], len(positions), axis=0)
+rows[np.arange(len(positions)), positions] = MASK
+inputs = {"input_ids": rows, "padding_mask": np.ones(rows.shape, bool)}
+inputs |= {"positions": positions, "targets": ids[positions]}
+print(run(None, inputs)[0].sum())  # natural log
+```
+
+`states.onnx` takes "input_ids", "padding_mask" and "wanted" [B, T] bool: the last states."""
+
 _SENTENCES = """```python
 from sentence_transformers import SentenceTransformer
 model = SentenceTransformer(folder, trust_remote_code=True)
@@ -74,7 +105,11 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
         vectors: representation and pooling, if the folder gives sentence vectors.
     """
     config = lm.config
+    onnx = _ONNX_BILM if config.model_type == "bilm" else _ONNX
+    vocabulary = lm.tokenizer.vocabulary
+    onnx = onnx.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
     what, usage, library = {
+        "onnx": (f"A language model of type {config.model_type} for onnxruntime.", onnx, "onnx"),
         "huggingface": (
             f"A language model of type {config.model_type} for Hugging Face's transformers.",
             _BILM if config.model_type == "bilm" else _CODE,

@@ -7,7 +7,7 @@ from typing import Any
 from tta.atomic import check_absent, whole_folder
 
 SAVED_MODEL = "saved_model"
-FORMATS = (SAVED_MODEL, "huggingface", "sentence_transformers", "static")
+FORMATS = (SAVED_MODEL, "onnx", "huggingface", "sentence_transformers", "static")
 
 
 def export_folder(
@@ -27,13 +27,14 @@ def export_folder(
             the representation or the pooling.
     """
     # Imported here because checking flags needs none of it.
-    from tta.scoring.exports import huggingface, sentence_vectors, static
+    from tta.scoring.exports import huggingface, onnx_graphs, sentence_vectors, static
     from tta.scoring.exports.weights import check_exportable
 
     check_exportable(lm)
     output_dir = Path(output_dir)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     write = {
+        "onnx": onnx_graphs.write,
         "huggingface": huggingface.write,
         "sentence_transformers": partial(
             sentence_vectors.write, representation=representation, pooling=pooling

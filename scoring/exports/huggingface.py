@@ -47,7 +47,7 @@ def write(lm: Any, folder: Path) -> None:
 
 
 def _write_bert(lm, config, folder):
-    weights = {name: np.asarray(v, np.float32) for name, v in lm.model.named_weights().items()}
+    weights = lm.engine.weights()
     values = {}
     for ours, theirs in original_names(config.num_hidden_layers).items():
         value = weights[ours].T if ours.endswith("kernel") else weights[ours]

@@ -21,7 +21,7 @@ def write(lm: Any, folder: Path, pooling: str) -> None:
         InputError: the model has no statistics for the pooling.
     """
     vocabulary = lm.tokenizer.vocabulary
-    table = np.asarray(lm.model.token_table).astype(np.float32)
+    table = lm.engine.weights()["encoder/embeddings/token_table"].copy()
     if pooling != "mean":
         statistics = lm.pooling_statistics
         if pooling == "whitened":

@@ -65,8 +65,7 @@ def check_exportable(lm: Any) -> None:
 def torch_weights(lm: Any) -> dict[str, np.ndarray]:
     """{name in `modeling_tta.py`: float32 array}; kernels are [out, in] there."""
     values = {}
-    for name, variable in lm.model.named_weights().items():
-        value = np.asarray(variable, np.float32)
+    for name, value in lm.engine.weights().items():
         if name in _TABLES:
             values[_TABLES[name]] = value
             continue

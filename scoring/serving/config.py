@@ -19,10 +19,10 @@ class ExportConfig(Config):
     )
     format: str = setting(
         SAVED_MODEL,
-        "saved_model: for TensorFlow Serving. huggingface: for transformers; a biLM as plain "
-        "BertForMaskedLM, the others with their code. sentence_transformers: for "
-        "SentenceTransformer(folder). static: one vector a word piece, for model2vec and "
-        "sentence-transformers (docs/exports.md).",
+        "saved_model: for TensorFlow Serving. onnx: for onnxruntime and tokenizers alone. "
+        "huggingface: for transformers; a biLM as plain BertForMaskedLM, the others with their "
+        "code. sentence_transformers: for SentenceTransformer(folder). static: one vector a word "
+        "piece, for model2vec and sentence-transformers (docs/exports.md).",
         choices=FORMATS,
         group=MODEL,
     )

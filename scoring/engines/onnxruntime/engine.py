@@ -107,6 +107,9 @@ class OnnxEngine(Engine):
         """
         raise InputError("lm.model is a Keras model: load the model with engine='tensorflow'")
 
+    def weights(self):
+        return self._arrays
+
     def weights_digest(self):
         digest = hashlib.sha256()
         for name, array in self._arrays.items():

@@ -115,6 +115,10 @@ class TensorFlowEngine(Engine):
             inputs = inputs_in(self._directory or "", self.config, self.tokenizer)
         return BatchGraph(self._model, self.likelihood, self._vocabulary, inputs)
 
+    def weights(self):
+        weights = self._model.named_weights().items()
+        return {name: np.asarray(value, np.float32) for name, value in weights}
+
     def weights_digest(self):
         weights = hashlib.sha256()
         for name, value in self._model.named_weights().items():

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -134,6 +135,33 @@ def test_a_bilm_is_a_plain_bert(models, tmp_path):
     for found, expected in zip(scores, models["bilm"].score_tokens(TEXTS), strict=True):
         np.testing.assert_allclose(found, expected.log_probabilities, atol=1e-4)
     assert filled == 5
+
+
+@pytest.mark.parametrize("family", ["tta", "cloze", "bilm", "unilm"])
+def test_the_code_in_the_readme_of_an_onnx_folder_gives_our_scores(models, tmp_path, family):
+    folder = exported(models[family], tmp_path / "out", "onnx")
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    assert code.count("\n") <= 12
+    old = re.search(r'\["the cat sat on the mat", "a cat"\]|"the cat sat on the mat"', code)
+    assert old is not None
+    texts = ["the cat sat on", "a cat"] if family != "bilm" else ["the cat sat on"]
+    code = code.replace(old[0], repr(texts) if family != "bilm" else repr(texts[0]))
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+    )
+    found = np.array(re.findall(r"-?\d+\.\d+", done.stdout), float)
+    np.testing.assert_allclose(found, models[family].score(texts), atol=1e-3)
+
+
+def test_exports_need_no_tensorflow(models, tmp_path):
+    light = tta.load(models["tta"].directory, engine="onnxruntime", unknown="model")
+    for format in formats.FORMATS[1:]:
+        one, other = tmp_path / "one" / format, tmp_path / "other" / format
+        exported(models["tta"], one, format)
+        exported(light, other, format)
+        for path in one.iterdir():
+            if path.name != "README.md":
+                assert path.read_bytes() == (other / path.name).read_bytes(), path.name
 
 
 @pytest.mark.parametrize("changes", [{}, {"do_lower_case": False}, {"normalization": "nfkc"}])
