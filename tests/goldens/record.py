@@ -71,12 +71,13 @@ SCORES_FILE_ROWS = 20
 FEW_LISTS = 15
 FEW = ("--nbest_file={folder}/asr.test.json", "--dev_nbest_file={folder}/asr.dev.json")
 
+ENGINE = "--engine=tensorflow"  # that of the earlier versions
 # A command and its flags, by a name.
 TABLES = {
-    "rerank_tuned": ("tta-rerank", TEST, DEV, "--model=small"),
-    "rerank_two_models": ("tta-rerank", *FEW, "--model=", "--model=unilm-small"),
-    "rerank_guessed": ("tta-rerank", FEW[0]),
-    "sts": ("tta-sts", "--sts_file=examples/sts.csv", "--representation=context,embed"),
+    "rerank_tuned": ("tta-rerank", ENGINE, TEST, DEV, "--model=small"),
+    "rerank_two_models": ("tta-rerank", ENGINE, *FEW, "--model=", "--model=unilm-small"),
+    "rerank_guessed": ("tta-rerank", ENGINE, FEW[0]),
+    "sts": ("tta-sts", ENGINE, "--sts_file=examples/sts.csv", "--representation=context,embed"),
 }
 
 # Every loss and both optimizers, each somewhere.

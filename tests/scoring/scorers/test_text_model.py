@@ -380,7 +380,7 @@ def test_one_string_is_not_a_list(lm):
             lambda lm: tta.load(pll_variant="masked"),
             "pll_variant must be original or within_word_l2r or maskless, not 'masked'",
         ),
-        (lambda lm: tta.load(precision="int8"), "float32 or bfloat16, not 'int8'"),
+        (lambda lm: tta.load(precision="int4"), "not 'int4'"),
     ],
 )
 def test_wrong_choices(lm, call, message):
