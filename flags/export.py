@@ -1,4 +1,4 @@
-"""Writes a model for TensorFlow Serving, Hugging Face, sentence-transformers or model2vec.
+"""Writes a model for TensorFlow Serving or another library.
 
 Example:
 

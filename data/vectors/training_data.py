@@ -128,9 +128,10 @@ class _Reader:
         return pipeline.with_inputs(pipeline.eval_batches(shards, **self._shape()), self.inputs)
 
     def check_records(self):
-        for split in self.data.info["splits"]:
-            limits = IdLimits(self.data.info["max_seq_length"], self.data.info["vocab_size"])
-            check_records(self.shards(split), self.data.info["features"], limits)
+        info = self.data.info
+        limits = IdLimits(info["max_seq_length"], info["vocab_size"])
+        for split in info["splits"]:
+            check_records(self.shards(split), info["features"], limits)
 
     def _shape(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from tokenizers import Tokenizer as Pipeline
 from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer
+from tokenizers.normalizers import BertNormalizer, Normalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from tta.data.vocabulary.folding import FoldedCharacters
@@ -49,18 +49,8 @@ class Tokenizer:
         self.lower_case = lower_case
         self.normalization = normalization
         self._folded = FoldedCharacters(lower_case) if normalization == "nfkc" else None
-        self._pipeline = Pipeline(
-            WordPiece(
-                vocabulary.ids,
-                unk_token=vocabulary.tokens[vocabulary.unk_id],
-                max_input_chars_per_word=(
-                    MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
-                ),
-            )
-        )
         self._normalizer = bert_normalizer(lower_case)
-        self._pipeline.normalizer = self._normalizer
-        self._pipeline.pre_tokenizer = BertPreTokenizer()
+        self._pipeline = word_piece_pipeline(vocabulary, self._normalizer)
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
     def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -113,6 +103,22 @@ class Tokenizer:
 
     def _fold(self, text):
         return text if self._folded is None else text.translate(self._folded)
+
+
+def word_piece_pipeline(vocabulary: Vocabulary, normalizer: Normalizer) -> Pipeline:
+    """Normalizes a text, splits it into words as BERT does, and words into pieces."""
+    pipeline = Pipeline(
+        WordPiece(
+            vocabulary.ids,
+            unk_token=vocabulary.tokens[vocabulary.unk_id],
+            max_input_chars_per_word=(
+                MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
+            ),
+        )
+    )
+    pipeline.normalizer = normalizer
+    pipeline.pre_tokenizer = BertPreTokenizer()
+    return pipeline
 
 
 def bert_normalizer(lower_case: bool) -> BertNormalizer:

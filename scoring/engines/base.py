@@ -3,6 +3,7 @@
 A new engine is one class. B batch, T tokens, D vector size, V vocabulary.
 """
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -79,11 +80,14 @@ class Engine(ABC):
     def weights(self) -> Mapping[str, np.ndarray]:
         """{name: float32 array} of all weights, under the names of `model.weights.h5`."""
 
-    @abstractmethod
     def weights_digest(self) -> str:
         """Eight hexadecimal digits that change with the weights: of the SHA-256 of names and
         float16 values.
         """
+        digest = hashlib.sha256()
+        for name, array in self.weights().items():
+            digest.update(name.encode() + array.astype(np.float16).tobytes())
+        return digest.hexdigest()[:8]
 
     @abstractmethod
     def token_scores(self) -> BatchFunction:
@@ -123,3 +127,18 @@ class Engine(ABC):
 
     def _lacks(self, what: str) -> InputError:
         return InputError(f"{type(self).__name__} of a {self.config.model_type} has no {what}")
+
+
+def normalizer_of(config: Any, normalizer: str) -> str:
+    """The normalizer that "auto" stands for; "exact" and "learned" are themselves.
+
+    Raises:
+        InputError: the model has no learned normalizer.
+    """
+    if normalizer == "auto":
+        return "learned" if config.learned_normalizer else "exact"
+    if normalizer == "learned" and not config.learned_normalizer:
+        raise InputError(
+            "the model has no learned normalizer: it was trained without --log_normalizer_weight"
+        )
+    return normalizer

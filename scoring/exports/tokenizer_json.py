@@ -6,17 +6,10 @@ from functools import cache
 
 from tokenizers import AddedToken, Regex, normalizers
 from tokenizers import Tokenizer as Pipeline
-from tokenizers.models import WordPiece
-from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from tta.data.vocabulary.folding import FoldedCharacters
-from tta.data.vocabulary.tokenizer import (
-    MAX_WORD_LENGTH,
-    MAX_WORD_LENGTH_OF_BERT,
-    Tokenizer,
-    bert_normalizer,
-)
+from tta.data.vocabulary.tokenizer import Tokenizer, bert_normalizer, word_piece_pipeline
 
 
 def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipeline:
@@ -30,14 +23,8 @@ def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipel
         boundary_tokens: whether to add the begin and end token, one more end token between pairs.
     """
     vocabulary = tokenizer.vocabulary
-    length = MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
-    unknown, begin, end = (
-        vocabulary.tokens[number]
-        for number in (vocabulary.unk_id, vocabulary.bos_id, vocabulary.eos_id)
-    )
-    made = Pipeline(WordPiece(vocabulary.ids, unk_token=unknown, max_input_chars_per_word=length))
-    made.normalizer = _normalizer(tokenizer)
-    made.pre_tokenizer = BertPreTokenizer()
+    begin, end = vocabulary.tokens[vocabulary.bos_id], vocabulary.tokens[vocabulary.eos_id]
+    made = word_piece_pipeline(vocabulary, _normalizer(tokenizer))
     if boundary_tokens:
         made.post_processor = TemplateProcessing(
             single=f"{begin} $A {end}",

@@ -37,15 +37,6 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.clip(np.sum(first * second, axis=1) / np.where(norms > 0, norms, 1.0), -1.0, 1.0)
 
 
-def cosine_matrix(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """As `cosine`, of each of N vectors with each of M: [N, D], [M, D] -> [N, M] float64."""
-    unit = []
-    for vectors in (np.asarray(first, np.float64), np.asarray(second, np.float64)):
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit.append(vectors / np.where(norms > 0, norms, 1.0))
-    return np.clip(unit[0] @ unit[1].T, -1.0, 1.0)
-
-
 def correlate(similarities: ArrayLike, gold: ArrayLike) -> Correlation:
     """Correlates [P] similarities with [P] gold scores.
 

@@ -89,7 +89,7 @@ class Whitening:
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """[..., D] float32 -> [..., D] float32. A vector equal to the mean gives zeros."""
-        return _of_length_1(self.affine(vectors))
+        return of_length_1(self.affine(vectors))
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,12 @@ def join(token: np.ndarray, context: np.ndarray) -> np.ndarray:
     has_pieces = np.any(context, axis=1, keepdims=True)
     rows = np.concatenate([token, JOINT_CONSTANT * has_pieces], axis=1)
     shares = (1.0 - JOINT_CONTEXT, rows), (JOINT_CONTEXT, context)
-    joined = [np.sqrt(share) * _of_length_1(vectors) for share, vectors in shares]
+    joined = [np.sqrt(share) * of_length_1(vectors) for share, vectors in shares]
     return np.concatenate(joined, axis=1).astype(np.float32)
 
 
-def _of_length_1(vectors):
+def of_length_1(vectors: np.ndarray) -> np.ndarray:
+    """The rows [..., D] divided by their lengths; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1.0)
 

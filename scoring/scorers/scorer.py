@@ -12,6 +12,7 @@ import numpy as np
 from tta.choices import REDUCTIONS
 from tta.data.vocabulary.spelling import count_unknown
 from tta.errors import InputError, printable
+from tta.scoring.scorers.pooling import of_length_1
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
 
@@ -257,10 +258,7 @@ class Scorer:
             raise InputError("vectors are NumPy arrays: convert_to_numpy must be True", self.name)
         progress = progress or bool(show_progress_bar)
         vectors = self._encode(as_texts(texts), representation, pooling, progress)
-        if normalize_embeddings:
-            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-            vectors = vectors / np.where(norms > 0, norms, 1.0)
-        return vectors
+        return of_length_1(vectors) if normalize_embeddings else vectors
 
     def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         """As `encode`, of checked texts and of one of `representations`."""
@@ -333,11 +331,10 @@ class Scorer:
         progress: bool = False,
     ) -> np.ndarray:
         """The similarity of each of N texts to each of M: as `similarity`, [N, M] float64."""
-        from tta.scoring.metrics.correlation import cosine_matrix  # imports SciPy
-
         first, second = as_texts(first, "first"), as_texts(second, "second")
         vectors = self.encode(first + second, representation, pooling, progress)
-        return cosine_matrix(vectors[: len(first)], vectors[len(first) :])
+        unit = of_length_1(vectors.astype(np.float64))
+        return np.clip(unit[: len(first)] @ unit[len(first) :].T, -1.0, 1.0)
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """As `ClassifierModel.predict`; raises InputError if the model predicts no labels."""

@@ -1,17 +1,14 @@
 """The engine that runs a model in onnxruntime. It needs neither TensorFlow nor Keras."""
 
-import hashlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model
-from tta.scoring.engines.base import BatchFunction, Engine
+from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.graph import Graph
 from tta.scoring.engines.onnxruntime.masking import token_by_token
@@ -110,12 +107,6 @@ class OnnxEngine(Engine):
     def weights(self):
         return self._arrays
 
-    def weights_digest(self):
-        digest = hashlib.sha256()
-        for name, array in self._arrays.items():
-            digest.update(name.encode() + array.astype(np.float16).tobytes())
-        return digest.hexdigest()[:8]
-
     def token_scores(self):
         if self._network.masks_tokens:
             return self._masked("masked_scores", with_targets=True)
@@ -154,18 +145,3 @@ class OnnxEngine(Engine):
             if graph not in self._sessions:
                 self._sessions[graph] = Session(make())
             return self._sessions[graph]
-
-
-def normalizer_of(config: Any, normalizer: str) -> str:
-    """The normalizer that "auto" stands for; "exact" and "learned" are themselves.
-
-    Raises:
-        InputError: the model has no learned normalizer.
-    """
-    if normalizer == "auto":
-        return "learned" if config.learned_normalizer else "exact"
-    if normalizer == "learned" and not config.learned_normalizer:
-        raise InputError(
-            "the model has no learned normalizer: it was trained without --log_normalizer_weight"
-        )
-    return normalizer

@@ -1,6 +1,5 @@
 """The engine that runs a Keras model in TensorFlow, with its weights as constants."""
 
-import hashlib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.model_directory import load_model
 from tta.modeling.likelihood import likelihood_of
-from tta.scoring.engines.base import Engine
+from tta.scoring.engines.base import Engine, normalizer_of
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.tensorflow.frozen import FrozenFunctions
 from tta.scoring.engines.tensorflow.graph import OUTPUTS, BatchGraph
@@ -54,13 +53,7 @@ class TensorFlowEngine(Engine):
         is_shared: bool = True,
     ):
         config = model.config
-        if normalizer == "auto":
-            normalizer = "learned" if config.learned_normalizer else "exact"
-        if normalizer == "learned" and not config.learned_normalizer:
-            raise InputError(
-                "the model has no learned normalizer: it was trained without "
-                "--log_normalizer_weight"
-            )
+        normalizer = normalizer_of(config, normalizer)
         self._model, self._frozen, self._directory = model, FrozenFunctions(model), directory
         self.config, self.tokenizer, self.normalizer = config, tokenizer, normalizer
         self.precision = "bfloat16" if model.compute_dtype == "bfloat16" else "float32"
@@ -118,12 +111,6 @@ class TensorFlowEngine(Engine):
     def weights(self):
         weights = self._model.named_weights().items()
         return {name: np.asarray(value, np.float32) for name, value in weights}
-
-    def weights_digest(self):
-        weights = hashlib.sha256()
-        for name, value in self._model.named_weights().items():
-            weights.update(name.encode() + np.asarray(value, np.float16).tobytes())
-        return weights.hexdigest()[:8]
 
     def token_scores(self):
         return self._frozen.get(self.graph.scores)
