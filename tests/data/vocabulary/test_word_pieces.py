@@ -75,12 +75,12 @@ def test_missing_and_undecodable_files(tmp_path):
         Vocabulary.from_file(tmp_path / "latin.txt")
 
 
-@pytest.mark.parametrize("kind", [Vocabulary, WordVocabulary])
-def test_a_vocabulary_of_many_bytes_is_refused_before_it_is_read_whole(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "count"), [(Vocabulary, b""), (WordVocabulary, b" 7")])
+def test_a_vocabulary_of_many_bytes_is_refused_before_it_is_read_whole(tmp_path, kind, count):
     path = tmp_path / "vocab.txt"
-    path.write_bytes(gzip.compress(b"%s 7\n" % (b"a" * 10**6) * 100))
+    path.write_bytes(gzip.compress((b"a" * 10**6 + count + b"\n") * 100))
     tracemalloc.start()
-    with pytest.raises(InputError, match=r"at most 67,108,864 bytes|without white space"):
+    with pytest.raises(InputError, match=r"at most 67,108,864 bytes"):
         kind.from_file(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
