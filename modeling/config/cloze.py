@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tta.modeling.config.checks import require_counts, require_layers
+from tta.modeling.config.checks import require, require_counts, require_layers
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.transformer import TransformerSizes
 
@@ -16,6 +16,8 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         model_type: "cloze".
         num_tower_layers: layers of each of the two towers.
         num_hidden_layers: combining layers, which read the towers.
+        norm_first, max_relative_distance: as in `TransformerSizes`, for towers and combining
+            layers.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ("num_segments",)
@@ -23,10 +25,15 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
     model_type: str = "cloze"
     num_tower_layers: int = 1
     num_hidden_layers: int = 1
+    norm_first: bool = False
+    max_relative_distance: int = 0
 
     def check(self) -> None:
         """Checks the sizes, the towers and the head."""
         require_counts(self, "num_tower_layers")
+        distance, length = self.max_relative_distance, self.max_position_embeddings
+        rule = f"max_relative_distance must lie in [0, max_position_embeddings {length})"
+        require(0 <= distance < length, rule, distance)
         super().check()
         require_layers(self, "num_tower_layers", "a tower")
 
@@ -40,5 +47,6 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         """Number of weights of the embeddings, the towers, the query and the combining blocks."""
         d = self.hidden_size
         query = 2 * (d * d + d) + 2 * d
+        ends = 6 * d if self.norm_first else 0
         towers = 2 * self.num_tower_layers * self.num_layer_parameters
-        return super().num_encoder_parameters + towers + query
+        return super().num_encoder_parameters + towers + query + ends

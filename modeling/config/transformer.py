@@ -25,6 +25,10 @@ class TransformerSizes(ModelConfig):
     """The shape of a stack of Transformer blocks; the defaults are the paper's (section 5.1).
 
     Attributes:
+        norm_first: whether LayerNorm comes before each sub-layer (pre-LayerNorm) instead of after
+            its residual sum; the stack then ends in a LayerNorm.
+        max_relative_distance: the largest distance between two tokens that attention tells from
+            smaller ones; 0 adds nothing for distances.
         num_hidden_layers: layers of the encoder.
         num_attention_heads: N; divides hidden_size.
         intermediate_size: width of the feed-forward layer.
@@ -40,6 +44,10 @@ class TransformerSizes(ModelConfig):
     """
 
     dropouts: ClassVar[tuple[str, ...]] = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+
+    # What a family may replace by a field of its own.
+    norm_first = False
+    max_relative_distance = 0
 
     num_hidden_layers: int = 3
     num_attention_heads: int = 8
@@ -78,7 +86,9 @@ class TransformerSizes(ModelConfig):
     def num_layer_parameters(self) -> int:
         """Number of weights of one block."""
         d, f = self.hidden_size, self.intermediate_size
-        return 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d
+        distances = self.max_relative_distance and 2 * self.max_relative_distance + 1
+        relative = self.num_attention_heads * distances
+        return 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d + relative
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,8 @@ class ClozeEncoder(BlockEncoder):
 
         q_i = LayerNorm(P_i + W f_{i-1} + V b_{i+1}), P the first query of a T-TA
 
-    A state beyond the ends of the sentence is 0. As in a T-TA, row i of the hidden states does not
+    A state beyond the ends of the sentence is 0. With `config.norm_first`, towers and query end in
+    a LayerNorm each. As in a T-TA, row i of the hidden states does not
     depend on token i, bit for bit. Unlike a T-TA's, its keys and values have a context.
 
     `inputs` may also hold
@@ -48,9 +49,10 @@ class ClozeEncoder(BlockEncoder):
             ]
             for side in _SIDES
         )
-        self.query_norm = AddNorm(
-            config.hidden_dropout_prob, config.layer_norm_eps, name="query_norm"
-        )
+        add_norm = partial(AddNorm, config.hidden_dropout_prob, config.layer_norm_eps)
+        self.query_norm = add_norm(name="query_norm")
+        names = ("forward_norm", "backward_norm", "final_norm") if config.norm_first else ()
+        self.end_norms: Any = [add_norm(name=name) for name in names]
 
     def build(self, inputs_shape=None):
         super().build(inputs_shape)
@@ -59,15 +61,26 @@ class ClozeEncoder(BlockEncoder):
             block.build((None, None, size))
         make = partial(dense, size, size, self.config.initializer_range, dtype=self.dtype_policy)
         self.forward_dense, self.backward_dense = (make(name=f"{side}_query") for side in _SIDES)
-        self.query_norm.build((None, None, size))
+        for norm in (self.query_norm, *self.end_norms):
+            norm.build((None, None, size))
+
+    @property
+    def output_norm(self):
+        return self.end_norms[-1].norm if self.end_norms else super().output_norm
 
     def call(self, inputs: Tensors, training: bool | None = None):
         self.check_inputs(inputs)
         ids, mask, wanted = inputs["input_ids"], inputs["padding_mask"], inputs.get("wanted")
         embedded = self.embeddings(ids, training=training)
-        forward = _read(embedded, self.forward_tower, masks.causal_mask(mask), training)
-        backward = _read(embedded, self.backward_tower, masks.anticausal_mask(mask), training)
-        positions, asked = ops.arange(ops.shape(ids)[1]), None
+        positions = tokens = ops.arange(ops.shape(ids)[1])
+        near = masks.relative_distances(tokens, tokens)
+        towers = self.forward_tower, self.backward_tower
+        allowed = masks.causal_mask(mask), masks.anticausal_mask(mask)
+        forward, backward = (
+            self._end(number, _read(embedded, tower, pairs, near, training), training)
+            for number, (tower, pairs) in enumerate(zip(towers, allowed, strict=True))
+        )
+        asked = None
         if wanted is not None:
             asked = ops.any(wanted, axis=0)  # [T]
             positions = ops.nonzero(asked)[0]
@@ -75,13 +88,19 @@ class ClozeEncoder(BlockEncoder):
         query = self._first_query(ids, mask, forward, backward, positions, last, training)
         stream = ops.concatenate([forward, backward], axis=1)  # [B, 2T, D]
         visible = masks.two_sided_mask(positions, last, mask)
+        near = masks.relative_distances(positions, ops.concatenate([tokens, tokens]))
         attentions = [block.attention for block in self.blocks]
         projections = project_together(stream, attentions, training)
         for block, projected in zip(self.blocks, projections, strict=True):
-            query = block(query, stream, visible, projected, training=training)
+            query = block(query, stream, visible, projected, distances=near, training=training)
+        query = self._end(-1, query, training)
         if asked is not None:
             query = spread(query, asked)
         return {"hidden_states": query, "embedding_output": embedded}
+
+    def _end(self, number, x, training):
+        """The end of a stack of blocks: a LayerNorm if its blocks begin with theirs."""
+        return self.end_norms[number].normalize(x, training) if self.end_norms else x
 
     def _first_query(self, ids, mask, forward, backward, positions, last, training):
         """[B, Q, D]: from the position and the nearest state of each tower."""
@@ -98,9 +117,9 @@ class ClozeEncoder(BlockEncoder):
         return self.query_norm(near, ops.take(first, positions, axis=1), training=training)
 
 
-def _read(hidden, blocks, mask, training):
+def _read(hidden, blocks, mask, distances, training):
     for block in blocks:
-        hidden = block(hidden, mask, training=training)
+        hidden = block(hidden, mask, distances=distances, training=training)
     return hidden
 
 

@@ -69,16 +69,21 @@ def project_together(
     return list(zip(x[::2], x[1::2], strict=True))
 
 
-def attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor) -> Any:
+def attention_weights(
+    query: Tensor, key: Tensor, attention_mask: Tensor, relative_logits: Tensor | None = None
+) -> Any:
     """softmax(Q K^T / sqrt(H)) under a mask: [B, N, T, S] float32 (paper, equation 2).
 
     Args:
         query: [B, N, T, H]; B may be 1 if all sentences share the query.
         key: [B, N, S, H].
         attention_mask: [B, T or 1, S] bool.
+        relative_logits: [N, T, S] float32, added to the logits; None adds nothing.
     """
     scale = query.shape[-1] ** -0.5
     logits = ops.matmul(query * scale, ops.transpose(key, (0, 1, 3, 2)))  # [B, N, T, S]
+    if relative_logits is not None:
+        logits = ops.cast(logits, "float32") + relative_logits
     return masked_softmax(logits, attention_mask)
 
 
@@ -92,11 +97,15 @@ class MaskedAttention(PlainLayer):
         num_heads: N; divides D.
         dropout: fraction of the attention weights dropped in training.
         initializer_range: standard deviation of the initial kernels.
+        max_relative_distance: K. Each head has a learned number for each distance from -K to K,
+            which is added to the logits (as in T5, without its buckets); larger distances count as
+            K. 0 adds nothing.
 
     Call:
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, S, D].
         attention_mask: [B, T or 1, S] bool, True = may attend.
+        distances: [T, S] int32, position of the key minus position of the query; needed if K > 0.
         projected: the (key, value) pair from `project` or `project_together`; None computes it
             here.
 
@@ -105,12 +114,18 @@ class MaskedAttention(PlainLayer):
     """
 
     def __init__(
-        self, num_heads: int, dropout: float = 0.0, initializer_range: float = 0.02, **kwargs: Any
+        self,
+        num_heads: int,
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        max_relative_distance: int = 0,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.dropout = dropout
         self.initializer_range = initializer_range
+        self.max_relative_distance = max_relative_distance
 
     def build(self, input_shape: Shape):
         size = input_shape[-1]
@@ -119,12 +134,27 @@ class MaskedAttention(PlainLayer):
         for name in ("query", "key", "value", "output"):
             layer = dense(size, size, self.initializer_range, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_dense", layer)
+        if self.max_relative_distance:
+            shape = (self.num_heads, 2 * self.max_relative_distance + 1)
+            self.relative_bias = self.add_weight(
+                shape, "zeros", name="relative_bias", autocast=False
+            )
         self.weights_dropout = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
 
-    def call(self, query, key_value, attention_mask, projected=None, training=None):
+    def call(
+        self,
+        query,
+        key_value,
+        attention_mask,
+        projected=None,
+        distances=None,
+        training=None,
+    ):
         query = split_heads(self.query_dense(query), self.num_heads)  # [B or 1, N, T, H]
         key, value = self.project(key_value) if projected is None else projected
-        weights = ops.cast(attention_weights(query, key, attention_mask), self.compute_dtype)
+        relative = self._relative_logits(distances) if self.max_relative_distance else None
+        weights = attention_weights(query, key, attention_mask, relative)
+        weights = ops.cast(weights, self.compute_dtype)
         weights = self.weights_dropout(weights, training=training)
         return self.output_dense(merge_heads(ops.matmul(weights, value)))
 
@@ -133,6 +163,13 @@ class MaskedAttention(PlainLayer):
         layers = (self.key_dense, self.value_dense)
         key, value = (split_heads(layer(key_value), self.num_heads) for layer in layers)
         return key, value
+
+    def _relative_logits(self, distances):
+        """[N, T, S] float32. A product, because the gradient of a lookup takes longer."""
+        size = self.max_relative_distance
+        near = ops.clip(distances, -size, size) + size
+        of_pairs = ops.one_hot(near, 2 * size + 1) @ ops.transpose(self.relative_bias)
+        return ops.transpose(of_pairs, (2, 0, 1))
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -145,6 +182,15 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     or only those at `positions` [T] int32.
     """
 
-    def call(self, query, key_value, padding_mask, projected=None, positions=None, training=None):
+    def call(
+        self,
+        query,
+        key_value,
+        padding_mask,
+        projected=None,
+        distances=None,
+        positions=None,
+        training=None,
+    ):
         mask = diagonal_mask(padding_mask, positions)
-        return super().call(query, key_value, mask, projected, training=training)
+        return super().call(query, key_value, mask, projected, distances, training=training)

@@ -1,4 +1,4 @@
-"""One layer of an encoder: attention and feed-forward, each ending in LayerNorm(residual + x)."""
+"""One layer of an encoder: attention and feed-forward, each with a residual and a LayerNorm."""
 
 from functools import partial
 from typing import Any
@@ -15,14 +15,15 @@ from tta.modeling.layers.dense import AddNorm, FeedForward
 class _Block(ConfiguredLayer):
     """Base of the T-TA layer and the Transformer layer, which differ in `attention_class`.
 
-    H = Norm(Q + Attention(Q, K, V)), Q' = Norm(H + FFN(H)). The residual is the query.
+    H = Norm(Q + Attention(Q, K, V)), Q' = Norm(H + FFN(H)). The residual is the query. With
+    `config.norm_first`, H = Q + Attention(Norm(Q), K, V), Q' = H + FFN(Norm(H)).
 
     Args:
         config: a `TransformerConfig`.
 
     Call:
         query: [B, T, D]; B may be 1 (broadcast).
-        key_value: [B, T, D].
+        key_value: [B, T, D]; None is the query, normalized if `norm_first`.
         mask, projected, more: as in `attention_class`.
 
     Returns:
@@ -40,6 +41,7 @@ class _Block(ConfiguredLayer):
             config.num_attention_heads,
             config.attention_probs_dropout_prob,
             config.initializer_range,
+            config.max_relative_distance,
             name="attention",
             dtype=policy,
         )
@@ -60,11 +62,20 @@ class _Block(ConfiguredLayer):
         self.feed_forward_norm.build(input_shape)
 
     def call(self, query, key_value, mask, projected=None, training=None, **more):
-        attended = self.attention(query, key_value, mask, projected, training=training, **more)
-        hidden = self.attention_norm(attended, query, training=training)
-        return self.feed_forward_norm(
-            self.feed_forward(hidden, training=training), hidden, training=training
-        )
+        norms = self.attention_norm, self.feed_forward_norm
+
+        def attend(x):
+            stream = x if key_value is None else key_value
+            return self.attention(x, stream, mask, projected, training=training, **more)
+
+        hidden = query
+        for sub_layer, norm in zip((attend, self.feed_forward), norms, strict=True):
+            if self.config.norm_first:
+                made = sub_layer(norm.normalize(hidden, training))
+                hidden = norm.add(made, hidden, training)
+            else:
+                hidden = norm(sub_layer(hidden), hidden, training=training)
+        return hidden
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -99,6 +110,8 @@ class CrossAttentionBlock(_Block):
 class TransformerBlock(_Block):
     """One layer of BERT or of a left-to-right model: queries, keys and values are the same stream.
 
+    `positions` need a config without `norm_first`.
+
     Call:
         x: [B, T, D].
         attention_mask: [B, T or 1, T] bool, True = may attend.
@@ -109,10 +122,11 @@ class TransformerBlock(_Block):
         [B, T or Q, D] float32.
     """
 
-    def call(self, x, attention_mask, positions=None, projected=None, training=None):
-        query = x
+    def call(self, x, attention_mask, positions=None, projected=None, training=None, **more):
+        query, stream = x, None
         if positions is not None:
-            query = ops.take(x, positions, axis=1)
+            assert not self.config.norm_first
+            query, stream = ops.take(x, positions, axis=1), x
             if attention_mask.shape[1] != 1:
                 attention_mask = ops.take(attention_mask, positions, axis=1)
-        return super().call(query, x, attention_mask, projected, training=training)
+        return super().call(query, stream, attention_mask, projected, training=training, **more)

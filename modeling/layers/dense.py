@@ -102,6 +102,9 @@ class FeedForward(PlainLayer):
 class AddNorm(PlainLayer):
     """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
 
+    With pre-LayerNorm, the two parts stand at the two ends of a sub-layer: `normalize` at its
+    begin, `add` at its end.
+
     Sums and outputs are float32 even if products are bfloat16: products cast their own inputs.
     Rounding the sums too would cause most of a score's error (docs/performance.md).
 
@@ -126,10 +129,20 @@ class AddNorm(PlainLayer):
         self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm")
 
-    def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
+    def normalize(self, x: Tensor, training: bool | None = None) -> Any:
+        """LayerNorm(x), [..., D] float32."""
+        return trained_layer_norm(self.norm, x) if training else self.norm(x)
+
+    def add(self, x: Tensor, residual: Tensor, training: bool | None = None) -> Any:
+        """residual + Dropout(x), [B, T, D] float32."""
         if self.dropout:
             x = self.dropout_layer(x, training=training)
+        return residual + ops.cast(x, "float32")
+
+    def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
         if not training:
-            return self.norm(residual + ops.cast(x, "float32"))
+            return self.norm(self.add(x, residual))
+        if self.dropout:
+            x = self.dropout_layer(x, training=training)
         residual = ops.broadcast_to(residual, ops.shape(x))
         return trained_layer_norm(self.norm, x, residual)

@@ -89,6 +89,11 @@ def two_sided_mask(positions: Tensor, last: Tensor, padding_mask: Tensor) -> Any
     return ops.concatenate([is_before, is_after], axis=-1)
 
 
+def relative_distances(queries: Tensor, keys: Tensor) -> Any:
+    """Position of the key minus position of the query: [Q] and [S] int32 -> [Q, S] int32."""
+    return keys[None, :] - queries[:, None]
+
+
 def lowest_positions(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
     """Where the lowest numbers of each row of values [B, T] are: [B, T] bool.
 

@@ -17,6 +17,7 @@ from tta.scoring.exports.tokenizer_json import special_tokens, whole_tokenizer
 FAMILIES = ("tta", "cloze", "bilm", "unilm")
 
 _BLOCK = {
+    "attention": "attention",
     **{f"attention/{name}": f"attention.{name}" for name in ("query", "key", "value", "output")},
     "attention_norm/norm": "attention_norm",
     "feed_forward/intermediate": "intermediate",
@@ -33,6 +34,9 @@ _LAYERS = {
     "encoder/forward_query": "encoder.forward_query",
     "encoder/backward_query": "encoder.backward_query",
     "encoder/query_norm/norm": "encoder.query_norm",
+    "encoder/forward_norm/norm": "encoder.forward_norm",
+    "encoder/backward_norm/norm": "encoder.backward_norm",
+    "encoder/final_norm/norm": "encoder.final_norm",
     "head/transform": "transform",
     "head/transform_norm": "transform_norm",
 }
@@ -46,7 +50,7 @@ _VARIABLES = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bi
 _SETTINGS = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
     *("intermediate_size", "hidden_act", "max_position_embeddings", "layer_norm_eps"),
-    "first_query_token_id",
+    *("first_query_token_id", "norm_first", "max_relative_distance"),
 )
 
 
@@ -70,6 +74,9 @@ def torch_weights(lm: Any) -> dict[str, np.ndarray]:
             values[_TABLES[name]] = value
             continue
         layer, _, kind = name.rpartition("/")
+        if kind == "relative_bias":
+            values[f"{_layer_name(layer)}.{kind}"] = value
+            continue
         values[f"{_layer_name(layer)}.{_VARIABLES[kind]}"] = value.T if kind == "kernel" else value
     return {name: np.ascontiguousarray(value) for name, value in values.items()}
 

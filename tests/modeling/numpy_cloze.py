@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.modeling.numpy_tta import below, block, layer_norm
+from tests.modeling import numpy_tta
+from tests.modeling.numpy_tta import below, layer_norm, pre_norm_block
 
 
 def encode(weights, config, ids, word_ids=None):
@@ -13,19 +14,29 @@ def encode(weights, config, ids, word_ids=None):
     positions = positions[:length]
     embedded = layer_norm(table[ids] + positions, *norm)
     words = np.arange(length) if word_ids is None else word_ids[:length]
-    end = [max(np.flatnonzero(words == word)) + 1 for word in words]  # the token after the word
+    ends = [max(np.flatnonzero(words == word)) + 1 for word in words]  # the token after the word
+
+    def block(query, stream, layer, visible):
+        weights = below(encoder, layer)
+        if config.norm_first:
+            return pre_norm_block(query, stream, weights, heads, visible)
+        stream = query if stream is None else stream
+        return numpy_tta.block(query, stream, weights, heads, visible)
+
+    def end(x, name):
+        return numpy_tta.norm(x, encoder, f"{name}_norm") if config.norm_first else x
 
     def tower(side, visible):
         states = embedded
         for i in range(config.num_tower_layers):
-            states = block(states, states, below(encoder, f"{side}_{i}"), heads, visible)
-        return states
+            states = block(states, None, f"{side}_{i}", visible)
+        return end(states, side)
 
     forward = tower("forward", lambda i, _: list(range(i + 1)))
     backward = tower("backward", lambda i, _: list(range(i, length)))
     nothing = np.zeros(config.hidden_size)
     before = np.array([forward[i - 1] if i else nothing for i in range(length)])
-    after = np.array([backward[j] if j < length else nothing for j in end])
+    after = np.array([backward[j] if j < length else nothing for j in ends])
     first = config.first_query_token_id
     query = layer_norm(positions if first is None else positions + table[first], *norm)
     for side, near in (("forward", before), ("backward", after)):
@@ -34,9 +45,9 @@ def encode(weights, config, ids, word_ids=None):
     query = layer_norm(query, encoder["query_norm/norm/gamma"], encoder["query_norm/norm/beta"])
 
     def around(i, _):
-        return [*range(i), *range(length + end[i], 2 * length)]
+        return [*range(i), *range(length + ends[i], 2 * length)]
 
     for i in range(config.num_hidden_layers):
         stream = np.concatenate([forward, backward])
-        query = block(query, stream, below(encoder, f"layer_{i}"), heads, around)
-    return query, embedded
+        query = block(query, stream, f"layer_{i}", around)
+    return end(query, "final"), embedded

@@ -22,11 +22,14 @@ def softmax(x):
     return np.exp(x - logsumexp(x, axis=-1, keepdims=True))
 
 
-def attend(query, keys, values):
-    """One query [H] over keys [S, H] and values [S, H]: [H]; nothing where S = 0."""
+def attend(query, keys, values, added=0.0):
+    """One query [H] over keys [S, H] and values [S, H]: [H]; nothing where S = 0.
+
+    `added` [S] is added to the logits.
+    """
     if not len(keys):
         return np.zeros_like(query)
-    return softmax(keys @ query / np.sqrt(len(query))) @ values
+    return softmax(keys @ query / np.sqrt(len(query)) + added) @ values
 
 
 def others(i, length):
@@ -48,8 +51,18 @@ def attention(query, key_value, weights, num_heads, visible=others):
         seen = visible(i, length)
         for head in range(num_heads):
             part = slice(head * head_size, (head + 1) * head_size)
-            result[i, part] = attend(q[i, part], k[seen, part], v[seen, part])
+            added = [relative(weights, head, j % length - i) for j in seen]
+            result[i, part] = attend(q[i, part], k[seen, part], v[seen, part], added)
     return project(result, "output")
+
+
+def relative(weights, head, distance):
+    """What the logit of a key at a distance gets, in a model with relative positions."""
+    if "relative_bias" not in weights:
+        return 0.0
+    of_head = weights["relative_bias"][head]
+    largest = len(of_head) // 2
+    return of_head[largest + min(max(distance, -largest), largest)]
 
 
 def feed_forward(x, weights, activation=gelu):
@@ -63,17 +76,27 @@ def earlier_in_word(word_ids):
     return lambda i, length: [j for j in others(i, length) if word_ids[i] != word_ids[j] or j < i]
 
 
+def norm(x, weights, name):
+    """The LayerNorm of a name."""
+    return layer_norm(x, weights[f"{name}/norm/gamma"], weights[f"{name}/norm/beta"])
+
+
 def block(query, key_value, weights, num_heads, visible=others):
     """One self-masked self-attention layer (equation 1)."""
-
-    def add_norm(x, name):
-        return layer_norm(x, weights[f"{name}/norm/gamma"], weights[f"{name}/norm/beta"])
-
     attended = attention(query, key_value, below(weights, "attention"), num_heads, visible)
-    hidden = add_norm(query + attended, "attention_norm")
-    return add_norm(
-        hidden + feed_forward(hidden, below(weights, "feed_forward")), "feed_forward_norm"
-    )
+    hidden = norm(query + attended, weights, "attention_norm")
+    made = feed_forward(hidden, below(weights, "feed_forward"))
+    return norm(hidden + made, weights, "feed_forward_norm")
+
+
+def pre_norm_block(query, key_value, weights, num_heads, visible):
+    """The same with pre-LayerNorm; without `key_value` it reads its normalized query."""
+    first = norm(query, weights, "attention_norm")
+    stream = first if key_value is None else key_value
+    attended = attention(first, stream, below(weights, "attention"), num_heads, visible)
+    hidden = query + attended
+    second = norm(hidden, weights, "feed_forward_norm")
+    return hidden + feed_forward(second, below(weights, "feed_forward"))
 
 
 def below(weights, prefix):

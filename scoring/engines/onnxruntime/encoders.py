@@ -116,23 +116,30 @@ def anticausal_mask(inputs: Inputs) -> Tensor:
 def _cloze(inputs, weights, config):
     """Every token from two causal towers, of the tokens before it and of those after it."""
     embedded = embed(inputs, weights.of("embeddings"), config)
-    towers = []
+    tokens, towers = inputs.tokens, []
+    near = tokens.expand(0) - tokens.expand(1)
     for side, mask in ("forward", causal_mask(inputs)), ("backward", anticausal_mask(inputs)):
         hidden = embedded
         for layer in range(config.num_tower_layers):
-            hidden = block(hidden, hidden, mask, weights.of(f"{side}_{layer}"), config)
-        towers.append(hidden)
+            hidden = block(hidden, None, mask, weights.of(f"{side}_{layer}"), config, near)
+        towers.append(_end(hidden, weights.of(f"{side}_norm"), config))
     asked = _Asked(inputs)
     last = asked.last_hidden
     forward, backward = towers
     query = _cloze_query(inputs, asked, last, forward, backward, weights, config)
-    is_real, tokens = inputs.mask.expand(1), inputs.tokens
+    is_real = inputs.mask.expand(1)
     is_before = (tokens.expand(0) < asked.positions.expand(1)).expand(0) & is_real
     is_after = (tokens > last.expand(2)) & is_real
     stream, mask = concatenate(towers, 1), concatenate([is_before, is_after], 2)
+    near = concatenate([tokens, tokens], 0).expand(0) - asked.positions.expand(1)
     for layer in range(config.num_hidden_layers):
-        query = block(query, stream, mask, weights.of(f"layer_{layer}"), config)
-    return asked.spread(query)
+        query = block(query, stream, mask, weights.of(f"layer_{layer}"), config, near)
+    return asked.spread(_end(query, weights.of("final_norm"), config))
+
+
+def _end(x, weights, config):
+    """The LayerNorm at the end of a stack whose blocks begin with theirs."""
+    return layer_norm(x, weights.of("norm"), config.layer_norm_eps) if config.norm_first else x
 
 
 def _cloze_query(inputs, asked, last, forward, backward, weights, config):

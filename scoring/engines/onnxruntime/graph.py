@@ -165,6 +165,10 @@ class Tensor:
         """The entries of an axis at indices, of int32 or int64."""
         return self.graph.operator("Gather", self, indices, axis=axis)
 
+    def clip(self, lowest: int, highest: int) -> "Tensor":
+        """Values of int64 between two bounds."""
+        return self.graph.operator("Clip", self, np.int64(lowest), np.int64(highest))
+
     def pad(self, widths: Sequence[tuple[int, int]]) -> "Tensor":
         """Zeros, False or 0 before and after each axis, as many as in (before, after)."""
         flat = [before for before, _ in widths] + [after for _, after in widths]

@@ -71,24 +71,61 @@ def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     return softmax(logits + forbidden) * mask.any(-1, keepdims=True).cast(np.float32)
 
 
-def attention(query: Tensor, stream: Tensor, mask: Tensor, weights: Weights, config: Any) -> Tensor:
-    """Multi-head attention: [B or 1, Q, D] and [B, S, D] -> [B, Q, D]."""
+def attention(
+    query: Tensor,
+    stream: Tensor,
+    mask: Tensor,
+    weights: Weights,
+    config: Any,
+    distances: Tensor | None = None,
+) -> Tensor:
+    """Multi-head attention: [B or 1, Q, D] and [B, S, D] -> [B, Q, D].
+
+    `distances` [Q, S] int64 are needed if the config has a `max_relative_distance`.
+    """
     num_heads, size = config.num_attention_heads, config.hidden_size
     query, key, value = (
         split_heads(dense(x, weights.of(name)), num_heads, size // num_heads)
         for x, name in ((query, "query"), (stream, "key"), (stream, "value"))
     )
     logits = (query * (size // num_heads) ** -0.5) @ key.transpose(0, 1, 3, 2)
+    if (largest := config.max_relative_distance) and distances is not None:
+        near = distances.clip(-largest, largest) + np.int64(largest)
+        logits = logits + weights["relative_bias"].take(near, axis=1)
     attended = masked_softmax(logits, mask) @ value  # [B, N, Q, H]
     return dense(merge_heads(attended, size), weights.of("output"))
 
 
-def block(query: Tensor, stream: Tensor, mask: Tensor, weights: Weights, config: Any) -> Tensor:
-    """H = Norm(Q + Attention(Q, S)), then Norm(H + FFN(H)): [B, Q, D]."""
-    attended = attention(query, stream, mask, weights.of("attention"), config)
-    hidden = add_norm(attended, query, weights.of("attention_norm"), config)
-    fed = feed_forward(hidden, weights.of("feed_forward"), config)
-    return add_norm(fed, hidden, weights.of("feed_forward_norm"), config)
+def block(
+    query: Tensor,
+    stream: Tensor | None,
+    mask: Tensor,
+    weights: Weights,
+    config: Any,
+    distances: Tensor | None = None,
+) -> Tensor:
+    """H = Norm(Q + Attention(Q, S)), then Norm(H + FFN(H)): [B, Q, D].
+
+    With `norm_first`, H = Q + Attention(Norm(Q), S), then H + FFN(Norm(H)). If `stream` is None,
+    S is what the attention's query is.
+    """
+
+    def attend(x):
+        read = x if stream is None else stream
+        return attention(x, read, mask, weights.of("attention"), config, distances)
+
+    def feed(x):
+        return feed_forward(x, weights.of("feed_forward"), config)
+
+    hidden = query
+    for sub_layer, name in (attend, "attention_norm"), (feed, "feed_forward_norm"):
+        norm = weights.of(name).of("norm")
+        if config.norm_first:
+            made = sub_layer(layer_norm(hidden, norm, config.layer_norm_eps))
+            hidden = hidden + made
+        else:
+            hidden = layer_norm(hidden + sub_layer(hidden), norm, config.layer_norm_eps)
+    return hidden
 
 
 def add_norm(x: Tensor, residual: Tensor, weights: Weights, config: Any) -> Tensor:

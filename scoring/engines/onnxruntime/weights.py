@@ -88,6 +88,8 @@ def shapes(config: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
             for layer in range(config.num_tower_layers):
                 yield from _block(f"encoder/{side}_{layer}", config)
         yield from _norm("encoder/query_norm/norm", size)
+        for end in ("forward", "backward", "final") if config.norm_first else ():
+            yield from _norm(f"encoder/{end}_norm/norm", size)
         yield from _dense("encoder/forward_query", size, size)
         yield from _dense("encoder/backward_query", size, size)
     yield "head/bias", (vocabulary,)
@@ -100,6 +102,8 @@ def shapes(config: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def _block(name, config):
     size, width = config.hidden_size, config.intermediate_size
+    if largest := config.max_relative_distance:
+        yield f"{name}/attention/relative_bias", (config.num_attention_heads, 2 * largest + 1)
     for part in ("query", "key", "value", "output"):
         yield from _dense(f"{name}/attention/{part}", size, size)
     yield from _norm(f"{name}/attention_norm/norm", size)

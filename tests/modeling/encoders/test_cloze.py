@@ -14,6 +14,7 @@ from tta.modeling.models.language_model import LanguageModel
 
 LENGTHS = range(1, 18)
 SHAPES = [(1, 1), (2, 1), (1, 2), (2, 3)]  # layers of a tower, combining layers
+FORMS = [{}, {"norm_first": True, "max_relative_distance": 3}]
 
 
 def cloze(dtype="float32", shape=(1, 1), **changes):
@@ -28,9 +29,9 @@ def words_of(lengths, width, seed=1):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("first_query", [None, MASK_ID])
-def test_every_token_is_hidden_from_itself_and_seen_by_all_others(dtype, shape, first_query):
-    outputs = graph_of(cloze(dtype, shape, first_query_token_id=first_query))
+@pytest.mark.parametrize("form", [*FORMS, {"first_query_token_id": MASK_ID}])
+def test_every_token_is_hidden_from_itself_and_seen_by_all_others(dtype, shape, form):
+    outputs = graph_of(cloze(dtype, shape, **form))
     for length, padding in itertools.product(LENGTHS, [0, 2]):
         check(outputs, length, length + padding)
 
@@ -42,9 +43,12 @@ def test_the_same_without_a_graph(dtype, length, width):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2)])
-def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(dtype, shape):
-    outputs = graph_of(cloze(dtype, shape), tf.int32)
+def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(
+    dtype, shape, form
+):
+    outputs = graph_of(cloze(dtype, shape, **form), tf.int32)
     for length, padding in itertools.product([1, 2, 3, 7, 13, 17], [0, 2]):
         check(outputs, length, length + padding, words_of([1], length + padding, length)[0])
     check(outputs, 7, 7, np.zeros(7, np.int32))  # one word: left to right
@@ -58,11 +62,11 @@ def test_word_ids_of_single_piece_words_change_nothing():
         np.testing.assert_array_equal(found[name], expected[name])
 
 
-@pytest.mark.parametrize("first_query", [None, MASK_ID])
+@pytest.mark.parametrize("form", [*FORMS, {"first_query_token_id": MASK_ID}])
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_encoder_and_head_equal_the_plain_equations(shape, words, first_query):
-    model = cloze(shape=shape, first_query_token_id=first_query)
+def test_encoder_and_head_equal_the_plain_equations(shape, words, form):
+    model = cloze(shape=shape, **form)
     weights, lengths = arrays(model), [17, 7, 2, 1]
     inputs, word_ids = batch(lengths, width=18), words_of(lengths, 18)
     if words:
@@ -83,7 +87,7 @@ def test_encoder_and_head_equal_the_plain_equations(shape, words, first_query):
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("kind", ["inner", "scattered", "nothing"])
 def test_no_query_is_computed_that_nobody_wants(monkeypatch, kind, words):
-    model, inputs = cloze(shape=(2, 3)), batch([7, 3, 2])
+    model, inputs = cloze(shape=(2, 3), **FORMS[words]), batch([7, 3, 2])
     if words:
         inputs |= {"word_ids": words_of([7, 3, 2], 7)}
     expected = np.asarray(model.encode(inputs)["hidden_states"])

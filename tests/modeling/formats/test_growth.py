@@ -27,8 +27,9 @@ def larger(factor=2, inner=3, **changes):
 @pytest.mark.parametrize("model_type", TYPES)
 @pytest.mark.parametrize(("factor", "inner"), [(2, 3), (3, 1), (1, 1)])
 def test_scores_do_not_change_and_outputs_are_repeated(model_type, factor, inner):
-    small = tiny_model(model_type=model_type)
-    large, inputs = larger(factor, inner, model_type=model_type), batch([7, 5, 3, 1])
+    form = {"norm_first": True, "max_relative_distance": 2} if model_type == "cloze" else {}
+    small = tiny_model(model_type=model_type, **form)
+    large, inputs = larger(factor, inner, model_type=model_type, **form), batch([7, 5, 3, 1])
     grow(large, small, "small")
     before, after = small(inputs), large(inputs)
     real = inputs["padding_mask"]

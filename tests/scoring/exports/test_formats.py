@@ -99,7 +99,8 @@ def models(tmp_path_factory):
     """{family: its tiny model}, with statistics for pooling."""
     folder, found = tmp_path_factory.mktemp("models"), {}
     for family in ("tta", "cloze", "bilm", "unilm"):
-        directory = write_model_directory(folder / family, of_family(family))
+        form = {"norm_first": True, "max_relative_distance": 2} if family == "cloze" else {}
+        directory = write_model_directory(folder / family, of_family(family, **form))
         lm = tta.load(directory, unknown="model")
         with open(directory / "pooling.npz", "wb") as file:
             fit_pooling(lm, TEXTS * 9, 30).write(file)

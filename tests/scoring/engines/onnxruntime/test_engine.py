@@ -30,6 +30,7 @@ FAMILIES = {
     "unilm": {},
     "unilm, own table": {"output_layer": "softmax"},
     "cloze": {"num_tower_layers": 2},
+    "cloze, relative": {"norm_first": True, "max_relative_distance": 2},
 }
 
 
