@@ -18,10 +18,11 @@ BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlo
 KENLM = ['kenlm>=0.2; python_version < "3.13"', 'camel-kenlm>=2026.2; python_version >= "3.13"']
 PROBE = ["scikit-learn>=1.6", "seqeval>=1.2"]
 CLASSIFY = ["scikit-learn>=1.6"]
+COMPLETION = ["shtab>=1.7"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY]
-TEST += ["mpmath>=1.3", *VECTORS]  # mpmath has exact Bessel functions
+TEST += ["mpmath>=1.3", *VECTORS, *COMPLETION]  # mpmath has exact Bessel functions
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
@@ -74,9 +75,13 @@ setup(
         "probe": PROBE,  # tta-probe
         "classify": CLASSIFY,  # tta-classify
         "kenlm": KENLM,  # --model=kenlm:path
+        "completion": COMPLETION,  # tta-completion
         "vectors": VECTORS,  # tta-create-vectors with skip_gram or fasttext, --model=fasttext:path
     },
     entry_points={
-        "console_scripts": [f"{name} = {module}:run" for name, module in COMMANDS.items()]
+        "console_scripts": [
+            "tta = tta.__main__:run",
+            *(f"{name} = {module}:run" for name, module in COMMANDS.items()),
+        ]
     },
 )

@@ -1,4 +1,4 @@
-"""Fits the statistics of a text that `tta-sts --pooling=sif` and `whitened` need.
+"""Fits on text what `--pooling=sif` and `--pooling=whitened` need.
 
 Example:
 

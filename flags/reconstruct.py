@@ -1,4 +1,4 @@
-"""Measures how well an autoencoder writes texts down again from their latent vectors.
+"""Measures how well an autoencoder writes texts down again from one vector.
 
 Example:
 

@@ -143,6 +143,8 @@ def test_there_is_no_circular_import():
 
 # Modules that may import TensorFlow or Keras, also inside of functions: a module, or a package.
 # Everything else works where neither is installed.
+# What flags/ may import besides the standard library.
+LIGHT = {"tta", "shtab"}
 MAY_USE_KERAS = {
     *(f"tta.modeling.{name}" for name in ("layers", "embeddings", "encoders", "heads", "models")),
     *("tta.modeling.likelihood", "tta.modeling.objectives"),
@@ -181,7 +183,7 @@ def test_who_may_import_tensorflow_and_keras():
                 users |= {one for one in allowed if is_in(module, {one})}
                 is_wrong = not is_in(module, allowed) or (room == "data" and first == "keras")
             elif room == "flags":
-                is_wrong = first != "tta" and first not in sys.stdlib_module_names
+                is_wrong = first not in LIGHT | sys.stdlib_module_names
             else:
                 is_wrong = first in ("jax", "torch")
             if is_wrong:
@@ -197,8 +199,11 @@ def test_every_folder_with_modules_is_a_package_that_is_installed():
     assert {folder.replace("/", ".") for folder in folders} | {"tta"} == set(found)
 
 
+SPECIAL = ("__init__.py", "__main__.py")
+
+
 def test_a_folder_has_few_modules():
-    sizes = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    sizes = Counter(path.parent for path in MODULES.values() if path.name not in SPECIAL)
     sizes = {path: n for path, n in sizes.items() if path.name != "flags"}  # a file per command
     assert {str(p.relative_to(ROOT)): n for p, n in sizes.items() if n > 12} == {}
 

@@ -4,7 +4,8 @@ import os
 import signal
 import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from absl import app, flags
@@ -22,17 +23,31 @@ OF_TENSORFLOW = ("tensorflow", "tensorflow_text", "tensorflow_serving", "keras",
 
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
 VERSION = {"-version", "--version"}
+_SEE_HELP = "(--help lists the flags)"
 
 
-def command(main: Callable[..., None], *configs: type, **options: Any) -> Callable[[], None]:
+@dataclass(frozen=True)
+class Command:
+    """The `run` of a module in flags/: a call runs the command and exits, see `run`.
+
+    Attributes:
+        main, configs, options: the arguments of `run`.
+    """
+
+    main: Callable[..., None]
+    configs: tuple[type, ...]
+    options: Mapping[str, Any]
+
+    def __call__(self) -> None:
+        run(self.main, *self.configs, **self.options)
+
+
+def command(main: Callable[..., None], *configs: type, **options: Any) -> Command:
     """Makes the `run` of a module in flags/; arguments as in `run`. An executed module runs now."""
-
-    def start() -> None:
-        run(main, *configs, **options)
-
+    made = Command(main, configs, options)
     if main.__module__ == "__main__":  # as in `python -m tta.flags.score`
-        start()
-    return start
+        made()
+    return made
 
 
 def run(
@@ -66,9 +81,9 @@ def run(
         place = sys.argv.index("--")
         sys.argv, extra = sys.argv[:place], [sys.argv[place + 1 :]]
     if configs and HELP & set(sys.argv):  # without configs, absl shows the flags of the program
-        _show(help_text(about, configs))
+        show(help_text(about, configs))
     if VERSION & set(sys.argv):
-        _show(f"tta-lm {tta.__version__}\n")
+        show(version_text())
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
@@ -80,10 +95,15 @@ def run(
             if check:
                 check(*made)
         except InputError as error:
-            _wrong_flags(error)
+            wrong_usage(f"{error} {_SEE_HELP}")
         return rest
 
     app.run(lambda _: _guarded(lambda: main(*made, *extra)), flags_parser=parse)
+
+
+def version_text() -> str:
+    """What `--version` prints."""
+    return f"tta-lm {tta.__version__}\n"
 
 
 def define_flags(config: type) -> None:
@@ -144,11 +164,13 @@ def _parse(argv: list[str]) -> list[str]:
     try:
         rest = flags.FLAGS(argv)
     except flags.Error as error:
-        _wrong_flags("; ".join(str(error).splitlines()))  # absl writes one rule per line
+        rules = "; ".join(str(error).splitlines())  # absl writes one rule per line
+        wrong_usage(f"{rules} {_SEE_HELP}")
     except SystemExit:  # absl exits with 1 after its help
-        _show("")
+        show("")
     if len(rest) > 1:
-        _wrong_flags(f"unexpected argument {rest[1]!r}: every option is a --flag=value")
+        rule = f"unexpected argument {rest[1]!r}: every option is a --flag=value"
+        wrong_usage(f"{rule} {_SEE_HELP}")
     return rest
 
 
@@ -159,10 +181,10 @@ def _check_required(configs):
     if missing:
         *others, last = missing
         names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-        _wrong_flags(f"{names} required")
+        wrong_usage(f"{names} required {_SEE_HELP}")
 
 
-def _show(text: str) -> typing.NoReturn:
+def show(text: str) -> typing.NoReturn:
     """Prints a text and exits with status 0, even if the reader of the output has closed it."""
     try:
         print(text, end="", flush=True)
@@ -217,8 +239,9 @@ def _terminate(*_):
     raise _Terminated
 
 
-def _wrong_flags(rule: object) -> typing.NoReturn:
-    _stop(f"{rule} (--help lists the flags)", WRONG_FLAGS)
+def wrong_usage(message: object) -> typing.NoReturn:
+    """Prints one line on standard error and exits with status 2."""
+    _stop(message, WRONG_FLAGS)
 
 
 def _stop(message: object, status: int) -> typing.NoReturn:

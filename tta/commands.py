@@ -9,6 +9,7 @@ COMMANDS = {
     "tta-beam-create-tfrecords": "tta.flags.beam_create_tfrecords",
     "tta-beam-score": "tta.flags.beam_score",
     "tta-classify": "tta.flags.classify",
+    "tta-completion": "tta.flags.completion",
     "tta-create-tfrecords": "tta.flags.create_tfrecords",
     "tta-create-vectors": "tta.flags.create_vectors",
     "tta-create-vocab": "tta.flags.create_vocab",

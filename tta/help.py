@@ -22,7 +22,7 @@ def help_text(about: str, configs: Iterable[type]) -> str:
     groups: dict[str, list[str]] = {"Required flags": []}
     for field in (field for config in configs for field in settings.fields(config)):
         title = "Required flags" if field.required else field.group
-        groups.setdefault(title, []).append(_entry(_usage(field), _meaning(field), width))
+        groups.setdefault(title, []).append(_entry(usage(field), _meaning(field), width))
     common = groups.pop(settings.COMMON, [])
     groups[settings.COMMON] = [
         *common,
@@ -34,7 +34,7 @@ def help_text(about: str, configs: Iterable[type]) -> str:
     return "\n\n".join([about.strip(), *listed]) + "\n"
 
 
-def _usage(field):
+def usage(field: settings.Field) -> str:
     """How a flag is written, such as `--num_shards=INTEGER`."""
     if field.kind is bool:
         return f"--[no]{field.name}"
@@ -46,18 +46,24 @@ def _usage(field):
 
 
 def _meaning(field):
-    """The help of a flag, then its default, its bounds, whether it adds up, and its other name."""
-    notes = []
+    """The help of a flag and its notes."""
+    found = notes(field)
+    return field.setting.help + f" [{'; '.join(found)}]" * bool(found)
+
+
+def notes(field: settings.Field) -> list[str]:
+    """The default of a flag, its bounds, whether it adds up, and its other name."""
+    found = []
     if field.default is not None and field.default is not False:
         value = ",".join(map(str, field.default)) if field.is_list else field.default
-        notes.append(f"default: {'true' if value is True else value}")
+        found.append(f"default: {'true' if value is True else value}")
     if field.setting.bounds:
-        notes.append(field.setting.bounds)
+        found.append(field.setting.bounds)
     if field.is_list and not field.setting.repeated:
-        notes.append("may be repeated")
+        found.append("may be repeated")
     if field.setting.alias is not None:
-        notes.append(f"also --{field.setting.alias}")
-    return field.setting.help + f" [{'; '.join(notes)}]" * bool(notes)
+        found.append(f"also --{field.setting.alias}")
+    return found
 
 
 def _entry(usage, meaning, width):

@@ -32,7 +32,7 @@ from tta.data.corpus.output import (
 )
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
-from tta.data.text.lines import TextReader, expand_globs, print_notes
+from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
 from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
@@ -68,7 +68,8 @@ def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
                 raise InputError("no sentence is left to write", ", ".join(paths))
             numbers = range(len(shards))
             results = pool.map(write_shard, spills, shard_paths, repeat(config), numbers)
-            written = list(tqdm(results, total=len(shards), unit=" shards", desc="writing"))
+            bar = tqdm(results, "writing", len(shards), unit=" shards", disable=None)
+            written = list(bar)
         info = describe(vocabulary, config, written, counts, paths)
         vocabulary.save(work / names.VOCABULARY)
         with open_output(work / names.DATASET) as file:
@@ -89,7 +90,7 @@ def _cores():
 def _fill_spills(reader, tokenizer, spills, config, pool, workers):
     """Tokenizes the text and appends its sentences to the spills; returns the counts."""
     counts: Counter[str] = Counter(NO_COUNTS)
-    bar = tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="tokenizing")
+    bar = bytes_bar(reader, "tokenizing")
     pending = deque()
 
     def collect():

@@ -229,6 +229,12 @@ def print_notes(reader: TextReader) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
+def bytes_bar(reader: TextReader, what: str) -> tqdm:
+    """A progress bar over the bytes of a reader, on standard error if it is a terminal."""
+    size = reader.total_bytes
+    return tqdm(total=size, unit="B", unit_scale=True, desc=what, disable=None)
+
+
 def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:
     """Draws `size` lines of a `TextReader` uniformly, or returns all if it has fewer.
 
@@ -236,7 +242,7 @@ def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:
     """
     rng = random.Random(seed)
     sample: list[str] = []
-    with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="reading") as bar:
+    with bytes_bar(reader, "reading") as bar:
         for index, line in enumerate(reader):
             if index < size:
                 sample.append(line)

@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tokenizers import BertWordPieceTokenizer
-from tqdm import tqdm
 
 from tta.data.text.files import open_output
-from tta.data.text.lines import TextReader, expand_globs, print_notes, sample_lines
+from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.load import AnyVocabulary
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
@@ -44,7 +43,7 @@ def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
 def _count(reader, paths, config):
     """The vocabulary of all words of a text."""
     counts, num_lines = Counter(), 0
-    with tqdm(total=reader.total_bytes, unit="B", unit_scale=True, desc="counting") as bar:
+    with bytes_bar(reader, "counting") as bar:
         for line in reader:
             counts.update(split_words(line, config.is_lower_cased))
             num_lines += 1

@@ -3,16 +3,16 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
-from tta.scoring.combining.decision import Decision, decide, select
+from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.reports import table
+from tta.scoring.reports.changes import Change, find_changes
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
@@ -25,45 +25,6 @@ LEVELS = (-1.0, -2.0, -4.0, -6.0, -9.0)
 VERDICTS = ("better", "worse", "neither")
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass(frozen=True)
-class Change:
-    """An utterance for which reranking picks another text than the first pass.
-
-    Attributes:
-        number: the index of its list.
-        before, after: the indices of the hypotheses picked by the first pass and by reranking.
-        verdict: "better", "worse" or "neither"; "" without a reference.
-        size: the difference of the metric's goodness, or, without a reference, of combined scores
-            or expected losses.
-    """
-
-    number: int
-    before: int
-    after: int
-    verdict: str
-    size: float
-
-
-def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[Change]:
-    """Finds the utterances whose pick changed, the largest change first.
-
-    `statistics` is the metric on the same lists, or None if nothing is measured.
-    """
-    goodness = decision.goodness
-    if statistics is not None:
-        goodness = statistics.metric.goodness(statistics.counts)
-    before = select(decision.lists, FIRST_PASS)
-    changes = []
-    for number, one in enumerate(decision.lists.nbest):
-        i, j = int(before[number]), int(decision.picks[number])
-        if i != j and one.hypotheses[i].text != one.hypotheses[j].text:
-            size = float(goodness[number, j] - goodness[number, i])
-            verdict = "better" if size > 0 else "worse" if size < 0 else "neither"
-            verdict = "" if statistics is None else verdict
-            changes.append(Change(number, i, j, verdict, abs(size)))
-    return sorted(changes, key=lambda change: -change.size)
 
 
 def write_page(

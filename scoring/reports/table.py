@@ -1,7 +1,7 @@
 """The report of reranking as text: one aligned table per file of lists, notes and signatures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from tabulate import tabulate
@@ -42,6 +42,7 @@ class Report:
         metric: None if nothing is measured.
         notes: remarks on the numbers, one line each.
         signatures: everything that the numbers depend on, one line each.
+        example: lines that show one pick that changed.
     """
 
     test: PartReport
@@ -50,6 +51,7 @@ class Report:
     metric: Metric | None
     notes: list[str]
     signatures: list[str]
+    example: list[str] = field(default_factory=list)
 
     def __str__(self):
         lines = []
@@ -64,6 +66,10 @@ class Report:
                 lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
                 lines += [f"note: {note}" for note in part.evaluation.notes]
                 lines.append("")
+        if self.metric is not None:
+            lines += [*legend(self.metric), ""]
+        if self.example:
+            lines += [*self.example, ""]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *self.signatures])
 
@@ -72,6 +78,16 @@ def format_table(rows: Sequence[Row], metric: Metric) -> str:
     """Formats rows as aligned lines below a line of headings."""
     cells = [headings(rows, metric), *(format_row(row) for row in rows)]
     return align(cells, ["left", *["right"] * (len(cells[0]) - 1)])
+
+
+def legend(metric: Metric) -> list[str]:
+    """Lines that say what the rows and columns of `format_table` are."""
+    return [
+        "first pass: without reranking; oracle: the best pick of each list, the limit of reranking",
+        f"gain %: improvement over the first pass, in percent of its {metric.name}",
+        "scale: factor on the combined scores before they become probabilities; the pick has the",
+        "  lowest expected error (mbr). max: the pick has the highest combined score",
+    ]
 
 
 def align(cells: Sequence[Sequence[str]], alignment: Sequence[str]) -> str:

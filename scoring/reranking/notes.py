@@ -127,15 +127,16 @@ def _weights(config: RerankConfig, dev: Part | None, test: Part, systems: System
 
 
 def _picks(test: Part, systems: Systems) -> Iterator[str]:
-    """Yields how many picks changed, with models."""
+    """Yields how many picks changed."""
+    picks = select(test.lists, systems.final)
+
+    def changed(weights):
+        return f"{(picks != select(test.lists, weights)).sum():,}"
+
+    note = f"of {len(picks):,} picks, {changed(FIRST_PASS)} differ from those of the first pass"
     if NO_MODEL in systems.alone:
-        picks = select(test.lists, systems.final)
-        others = [select(test.lists, one) for one in (FIRST_PASS, systems.alone[NO_MODEL])]
-        first, without = (int((picks != one).sum()) for one in others)
-        yield (
-            f"of {len(picks):,} picks, {first:,} differ from those of the first pass, and "
-            f"{without:,} from those without a model"
-        )
+        note += f", and {changed(systems.alone[NO_MODEL])} from those without a model"
+    yield note
 
 
 def _extremes(part: Part) -> Iterator[str]:

@@ -12,13 +12,14 @@ import tta
 from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
 from tta.errors import InputError
-from tta.scoring.combining.decision import decide
+from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import metric_of_losses
 from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
+from tta.scoring.reports.changes import describe_first, find_changes
 from tta.scoring.reports.evaluation import evaluate
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
@@ -77,6 +78,7 @@ def rerank_files(
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
         *dev_reports, measures = (_report(part, systems) for part in parts)
+        decision = decide(test.lists, systems.final)
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
@@ -85,8 +87,9 @@ def rerank_files(
             measured,
             [*find_notes(config, files, dev, test, systems, measures), *unknown],
             made_by + signatures([one for _, one in loaded], systems.final, loss),
+            describe_first(find_changes(decision, test.statistics), test.nbest),
         )
-        _write(config, outputs, report, dev, test, systems, first)
+        _write(config, outputs, report, dev, test, systems, first, decision)
     return report
 
 
@@ -153,9 +156,9 @@ def _write(
     test: Part,
     systems: Systems,
     first: Scorer | None,
+    decision: Decision,
 ) -> None:
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
-    decision = decide(test.lists, systems.final)
     if "nbest" in outputs:
         write_lists(outputs["nbest"], decision)
     if "scores" in outputs:

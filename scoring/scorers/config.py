@@ -47,6 +47,11 @@ class ScoreConfig(Config):
         "Add the sentence to each line of the output, as `text`; for pairs, as `sentence_good` and "
         "`sentence_bad`.",
     )
+    perplexity: bool = setting(
+        False,
+        "Add the perplexity per token of each sentence, as `perplexity`; null without a token. "
+        "Needs --normalizer=exact. Not for pairs.",
+    )
     tokens: bool = setting(
         False,
         "Add the tokens and their log-probabilities to the output, as `tokens` and "
@@ -64,8 +69,9 @@ class ScoreConfig(Config):
             raise InputError("group_by needs pairs")
         if self.pairs is not None and self.column is not None:
             raise InputError("column needs input_file, not pairs")
-        if self.pairs is not None and self.tokens:
-            raise InputError("tokens needs input_file, not pairs")
+        for name in ("tokens", "perplexity"):
+            if self.pairs is not None and getattr(self, name):
+                raise InputError(f"{name} needs input_file, not pairs")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,7 @@ class ScoreReport:
         if self.normalizer != "exact":
             text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
         elif self.tokens:
-            text += f", perplexity per token {math.exp(-self.score / self.tokens):.4g}"
+            text += f", perplexity per token {_perplexity(self.score, self.tokens):.4g}"
         if self.unknown:
             text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
         if self.empty:
@@ -91,6 +91,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
         lm = tta.load(model, **load_options)
+        if config.perplexity:
+            lm.check_perplexity()
         bar, write = sys.stderr.isatty(), row_writer(file, output_file)
         report = ScoreReport(
             signature=lm.signature,
@@ -101,18 +103,26 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         for sentences in scored:
             for sentence in sentences:
                 report.add(sentence)
-                write(_row(sentence, config.text))
+                write(_row(sentence, config))
             if output_file == STANDARD_STREAM:
                 file.flush()
         report.notes = reader.notes()
     return report
 
 
-def _row(sentence, with_text):
+def _perplexity(score, num_tokens):
+    """The perplexity per token, at most the largest float."""
+    return math.exp(min(-score / num_tokens, math.log(sys.float_info.max)))
+
+
+def _row(sentence, config):
     """The output of a sentence, as a dict."""
-    fields = {"text": sentence.text} if with_text else {}
+    fields = {"text": sentence.text} if config.text else {}
     counts = {"num_tokens": sentence.num_tokens, "num_unknown": sentence.num_unknown}
     fields |= {"score": sentence.score} | counts
+    if config.perplexity:
+        count = sentence.num_tokens
+        fields["perplexity"] = _perplexity(sentence.score, count) if count else None
     if sentence.tokens is not None:
         fields["tokens"] = sentence.tokens.tokens
         fields["log_probabilities"] = sentence.tokens.log_probabilities.tolist()

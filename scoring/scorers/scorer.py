@@ -162,6 +162,12 @@ class Scorer:
                 learned normalizer.
             TypeError: as `score`.
         """
+        self.check_perplexity()
+        sums, counts = self.score_with_counts(as_texts(texts), progress)
+        return np.exp(-sums / np.where(counts > 0, counts, np.nan))
+
+    def check_perplexity(self) -> None:
+        """Raises InputError if the scores are no exact log-probabilities."""
         self.check_log_probabilities()
         if self.normalizer != "exact":
             raise InputError(
@@ -169,8 +175,6 @@ class Scorer:
                 f"not {self.normalizer!r}",
                 self.name,
             )
-        sums, counts = self.score_with_counts(as_texts(texts), progress)
-        return np.exp(-sums / np.where(counts > 0, counts, np.nan))
 
     def score_with_counts(self, texts: Iterable[str], progress: bool = False) -> SumsAndCounts:
         """As `score`: (sums [N] float64, natural log; numbers of scored tokens [N] int64)."""

@@ -5,6 +5,7 @@ import fcntl
 import gzip
 import json
 import lzma
+import math
 import os
 import pty
 import select
@@ -15,6 +16,8 @@ import termios
 from pathlib import Path
 
 import pytest
+
+from tta.scoring.scorers.files import ScoreReport
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,6 +67,22 @@ def test_standard_streams_and_optional_fields():
     assert "kåt".encode() in done.stdout
     assert found[2] == ROWS[2] | {"tokens": ["the", "kåt"], "log_probabilities": [-1.0, -5.0]}
     assert found[1] == ROWS[1] | {"tokens": [], "log_probabilities": []}
+
+
+def test_the_perplexity_of_each_sentence(tmp_path):
+    done = command("--input_file=-", "--perplexity", stdin=TEXT)
+    found = [row.pop("perplexity") for row in rows(done.stdout)]
+    assert found == [pytest.approx(math.e), None, pytest.approx(math.exp(3)), found[0]]
+    done = command("--input_file=-", "--perplexity", "--normalizer=learned", stdin=TEXT)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"error: fake: a perplexity needs log-probabilities" in done.stderr
+    done = command("--pairs=x", "--perplexity")
+    assert done.stderr.startswith(b"error: perplexity needs input_file, not pairs")
+
+
+def test_a_perplexity_beyond_the_largest_float_is_that_float():
+    report = ScoreReport(sentences=1, scored=1, tokens=1, score=-1e6)
+    assert "perplexity per token 1.798e+308" in str(report)
 
 
 @pytest.mark.parametrize(

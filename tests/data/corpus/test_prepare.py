@@ -4,7 +4,6 @@ import collections
 import gzip
 import lzma
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -289,7 +288,7 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     assert finished.returncode == 0, finished.stderr
     assert len(read(output, "train")) + len(read(output, "heldout")) == 500
     assert not {WORK_FOLDER, LOCK_FILE} & set(os.listdir(output))
-    assert re.search(r"tokenizing: .*B/s", finished.stderr), "a progress bar with its rate"
+    assert "tokenizing" not in finished.stderr, "a progress bar without a terminal"
     assert "train: " in finished.stderr
 
 

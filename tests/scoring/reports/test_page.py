@@ -16,8 +16,9 @@ from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports import page as html_report
+from tta.scoring.reports.changes import Change, describe_first, find_changes
 from tta.scoring.reports.evaluation import evaluate
-from tta.scoring.reports.page import Change, find_changes, legend, level, write_page
+from tta.scoring.reports.page import legend, level, write_page
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.scorers.scorer import TokenScores
 
@@ -111,6 +112,23 @@ def test_changes_are_found_judged_and_sorted():
     ]
     first_pass = decide(one.decision.lists, RerankWeights(0.0))
     assert find_changes(first_pass, one.statistics) == []
+
+
+def test_the_first_change_is_described_not_the_largest():
+    one = part(SAME, WORSE, MUCH_BETTER)
+    changes = find_changes(one.decision, one.statistics)
+    nbest = one.decision.lists.nbest
+    assert describe_first(changes, nbest) == [
+        f"the first pick that changed, {nbest[1].utterance_id!r} (worse):",
+        "  first pass  a dog",
+        "  reranked    a dock",
+        "  reference   a dog",
+    ]
+    assert describe_first([], nbest) == []
+    unmeasured = part(("a  b", "b", None), measured=False)
+    changes = find_changes(unmeasured.decision, None)
+    lines = describe_first(changes, unmeasured.decision.lists.nbest)
+    assert [line.split() for line in lines[1:]] == [["first", "pass", "a", "b"], ["reranked", "b"]]
 
 
 def test_a_list_without_hypotheses_has_no_change():

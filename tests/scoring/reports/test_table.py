@@ -14,6 +14,7 @@ from tta.scoring.reports.table import (
     format_number,
     format_row,
     format_weights,
+    legend,
     signatures,
 )
 
@@ -107,4 +108,12 @@ def test_notes_of_an_evaluation_are_below_its_table():
     row = Row("first pass", 1.0, {}, 0.0, (np.nan, np.nan), None, np.zeros([1, 6]))
     part = PartReport("one.json", 1, 1, 1, Evaluation([row], [], ["no intervals: why"]))
     lines = str(Report(part, None, ["a"], WordErrorRate(), ["end"], [])).splitlines()
-    assert lines[3:] == ["note: no intervals: why", "", "note: end"]
+    assert lines[3:] == [
+        "note: no intervals: why",
+        "",
+        *legend(WordErrorRate()),
+        "",
+        "note: end",
+    ]
+    shown = str(Report(part, None, [], WordErrorRate(), ["end"], ["by"], ["a change"]))
+    assert shown.splitlines()[-4:] == ["a change", "", "note: end", "by"]

@@ -489,6 +489,11 @@ def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
     assert "\nreranked - no model: " in str(report)
     (note,) = [note for note in report.notes if note.startswith("of 3 picks, ")]
     assert note.endswith("from those without a model")
+    assert "\nthe first pick that changed, " in str(report)
+    (note,) = [
+        note for note in rerank_files(RerankConfig(nbest_file=test), []).notes if "picks" in note
+    ]
+    assert re.fullmatch("of 3 picks, [0-3] differ from those of the first pass", note)
 
 
 def test_rows_that_keep_the_first_pass_are_named(tmp_path, loaded, monkeypatch):

@@ -1,0 +1,55 @@
+"""All commands under one name: `tta rerank --flag=value ...`, also as `python -m tta`."""
+
+import difflib
+import importlib
+import re
+import sys
+
+from tta import cli
+from tta.commands import COMMANDS
+from tta.standard_streams import use_utf8
+
+NAMES = {name.removeprefix("tta-"): module for name, module in COMMANDS.items()}
+
+
+def run() -> None:
+    """Runs the command that the first argument names, and exits with its status (`tta.cli.run`)."""
+    use_utf8(sys.stdout)
+    use_utf8(sys.stderr, "backslashreplace")
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in cli.HELP:
+        cli.show(overview())
+    if name in cli.VERSION:
+        cli.show(cli.version_text())
+    if name not in NAMES:
+        cli.wrong_usage(f"{_wrong(name)} (tta --help lists the commands)")
+    sys.argv = [f"tta {name}", *sys.argv[2:]]
+    importlib.import_module(NAMES[name]).run()
+
+
+def overview() -> str:
+    """The text of `tta --help`: every command, and what it does."""
+    width = max(map(len, NAMES))
+    lines = []
+    for name, module in NAMES.items():
+        about = re.split(r"[:,.]", importlib.import_module(module).__doc__ or "")[0]
+        lines.append(f"  {name:{width}}  {about}\n")
+    return (
+        "Scores, reranks and compares sentences with deep bidirectional language models.\n\n"
+        "Usage: tta COMMAND --flag=value ...\n\n"
+        f"Commands:\n{''.join(lines)}\n"
+        "tta COMMAND --help shows the flags of a command.\n"
+        "Each command has a name of its own, too: tta-rerank is tta rerank.\n"
+    )
+
+
+def _wrong(name):
+    """What is wrong with a first argument that names no command."""
+    if not name:
+        return "a command is required"
+    close = difflib.get_close_matches(name, NAMES, 1)
+    return f"no command is named {name!r}" + "".join(f"; did you mean {one}?" for one in close)
+
+
+if __name__ == "__main__":
+    run()
