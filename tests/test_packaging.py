@@ -5,12 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from importlib.metadata import Distribution, PackageNotFoundError
 from importlib.metadata import distribution as distribution_of
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+import tta
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,6 +80,30 @@ def test_a_wheel_is_the_same_twice(tmp_path):
         (wheel,) = wheels.glob("*.whl")
         built.append(wheel.read_bytes())
     assert built[0] == built[1]
+
+
+def test_the_sdist_has_every_tracked_file_but_the_large_models(distribution):
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a clone")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    links = {"tta/data", "tta/flags", "tta/modeling", "tta/scoring"}  # their files are there
+    tracked = {name for name in listed if not name.startswith("pretrained/")} - links
+    packed = set((distribution.read_text("SOURCES.txt") or "").splitlines())
+    assert tracked - packed == set()
+    assert not any(name.startswith("pretrained/") for name in packed)
+
+
+def test_the_version_is_in_the_changelog_and_in_the_citation():
+    dates = re.findall(r"(?m)^## (\S+)(?: - (\S+))?$", (ROOT / "CHANGELOG.md").read_text())
+    assert dates[0] == ("Unreleased", "")
+    versions = dict(dates[1:])
+    citation = (ROOT / "CITATION.cff").read_text()
+    (cited,) = re.findall(r"(?m)^version: (.+)$", citation)
+    assert tta.__version__.removesuffix(".dev0") >= cited == dates[1][0]
+    assert f"\ndate-released: {versions[cited]}\n" in citation
+    assert date.fromisoformat(versions[cited]) <= date.today()
 
 
 def test_a_light_installation_has_all_that_its_packages_need():
