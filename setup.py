@@ -26,6 +26,7 @@ TEST += ["mpmath>=1.3", *VECTORS, *COMPLETION]  # mpmath has exact Bessel functi
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
+DOCS = ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"]
 TEST_EXPORT = [*TEST_BERT, "sentence-transformers>=5", "model2vec>=0.6"]  # they load what we export
 
 setup(
@@ -65,6 +66,7 @@ setup(
         *RERANK,
     ],
     extras_require={
+        "docs": DOCS,  # mkdocs serve
         "test": TEST,
         "test-bert": TEST_BERT,
         "test-export": TEST_EXPORT,

@@ -6,7 +6,7 @@
 Everything is timed in one process, interleaved round after round, so that other load on the machine
 affects all cases equally: trust the ratios, not the seconds. Models have the paper's size (3 layers
 of 512, vocabulary 29,530) and random weights, which do not affect the speed. The last lines are the
-README's table.
+the table of docs/comparison.md.
 
 BERT, GPT-2 and KenLM are timed if their packages are installed: torch, transformers, kenlm.
 """
@@ -31,7 +31,7 @@ flags.DEFINE_string("figure", None, "Output file of the plot of time against len
 LIST, WORDS = 50, 20  # the paper's 50-best lists (section 5.3) and words (section 5.2)
 LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
 QUICK_ROUNDS = 4
-# The README's rows: (name, layers x width, case)
+# Its rows: (name, layers x width, case)
 SCORERS = (
     ("T-TA, exact softmax", "3 x 512", "list rerank tta"),
     ("T-TA, learned normalizer", "3 x 512", "list learned tta"),
@@ -124,7 +124,7 @@ def format_ratios(results):
 
 
 def format_scorers(times):
-    """README's table: the time of a list in each precision, and over that of the T-TA's scores."""
+    """A table: the time of a list in each precision, and over that of the T-TA's scores."""
     heads = ["scorer", "layers x width"]
     heads += [f"{p}, {what}" for p in PRECISIONS for what in ("ms", "times the T-TA's (exact)")]
     lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * (len(heads) - 2)]

@@ -1,4 +1,4 @@
-"""The README's quick start and its training blocks, run as a user copies them."""
+"""Commands and code of README and the tutorials: run, or checked where they need other files."""
 
 import os
 import re
@@ -9,16 +9,45 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import run_command
 from tta.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIALS = {path.stem: path.read_text("utf-8") for path in ROOT.glob("docs/tutorials/*.md")}
+PAGES = {"README": README} | TUTORIALS
+PAGES["reranking_files"] = (ROOT / "docs/reranking_files.md").read_text(encoding="utf-8")
 
 
-def block(section, language):
-    """The first block of a language in a section of the README."""
-    text = README.split(f"## {section}\n")[1]
-    return re.search(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1]
+def blocks(text, language):
+    """The code blocks of a language in a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def commands_in(text):
+    """The arguments of every line `tta COMMAND --flag ...` in blocks of code."""
+    code = [*blocks(text, "bash"), *re.findall(r"(?:^ {4}.*\n)+", text, re.MULTILINE)]
+    lines = "\n".join(code).replace("\\\n", " ").splitlines()
+    return [shlex.split(line)[1:] for line in lines if re.match(r"\s*tta [a-z]", line)]
+
+
+CHECKED = [
+    pytest.param(arguments, id=f"{page}: {' '.join(arguments)[:60]}")
+    for page, text in PAGES.items()
+    for arguments in commands_in(text)
+]
+
+
+@pytest.mark.parametrize("arguments", CHECKED)
+def test_every_command_has_valid_flags(arguments):
+    command, *flags = arguments
+    ended = run_command(f"tta-{command}", *flags, "--only_check_args")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_commands_are_found_in_every_page_that_has_some():
+    assert len(CHECKED) > 20
+    assert [page for page, text in PAGES.items() if not commands_in(text)] == ["coming_from"]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +58,8 @@ def clone(tmp_path_factory):
         (folder / name).symlink_to(ROOT / name)
     commands = folder / "bin"
     commands.mkdir()
-    modules = {"python": "", **{name: f" -m {module}" for name, module in COMMANDS.items()}}
+    modules = {"python": "", "tta": " -m tta"}
+    modules |= {name: f" -m {module}" for name, module in COMMANDS.items()}
     for name, module in modules.items():
         path = commands / name
         path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)}{module} "$@"\n')
@@ -56,23 +86,36 @@ def run(clone, *command):
 
 
 def test_the_quick_start_prints_the_rates_of_the_readme_s_table(clone):
-    (command,) = re.findall("^python run_.*$", block("Quick start", "bash"), re.MULTILINE)
+    section = README.split("## Quick start\n")[1].split("\n## ")[0]
+    (command,) = blocks(section, "bash")
     test = run(clone, "bash", "-c", command).stdout.split("examples/asr.test.json:")[1]
-    printed = dict(
-        re.findall(r"^(first pass|no model|reranked|oracle) +([\d.]+)", test, re.MULTILINE)
-    )
-    (row,) = re.findall(r"^\| `examples/`.*WER % \|(.*)\|$", README, re.MULTILINE)
-    first, no_model, _, _, learned, oracle, _ = (cell.strip() for cell in row.split("|"))
-    expected = {"first pass": first, "no model": no_model, "reranked": learned, "oracle": oracle}
-    assert printed == expected
+    names = "first pass|no model|LM alone|reranked|oracle"
+    printed = dict(re.findall(rf"^({names}) +([\d.]+)", test, re.MULTILINE))
+    shown = dict(re.findall(rf"^\| \**({names})\b.*?\| ([\d.]+) \|", section, re.MULTILINE))
+    assert len(shown) == 5
+    assert printed == shown
 
 
 def test_the_training_blocks_go_from_text_to_reranked_lists_and_do_the_same_in_python(clone):
-    ended = run(clone, "bash", "-euo", "pipefail", "-c", block("Train your own model", "bash"))
+    (block,) = blocks(TUTORIALS["own_model"], "bash")
+    ended = run(clone, "bash", "-euo", "pipefail", "-c", block)
     assert (clone / "runs/try/model/model.weights.h5").exists()
     assert "held-out nll" in ended.stderr
     tables = ended.stdout.split("examples/asr.test.json:")
     assert "examples/asr.dev.json: 60 lists" in tables[0]
     assert re.search(r"^reranked +\d", tables[1], re.MULTILINE)
-    ended = run(clone, "python", "-c", block("Train your own model", "python"))
+    ended = run(clone, "python", "-c", blocks(TUTORIALS["own_model"], "python")[0])
     assert ended.stdout.startswith("True runs/try/python ")
+
+
+def test_the_code_of_the_other_tutorials_runs_and_prints_what_it_shows(clone):
+    code = [
+        block
+        for page, text in sorted(TUTORIALS.items())
+        for block in blocks(text, "python")
+        if page != "own_model"
+    ]
+    assert len(code) == 3
+    done = run(clone, "python", "-c", "\n".join(code))
+    shown = re.findall(r"^ *print\(.*\)  # (.*)$", "\n".join(code), re.MULTILINE)
+    assert done.stdout.splitlines() == shown

@@ -1,4 +1,4 @@
-"""Writes docs/results.md and the table in README.md from the measured tables.
+"""Writes docs/results.md and the table in docs/comparison.md from the measured tables.
 
     python -m benchmarks.paper.results
 
@@ -54,7 +54,7 @@ FIGURE = "![Runtime against the number of words](runtime.png)\n"
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
 
-# README's columns: (heading, table, column, whether its rows are sentence vectors, digits)
+# That table's columns: (heading, table, column, whether its rows are sentence vectors, digits)
 SIDE_BY_SIDE = (
     ("Arctic clean, WER %", "table1", "Arctic clean", False, 2),
     ("Arctic 5 dB, WER %", "table1", "Arctic snr5", False, 2),
@@ -66,7 +66,7 @@ SIDE_BY_SIDE = (
     ("SICK test, r x 100", "table4", "test", True, 2),
     ("sentences/s", "rate", "sentences/s", False, 0),
 )
-# README's rows: (name in README, name in the tables of scores, name in those of vectors)
+# Its rows: (name there, name in the tables of scores, name in those of vectors)
 MODELS = (
     ("first pass", "first pass", ""),
     ("no model, max", "no model, max", ""),
@@ -131,7 +131,7 @@ def results(tables):
 
 
 def side_by_side(tables):
-    """README's table as Markdown; models that were not measured have no row."""
+    """The table of docs/comparison.md as Markdown; models that were not measured have no row."""
     lines = ["| | " + " | ".join(heading for heading, *_ in SIDE_BY_SIDE) + " |"]
     lines.append("|---|" + "---:|" * len(SIDE_BY_SIDE))
     for shown, scores, vectors in MODELS:
@@ -154,5 +154,7 @@ def side_by_side(tables):
 if __name__ == "__main__":
     common.define_flags()
     flags.DEFINE_string("results", "docs/results.md", "Output file for all tables.")
-    flags.DEFINE_string("readme", "README.md", "File whose table between the markers is replaced.")
+    flags.DEFINE_string(
+        "readme", "docs/comparison.md", "File whose table between the markers is replaced."
+    )
     cli.run(main)

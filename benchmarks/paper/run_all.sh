@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures every table and writes docs/results.md and the table in README.md.
+# Measures every table and writes docs/results.md and the table in docs/comparison.md.
 # Usage: benchmarks/paper/run_all.sh [flags of all tables: --limit=100 --bert=DIRECTORY ...]
 # The data is in $TTA_DATA. The n-gram models come from train_ngram.py, GloVe from convert_glove.py.
 # A biLM needs one pass per token. So all models rerank the same 300 lists of each file, evenly

@@ -1,0 +1,59 @@
+"""The documentation site: it builds without a warning, and README stays short."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tta.commands import COMMANDS
+from tta.modeling.config.heads import HEADS
+from tta.modeling.config.model_types import MODEL_TYPES
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_readme_has_at_most_1200_words():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1200
+
+
+def test_the_records_of_experiments_say_so_on_top():
+    for name in ("training", "performance"):
+        lines = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8").splitlines()
+        assert lines[2].startswith("> A record of experiments"), name
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site. It has every page of docs/, and a link to a missing page is an error."""
+    for package in ("material", "mkdocstrings"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip("needs mkdocs: pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_command_and_every_key_is_in_the_reference(site):
+    commands = (site / "reference/commands/index.html").read_text(encoding="utf-8")
+    for name in COMMANDS:
+        assert f'id="{name}"' in commands
+    assert "--nbest_file=FILE" in commands
+    keys = (site / "reference/config/index.html").read_text(encoding="utf-8")
+    for name in (*MODEL_TYPES, *HEADS):
+        assert f"{name}" in keys
+    assert "num_tower_layers" in keys
+
+
+def test_the_python_face_is_made_from_docstrings(site):
+    page = (site / "reference/python/index.html").read_text(encoding="utf-8")
+    for name in ("tta.load", "Scorer.score", "Scorer.encode", "in_memory.rerank"):
+        assert name in page
+    assert "The built-in model" in (site / "index.html").read_text(encoding="utf-8")
