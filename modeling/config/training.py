@@ -62,7 +62,8 @@ class LossSettings(Steps):
     )
     auxiliary_start: float = setting(
         0.0,
-        "Part of the steps, 0 to 1, after which decorrelation_weight and contrast_weight count.",
+        "Fraction of the steps, 0 to 1, after which decorrelation_weight and contrast_weight "
+        "take effect.",
         0,
         1,
     )

@@ -54,8 +54,8 @@ class LanguageModelObjective(Objective):
 
         `decorrelation_weight` keeps the dimensions of the outputs uncorrelated, `contrast_weight`
         makes outputs of a sentence alike and unlike those of other sentences. Both use the
-        outputs at the targets of one replica's batch, without boundary tokens. They count from
-        the part `auxiliary_start` of the steps on.
+        outputs at the targets of one replica's batch, without boundary tokens. They start
+        after the fraction `auxiliary_start` of the steps.
         """
         hidden_states = model.encode(task.inputs, training=True)[self.predicting_output]
         total = model.loss_of(hidden_states, task.targets, task.weights)

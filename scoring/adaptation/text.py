@@ -86,7 +86,7 @@ def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> 
         return None
     if not outcome.best_pass:
         raise InputError(
-            "no pass over the text lowered the nll of the held-out sentences, which is "
+            "held-out nll never improved on its starting value of "
             f"{_nll(outcome.before):.4f} per token; give more text, or a lower --learning_rate"
         )
     report = TextReport(

@@ -27,9 +27,9 @@ def tune(
 
     Each decision and each reduction has its own search (`search.search`); the one with the lowest
     smooth error wins. A gain must also hold on other lists: each fifth of the lists is reranked
-    with weights chosen without it. If the gain of these picks over the first pass is not larger
-    than its standard error, weights without a model are tuned in the same way. If their gain is not
-    larger either, the order of the first pass is kept. Weights that are given and may change this
+    with weights chosen without it. If the gain of these picks over the first pass is within one
+    standard error, weights without a model are tuned in the same way. If their gain is, too, the
+    order of the first pass is kept. Weights that are given and may change this
     order skip the check. With a scale of 0 the weights do not matter, and are not searched for.
     `starts` are weights to start from, besides those of the search.
     """

@@ -59,8 +59,8 @@ class RerankConfig(Config):
     )
     scale: float | None = setting(
         None,
-        "The scale of the combined scores; it implies --decision=mbr. Default: tuned or guessed, "
-        "as the weights.",
+        "Factor on the combined scores before the softmax (implies --decision=mbr). Default: tuned, "
+        "or estimated without dev lists.",
         0,
     )
     lm_weight: list[float] | None = setting(
@@ -85,10 +85,10 @@ class RerankConfig(Config):
     )
     metric: str = setting(
         "auto",
-        "Measured on lists with references; its loss decides mbr. wer: word error rate in percent, "
-        "with the character error rate beside it. cer: character error rate in percent, for "
-        "scripts without blanks. bleu: corpus BLEU. auto: bleu for the formats moses and fairseq, "
-        "else wer.",
+        "Metric reported when there are references; with mbr, its loss also picks the hypothesis. "
+        "wer: word error rate in percent, with the character error rate beside it. cer: character "
+        "error rate in percent, for scripts without blanks. bleu: corpus BLEU. auto: bleu for the "
+        "formats moses and fairseq, else wer.",
         choices=("auto", *METRICS, "none"),
         group="Metric",
     )

@@ -20,7 +20,7 @@ from tta.scoring.engines.tensorflow.frozen import FrozenFunctions
 from tta.scoring.engines.tensorflow.graph import OUTPUTS, BatchGraph
 
 # With two batches in flight, one runs the parts that use a single core while the other keeps the
-# remaining cores busy. Scores that take several passes overlap anyway; two would slow them down.
+# remaining cores busy. Multi-pass scoring already fills them; a second batch would slow it down.
 _BATCHES_IN_FLIGHT = 2
 
 
