@@ -42,7 +42,7 @@ def completion_script(shell: str) -> str:
     commands = parser.add_subparsers()
     for name, module in COMMANDS.items():
         flags = importlib.import_module(module)
-        about = _plain(flags.__doc__.partition("\n")[0])
+        about = _plain((flags.__doc__ or "").partition("\n")[0])
         one = commands.add_parser(name.removeprefix("tta-"), help=about, description=about)
         for field in (field for config in flags.run.configs for field in settings.fields(config)):
             _add(one, field, shtab.FILE)

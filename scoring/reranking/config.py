@@ -59,8 +59,8 @@ class RerankConfig(Config):
     )
     scale: float | None = setting(
         None,
-        "Factor on the combined scores before the softmax (implies --decision=mbr). Default: tuned, "
-        "or estimated without dev lists.",
+        "Factor on the combined scores before the softmax (implies --decision=mbr). Default: "
+        "tuned, or estimated without dev lists.",
         0,
     )
     lm_weight: list[float] | None = setting(

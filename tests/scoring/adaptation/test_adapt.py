@@ -237,7 +237,7 @@ def trained_to(nll):
 def test_no_improvement_is_refused(text, tmp_path, monkeypatch):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     monkeypatch.setattr(Trainer, "train", trained_to(99.0))
-    with pytest.raises(InputError, match="held-out nll never improved on its starting value") as caught:
+    with pytest.raises(InputError, match="held-out nll never improved on its start") as caught:
         adapt(config(text, tmp_path / "new"), str(model))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "new").exists()
