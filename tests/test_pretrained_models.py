@@ -69,7 +69,7 @@ def test_the_model_of_words_prefers_a_sentence_to_its_words_reversed():
 
 
 @pytest.mark.parametrize(
-    "directory", [d for d in DIRECTORIES if d.name in ("small", "base")], ids=lambda d: d.name
+    "directory", [d for d in DIRECTORIES if d.name in ("small", "base", "cloze-small")], ids=lambda d: d.name
 )
 def test_its_pooling_statistics_fit_it(directory):
     vectors = tta.load(directory).encode(["a dog runs", "a dog is running"], "token", "whitened")
@@ -103,7 +103,7 @@ def test_its_readme_has_the_commands_that_trained_it(directory):
 def test_they_are_small_enough_for_a_repository():
     sizes = {path.name: sum(f.stat().st_size for f in path.iterdir()) for path in DIRECTORIES}
     assert max(sizes.values()) <= 60 * 2**20, sizes
-    assert sum(sizes.values()) <= 160 * 2**20, sizes
+    assert sum(sizes.values()) <= 200 * 2**20, sizes
 
 
 def flag_name(argument):
