@@ -131,22 +131,19 @@ class ServedModel(tf.Module):
     def encode(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """As `TextModel.encode` of texts [N] by default: {"vectors": [N, D] float32}."""
         sentences = self._tokenize(texts)
-        lengths = sentences.row_lengths() - 2
         unk_id = self.lm.tokenizer.vocabulary.unk_id
         is_known = tf.cast(sentences != unk_id, tf.int64)
         counts = tf.reduce_sum(is_known, axis=1) - 2
 
         def add(sums, batch):
-            hidden = self.lm.graph.states(batch.inputs)
-            last = tf.gather(lengths, batch.text_index)[:, None]
-            keep = batch.keep & (batch.position > 0) & (batch.position <= last)
-            keep &= batch.inputs["input_ids"] != unk_id
+            hidden = self.lm.graph.states(batch.inputs, batch.keep)
+            keep = batch.keep & (batch.inputs["input_ids"] != unk_id)
             vectors = tf.where(keep[..., None], tf.cast(hidden, tf.float32), 0.0)  # [B, T, D]
             return tf.tensor_scatter_nd_add(
                 sums, batch.text_index[:, None], tf.reduce_sum(vectors, axis=1)
             )
 
-        zeros = tf.zeros([tf.size(lengths), self.lm.model.config.hidden_size])
+        zeros = tf.zeros([tf.size(texts), self.lm.model.config.hidden_size])
         sums = self._for_each_batch(sentences, add, zeros)
         return {"vectors": sums / tf.cast(tf.maximum(counts, 1), tf.float32)[:, None]}
 
@@ -217,23 +214,24 @@ class ServedModel(tf.Module):
         return tf.concat([begin, pieces, end], axis=1)
 
     def _token_scores(self, texts, sentences):
-        """The log-probability of every position: RaggedTensor [N, n + 2] float32."""
+        """The log-probability of every position that counts: RaggedTensor [N, n + 2] float32."""
         first = sentences.row_starts()
 
         def fill(scores, batch):
-            values = self.lm.graph.scores(batch.inputs)
+            values = self.lm.graph.scores(batch.inputs, batch.keep)
             slots = tf.gather(first, batch.text_index)[:, None] + batch.position  # [B, T]
             return tf.tensor_scatter_nd_update(
                 scores, slots[batch.keep][:, None], values[batch.keep]
             )
 
         zeros = tf.zeros([tf.size(sentences.values)])
-        scores = self._for_each_batch(sentences, fill, zeros)
+        boundary = self.lm.options.score_boundary_tokens
+        scores = self._for_each_batch(sentences, fill, zeros, boundary)
         if self.lm.options.unknown == "price":
             price = self.lm.config.unknown_price
             costs = self.tokenizer.spelling_costs(check_texts(texts), price)
-            boundary = tf.zeros([costs.nrows(), 1])
-            scores -= tf.concat([boundary, costs, boundary], axis=1).values
+            nothing = tf.zeros([costs.nrows(), 1])
+            scores -= tf.concat([nothing, costs, nothing], axis=1).values
         return sentences.with_values(scores)
 
     def _counted(self, sentences):
@@ -242,13 +240,20 @@ class ServedModel(tf.Module):
             return sentences[:, 1:-1]
         return sentences if self.lm.likelihood.scores_first_token else sentences[:, 1:]
 
-    def _for_each_batch(self, sentences, work, result):
+    def _for_each_batch(self, sentences, work, result, boundary=False):
         """Repeats result = work(result, `Batch`) for all batches of sentences, longest first.
 
         A batch has at most `batch_tokens` tokens, so that memory is bounded for requests of any
-        size.
+        size. `boundary` says whether the results of begin and end tokens are taken.
         """
-        windows = split_windows(sentences.row_lengths() - 2, self.lm.window_size)
+        lengths = sentences.row_lengths() - 2
+        windows = split_windows(lengths, self.lm.window_size)
+        if not boundary:
+            end = tf.gather(lengths, windows.text_index) + 1
+            windows = windows._replace(
+                keep_start=tf.maximum(windows.keep_start, 1),
+                keep_stop=tf.minimum(windows.keep_stop, end),
+            )
         longest_first = tf.argsort(windows.start - windows.stop, stable=True)
         windows = Windows(*(tf.gather(field, longest_first) for field in windows))
         num_windows = tf.size(windows.start)

@@ -13,17 +13,26 @@ from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.serving import served_decision
 from tta.scoring.serving.served_decision import decide, expected_word_errors, split_words
 
 SCALES = (0.0, 0.125, 1.0, 64.0, math.inf)
 
 
+@tf.function(
+    input_signature=[
+        tf.TensorSpec([None], tf.string),
+        tf.TensorSpec([None], tf.float64),
+        tf.TensorSpec([], tf.float64),
+    ],
+    autograph=False,
+)
+def graph(texts, scores, scale):
+    return decide(split_words(texts), scores, scale)
+
+
 def served(texts, scores, scale):
-    outputs = decide(
-        split_words(tf.constant(texts, tf.string)),
-        tf.constant(scores, tf.float64),
-        tf.constant(scale, tf.float64),
-    )
+    outputs = graph(*map(tf.constant, (texts, scores, scale), (tf.string, tf.float64, tf.float64)))
     return {key: value.numpy() for key, value in outputs.items()}
 
 
@@ -93,10 +102,14 @@ def test_word_errors_of_lists_with_little_in_them(texts):
         np.testing.assert_allclose(got, WordErrorRate().losses(texts) @ posteriors)
 
 
-def test_word_errors_are_those_of_the_metric():
+@pytest.mark.parametrize("block", [1, 60, 2**16])
+def test_word_errors_are_those_of_the_metric(monkeypatch, block):
+    """In blocks of one text, of a few, and of all; the longest texts take three integers."""
+    monkeypatch.setattr(served_decision, "_BLOCK", block)
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(list("abcdefghij"), rng.integers(0, 90))) for _ in range(23)]
-    posteriors = rng.dirichlet(np.ones(23))
+    posteriors = rng.dirichlet(np.ones(23)) * (rng.random(23) < 0.7)
+    assert 3 < np.count_nonzero(posteriors) < 23
     words = split_words(tf.constant(texts))
     got = expected_word_errors(words, tf.constant(posteriors))
     np.testing.assert_allclose(got, WordErrorRate().losses(texts) @ posteriors, rtol=1e-6)

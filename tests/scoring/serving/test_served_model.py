@@ -96,6 +96,27 @@ def test_boundary_tokens_count_if_requested(lm, directories):
     assert [p.decode() for p in pieces] == lm.score_tokens(["the"])[0].tokens
 
 
+@pytest.mark.parametrize("boundary", [False, True])
+def test_only_the_positions_that_count_are_computed(lm, directories, monkeypatch, boundary):
+    """As in Python: no rows of the head for padding, nor for boundary tokens that do not count."""
+    lm = tta.load(directories[lm.model_type], score_boundary_tokens=boundary, batch_tokens=25)
+    served, asked, pieces = ServedModel(lm), [], sum(map(len, lm.tokenizer.encode(TEXTS)))
+    functions = lm.graph.scores, lm.graph.states
+    for name, function in zip(("scores", "states"), functions, strict=True):
+
+        def spy(batch, wanted, function=function):
+            asked.append(int(tf.math.count_nonzero(wanted)))
+            return function(batch, wanted)
+
+        monkeypatch.setattr(lm.graph, name, spy)
+    counts = served.score(tf.constant(TEXTS))["num_tokens"].numpy()
+    first = 0 if lm.likelihood.scores_first_token or not boundary else len(TEXTS)
+    assert sum(asked) == counts.sum() + first, "a uniLM's begin token is asked for, and is free"
+    asked.clear()
+    served.encode(tf.constant(TEXTS))
+    assert sum(asked) == pieces
+
+
 def test_bfloat16_only_rounds(directories):
     lm = tta.load(directories["tta"], precision="bfloat16")
     got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))["scores"]
