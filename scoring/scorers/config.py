@@ -57,6 +57,11 @@ class ScoreConfig(Config):
         "Add the tokens and their log-probabilities to the output, as `tokens` and "
         "`log_probabilities`. Not for pairs.",
     )
+    words: bool = setting(
+        False,
+        "Add the words, as they stand between blanks, and the sums over their tokens to the "
+        "output, as `words` and `word_log_probabilities`. Not for pairs.",
+    )
     overwrite: bool = setting(False, OVERWRITE)
 
     def __post_init__(self):
@@ -69,7 +74,7 @@ class ScoreConfig(Config):
             raise InputError("group_by needs pairs")
         if self.pairs is not None and self.column is not None:
             raise InputError("column needs input_file, not pairs")
-        for name in ("tokens", "perplexity"):
+        for name in ("tokens", "words", "perplexity"):
             if self.pairs is not None and getattr(self, name):
                 raise InputError(f"{name} needs input_file, not pairs")
 

@@ -99,11 +99,14 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             normalizer=lm.normalizer,
             output_file=output_file,
         )
-        scored = score_stream(lm, blocks, reader.place, reader.total_bytes, config.tokens, bar)
+        by_token = config.tokens or config.words
+        scored = score_stream(lm, blocks, reader.place, reader.total_bytes, by_token, bar)
         for sentences in scored:
-            for sentence in sentences:
+            for sentence, extra in zip(
+                sentences, _token_fields(lm, sentences, config), strict=True
+            ):
                 report.add(sentence)
-                write(_row(sentence, config))
+                write(_row(sentence, config) | extra)
             if output_file == STANDARD_STREAM:
                 file.flush()
         report.notes = reader.notes()
@@ -123,9 +126,19 @@ def _row(sentence, config):
     if config.perplexity:
         count = sentence.num_tokens
         fields["perplexity"] = _perplexity(sentence.score, count) if count else None
-    if sentence.tokens is not None:
-        fields["tokens"] = sentence.tokens.tokens
-        fields["log_probabilities"] = sentence.tokens.log_probabilities.tolist()
+    return fields
+
+
+def _token_fields(lm, sentences, config):
+    """Further fields of each sentence: the scores of tokens, of words, of both or none."""
+    fields = [{} for _ in sentences]
+    scored = [sentence.tokens for sentence in sentences]
+    if config.tokens:
+        fields = [one.to_dict() for one in scored]
+    if config.words:
+        by_words = lm.by_words([sentence.text for sentence in sentences], scored)
+        for one, (words, values) in zip(fields, by_words, strict=True):
+            one |= {"words": words, "word_log_probabilities": values.tolist()}
     return fields
 
 

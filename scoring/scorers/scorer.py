@@ -4,6 +4,7 @@ N texts, T tokens, D vector size. A new kind of scorer is a subclass of `Scorer`
 `tta.scoring.scorers.load.KINDS`; docs/scorers.md shows one.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,13 @@ class TokenScores(NamedTuple):
     tokens: list[str]
     log_probabilities: np.ndarray
 
+    def to_dict(self) -> dict[str, list[Any]]:
+        """What JSON can hold: {"tokens": [T] str, "log_probabilities": [T] float}."""
+        return {"tokens": self.tokens, "log_probabilities": self.log_probabilities.tolist()}
+
+
+# White space, without the control characters that BERT removes from a text instead.
+_BLANKS = re.compile(r"[^\S\x0b\x0c\x1c-\x1f\x85]+")
 
 # The rule of a `SentenceError` where a model's weights are too large, or an n-gram's log is -inf.
 NOT_FINITE = "gets a result from the model that is not a finite number"
@@ -185,6 +193,26 @@ class Scorer:
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """The log-probability of every token: a list of N `TokenScores`."""
         raise self.lacks("scores")
+
+    def score_words(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
+        """The log-probability of every word, the sum over its tokens: a list of N `TokenScores`.
+
+        Words are what stands between blanks, as written: "don't," is one word. For words of several
+        pieces, `pll_variant="within_word_l2r"` is the better score (docs/scoring.md).
+
+        Raises:
+            InputError, TypeError: as `score_tokens`.
+        """
+        listed = as_texts(texts)
+        return self.by_words(listed, self.score_tokens(listed, progress))
+
+    def by_words(self, texts: Sequence[str], scored: Sequence[TokenScores]) -> list[TokenScores]:
+        """From the results of `score_tokens` of N texts to those of `score_words`."""
+        words = [split_at_blanks(text) for text in texts]
+        end = int(self._num_tokens([""])[0])  # whether the end token is scored
+        every_word = [word for one in words for word in one]
+        lengths = split_rows(self._num_tokens(every_word) - end, [len(one) for one in words])
+        return [_add_up(*one, end) for one in zip(words, lengths, scored, strict=True)]
 
     def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
         """The number of tokens of each text that the model does not know: [N] int64.
@@ -356,6 +384,21 @@ class Scorer:
             return self.representations[0]
         check_choice("representation", representation, self.representations, self.name)
         return representation
+
+
+def split_at_blanks(text: str) -> list[str]:
+    """The words of a text between blanks, so that no token of a text has a part of two words."""
+    return [word for word in _BLANKS.split(text) if word]
+
+
+def _add_up(words, lengths, scored, end):
+    """The `TokenScores` of words, from those of their tokens and the number of tokens of each."""
+    tokens, values = scored
+    begin = len(tokens) - int(lengths.sum()) - end  # whether the begin token is scored
+    names = tokens[:begin] + words + tokens[len(tokens) - end :]
+    counts = np.concatenate([np.ones(begin, int), lengths, np.ones(end, int)]).astype(int)
+    word_of = np.repeat(np.arange(len(names)), counts)
+    return TokenScores(names, np.bincount(word_of, values, len(names)))
 
 
 def signature_name(name: str) -> str:

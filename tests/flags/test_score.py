@@ -85,6 +85,15 @@ def test_a_perplexity_beyond_the_largest_float_is_that_float():
     assert "perplexity per token 1.798e+308" in str(report)
 
 
+def test_words_are_added_with_their_scores():
+    done = command("--input_file=-", "--words", stdin=TEXT)
+    words = {"words": ["the", "kåt"], "word_log_probabilities": [-1.0, -5.0]}
+    assert rows(done.stdout)[2] == ROWS[2] | words
+    done = command("--input_file=-", "--words", "--tokens", stdin=TEXT)
+    tokens = {"tokens": ["the", "kåt"], "log_probabilities": [-1.0, -5.0]}
+    assert rows(done.stdout)[2] == ROWS[2] | tokens | words
+
+
 @pytest.mark.parametrize(
     ("text", "column"),
     [

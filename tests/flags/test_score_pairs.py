@@ -168,6 +168,7 @@ FAILURES = [
     ),
     (b"a\tb\n", ["--input_file=x"], 2, "input_file and pairs cannot be combined (--help ", False),
     (b"a\tb\n", ["--tokens"], 2, "tokens needs input_file, not pairs (--help lists ", False),
+    (b"a\tb\n", ["--words"], 2, "words needs input_file, not pairs (--help lists ", False),
 ]
 
 

@@ -1,5 +1,6 @@
 """The language model over text, as `tta.load` returns it."""
 
+import json
 import pickle
 import threading
 
@@ -640,6 +641,36 @@ def test_a_continuation_has_the_token_scores_of_the_whole(tmp_path, model_type, 
         (whole,) = lm.score_tokens([f"{prefix} {text}"])
         number = len(lm.tokenizer.encode([text])[0]) + boundary
         assert score == pytest.approx(whole.log_probabilities[-number:].sum(), abs=1e-4)
+
+
+# All white space of Python, of which BERT removes the control characters.
+BLANKS = [chr(i) for i in range(0x3001) if chr(i).isspace()]
+
+
+@pytest.mark.parametrize("model_type", ["tta", "unilm"])
+@pytest.mark.parametrize("boundary", [False, True])
+def test_words_have_the_sums_of_their_tokens(tmp_path, model_type, boundary):
+    directory = write_model_directory(tmp_path / "model", of_family(model_type))
+    lm = tta.load(directory, score_boundary_tokens=boundary)
+    texts = ["  the dogs, cats\u3000sat ", "", "\u0301 the", "the cat " * 20]
+    texts += [f"the{blank}cats{blank} on" for blank in BLANKS]
+    words, tokens = lm.score_words(texts), lm.score_tokens(texts)
+    begin = ["[CLS]"] * (boundary and model_type == "tta")
+    end = ["[SEP]"] * boundary
+    assert words[0].tokens == [*begin, "the", "dogs,", "cats", "sat", *end]
+    assert tokens[0].tokens == [*begin, "the", "dog", "##s", ",", "cat", "##s", "sat", *end]
+    first, shift = words[0].log_probabilities[len(begin) :], len(begin)
+    for word, (start, stop) in enumerate([(0, 1), (1, 4), (4, 6), (6, 7)]):
+        of_tokens = tokens[0].log_probabilities[shift + start : shift + stop]
+        assert first[word] == pytest.approx(of_tokens.sum())
+    assert words[1].tokens == begin + end
+    assert words[2].log_probabilities[len(begin)] == 0.0, "an accent alone has no token"
+    np.testing.assert_allclose(
+        [one.log_probabilities.sum() for one in words], lm.score(texts), atol=1e-4
+    )
+    read_as_one = [b for b, one in zip(BLANKS, words[4:], strict=True) if "the" not in one.tokens]
+    assert read_as_one == list("\x0b\x0c\x1c\x1d\x1e\x1f\x85")
+    json.dumps(words[0].to_dict())
 
 
 def test_a_saved_model_is_read_back(tmp_path):
