@@ -1,0 +1,3 @@
+from collections.abc import Callable
+
+def register_model(name: str) -> Callable[[type], type]: ...
