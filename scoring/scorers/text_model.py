@@ -268,15 +268,14 @@ class TextModel(Scorer):
     def signature(self) -> str:
         """What a score depends on, in one line."""
         boundary = "yes" if self.options.score_boundary_tokens else "no"
-        name = self.engine.name
-        engine = "" if name == "tensorflow" else f"|engine:{name}"  # as in earlier versions
         return (
             f"model:{signature_name(self.name)}|type:{self.model_type}"
             f"|weights:{self.engine.weights_digest()}|vocab:{self.config.vocab_size}"
             f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
             f"|boundary_tokens:{boundary}|unknown:{self.options.unknown}"
             f"|long:{self.options.long_sentences}"
-            f"|precision:{self.engine.precision}{engine}|log:natural|version:{tta.__version__}"
+            f"|precision:{self.engine.precision}|engine:{self.engine.name}"
+            f"|log:natural|version:{tta.__version__}"
         )
 
     def token_function(self) -> Callable[[], BatchFunction]:
