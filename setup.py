@@ -19,9 +19,11 @@ KENLM = ['kenlm>=0.2; python_version < "3.13"', 'camel-kenlm>=2026.2; python_ver
 PROBE = ["scikit-learn>=1.6", "seqeval>=1.2"]
 CLASSIFY = ["scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
+# TensorFlow Text holds TensorFlow at its own minor version. It has no wheels for Windows.
+SERVING = ["tensorflow-text>=2.21", "tensorflow-serving-api>=2.21"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
-TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY]
+TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVING]
 TEST += ["mpmath>=1.3", *VECTORS, *COMPLETION]  # mpmath has exact Bessel functions
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
@@ -46,9 +48,7 @@ setup(
     },
     install_requires=[
         # TensorFlow 2.21 has no wheels for Python 3.14; a light installation runs there.
-        "tensorflow==2.21.*",
-        "tensorflow-text==2.21.*",
-        "tensorflow-serving-api==2.21.*",  # message types for tta-export, 30 kB
+        "tensorflow>=2.21,<3",
         "keras>=3.15,<4",
         "numpy>=1.26",
         "absl-py>=2.1",
@@ -70,7 +70,9 @@ setup(
         "test": TEST,
         "test-bert": TEST_BERT,
         "test-export": TEST_EXPORT,
-        "gpu": ["tensorflow[and-cuda]==2.21.*"],  # NVIDIA's libraries, Linux
+        "gpu": ["tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
+        "lm-eval": ["lm-eval>=0.4.9"],  # tta.scoring.minimal_pairs.harness
+        "serving": SERVING,  # tta-export --format=saved_model
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score

@@ -18,8 +18,9 @@ from tta.standard_streams import quiet_tensorflow, use_utf8
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
-# Packages that a light installation leaves out (requirements-light.txt).
-OF_TENSORFLOW = ("tensorflow", "tensorflow_text", "tensorflow_serving", "keras", "tensorboard")
+# Packages that a light installation leaves out (requirements-light.txt), and what installs them.
+OF_TENSORFLOW = dict.fromkeys(("tensorflow", "keras", "tensorboard"), "tta-lm")
+OF_TENSORFLOW |= dict.fromkeys(("tensorflow_text", "tensorflow_serving"), "'tta-lm[serving]'")
 
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
 VERSION = {"-version", "--version"}
@@ -215,7 +216,8 @@ def _guarded(main: Callable[[], None]) -> None:
         package = (error.name or "").partition(".")[0]
         if package not in OF_TENSORFLOW:
             raise
-        _stop(f"this needs {package}, which is not installed: pip install tta-lm", FAILED)
+        installed_by = OF_TENSORFLOW[package]
+        _stop(f"this needs {package}, which is not installed: pip install {installed_by}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
         sys.exit(FAILED)

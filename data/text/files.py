@@ -43,6 +43,7 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
+_PIPES_CAN_BE_ASKED = os.name != "nt"  # `select` of Windows takes only sockets
 XZ_MEMORY = 1 << 27  # bytes; `xz -9` asks for half of it
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
@@ -133,15 +134,20 @@ class _XzReader(io.RawIOBase):
 
 
 def open_pipe(path: str, mode: str = "rb") -> Any:
-    """Opens a pipe, a terminal or `-` (standard input) as a `PipeReader`; see `open_input`."""
+    """Opens a pipe, a terminal or `-` (standard input); see `open_input`.
+
+    It is a `PipeReader` if the system can say whether a line has come.
+    """
     if path != STANDARD_STREAM:
         return PipeReader(path)
     if sys.stdin is None:
         raise InputError("standard input is closed", path)
     try:
-        return PipeReader(sys.stdin.fileno())
+        if _PIPES_CAN_BE_ASKED:
+            return PipeReader(sys.stdin.fileno())
     except io.UnsupportedOperation:  # it was replaced, as in a notebook
-        return contextlib.nullcontext(sys.stdin.buffer)
+        pass
+    return contextlib.nullcontext(sys.stdin.buffer)
 
 
 class PipeReader(io.BufferedReader):

@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from tta.data.text import files
 from tta.data.text.lines import (
     MAX_LINE_BYTES,
     TextReader,
@@ -245,6 +246,16 @@ def test_a_pipe_knows_whether_the_next_line_is_there(pipe, is_standard_input):
     assert reader.is_ready(60)  # the end is there
     assert next(lines, None) is None
     writer.join()
+
+
+def test_where_pipes_cannot_be_asked_they_have_no_pauses(pipe, monkeypatch):
+    """On Windows, whose `select` takes only sockets."""
+    monkeypatch.setattr(files, "_PIPES_CAN_BE_ASKED", False)
+    monkeypatch.setattr(files, "select", None)
+    pipe.write(b"one\ntwo\n")
+    pipe.close()
+    reader = TextReader(["-"])
+    assert [(line, reader.is_ready(0)) for line in reader] == [("one", True), ("two", True)]
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
