@@ -3,10 +3,11 @@
     python -m benchmarks.exports --python=PATH
 
 PATH is a Python with torch, transformers, sentence-transformers and model2vec, and without this
-package. One row a format, each in a process of its own: megabytes of the folder, seconds from the
-start of the process to the first result, sentences a second on 1,000 transcripts of LibriSpeech
-dev-clean, the largest difference to `tta.load` on 200 of them (nats of a score, or 1 minus the
-cosine of two vectors), and for vectors Pearson's r x 100 on STS-B dev. The data is in $TTA_DATA.
+package; a SavedModel is read by TensorFlow. One row a format, each in a process of its own:
+megabytes of the folder, seconds from the start of the process to the first result, sentences a
+second on 1,000 transcripts of LibriSpeech dev-clean, the largest difference to `tta.load` on 200 of
+them (nats of a score, or 1 minus the cosine of two vectors), and for vectors Pearson's r x 100 on
+STS-B dev. The data is in $TTA_DATA.
 """
 
 import json
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from absl import flags
 
@@ -82,20 +84,62 @@ model = StaticModel.from_pretrained(folder)
 def encode(texts):
     return model.encode(texts).tolist()
 """
-# Name of a row -> format, representation, pooling, the child's code, the function it defines.
+_MASKED = """
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+def score(texts):
+    scores = []
+    for text in texts:
+        ids = tokenizer(text, return_tensors="pt")["input_ids"]
+        rows = torch.arange(ids.shape[1] - 2)
+        masked = ids.repeat(len(rows), 1)
+        masked[rows, rows + 1] = tokenizer.mask_token_id
+        with torch.no_grad():
+            found = model(input_ids=masked).logits[rows, rows + 1].log_softmax(-1)
+        scores.append(float(found[rows, ids[0, 1:-1]].sum()))
+    return scores
+"""
+_SERVED = """
+import tensorflow as tf
+import tensorflow_text
+served = tf.saved_model.load(folder).signatures["score"]
+def score(texts):
+    return served(texts=tf.constant(texts))["scores"].numpy().tolist()
+"""
+
+
+class Row(NamedTuple):
+    """A row of the table: a format, and the code of the process that loads it.
+
+    Attributes:
+        format, representation, pooling: as the flags of tta-export.
+        code: defines the function `call`, texts -> scores or vectors.
+        model: another model than that of the flag.
+        needs_tensorflow: whether this Python runs the code, not the one of the flag.
+    """
+
+    format: str
+    code: str
+    call: str = "encode"
+    representation: str = "token"
+    pooling: str = "whitened"
+    model: str | None = None
+    needs_tensorflow: bool = False
+
+
 ROWS = {
-    "onnx": ("onnx", None, None, _ONNX, "score"),
-    "huggingface": ("huggingface", None, None, _SCORES, "score"),
-    "sentence_transformers, token": (
-        *("sentence_transformers", "token", "whitened"),
-        *(_VECTORS, "encode"),
+    "saved_model": Row("saved_model", _SERVED, "score", needs_tensorflow=True),
+    "onnx": Row("onnx", _ONNX, "score"),
+    "huggingface": Row("huggingface", _SCORES, "score"),
+    "huggingface, bilm-small": Row("huggingface", _MASKED, "score", model="bilm-small"),
+    "sentence_transformers, token": Row("sentence_transformers", _VECTORS),
+    "sentence_transformers, joint": Row(
+        "sentence_transformers", _VECTORS, representation="joint", pooling="mean"
     ),
-    "sentence_transformers, joint": (
-        *("sentence_transformers", "joint", "mean"),
-        *(_VECTORS, "encode"),
-    ),
-    "static, model2vec": ("static", "token", "whitened", _STATIC, "encode"),
-    "static, sentence-transformers": ("static", "token", "whitened", _VECTORS, "encode"),
+    "static, model2vec": Row("static", _STATIC),
+    "static, sentence-transformers": Row("static", _VECTORS),
 }
 
 
@@ -105,33 +149,40 @@ def main():
 
     import tta
     from tta.data.pairs.sts import read_sts
-    from tta.scoring.exports.formats import export_folder
+    from tta.scoring.exports.formats import SAVED_MODEL, export_folder
     from tta.scoring.metrics.correlation import cosine
+    from tta.scoring.serving.export import export
 
     sentences = common.transcripts()
     pairs = read_sts(evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv")
     gold = [pair.gold for pair in pairs]
     sides = [[pair.first for pair in pairs], [pair.second for pair in pairs]]
-    lm, rows = tta.load(FLAGS.model, unknown="model", normalizer="exact"), []
+    rows = []
     with tempfile.TemporaryDirectory() as place:
-        for name, (kind, representation, pooling, code, call) in ROWS.items():
-            folder, data = Path(place) / name.replace(" ", ""), Path(place) / "data.json"
-            export_folder(lm, folder, kind, representation or "token", pooling or "mean")
-            size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
-            data.write_text(json.dumps([sentences, sides if call == "encode" else None]))
+        for name in FLAGS.row:
+            row = ROWS[name]
+            lm = tta.load(row.model or FLAGS.model, unknown="model", normalizer="exact")
+            folder, data = Path(place) / name.replace(" ", "") / "1", Path(place) / "data.json"
+            if row.format == SAVED_MODEL:
+                export(lm, folder)
+            else:
+                export_folder(lm, folder, row.format, row.representation, row.pooling)
+            size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
+            data.write_text(json.dumps([sentences, sides if row.call == "encode" else None]))
+            python = sys.executable if row.needs_tensorflow else FLAGS.python
             begun = time.time()
             done = subprocess.run(
-                [FLAGS.python, "-c", _HEAD + code + _TAIL.format(call=call), folder, data],
+                [python, "-c", _HEAD + row.code + _TAIL.format(call=row.call), folder, data],
                 stdout=subprocess.PIPE,
                 text=True,
                 cwd=place,
                 check=True,
             )
             ready, speed, found, vectors = json.loads(done.stdout.splitlines()[-1])
-            if call == "score":
+            if row.call == "score":
                 error = abs(np.array(found) - lm.score(sentences[:200])).max()
             else:
-                ours = lm.encode(sentences[:200], representation, pooling)
+                ours = lm.encode(sentences[:200], row.representation, row.pooling)
                 error = (1.0 - cosine(found, ours)).max()
             quality = 100 * np.corrcoef(cosine(*vectors), gold)[0, 1] if vectors else None
             rows.append([name, size, ready - begun, speed, error, quality])
@@ -145,6 +196,7 @@ def main():
 if __name__ == "__main__":
     common.define_flags()
     flags.DEFINE_string("model", "small", "The model, as for tta.load.")
+    flags.DEFINE_multi_enum("row", list(ROWS), list(ROWS), "A row of the table; repeatable.")
     flags.DEFINE_string("python", sys.executable, "The Python that has the libraries.")
     FLAGS.set_default("limit", 1_000)
     cli.run(main)
