@@ -11,7 +11,7 @@ from tta.modeling.layers.types import Tensor
 class CyclicalBeta:
     """Cyclical annealing (Fu et al. 2019; Li et al. 2020, section 4).
 
-    With t the place in a cycle, 0 to 1: beta is 0 for t < zero_share, rises linearly to 1 over
+    With t the position in a cycle, 0 to 1: beta is 0 for t < zero_share, rises linearly to 1 over
     ramp_share, and stays there. `lowest` replaces 0: beta = lowest + (1 - lowest) * the same.
 
     beta is a function of the step alone, so a resumed run goes on with the same values, unless its
@@ -33,7 +33,7 @@ class CyclicalBeta:
     def __call__(self, step: Tensor | int) -> Tensor:
         """beta after `step` steps ([] int64): [] float32."""
         # (step mod N/M) / (N/M), in integers as long as possible: N/M may not be one.
-        place = ops.cast(step, "int64") * self.num_cycles % self.num_train_steps
-        place = ops.cast(place, "float32") / self.num_train_steps
-        ramp = ops.clip((place - self.zero_share) / self.ramp_share, 0.0, 1.0)
+        position = ops.cast(step, "int64") * self.num_cycles % self.num_train_steps
+        position = ops.cast(position, "float32") / self.num_train_steps
+        ramp = ops.clip((position - self.zero_share) / self.ramp_share, 0.0, 1.0)
         return self.lowest + (1.0 - self.lowest) * ramp

@@ -95,7 +95,7 @@ class ClassifierModel(TextModel):
                 raise InputError(
                     f"the model labels pairs of texts; texts[{index}] is {shown}", self.name
                 )
-        return [as_texts([pair[place] for pair in listed]) for place in (0, 1)]
+        return [as_texts([pair[side] for pair in listed]) for side in (0, 1)]
 
     @property
     def _max_length(self):

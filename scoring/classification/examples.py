@@ -39,7 +39,7 @@ class Part:
         """The N first texts and, of pairs, the N second ones."""
         if isinstance(self.texts[0], str):
             return [self.texts]
-        return [[pair[place] for pair in self.texts] for place in (0, 1)]
+        return [[pair[side] for pair in self.texts] for side in (0, 1)]
 
     @property
     def gold(self) -> np.ndarray:

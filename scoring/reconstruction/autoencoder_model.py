@@ -181,7 +181,7 @@ class AutoencoderModel(TextModel):
     def rewrite(
         self, rows: Sequence[np.ndarray], vectors: np.ndarray, num_passes: int = 1
     ) -> list[np.ndarray]:
-        """The most probable token at each place: N arrays [T_n] int32.
+        """The most probable token at each position: N arrays [T_n] int32.
 
         Args:
             rows: N arrays of ids, begin and end token included. The decoder gets their lengths and,

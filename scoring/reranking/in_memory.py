@@ -31,7 +31,7 @@ class RerankedList:
     Attributes:
         texts: n str.
         scores: n float, the combined scores, natural log. Highest first for the decision `max`.
-        indices: n int, the place of each text in the original list, from 0.
+        indices: n int, the position of each text in the original list, from 0.
         weights: the weights of the combined scores.
         posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
         expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.

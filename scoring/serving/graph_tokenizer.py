@@ -61,9 +61,9 @@ class GraphTokenizer:
         """
         split: Any = self._splitter.tokenize_with_offsets(texts)
         ids, starts, stops = split
-        places = tf.where(ids.values == self.vocabulary.unk_id)
-        starts, stops = (tf.gather_nd(one.values, places) for one in (starts, stops))
-        texts = tf.gather(texts, tf.gather_nd(ids.value_rowids(), places))
+        positions = tf.where(ids.values == self.vocabulary.unk_id)
+        starts, stops = (tf.gather_nd(one.values, positions) for one in (starts, stops))
+        texts = tf.gather(texts, tf.gather_nd(ids.value_rowids(), positions))
         words = self._normalizer.normalize(tf.strings.substr(texts, starts, stops - starts))
         words = tf.strings.strip(words)
         sizes = tf.strings.length(words, "UTF8_CHAR")
@@ -71,7 +71,7 @@ class GraphTokenizer:
         others = tf.strings.length(others, "UTF8_CHAR")
         letters = tf.cast(sizes - others, tf.float32)
         costs = letters * letter_price + tf.cast(others, tf.float32) * CHARACTER_PRICE
-        return ids.with_values(tf.scatter_nd(places, costs, tf.shape(ids.values, tf.int64)))
+        return ids.with_values(tf.scatter_nd(positions, costs, tf.shape(ids.values, tf.int64)))
 
     def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
         """As `tta.data.labelled.inputs.encode_rows`, of one or two string tensors [N]."""

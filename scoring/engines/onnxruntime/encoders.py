@@ -168,7 +168,7 @@ class _Asked:
         self.positions = inputs.tokens  # [Q] int64
         if inputs.wanted is not None:
             self._is_asked = inputs.wanted.any(0)  # [T]
-            self.positions = self._is_asked.places()
+            self.positions = self._is_asked.positions()
 
     def spread(self, x: Tensor) -> Tensor:
         """[B, Q, D] -> [B, T, D]: zeros at the positions that were not asked for."""
@@ -202,6 +202,6 @@ class _Asked:
         return last.graph.operator("Max", last, in_word)
 
 
-def _rows(x, places):
-    """Rows of x [B, T, D] at places [B, Q] int64: [B, Q, D]."""
-    return x.graph.operator("GatherND", x, places.expand(2), batch_dims=1)
+def _rows(x, positions):
+    """Rows of x [B, T, D] at positions [B, Q] int64: [B, Q, D]."""
+    return x.graph.operator("GatherND", x, positions.expand(2), batch_dims=1)

@@ -186,7 +186,7 @@ class Tensor:
         """Whether a bool is True over an axis."""
         return self.cast(np.int32).max(axis, keepdims) > self.graph.constant(0).cast(np.int32)
 
-    def places(self) -> "Tensor":
+    def positions(self) -> "Tensor":
         """The indices of the True entries of a one-dimensional bool: int64."""
         return self.graph.operator("NonZero", self).reshape(-1)
 
@@ -219,5 +219,5 @@ def cumsum(x: Tensor, axis: int) -> Tensor:
 
 def spread(x: Tensor, is_there: Tensor, axis: int, rank: int) -> Tensor:
     """Puts the entries of an axis where `is_there` [n] bool is True, and zeros elsewhere."""
-    places = where(is_there, cumsum(is_there.cast(np.int64), 0), np.int64(0))
-    return x.pad([(int(i == axis), 0) for i in range(rank)]).take(places, axis)
+    positions = where(is_there, cumsum(is_there.cast(np.int64), 0), np.int64(0))
+    return x.pad([(int(i == axis), 0) for i in range(rank)]).take(positions, axis)

@@ -29,14 +29,14 @@ def token_by_token(
     def function(ids, mask, wanted):
         words = None if continues_word is None else np.cumsum(~continues_word[ids], axis=1)
         rows, columns = np.nonzero(wanted)
-        size, places = max(len(ids), _TOKENS // ids.shape[1]), np.arange(ids.shape[1])
+        size, positions = max(len(ids), _TOKENS // ids.shape[1]), np.arange(ids.shape[1])
         found: Any = None
         for start in range(0, max(len(rows), 1), size):
             row, column = rows[start : start + size], columns[start : start + size]
-            hidden = places == column[:, None]
+            hidden = positions == column[:, None]
             if words is not None:
                 same = words[row] == words[row, column][:, None]
-                hidden = same & (places >= column[:, None])
+                hidden = same & (positions >= column[:, None])
             masked = np.where(hidden, np.int32(mask_id), ids[row])
             targets = {"targets": ids[row, column]} if with_targets else {}
             result = session(input_ids=masked, padding_mask=mask[row], positions=column, **targets)

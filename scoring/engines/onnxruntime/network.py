@@ -49,9 +49,9 @@ class Network:
             before = inputs.ids.slice(1, 0, -1), inputs.mask.slice(1, 0, -1)
             inputs = Inputs(ids=before[0], mask=before[1])
         states, flat = encode(inputs, weights.of("encoder"), self.config), wanted.reshape(-1)
-        places = flat.places()
-        rows = states.reshape(-1, self.config.hidden_size).take(places)
-        scores = self._log_probabilities(rows, ids.reshape(-1).take(places), weights)
+        positions = flat.positions()
+        rows = states.reshape(-1, self.config.hidden_size).take(positions)
+        scores = self._log_probabilities(rows, ids.reshape(-1).take(positions), weights)
         scores = spread(scores, flat, axis=0, rank=1).reshape(wanted.size(0), wanted.size(1))
         if self.config.model_type == "unilm":
             scores = scores.pad([(0, 0), (1, 0)])

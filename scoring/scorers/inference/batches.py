@@ -43,7 +43,7 @@ def make_batches(
     tokenizer: Any,
     texts: Iterable[str],
     first_index: int,
-    places: set[str],
+    positions: set[str],
     window_size: int,
     batch_tokens: int,
     refuse_long: bool,
@@ -54,7 +54,7 @@ def make_batches(
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`.
         texts: sentences.
         first_index: index of the first text; the others follow.
-        places: the tokens that are kept: "text" (the pieces), "begin" (the sentence's first token),
+        positions: where tokens are kept: "text" (the pieces), "begin" (the sentence's first token),
             "end" (its last).
         window_size: maximum number of pieces in a window, without the two boundary tokens.
         batch_tokens: maximum of B * T. A longer sentence is a batch of one.
@@ -82,12 +82,12 @@ def make_batches(
             # Round down to a power of two. TensorFlow keeps 1.5 MB for every new shape, and the
             # remainders of many blocks would have many shapes.
             count = 1 << (len(windows).bit_length() - 1)
-        batches.append(_make_batch(windows[:count], length, places, tokenizer.vocabulary))
+        batches.append(_make_batch(windows[:count], length, positions, tokenizer.vocabulary))
         del windows[:count]
     return batches
 
 
-def _make_batch(windows, length, places, vocabulary):
+def _make_batch(windows, length, positions, vocabulary):
     """Pads windows, each (text index, pieces, `Window`), to `length` tokens."""
     ids = np.full((len(windows), length), vocabulary.pad_id, np.int32)
     mask, keep = np.zeros((2, *ids.shape), bool)
@@ -97,9 +97,9 @@ def _make_batch(windows, length, places, vocabulary):
         ids[row, 1:stop] = pieces[window.start : window.stop]
         mask[row, : stop + 1] = True
         begin = 1 - window.start  # position of the sentence's first piece
-        keep[row, window.keep_start + begin : window.keep_stop + begin] = "text" in places
-        keep[row, 0] = "begin" in places and window.start == 0
-        keep[row, stop] = "end" in places and window.stop == len(pieces)
+        keep[row, window.keep_start + begin : window.keep_stop + begin] = "text" in positions
+        keep[row, 0] = "begin" in positions and window.start == 0
+        keep[row, stop] = "end" in positions and window.stop == len(pieces)
     return Batch(ids, mask, keep, [index for index, _, _ in windows])
 
 

@@ -62,7 +62,7 @@ class Runtime:
         self,
         make: Callable[[], BatchFunction],
         texts: Sequence[str],
-        places: set[str],
+        positions: set[str],
         progress: bool = False,
         doing: str = "encoding",
     ) -> Results:
@@ -71,14 +71,15 @@ class Runtime:
         Args:
             make: gives the function, once for each block of texts.
             texts: N str.
-            places: the tokens that are wanted, as in `make_batches`.
+            positions: the tokens that are wanted, as in `make_batches`.
             progress, doing: whether to show a progress bar, and its name.
         """
         starts = range(0, len(texts), BLOCK_TEXTS)
         # A single block has nothing to prepare ahead, and should not wait for a thread.
         prepare = prefetch if len(starts) > 1 else map
         blocks = prepare(
-            lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, places), starts
+            lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, positions),
+            starts,
         )
         with tqdm(
             total=len(texts),
@@ -97,7 +98,7 @@ class Runtime:
         self,
         make: Callable[[], BatchFunction],
         blocks: Iterable[Sequence[str]],
-        places: set[str],
+        positions: set[str],
         advance: Callable[[float], None] | None = None,
     ) -> Iterator[tuple[Sequence[str], Results]]:
         """Yields (texts, results as of `run`) of each block of texts.
@@ -105,7 +106,7 @@ class Runtime:
         A block is tokenized while the results of the one before it are drawn. `advance` is called
         after each batch with its share of the block's tokens.
         """
-        prepared = prefetch(lambda texts: (texts, self._batches(texts, 0, places)), blocks)
+        prepared = prefetch(lambda texts: (texts, self._batches(texts, 0, positions)), blocks)
         for texts, batches in prepared:
             yield texts, self._results(make, batches, advance)
 
@@ -118,9 +119,9 @@ class Runtime:
     def _results(self, make, batches, advance=None):
         return run_batches(make(), batches, self.engine.batches_in_flight, advance)
 
-    def _batches(self, texts, first_index, places):
+    def _batches(self, texts, first_index, positions):
         """`make_batches` with the tokenizer and sizes of the model."""
         refuse_long, size = self.options.long_sentences == "refuse", self.window_size
         return make_batches(
-            self.tokenizer, texts, first_index, places, size, self.batch_tokens, refuse_long
+            self.tokenizer, texts, first_index, positions, size, self.batch_tokens, refuse_long
         )

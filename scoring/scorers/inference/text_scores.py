@@ -41,19 +41,19 @@ class TextScores:
     ) -> Iterator[SumsAndCounts | list[TokenScores]]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         collect = self._collect_tokens if tokens else _sum_scores
-        found = self.runtime.run_blocks(self.function, blocks, self._places, advance)
+        found = self.runtime.run_blocks(self.function, blocks, self._positions, advance)
         for texts, results in found:
             yield collect(self._priced(results, texts), len(texts))
 
     @property
-    def _places(self):
+    def _positions(self):
         """The tokens that count in the score of a sentence, as `make_batches` takes them."""
         if not self.runtime.options.score_boundary_tokens:
             return {"text"}
         return {"text", "end"} | ({"begin"} if self.runtime.engine.scores_first_token else set())
 
     def _run(self, texts, progress) -> Results:
-        results = self.runtime.run(self.function, texts, self._places, progress, "scoring")
+        results = self.runtime.run(self.function, texts, self._positions, progress, "scoring")
         return self._priced(results, texts)
 
     def _priced(self, results, texts) -> Results:
