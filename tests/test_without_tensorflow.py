@@ -125,3 +125,11 @@ def test_what_needs_tensorflow_says_so_in_one_line(code, arguments, rule):
     assert rule in done.stderr
     assert done.stderr.endswith("pip install tta-lm\n") or "(pip install tta-lm)" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_saved_model_needs_the_extra_serving(tmp_path):
+    block = "import runpy, sys\nsys.modules['tensorflow_text'] = None\n"
+    done = run(EXPORT, f"--output_dir={tmp_path / '1'}", block=block)
+    line = "this needs tensorflow_text, which is not installed: pip install 'tta-lm[serving]'"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {line}\n")
+    assert not list(tmp_path.iterdir())
