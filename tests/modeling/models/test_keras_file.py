@@ -16,12 +16,11 @@ from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.models.language_model import build_model
 
-TTA, BILM = tiny_config(model_type="tta"), tiny_config(model_type="bilm")
+TTA = tiny_config(model_type="tta")
 OF_CLASSIFIER = {"labels": ("a", "b"), "max_seq_length": 19, "pooling": "first", "dropout": 0.0}
 OF_AUTOENCODER = {"model_type": "autoencoder", "latent_size": 7, "pad_id": 2}
 MODELS = [
     ("language_model", TTA),
-    ("language_model", BILM),
     ("text_classifier", ClassifierConfig.of(TTA, **OF_CLASSIFIER)),
     ("autoencoder", AutoencoderConfig.from_dict(TTA.to_dict() | OF_AUTOENCODER)),
 ]
@@ -46,6 +45,7 @@ np.savez(outputs, **model(dict(np.load(inputs)), training=False))
 """
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
 @pytest.mark.parametrize(("name", "config"), MODELS)
 def test_keras_names_the_module_to_import_and_then_loads_the_model(tmp_path, name, config):
     model, inputs = build_model(config), batch([7, 3])
