@@ -655,8 +655,8 @@ def test_words_have_the_sums_of_their_tokens(tmp_path, model_type, boundary):
     texts = ["  the dogs, cats\u3000sat ", "", "\u0301 the", "the cat " * 20]
     texts += [f"the{blank}cats{blank} on" for blank in BLANKS]
     words, tokens = lm.score_words(texts), lm.score_tokens(texts)
-    begin = ["[CLS]"] * (boundary and model_type == "tta")
-    end = ["[SEP]"] * boundary
+    begin = ["[SOS]"] * (boundary and model_type == "tta")
+    end = ["[EOS]"] * boundary
     assert words[0].tokens == [*begin, "the", "dogs,", "cats", "sat", *end]
     assert tokens[0].tokens == [*begin, "the", "dog", "##s", ",", "cat", "##s", "sat", *end]
     first, shift = words[0].log_probabilities[len(begin) :], len(begin)
