@@ -78,6 +78,6 @@ def _appearance(source):
         counts = {row.count(separator) for row in source.head}
         if len(source.head) > 1 and len(counts) == 1 and 0 not in counts:
             return f"a table of {counts.pop() + 1} columns, separated by {name}"
-    if all(re.match(r"\S*[0-9]\S*\s+\S", row) for row in source.head):
+    if all(re.match(r"[^\s0-9]*[0-9]\S*\s+\S", row) for row in source.head):
         return "an id and words on each line"
     return "plain text, one sentence per line"

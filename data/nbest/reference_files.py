@@ -35,9 +35,11 @@ FILES = (
 
 _STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*))?")
 _CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
-_TRN = re.compile(r"(.*?)\s*\(([^()\s]+)\)\s*")
+_TRN = re.compile(r"(.*?)(?<!\s)\s*\(([^()\s]+)\)\s*")
 # Several readings of a word in files for sclite.
-_READINGS = re.compile(r"\{[^{}]*\s/\s[^{}]*\}|\(%\S+\)")
+_READINGS = re.compile(r"\{(?=[^{}]*\s/\s)[^{}]*\}|\(%[^\s()]+\)")
+_TAG = re.compile(r"(?i)<(/?)(refset|ref|seg)\b([^<>]*)>")
+_ATTRIBUTE = re.compile(r'\b(\w+)\s*=\s*"([^"]*)"')
 _OTHERS = {
     "#!MLF!#": "an MLF of HTK, with one word per line",
     'File type = "ooTextFile"': "a TextGrid of Praat",
@@ -90,10 +92,11 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
     if all(map(_CTM.fullmatch, texts)) and texts:
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
     ids = frozenset(ids)
+    lengths = {len(one) for one in ids}
     trn = [_TRN.fullmatch(row) for row in texts]
     if all(trn) and len({match and match[2] for match in trn}) == len(texts) > 0:
         return Kind.KEYED, [
-            Reference(_one_reading(match[1], n), _without_speaker(match[2], ids), n)
+            Reference(_one_reading(match[1], n), _without_speaker(match[2], ids, lengths), n)
             for (n, _), match in zip(filled, trn, strict=True)
             if match
         ]
@@ -129,10 +132,14 @@ def _one_reading(text, line):
     return text
 
 
-def _without_speaker(key, ids):
-    """The id of a list in `speaker-id`, as ESPnet writes it, or the key itself."""
-    starts = [match.end() for match in re.finditer("[-_]", key)]
-    return next((key[i:] for i in [0, *starts] if key[i:] in ids), key)
+def _without_speaker(key, ids, lengths):
+    """The id of a list in `speaker-id`, as ESPnet writes it, or the key itself.
+
+    `lengths` are those of the ids.
+    """
+    starts = [0, *(match.end() for match in re.finditer("[-_]", key))]
+    ends = (key[i:] for i in starts if len(key) - i in lengths)
+    return next((one for one in ends if one in ids), key)
 
 
 def _stm(rows) -> Iterator[Reference]:
@@ -146,12 +153,28 @@ def _stm(rows) -> Iterator[Reference]:
 def _segments(text) -> list[Reference]:
     """The segments of NIST's and WMT's files: <refset> or <ref> around <seg>."""
     sets = {}  # {its name: segments}
-    inside = re.findall(r"(?is)<(refset|ref)\b([^>]*)>(.*?)</\1\s*>", text)
-    for tag, attributes, body in inside:
-        names = dict(re.findall(r'(\w+)\s*=\s*"([^"]*)"', attributes))
-        key = names.get("refid", names.get("translator", names.get("sysid", tag)))
-        found = re.findall(r"(?is)<seg\b[^>]*>(.*?)</seg\s*>", body)
-        sets.setdefault(key, []).extend(html.unescape(one).strip() for one in found)
+    outer = begin = None  # the tag around segments; where the text of a segment begins
+    for tag in _TAG.finditer(text):
+        end, name, attributes = tag[1], tag[2].lower(), tag[3]
+        if outer is None:
+            if name != "seg" and not end:
+                outer, names = name, dict(_ATTRIBUTE.findall(attributes))
+                key = names.get("refid", names.get("translator", names.get("sysid", tag[2])))
+                segments = sets.setdefault(key, [])
+        elif name == "seg" and begin is None and not end:
+            begin = tag.end()
+            if attributes.endswith("/"):
+                segments.append("")
+                begin = None
+        elif name == "seg" and begin is not None and end:
+            segments.append(_unescaped(text[begin : tag.start()]))
+            begin = None
+        elif name == outer and begin is None and end:
+            outer = None
+        else:
+            raise InputError(f"{shown(tag[0])} is not expected here")
+    if outer is not None:
+        raise InputError(f"<{'seg' if begin is not None else outer}> has no end")
     if len(sets) != 1:
         raise InputError(
             f"{len(sets)} reference sets: {shown(list(sets))}; expected one"
@@ -159,6 +182,13 @@ def _segments(text) -> list[Reference]:
             else "XML or SGML without <refset> or <ref>: expected one set of references"
         )
     return [Reference(" ".join(one.split())) for one in next(iter(sets.values()))]
+
+
+def _unescaped(text):
+    try:
+        return html.unescape(text)
+    except ValueError:  # thousands of digits
+        raise InputError(f"a malformed character reference in {shown(text)}") from None
 
 
 def _objects(text) -> tuple[Kind, list[Reference]]:

@@ -66,9 +66,10 @@ def _checkpoint_prefix(directory):
     # Only the file name is used, because the folder is that of the training machine.
     with contextlib.suppress(OSError), open(directory / "checkpoint", "rb") as file:
         text = file.read(_MAX_STATE_BYTES).decode(errors="replace")
-        named = re.search(r'^model_checkpoint_path: "(?:.*[/\\])?(.*)"', text, re.MULTILINE)
-        if named and directory / named[1] in found:
-            return directory / named[1]
+        named = re.search(r'^model_checkpoint_path: "(.*)"', text, re.MULTILINE)
+        name = re.split(r"[/\\]", named[1])[-1] if named else ""
+        if name and directory / name in found:
+            return directory / name
     if len(found) != 1:
         raise InputError(f"expected one checkpoint (*.ckpt*.index), found {len(found)}", directory)
     return found[0]

@@ -110,11 +110,11 @@ def check_counts(path: Path | str) -> None:
         head = stream.read(_HEAD_BYTES)
     if not head.lstrip().startswith(b"\\data\\"):
         return  # a binary file, or none that KenLM reads
-    counts = re.findall(rb"(?m)^ngram\s+\d+\s*=\s*(.*?)\s*$", head.partition(b"-grams:")[0])
+    counts = re.findall(rb"(?m)^ngram\s+\d+\s*=(.*)$", head.partition(b"-grams:")[0])
     size = Path(path).stat().st_size
     with open(path, "rb") as file:
         packed = not file.read(_HEAD_BYTES).lstrip().startswith(b"\\data\\")
-    for count in counts:
+    for count in map(bytes.strip, counts):
         if not (count.isdigit() and len(count) < 19):
             raise InputError(f"the number of n-grams must be an integer, not {count!r}", path)
     found, room = sum(map(int, counts)), size * (_PACKED_RATIO if packed else 1)

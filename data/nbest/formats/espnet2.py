@@ -41,7 +41,7 @@ class Espnet2Format(Format):
             hint = f"; {found[0].relative_to(source.folder)} has it" if found else ""
             return f"1best_recog/text{hint}"
         ids = ["".join(line.split(maxsplit=1)[:1]) for line in source.head]
-        has_ids = all(re.fullmatch(r"[\w.-]*[0-9][\w.-]*", name) for name in ids)
+        has_ids = all(re.fullmatch(r"[\w.-]+", i) and re.search("[0-9]", i) for i in ids)
         is_one_best = has_ids and len(set(ids)) == len(ids) > 1
         return "the folder; this file has one hypothesis for each id" if is_one_best else None
 

@@ -9,15 +9,12 @@ from tta.data.nbest.rows import check_fields, collect_groups, mostly
 from tta.errors import InputError
 
 # Which words of the source a phrase translates, at its end (-report-segmentation).
-_SEGMENT = re.compile(r"\s*\|[0-9]+-[0-9]+(,[^|]*)?\|(?=\s|$)")
-# The factors of a word after the first one. Moses escapes other bars of a text.
-_FACTORS = re.compile(r"(?<=[^\s|])(\|[^\s|]+)+(?=\s|$)")
-_UNKNOWN = re.compile(r"(?<=[^\s|])(\|UNK)+(?=\s|$)")
+_SEGMENT = re.compile(r"(?<!\s)\s*\|[0-9]+-[0-9]+(,[^|]*)?\|(?=\s|$)")
 # A column without features: `0-0 1-1` aligns words, `0-1=0-1 2=2` phrases, `0.9,0.1 0.2,0.8`
 # gives the probabilities of an alignment, and Marian's `WordScores=` those of words.
+_ALIGNED, _NUMBERS = r"[0-9]+(-[0-9]+)?[=-][0-9]+(-[0-9]+)?", r"[0-9.e-]+(,[0-9.e-]+)+"
 _ALIGNMENT = re.compile(
-    r"(WordScores=.*|\s*|(\s*[0-9]+(-[0-9]+)?(=|-)[0-9]+(-[0-9]+)?)+\s*"
-    r"|(\s*[0-9.e-]+(,[0-9.e-]+)+)+\s*)"
+    rf"WordScores=.*|\s*|\s*{_ALIGNED}(\s+{_ALIGNED})*\s*|\s*{_NUMBERS}(\s+{_NUMBERS})*\s*"
 )
 
 
@@ -46,11 +43,10 @@ class MosesFormat(Format):
     def read(self, source, collector):
         texts = [line.split("|||")[1] for _, line in source.rows if line.count("|||") >= 2]
         words = [word for text in texts for word in _SEGMENT.sub("", text).split()]
-        has_factors = bool(words) and all(map(_FACTORS.search, words))
-        factors = _FACTORS if has_factors else _UNKNOWN
-        collect_groups(source.rows, lambda line: self._parse(line, factors), collector)
+        has_factors = bool(words) and all(_without_factors(word) != word for word in words)
+        collect_groups(source.rows, lambda line: self._parse(line, not has_factors), collector)
 
-    def _parse(self, line, factors):
+    def _parse(self, line, only_unknown):
         fields = [field.strip() for field in line.split("|||")]
         if len(fields) < 3:
             raise InputError(f"expected {self.layout}, got {len(fields)} fields")
@@ -61,7 +57,8 @@ class MosesFormat(Format):
         if end > 2 and not _is_number(rest[end - 1]) and _is_number(rest[end - 2]):
             end -= 1  # the words of the source, which may follow
         *columns, score = rest[:end]
-        text = factors.sub("", _SEGMENT.sub("", surface)).strip()
+        text = _SEGMENT.sub("", surface).strip()
+        text = re.sub(r"\S+", lambda word: _without_factors(word[0], only_unknown), text)
         extra = {"text": text, "surface": surface, "features": columns, "alignment": rest[end:]}
         numbers = [column for column in columns if not _ALIGNMENT.fullmatch(column)]
         hypothesis = Hypothesis(text, parse_score(score), {self.name: extra}, _features(numbers))
@@ -102,6 +99,21 @@ def _features(columns: Iterable[str]) -> dict[str, float]:
                 raise InputError(f"duplicate feature {shown(key)}")
             features[key] = number
     return features
+
+
+def _without_factors(word, only_unknown=False):
+    """A word without the factors after the first one; or without those that are UNK, at its end.
+
+    Moses escapes other bars of a text: after two bars in a row, the word begins anew.
+    """
+    parts = word.split("|")
+    first = max((n for n, part in enumerate(parts, 1) if not part), default=0)
+    end = first + 1
+    if only_unknown:
+        end = len(parts)
+        while end > first + 1 and parts[end - 1] == "UNK":
+            end -= 1
+    return "|".join(parts[:end])
 
 
 def _is_number(field):

@@ -8,7 +8,7 @@ from tta.data.nbest.lists import Hypothesis
 from tta.data.nbest.rows import check_fields
 from tta.errors import InputError
 
-_OTHER = re.compile(r"\s*([{\[<]|\S*[0-9]\S*-[0-9]+\s)|.*(\t|\|\|\|)")
+_OTHER = re.compile(r"\s*([{\[<]|[^\s0-9]*[0-9]\S*-[0-9]+\s)|.*(\t|\|\|\|)")
 
 
 class PlainFormat(Format):

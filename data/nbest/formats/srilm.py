@@ -14,7 +14,7 @@ _NUMBER = r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?"
 _DECIPHER = re.compile(rf"\(({_NUMBER})\)(?:\s+(.*))?")
 _STANDARD = re.compile(rf"({_NUMBER})\s+({_NUMBER})\s+([0-9]+)(?:\s+(.*))?")
 # A word of NBestList2.0: its start and end in seconds, and its scores.
-_TIMED = re.compile(r"(\S+)\s+\(\s*st:\s*(\S+)\s+et:\s*(\S+)([^()]*)\)")
+_TIMED = re.compile(r"(?<!\S)(\S+)\s+\(\s*st:\s*(\S+)\s+et:\s*([^\s()]+)(?![^\s()])([^()]*)\)")
 
 
 class SrilmFormat(Format):

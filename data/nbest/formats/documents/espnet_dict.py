@@ -27,7 +27,8 @@ class DictFormat(Format):
         start = source.start
         if not _FIRST_VALUE_IS_OBJECT.match(start) or UTTS.match(start):
             return False
-        entries = [entry for value in source.values for entry in value.values()]
+        objects = [value for value in source.values if isinstance(value, dict)]
+        entries = [entry for value in objects for entry in value.values()]
         names = [key for entry in entries if isinstance(entry, dict) for key in entry]
         return not names or any(key.startswith("hyp_") for key in names)
 
