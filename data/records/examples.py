@@ -106,7 +106,7 @@ def check_records(paths: Iterable[str], features: Features, limits: IdLimits) ->
             # About a hundred times as fast as read_sentences, which then only finds the record.
             records = tf.data.TFRecordDataset(path).map(lambda r: parse_record(r, features, limits))
             records.reduce(0, lambda count, _: count + 1)
-        except tf.errors.OpError:
+        except (tf.errors.OpError, UnicodeDecodeError):  # a message with bytes of the shard
             collections.deque(read_sentences(path, limits), maxlen=0)
             names = ", ".join(features)
             raise InputError(f"a record does not have the features {names}", path) from None

@@ -5,7 +5,9 @@ A large model has several files of tensors, and `model.safetensors.index.json` n
 
 import contextlib
 import math
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,14 +87,16 @@ class _Tensor(NamedTuple):
 def _open_tensors(directory, stack) -> dict[str, _Tensor]:
     """{name: tensor} of all files; LayerNorm's parameters have the names of today."""
     path = tensors_path(directory)
-    names = {path.name}
+    names: Iterable[Any] = [path.name]
     if path.name == INDEX:
         places = read_json_object(path).get("weight_map")
-        names = set(places.values()) if isinstance(places, dict) else {None}
+        names = places.values() if isinstance(places, dict) else [None]
         if not all(isinstance(name, str) and Path(name).name == name for name in names):
             raise InputError("expected weight_map: {name of a tensor: name of a file}", path)
+        if missing := [name for name in names if not os.path.isfile(directory / name)]:
+            raise InputError(f"it names a file that is missing: {missing[0]!r}", path)
     found = {}
-    for path in sorted(directory / str(name) for name in names):
+    for path in sorted({directory / name for name in names}):
         with reading("not a readable safetensors file", path, SafetensorError):
             file = stack.enter_context(safe_open(path, framework="np"))
             for name in sorted(file.keys()):

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
+from tta.modeling.formats.checkpoint_index import read_index
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG
 
@@ -94,14 +95,14 @@ def open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
         InputError: the index cannot be read, or declares more values than the data files hold.
     """
     with reading("not a readable TensorFlow checkpoint", path, tf.errors.OpError):
-        reader = tf.train.load_checkpoint(str(plain_path(path)))
-        shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        found = read_index(path)
         parts = path.parent.glob(f"{glob.escape(path.name)}.data-*")
         stored = sum(part.stat().st_size for part in parts)
-        declared = sum(math.prod(shape) * dtypes[name].size for name, shape in shapes.items())
-    if declared > stored:  # TensorFlow would allocate memory for them first
-        raise InputError(f"it declares {declared:,} bytes of values and has {stored:,}", path)
-    return reader, shapes
+        declared = sum(math.prod(shape) * dtype.size for shape, dtype in found.values())
+        if declared > stored:  # TensorFlow would allocate memory for them first
+            raise InputError(f"it declares {declared:,} bytes of values and has {stored:,}", path)
+        reader = tf.train.load_checkpoint(str(plain_path(path)))
+    return reader, {name: shape for name, (shape, _) in found.items()}
 
 
 def _load(path, config, directory, build):

@@ -18,8 +18,8 @@ def read_batches(batches: Iterable[Batch], split: str) -> Iterator[Batch]:
     """Yields the batches; TensorFlow's errors about their shards become a `DamagedDataError`."""
     try:
         yield from batches
-    except tf.errors.OpError as error:
-        rule = error.message.splitlines()[0]
+    except (tf.errors.OpError, UnicodeDecodeError) as error:  # a message with bytes of the shard
+        rule = str(getattr(error, "message", error)).splitlines()[0]
         raise DamagedDataError(f"a {split} shard is truncated or damaged: {rule}") from None
 
 

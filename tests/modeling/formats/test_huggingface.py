@@ -94,9 +94,9 @@ def test_several_files_of_tensors(folder, tensors):
     index.write_text(json.dumps({"metadata": {}, "weight_map": places}))
     assert_equal(weights(folder), expected)
     (folder / "b.safetensors").unlink()
-    with pytest.raises(InputError, match=r"b\.safetensors: not a readable safetensors file: No su"):
+    with pytest.raises(InputError, match=r"it names a file that is missing: 'b\.safetensors'"):
         load_model(folder)
-    for odd in ({"x": "../b.safetensors"}, {"x": 1}, [], None):
+    for odd in ({"x": "../b.safetensors"}, {"x": 1}, {"x": [1]}, [], None):
         index.write_text(json.dumps({"weight_map": odd}))
         with pytest.raises(InputError, match=r"index\.json: expected weight_map: "):
             load_model(folder)
