@@ -156,6 +156,7 @@ MAY_USE_TENSORFLOW = {
     "tta.data.records.inputs",
     "tta.data.records.pipeline",
     "tta.data.vectors.target_vectors",
+    "tta.modeling.formats.checkpoint_index",
     "tta.modeling.formats.run_checkpoint",
     "tta.modeling.formats.tf1_checkpoint",
     "tta.modeling.layers.fused",
