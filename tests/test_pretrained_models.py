@@ -69,7 +69,9 @@ def test_the_model_of_words_prefers_a_sentence_to_its_words_reversed():
 
 
 @pytest.mark.parametrize(
-    "directory", [d for d in DIRECTORIES if d.name in ("small", "base", "cloze-small")], ids=lambda d: d.name
+    "directory",
+    [d for d in DIRECTORIES if d.name in ("small", "base", "cloze-small")],
+    ids=lambda d: d.name,
 )
 def test_its_pooling_statistics_fit_it(directory):
     vectors = tta.load(directory).encode(["a dog runs", "a dog is running"], "token", "whitened")
