@@ -19,7 +19,7 @@ from tta.standard_streams import quiet_tensorflow, use_utf8
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 # Packages that a light installation leaves out (requirements-light.txt), and what installs them.
-OF_TENSORFLOW = dict.fromkeys(("tensorflow", "keras", "tensorboard"), "tta-lm")
+OF_TENSORFLOW: dict[str, str] = dict.fromkeys(("tensorflow", "keras", "tensorboard"), "tta-lm")
 OF_TENSORFLOW |= dict.fromkeys(("tensorflow_text", "tensorflow_serving"), "'tta-lm[serving]'")
 
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
