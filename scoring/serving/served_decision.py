@@ -93,7 +93,7 @@ def _symbols(words):
     """
     numbers = tf.unique(words.values)[1] + 1
     values = tf.reshape(tf.stack([tf.zeros_like(numbers), numbers], axis=1), [-1])
-    return tf.RaggedTensor.from_row_splits(values, 2 * words.row_splits, validate=False)
+    return tf.RaggedTensor.from_row_splits(values, 2 * words.row_splits, validate=False)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _num_parts(texts):
