@@ -39,3 +39,11 @@ def signal_after(step, number):
             yield batch
 
     Trainer._batches = signalling
+
+
+def killed_writer(folder, name):
+    """Leaves what a writer of a new file leaves in a new folder when it is killed."""
+    folder.mkdir()
+    unfinished = ".tta-0123456789abcdef.tmp"
+    (folder / unfinished).write_bytes(b"half")
+    (folder / f".{name}.lock").write_text(f"{unfinished}\n")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults import file_size_limit
 from tta import atomic
-from tta.atomic import LOCK_FILE, locked_folder, whole_file, whole_folder
+from tta.atomic import LOCK_FILE, locked_folder, names_in, whole_file, whole_folder
 from tta.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -331,3 +331,11 @@ cli.run(main)
     )
     assert (ended.returncode, ended.stderr) == (143, "error: terminated\n")
     assert names(tmp_path) == []
+
+
+def test_locks_and_unfinished_files_are_not_names_of_a_folder(tmp_path):
+    ours = (LOCK_FILE, ".a.lock", ".tta-0123456789abcdef.tmp", ".tta-0123456789abcdef.old")
+    theirs = ("a", ".hidden", "a.lock", ".lock", ".tta-0123456789abcdef.tmp.txt")
+    for name in (*ours, *theirs):
+        (tmp_path / name).touch()
+    assert names_in(tmp_path) == set(theirs)

@@ -29,6 +29,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 # What the lock file of a file or folder holds: the name of the unfinished one.
 _UNFINISHED = re.compile(rb"(\.tta-[0-9a-f]{16}\.tmp)\n")
+_LEFT = re.compile(r"\.tta-[0-9a-f]{16}\.(tmp|old)|\..+\.lock")
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none of these three
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -122,6 +123,11 @@ def check_absent(path: Path | str) -> None:
     """Raises InputError if a path exists: for folders that are never replaced."""
     if os.path.lexists(path):
         raise InputError("exists; choose another folder", path)
+
+
+def names_in(folder: Path | str) -> set[str]:
+    """The names in a folder, without locks and what killed writers left."""
+    return {name for name in os.listdir(folder) if not _LEFT.fullmatch(name)}
 
 
 @contextlib.contextmanager

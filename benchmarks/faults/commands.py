@@ -151,7 +151,7 @@ def export(folder):
     from tests.tiny import write_model_directory
 
     write_model_directory(folder / "model")
-    flags = [f"--model={folder / 'model'}", f"--output_dir={folder / 'out'}"]
+    flags = [f"--model={folder / 'model'}", f"--output_dir={folder / 'out' / '1'}"]
     return ["-m", "tta.flags.export", *flags]
 
 
@@ -194,14 +194,23 @@ def _sentence(rng):
 
 
 def final_files(folder):
-    """{name: bytes} of all files with a final name; for weights, their names and values."""
+    """{name: bytes} of all files with a final name; for weights, their names and values.
+
+    A SavedModel is written in another order each time: of its files, the sizes.
+    """
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         unfinished = any(part.startswith(".") for part in name.parts)
-        if path.is_file() and not unfinished and name.parts[0] not in ("checkpoints", "logs"):
-            found[str(name)] = _values(path) if path.suffix == ".h5" else path.read_bytes()
+        if path.is_file() and not unfinished and not {"checkpoints", "logs"} & set(name.parts):
+            found[str(name)] = _content(path)
     return found
+
+
+def _content(path):
+    if path.name.startswith(("variables.", "tf_serving_", "fingerprint.")):
+        return b"" if path.name == "fingerprint.pb" else str(path.stat().st_size).encode()
+    return _values(path) if path.suffix == ".h5" else path.read_bytes()
 
 
 def _values(path):

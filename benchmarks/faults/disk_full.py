@@ -54,7 +54,7 @@ def try_all(name):
         disk = folder / "disk"
         command = [sys.executable, *getattr(commands, name)(folder)]
         # The output is on the small disk; the inputs are not.
-        output = disk / "1" if name == "export" else disk / "out"
+        output = disk / "out"
         command = [part.replace(str(folder / "out"), str(output)) for part in command]
         disk.mkdir()
         if name == "rerank":
@@ -87,7 +87,7 @@ def check(name, share, means, ended, disk):
         wrong.append(f"exit status {ended.returncode}, {ended.stderr[-2000:]}")
     if left.pop(FORMER) != b"former" or left.pop("out/nbest", b"former list") != b"former list":
         wrong.append("an existing file has changed")
-    finished = {"out/dataset.json", "out/model.weights.h5", "1/saved_model.pb"} & left.keys()
+    finished = {"out/dataset.json", "out/model.weights.h5", "out/1/saved_model.pb"} & left.keys()
     if finished:
         wrong.append(f"looks finished: {finished}")
     if wrong:

@@ -34,6 +34,8 @@ COMMANDS = (
     *("create_vocab", "prepare", "create_vectors", "train", "adapt", "classify", "fit_pooling"),
     *("score", "sts", "rerank", "rerank_folder", "reconstruct", "half", "export", "export_onnx"),
 )
+# A resumable command: its model is that of the best run so far, until all have ended.
+IMPROVED = {"classify": ("README.md", "model.weights.h5", "config.json", "best.json")}
 # What `sys.addaudithook` calls operations that may change a file.
 OPERATIONS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod")
 
@@ -166,12 +168,14 @@ class Trial:
     def _is_kept(self, file):
         """Whether the next run of the command puts a file back: one of a folder it replaced.
 
-        Or the old file is withdrawn, because it belongs to scores in another file.
+        Or the old file is withdrawn, because it belongs to scores in another file; or the command
+        improves it from run to run.
         """
         for folder in self.output.glob(".tta-*.old"):
             content = (folder / Path(file).relative_to(Path(file).parts[0])).read_bytes()
             return content == self.former[file]
-        return self.name == "rerank" and not (self.output / file).exists()
+        is_withdrawn = self.name == "rerank" and not (self.output / file).exists()
+        return is_withdrawn or file in IMPROVED.get(self.name, ())
 
     def fail(self, rule, log="err"):
         shown = (self.folder / log).read_text() if (self.folder / log).exists() else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tta
-from tta.atomic import LOCK_FILE
+from tta.atomic import names_in
 from tta.data.corpus.output import WORK_FOLDER, work_folder
 from tta.errors import InputError
 from tta.names import CONFIG, README, VOCABULARY, WEIGHTS
@@ -97,7 +97,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
 def check_output_dir(output_dir: Path) -> None:
     """Raises InputError unless a folder is new or empty, or has leftovers of a killed run alone."""
     if output_dir.is_dir():
-        found = set(os.listdir(output_dir)) - {LOCK_FILE}
+        found = names_in(output_dir)
         # A run that was killed while it moved its files has the work folder still.
         if found - ({WORK_FOLDER, *_FILES} if WORK_FOLDER in found else set()):
             raise InputError("expected a new or an empty folder", output_dir)

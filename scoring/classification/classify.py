@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.atomic import LOCK_FILE, locked_folder, whole_file
+from tta.atomic import locked_folder, names_in, whole_file
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
 from tta.data.text.lines import named_files
@@ -104,7 +104,7 @@ def _check_folder(folder):
         return
     if not folder.is_dir():
         raise InputError("expected a folder, got a file", folder)
-    if set(os.listdir(folder)) - {LOCK_FILE} and not (folder / RUN_FILE).exists():
+    if names_in(folder) and not (folder / RUN_FILE).exists():
         raise InputError("expected a new or an empty folder", folder)
     if (folder / RUN_FILE).exists() and "learning_rates" not in read_json_object(folder / RUN_FILE):
         raise InputError("expected a new or an empty folder, got that of a pretraining", folder)
@@ -171,6 +171,7 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
     for number, run in enumerate(runs, 1):
         work = folder / RUNS / _name(run)
         if (work / DEV_OUTPUTS).exists():
+            _remove_checkpoints(work)  # of a run that was killed while it removed them
             continue
         model = fine_tuning.fine_tune(
             config, model_config, start, lm.tokenizer, rows, examples.train.gold, run, work
@@ -182,10 +183,14 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
         values = _keep_if_best(model, outputs, examples, folder, run, lm.name)
         with whole_file(work / DEV_OUTPUTS) as file:
             np.save(file, outputs)
-        for leftover in ("checkpoints", "logs"):
-            shutil.rmtree(work / leftover, ignore_errors=True)
+        _remove_checkpoints(work)
         print(f"run {number} of {len(runs)}, {_name(run)}: {shown(values)}", file=sys.stderr)
     return notes
+
+
+def _remove_checkpoints(work):
+    for leftover in ("checkpoints", "logs"):
+        shutil.rmtree(work / leftover, ignore_errors=True)
 
 
 def _keep_if_best(model, outputs, examples, folder, run, start):

@@ -8,6 +8,7 @@ import numpy as np
 
 import tta
 from tests.commands import run_command
+from tests.faults import killed_writer
 from tests.tiny import CONFIG, write_model_directory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,7 @@ def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):
     flags = [f"--model={model}", f"--output_dir={tmp_path / 'out'}", "--num_seeds=1"]
     flags += [f"--{part}_file={tmp_path / part}.tsv" for part in ("train", "dev")]
     flags += ["--learning_rates=0.01", "--num_train_epochs=4", "--train_batch_size=8"]
+    killed_writer(tmp_path / "out", "run.json")
     done = run_command("tta-classify", *flags)
     assert done.returncode == 0, done.stderr
     count, _, heading, control, row, last, note, *_ = done.stdout.splitlines()
@@ -41,6 +43,7 @@ def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):
     assert heading.split() == ["accuracy", "sd", "95%", "interval", "macro", "F1", "sd"]
     assert control.startswith("majority class")
     assert row.split()[:5] == ["rate", "0.01,", "1", "seed", "100.00"]
+    assert not list((tmp_path / "out").glob(".*"))
     assert last == f"{tmp_path / 'out'}: the model of rate 0.01, seed 0"
     assert not note.startswith("note:"), "nothing was cut"
     assert tta.load(tmp_path / "out").predict(["the cat sat"]) == ["cat-like"]
