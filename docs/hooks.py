@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from tta import settings  # noqa: E402
 from tta.commands import COMMANDS  # noqa: E402
-from tta.help import notes, usage  # noqa: E402
+from tta.help import meaning, usage  # noqa: E402
 from tta.modeling.config.heads import HEADS  # noqa: E402
 from tta.modeling.config.model_types import MODEL_TYPES  # noqa: E402
 from tta.registry import resolve  # noqa: E402
@@ -94,15 +94,10 @@ def commands_page():
                 if field.group != group:
                     group = field.group
                     lines += ["", f"**{group}**", "", "| flag | meaning |", "|---|---|"]
-                lines.append(f"| `{cell(usage(field))}` | {cell(described(field))} |")
+                about = meaning(field, *["**required**"] * field.required)
+                lines.append(f"| `{cell(usage(field))}` | {cell(about)} |")
         lines.append("")
     return "\n".join(lines)
-
-
-def described(field):
-    """The help of a flag, with its default and bounds."""
-    found = ["**required**"] * field.required + notes(field)
-    return field.setting.help + f" [{'; '.join(found)}]" * bool(found)
 
 
 def config_page():

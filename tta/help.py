@@ -22,7 +22,7 @@ def help_text(about: str, configs: Iterable[type]) -> str:
     groups: dict[str, list[str]] = {"Required flags": []}
     for field in (field for config in configs for field in settings.fields(config)):
         title = "Required flags" if field.required else field.group
-        groups.setdefault(title, []).append(_entry(usage(field), _meaning(field), width))
+        groups.setdefault(title, []).append(_entry(usage(field), meaning(field), width))
     common = groups.pop(settings.COMMON, [])
     groups[settings.COMMON] = [
         *common,
@@ -45,15 +45,12 @@ def usage(field: settings.Field) -> str:
     return f"--{field.name}={value}" + ",..." * (field.is_list and not field.setting.repeated)
 
 
-def _meaning(field):
-    """The help of a flag and its notes."""
-    found = notes(field)
-    return field.setting.help + f" [{'; '.join(found)}]" * bool(found)
+def meaning(field: settings.Field, *notes: str) -> str:
+    """The help of a flag, then notes: its default, its bounds, whether it adds up, its other name.
 
-
-def notes(field: settings.Field) -> list[str]:
-    """The default of a flag, its bounds, whether it adds up, and its other name."""
-    found = []
+    Further `notes` come first.
+    """
+    found = list(notes)
     if field.default is not None and field.default is not False:
         value = ",".join(map(str, field.default)) if field.is_list else field.default
         found.append(f"default: {'true' if value is True else value}")
@@ -63,7 +60,7 @@ def notes(field: settings.Field) -> list[str]:
         found.append("may be repeated")
     if field.setting.alias is not None:
         found.append(f"also --{field.setting.alias}")
-    return found
+    return field.setting.help + f" [{'; '.join(found)}]" * bool(found)
 
 
 def _entry(usage, meaning, width):
