@@ -46,6 +46,7 @@ _STACKS = {
     "backward": "encoder.backward_tower",
 }
 _VARIABLES = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+_VARIABLES |= {"relative_bias": "relative_bias"}
 
 _SETTINGS = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
@@ -74,9 +75,6 @@ def torch_weights(lm: Any) -> dict[str, np.ndarray]:
             values[_TABLES[name]] = value
             continue
         layer, _, kind = name.rpartition("/")
-        if kind == "relative_bias":
-            values[f"{_layer_name(layer)}.{kind}"] = value
-            continue
         values[f"{_layer_name(layer)}.{_VARIABLES[kind]}"] = value.T if kind == "kernel" else value
     return {name: np.ascontiguousarray(value) for name, value in values.items()}
 
