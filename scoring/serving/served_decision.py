@@ -4,6 +4,8 @@ It must compute what `tta.scoring.combining.decision` computes with the loss of 
 tests compare them. N is the number of hypotheses.
 """
 
+from typing import Any
+
 import tensorflow as tf
 
 # White space as in str.split; TensorFlow's split only knows that of ASCII.
@@ -93,7 +95,8 @@ def _symbols(words):
     """
     numbers = tf.unique(words.values)[1] + 1
     values = tf.reshape(tf.stack([tf.zeros_like(numbers), numbers], axis=1), [-1])
-    return tf.RaggedTensor.from_row_splits(values, 2 * words.row_splits, validate=False)  # pyright: ignore[reportAttributeAccessIssue]
+    ragged: Any = tf.RaggedTensor  # the stubs lack its methods
+    return ragged.from_row_splits(values, 2 * words.row_splits, validate=False)
 
 
 def _num_parts(texts):
