@@ -25,10 +25,6 @@ class TransformerSizes(ModelConfig):
     """The shape of a stack of Transformer blocks; the defaults are the paper's (section 5.1).
 
     Attributes:
-        norm_first: whether LayerNorm comes before each sub-layer (pre-LayerNorm) instead of after
-            its residual sum; the stack then ends in a LayerNorm.
-        max_relative_distance: the largest distance between two tokens that attention tells from
-            smaller ones; 0 adds nothing for distances.
         num_hidden_layers: layers of the encoder.
         num_attention_heads: N; divides hidden_size.
         intermediate_size: width of the feed-forward layer.
@@ -41,6 +37,10 @@ class TransformerSizes(ModelConfig):
         layer_norm_eps: epsilon of every LayerNorm.
         first_query_token_id: id of a token whose embedding is added to the position embedding in
             the first query ([MASK] = 4 in the original code). None adds nothing (the paper).
+        norm_first: whether LayerNorm comes before each sub-layer (pre-LayerNorm) instead of after
+            its residual sum; the stack then ends in a LayerNorm.
+        max_relative_distance: the largest distance between two tokens that attention tells from
+            smaller ones; 0 adds nothing for distances.
     """
 
     dropouts: ClassVar[tuple[str, ...]] = ("hidden_dropout_prob", "attention_probs_dropout_prob")

@@ -26,9 +26,9 @@ class ClozeEncoder(BlockEncoder):
 
         q_i = LayerNorm(P_i + W f_{i-1} + V b_{i+1}), P the first query of a T-TA
 
-    A state beyond the ends of the sentence is 0. With `config.norm_first`, towers and query end in
-    a LayerNorm each. As in a T-TA, row i of the hidden states does not
-    depend on token i, bit for bit. Unlike a T-TA's, its keys and values have a context.
+    A state beyond the ends of the sentence is 0. With `config.norm_first`, each tower and the
+    query end in a LayerNorm. As in a T-TA, row i of the hidden states does not depend on token i,
+    bit for bit. Unlike a T-TA's, its keys and values have a context.
 
     `inputs` may also hold
 

@@ -188,9 +188,9 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
         key_value,
         padding_mask,
         projected=None,
-        distances=None,
         positions=None,
         training=None,
+        **more,
     ):
         mask = diagonal_mask(padding_mask, positions)
-        return super().call(query, key_value, mask, projected, distances, training=training)
+        return super().call(query, key_value, mask, projected, training=training, **more)

@@ -102,8 +102,7 @@ class FeedForward(PlainLayer):
 class AddNorm(PlainLayer):
     """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
 
-    With pre-LayerNorm, the two parts stand at the two ends of a sub-layer: `normalize` at its
-    begin, `add` at its end.
+    With pre-LayerNorm, a sub-layer begins with `normalize` and ends with `add`.
 
     Sums and outputs are float32 even if products are bfloat16: products cast their own inputs.
     Rounding the sums too would cause most of a score's error (docs/performance.md).
@@ -135,14 +134,13 @@ class AddNorm(PlainLayer):
 
     def add(self, x: Tensor, residual: Tensor, training: bool | None = None) -> Any:
         """residual + Dropout(x), [B, T, D] float32."""
-        if self.dropout:
-            x = self.dropout_layer(x, training=training)
-        return residual + ops.cast(x, "float32")
+        return residual + ops.cast(self._dropped(x, training), "float32")
 
     def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
         if not training:
             return self.norm(self.add(x, residual))
-        if self.dropout:
-            x = self.dropout_layer(x, training=training)
         residual = ops.broadcast_to(residual, ops.shape(x))
-        return trained_layer_norm(self.norm, x, residual)
+        return trained_layer_norm(self.norm, self._dropped(x, training), residual)
+
+    def _dropped(self, x, training):
+        return self.dropout_layer(x, training=training) if self.dropout else x
