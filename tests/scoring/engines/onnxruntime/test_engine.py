@@ -95,6 +95,7 @@ def test_the_built_in_model_agrees():
     texts = ["the cat sat on the mat", "i scream you scream we all scream for ice cream", "a"]
     first, second = (tta.load(engine=engine) for engine in ("tensorflow", "onnxruntime"))
     np.testing.assert_allclose(second.score(texts), first.score(texts), atol=5e-4)
+    # The last LayerNorm magnifies rounding up to 46 times: 1.5e-4 on a processor with AMX.
     np.testing.assert_allclose(second.encode(texts), first.encode(texts), atol=5e-4)
     joint = [lm.encode(texts, "joint") for lm in (first, second)]
     np.testing.assert_allclose(*joint, atol=1e-4)
