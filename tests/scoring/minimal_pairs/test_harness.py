@@ -9,7 +9,6 @@ import pytest
 
 import tta
 from benchmarks import ROOT
-from tests.tiny import write_model_directory
 from tta.data.pairs.minimal_pairs import read_minimal_pairs
 from tta.errors import InputError
 
@@ -53,7 +52,7 @@ def test_without_the_harness_there_is_one_line():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """({task: result}, the model, the task's name -> the samples)."""
+    """(what the harness gives, the model)."""
     harness = pytest.importorskip("lm_eval", reason="needs pip install '.[lm-eval]'")
     tasks = pytest.importorskip("lm_eval.tasks")
     folder = tmp_path_factory.mktemp("harness")
@@ -62,14 +61,13 @@ def results(tmp_path_factory):
         task = {"task": name, "test_split": "train"} | data | task
         (folder / f"{name}.yaml").write_text(json.dumps(task))  # JSON is YAML
     __import__(MODULE)
-    model = write_model_directory(folder / "model")
     return harness.simple_evaluate(
         model="tta",
-        model_args=f"pretrained={model},normalizer=exact",
+        model_args="pretrained=small,engine=onnxruntime",
         tasks=list(TASKS),
         task_manager=tasks.TaskManager(include_path=str(folder)),
         bootstrap_iters=0,
-    ), tta.load(model)
+    ), tta.load(engine="onnxruntime")
 
 
 def scores(results, task):
@@ -93,13 +91,13 @@ def test_minimal_pairs_and_continuations_have_our_scores(results):
     np.testing.assert_allclose(scores(found, "texts")[:, 0], ours[:, 0], atol=1e-4)
 
 
-def test_a_metric_of_greedy_search_gets_a_note(tmp_path, capfd):
+def test_a_metric_of_greedy_search_gets_a_note(capfd):
     pytest.importorskip("lm_eval", reason="needs pip install '.[lm-eval]'")
     from lm_eval.api.instance import Instance
 
     from tta.scoring.minimal_pairs.harness import HarnessModel
 
-    model = HarnessModel(str(write_model_directory(tmp_path / "model")), batch_size=1)
+    model = HarnessModel(engine="onnxruntime", batch_size=1)
 
     def requests(choices):
         text = ("loglikelihood", {}, ("the", " cat"))
