@@ -3,9 +3,9 @@
     python -m benchmarks.guess scores/
 
 The built-in model scores every text once; the folder keeps the scores for the next time. Columns:
-the first pass, the guess without typical spreads, the guess, and weights tuned on the dev lists
-(LibriSpeech has none). The second table has the same lists with scores in other units. The data is
-in $TTA_DATA.
+the first pass, the guess, the guess for every list by itself, the same without typical spreads, and
+weights tuned on the dev lists (LibriSpeech has none; --untuned leaves them out). The second table
+has the same lists with scores in other units. The data is in $TTA_DATA.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from benchmarks import ROOT
 from benchmarks.evaluation_data import FOLDER
 from tta.data.nbest.files import read_nbest
 from tta.scoring.combining import guess as guessing
+from tta.scoring.combining.columns import spread
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import ScoredLists, score_texts
@@ -51,13 +52,16 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("scores", type=Path, help="folder for the model's scores")
-    folder = parser.parse_args().scores
+    parser.add_argument("--untuned", action="store_true", help="leave the tuned weights out")
+    arguments = parser.parse_args()
+    folder = arguments.scores
     folder.mkdir(parents=True, exist_ok=True)
     rows, units = [], []
     for name, (dev_path, test_path) in SETS.items():
         test = load(test_path, folder)
-        columns = [measure(test, FIRST_PASS), old_guess(test), measure(test, guess(test.lists))]
-        if dev_path is not None:
+        columns = [measure(test, FIRST_PASS), measure(test, guess(test.lists))]
+        columns += [one_by_one(test), without_typical(one_by_one, test)]
+        if dev_path is not None and not arguments.untuned:
             dev = load(dev_path, folder)
             given = GivenWeights(features=dict.fromkeys(dev.lists.features))
             columns.append(measure(test, tune(dev.lists, dev.statistics, given)))
@@ -70,8 +74,8 @@ def main():
             first, value = measure(other, FIRST_PASS), measure(other, guess(other.lists))
             cells.append(f"{first:.2f} {value:.2f}")
         units.append([name, *cells, *[""] * (len(UNITS) - len(cells))])
-    heads = ["", "first pass", "guess before", "guess", "tuned"]
-    print(align([heads, *rows], ["left", *["right"] * 4]))
+    heads = ["", "first pass", "guess", "one by one", "without typical", "tuned"]
+    print(align([heads, *rows], ["left", *["right"] * 5]))
     print("\nfirst pass and guess, by the unit of the first-pass scores")
     print(align([["", *UNITS], *units], ["left", *["right"] * len(UNITS)]))
 
@@ -84,7 +88,7 @@ def load(path: Path, folder: Path) -> Part:
     part = Part.build(file.lists, str(path)).compared(metric, metric)
     kept = folder / f"{path.parent.name}.{path.name}.scores.json"
     if not kept.exists():
-        lm = tta.load(None, **RerankOptions().for_load())
+        lm = tta.load(None, **RerankOptions(engine="onnxruntime").for_load())
         kept.write_text(json.dumps(score_texts(lm, part.texts, progress=True)))
     return part.scored({text: tuple(one) for text, one in json.loads(kept.read_text()).items()})
 
@@ -93,12 +97,26 @@ def guess(lists: ScoredLists):
     return guessing.guess(lists, GivenWeights())
 
 
-def old_guess(part: Part) -> float:
-    kept, guessing._TYPICAL_COUNT = guessing._TYPICAL_COUNT, 0.0
+def one_by_one(part: Part) -> float:
+    """The metric if the weights are guessed for every list by itself."""
+    (model,) = part.lists.models
+    picks = []
+    for number, one in enumerate(part.nbest):
+        scores = {
+            h.text: (model.reduced["sum"][number, i], model.num_tokens[number, i])
+            for i, h in enumerate(one.hypotheses)
+        }
+        single = Part.build([one]).compared(None, part.statistics.metric).scored(scores)
+        picks.append(select(single.lists, guess(single.lists))[0])
+    return part.statistics.value(np.array(picks))
+
+
+def without_typical(measured, part: Part) -> float:
+    kept, guessing._drawn = guessing._drawn, lambda lists, scores, _: spread(lists, scores)
     try:
-        return measure(part, guess(part.lists))
+        return measured(part)
     finally:
-        guessing._TYPICAL_COUNT = kept
+        guessing._drawn = kept
 
 
 def measure(part: Part, weights) -> float:

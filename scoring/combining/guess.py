@@ -16,9 +16,11 @@ _MODELS, _BONUSES = 0.35, 0.2
 _SCALED = 1.0
 
 # Typical spreads within a list: of first-pass and model scores in natural log, and of the number of
-# words. They count as much as this number of hypotheses, because few hypotheses show no scale.
+# words. They count half where this number of hypotheses shows the scale, more where fewer do, and
+# soon nothing where more do: the chance that scores lie close together by accident falls with a
+# power of their number.
 _TYPICAL_FIRST, _TYPICAL_MODEL, _TYPICAL_WORDS = 8.0, 9.0, 1.25
-_TYPICAL_COUNT = 2.0
+_TYPICAL_COUNT, _TYPICAL_POWER = 2.0, 4
 
 # If the language model decides alone: the bonus relative to the model's cost of a word.
 _ALONE = {"sum": 2.0, "mean": 0.5}
@@ -84,13 +86,13 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
 def _drawn(lists: ScoredLists, scores: np.ndarray, typical: float) -> float:
     """The spread of scores, drawn towards a typical one by the fewer hypotheses the more.
 
-    It is their geometric mean, weighted by the number of hypotheses beyond the first of each list
-    and by `_TYPICAL_COUNT`. So another unit of the scores of many lists changes nothing else. 0
-    stays 0.
+    It is their geometric mean; the weight of the typical one depends on the number of hypotheses
+    beyond the first of each list. So another unit of the scores of many lists changes nothing else.
+    0 stays 0.
     """
     found = spread(lists, scores)
     count = int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum())
-    share = _TYPICAL_COUNT / (_TYPICAL_COUNT + count)
+    share = 1 / (1 + (count / _TYPICAL_COUNT) ** _TYPICAL_POWER)
     return found and found ** (1 - share) * typical**share
 
 

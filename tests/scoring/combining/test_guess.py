@@ -202,6 +202,17 @@ def test_a_first_pass_that_is_sure_is_kept():
     assert select(arrays, guess(arrays, GivenWeights())).tolist() == [0]
 
 
+def test_five_hypotheses_show_the_unit_of_their_scores():
+    """As ATIS: means of log-probabilities that vary by 0.06."""
+    texts = ("a b c", "a b d", "a e c", "a b", "f b c")
+    firsts, models = (-0.30, -0.36, -0.41, -0.44, -0.47), (-30.0, -24.0, -35.0, -22.0, -41.0)
+    lists = scored(dict(zip(texts, zip(firsts, models, strict=True), strict=True)))
+    weights = guess(lists, GivenWeights())
+    first = (1 - weights.lm_weight) * spread(lists, lists.first_pass)
+    model = weights.lm_weight * spread(lists, lists.mix(weights.shares, "sum"))
+    assert 0.35 * first < model < 0.5 * first
+
+
 @pytest.mark.parametrize("where", ["first pass", "model"])
 @pytest.mark.parametrize("value", [-1e9, 1e9, -1e5])
 def test_one_extreme_score_does_not_move_the_weights_of_all_lists(where, value):
