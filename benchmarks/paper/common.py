@@ -199,7 +199,9 @@ class Table:
         paper: {row: {column: number}}, the paper's columns; `paper_rows` makes it.
         compared: {measured column: the paper's column whose order of rows it is compared with}.
         higher_is_better: holds for all columns.
-        conditions: lines of text about models, lists and method.
+        conditions: lines of text about lists and method.
+        signatures: {row: what its model's scores depend on}.
+        differences: {column: {row: {other row: [difference, low, high]}}}, with the 95 % interval.
         findings: lines of text with further measurements.
         models: {model: description of its training}.
         rows: {row: {column: number}} in display order; filled during the measurement.
@@ -214,6 +216,8 @@ class Table:
     compared: dict = field(default_factory=dict)
     higher_is_better: bool = False
     conditions: list = field(default_factory=list)
+    signatures: dict = field(default_factory=dict)
+    differences: dict = field(default_factory=dict)
     findings: list = field(default_factory=list)
     models: dict = field(default_factory=dict)
     rows: dict = field(default_factory=dict)
@@ -231,7 +235,7 @@ class Table:
         return f"{text} {self.marks.get(row, {}).get(column, '')}".rstrip()
 
     def note_models(self, entries, signatures):
-        """Adds a condition for each model: its signature, or why it was not measured.
+        """Keeps each model's signature, or adds a condition that says why it was not measured.
 
         Args:
             entries: the `Entry`s of the table.
@@ -242,12 +246,12 @@ class Table:
                 self.rows.setdefault(entry.name, {})
                 self.conditions.append(f"{entry.name}: not measured ({entry.missing})")
             elif entry.name in signatures:
-                self.conditions.append(f"{entry.name}: `{signatures[entry.name]}`")
+                self.signatures[entry.name] = signatures[entry.name]
                 if training := training_of(entry):
                     self.models[entry.model] = training
 
     def markdown(self):
-        """The table with its command, conditions and findings, but without `models`."""
+        """The table with its command and conditions, as docs/results.md shows it."""
         paper_columns = list(dict.fromkeys(c for row in self.paper.values() for c in row))
         heads = ["", *(f"paper: {c}" for c in paper_columns), *self.columns]
         lines = [f"## {self.title}", "", f"    {self.command}", ""]
@@ -257,17 +261,28 @@ class Table:
             cells += [self.cell(name, c) for c in self.columns]
             lines.append("| " + " | ".join([name, *cells]) + " |")
         lines += [""] + [f"- {line}" for line in self.conditions]
-        lines += [""] + [f"- {line}" for line in self.findings] if self.findings else []
         if self.compared:
             pairs, found = self.disagreements()
             lines += [
-                "",
-                f"Of {pairs} pairs of rows that have an order in both columns (equal values have "
-                f"none, and the oracle is left out), {len(found)} are in a different order here"
-                f"{':' if found else '.'}",
+                f"- Of {pairs} pairs of rows that have an order in both columns, {len(found)} are "
+                "in a different order here",
             ]
-            lines += ["", *(f"- {line}" for line in found)] if found else []
         return "\n".join(lines) + "\n"
+
+    def details(self):
+        """What docs/results.json has besides: lines of text."""
+        lines = [f"{row}: {signature}" for row, signature in self.signatures.items()]
+        for column, rows in self.differences.items():
+            for row, others in rows.items():
+                against = (
+                    f"{value:+.2f} [{low:+.2f}, {high:+.2f}] against {other}"
+                    for other, (value, low, high) in others.items()
+                )
+                lines.append(f"{column}, {row}: {'; '.join(against)}")
+        lines += self.findings
+        lines += self.disagreements()[1] if self.compared else []
+        lines += [f"{model}: {training}" for model, training in self.models.items()]
+        return "".join(f"- {line}\n" for line in lines)
 
     def disagreements(self):
         """Compares the order of rows with the paper's, without the oracle.
@@ -311,18 +326,13 @@ class Table:
         folder.mkdir(parents=True, exist_ok=True)
         with open_output(folder / f"{self.name}.json", overwrite=True) as stream:
             json.dump(asdict(self), stream, indent=1)
-        print(self.markdown(), models_list(self.models), sep="\n")
+        print(self.markdown(), self.details(), sep="\n")
 
     @classmethod
     def load(cls, name):
         """The table saved under a name, or None."""
         path = Path(FLAGS.output_dir) / f"{name}.json"
         return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
-
-
-def models_list(models):
-    """The training of the models as a Markdown list."""
-    return "".join(f"- `{model}`: {text}\n" for model, text in models.items())
 
 
 def paper_rows(columns, rows):

@@ -10,7 +10,6 @@ import tta
 from benchmarks.paper.common import FLAGS, ORACLE, SCORERS, cached, data, say, spread
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.scoring.reports.evaluation import compare_rows
-from tta.scoring.reports.table import format_interval
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.load import KINDS
@@ -195,23 +194,21 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
 
 
 def compare(table, column, rows, name, focus, metric):
-    """Marks a cell, and reports its differences from the rows of `MARKS` and from `focus`.
+    """Marks a cell, and keeps its differences from the rows of `MARKS` and from `focus`.
 
     `rows` are the measured rows of the column, {name: `Row`}.
     """
-    marks, differences = "", []
+    marks, differences = "", {}
     for other in dict.fromkeys((*MARKS, focus)):
         if name in (FIRST_PASS, other) or other not in rows:
             continue
         difference = compare_rows(rows[name], rows[other], metric)
         low, high = difference.interval
         marks += MARKS.get(other, "") if low <= 0 <= high else ""
-        differences.append(
-            f"{difference.value:+.2f} {format_interval(difference.interval, '.2f')} against {other}"
-        )
+        differences[other] = [difference.value, low, high]
     table.marks[name][column] = marks
     if differences:
-        table.findings.append(f"{column}, {name}: {'; '.join(differences)}")
+        table.differences.setdefault(column, {})[name] = differences
 
 
 def condition(column, reports):

@@ -1,10 +1,12 @@
-"""Writes docs/results.md and the table in docs/comparison.md from the measured tables.
+"""Writes docs/results.md, docs/results.json and a table of docs/comparison.md: measured tables.
 
     python -m benchmarks.paper.results
 
 benchmarks/paper/run_all.sh measures all tables and then calls this command.
 """
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 from absl import flags
@@ -35,12 +37,14 @@ file; the command above each table measures that table alone:
 
     benchmarks/paper/run_all.sh
 
+[results.json](results.json) has the same figures, the signature and the training of every model,
+the difference of each row from "first pass", "no model" and "T-TA, exact" with its 95 % interval
+(paired bootstrap over lists), and Spearman's rho of tables 3 and 4.
+
 The paper's models have 3 layers of size 512 and saw 64 million sentences or more. The models here,
 except the base model, have a quarter of the parameters, and all of them saw a small part of that
-amount of text. So compare rows, not columns. An interval is the middle 95 % of a paired bootstrap
-over lists; if it contains 0, the two may be equally good. `-` means that the model was not
-available or that the paper has no such number. A command with `--limit` measured a sample of each
-file.
+amount of text. So compare rows, not columns. `-` means that the model was not available or that the
+paper has no such number. A command with `--limit` measured a sample of each file.
 
 "Exact" scores are log-probabilities, "learned" scores omit the sum over the vocabulary. A model is
 "unmasked" if a token is predicted from the whole sentence, including itself, in one pass
@@ -106,19 +110,18 @@ def main():
         raise InputError(f"expected the lines {BEGIN} and {END}", FLAGS.readme)
     with open_output(FLAGS.results, overwrite=True) as stream:
         stream.write(results(tables))
+    record = Path(FLAGS.results).with_suffix(".json")
+    with open_output(record, overwrite=True) as stream:
+        measured = {name: asdict(table) for name, table in tables.items() if table}
+        stream.write(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
     with open_output(FLAGS.readme, overwrite=True) as stream:
         stream.write(f"{before}{BEGIN}\n{side_by_side(tables)}{END}{after}")
-    print(FLAGS.results, FLAGS.readme, sep="\n")
+    print(FLAGS.results, record, FLAGS.readme, sep="\n")
 
 
 def results(tables):
     """docs/results.md as str; `tables` is {name: `Table`, or None if it was not measured}."""
     parts = [INTRODUCTION]
-    models = {}
-    for table in filter(None, tables.values()):
-        models |= table.models
-    if models:
-        parts.append("## The models\n\n" + common.models_list(models))
     for name, table in tables.items():
         if table is None:
             command = f"python -m benchmarks.paper.{TABLES[name]}"
@@ -153,7 +156,9 @@ def side_by_side(tables):
 
 if __name__ == "__main__":
     common.define_flags()
-    flags.DEFINE_string("results", "docs/results.md", "Output file for all tables.")
+    flags.DEFINE_string(
+        "results", "docs/results.md", "Output file for all tables; a .json is written beside it."
+    )
     flags.DEFINE_string(
         "readme", "docs/comparison.md", "File whose table between the markers is replaced."
     )

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.paper import common, reranking, sts, table1, table2, table7
 from benchmarks.paper.common import Entry, Table
 from benchmarks.paper.reranking import Once
-from benchmarks.paper.results import TABLES, side_by_side
+from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
@@ -108,7 +108,7 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     cells = " | ".join(["25.00 \N{DAGGER}"] * 4)
     assert f"| no model | - | - | - | - | {cells} |" in lines
     # Of the paper's rows, only the T-TA and the first pass were measured.
-    assert any(line.startswith("Of 4 pairs of rows that have an order in both") for line in lines)
+    assert any(line.startswith("- Of 4 pairs of rows that have an order in both") for line in lines)
 
 
 def test_limit_sets_the_number_of_lists(folder, tmp_path):
@@ -182,6 +182,10 @@ def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     assert "old" not in table
     assert "T-TA base" not in table  # It was not measured.
     assert "sample" not in table
+    record = json.loads((tmp_path / "out.json").read_text())
+    assert list(record) == ["table1"]
+    differences = record["table1"]["differences"]["Arctic snr5"]["T-TA, exact"]
+    assert differences == {"first pass": [-25.0] * 3, "no model": [-25.0] * 3}
     document = (tmp_path / "out.md").read_text()
     assert "## Table 1: speech recognition, WER %" in document
     assert "Not measured yet: `python -m benchmarks.paper.table7`" in document
@@ -217,6 +221,14 @@ def test_all_tables_rerank_the_same_sample(tmp_path, flags, limits):
         given = ran[table].replace(" --figure=docs/runtime.png", "").split()
         limit = [f"--limit={limits[table]}"] if table in limits else []
         assert given == ["-m", f"benchmarks.paper.{table}", *limit, *flags]
+
+
+def test_the_pages_have_the_figures_of_the_record():
+    record = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
+    tables = {name: Table(**record[name]) for name in TABLES}
+    assert (ROOT / "docs/results.md").read_text(encoding="utf-8") == results(tables)
+    page = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
+    assert page.partition(f"{BEGIN}\n")[2].partition(END)[0] == side_by_side(tables)
 
 
 def test_readme_names_the_tables_measured_on_a_sample():
