@@ -3,7 +3,7 @@
 # What a text is split into (docs/semfit.md).
 TOKENIZERS = ("word_pieces", "words")
 
-# How word pieces read characters: as BERT does, or as earlier versions did (docs/training.md).
+# How word pieces read characters: as BERT does, or as earlier versions did (docs/serving.md).
 NORMALIZATIONS = ("bert", "nfkc")
 
 # What a token's score is computed from (docs/scoring.md).
@@ -20,7 +20,7 @@ PRECISIONS = tuple(DTYPE_POLICIES)
 # int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it.
 SCORING_PRECISIONS = (*PRECISIONS, "int8")
 
-# What runs a neural model; auto chooses (docs/performance.md).
+# What runs a neural model; auto chooses (docs/scoring.md).
 ENGINES = ("auto", "tensorflow", "onnxruntime")
 
 # What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability

@@ -85,7 +85,7 @@ LOWER_CASE = Setting(
 )
 NORMALIZATION = Setting(
     "How word_pieces reads characters. bert: by BERT's own rules. nfkc: by those of earlier "
-    "versions, which the models in pretrained/ keep (docs/training.md).",
+    "versions, which the models in pretrained/ keep (docs/serving.md).",
     choices=NORMALIZATIONS,
 )
 RAW_TEXT = Setting(

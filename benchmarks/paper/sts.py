@@ -21,8 +21,8 @@ CONDITION = (
     "Cosine of mean vectors, without training on gold scores. The T-TAs and the biLM were also "
     "trained to match the two halves of a sentence, which the paper's models were not. Without "
     "this loss, STS-B dev: T-TA 58.51 (80 M tokens), 62.49 (127 M, decorrelated outputs), biLM "
-    "58.26 (64 M, decorrelated); see docs/training.md. A uniLM's `context` vector at a token has "
-    "seen that token, which its score has not"
+    "58.26 (64 M, decorrelated); see docs/experiments/training.md. A uniLM's `context` vector at a "
+    "token has seen that token, which its score has not"
 )
 
 

@@ -21,7 +21,7 @@ def bucket_lengths(max_length: int) -> list[int]:
     """The padded lengths of batches, increasing up to `max_length`.
 
     Each is a tenth longer than the one before it, and at least 1. Then two percent of the tokens
-    are padding (docs/performance.md).
+    are padding (docs/experiments/performance.md).
     """
     lengths, length = [], 8
     while length < max_length:

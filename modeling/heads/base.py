@@ -9,7 +9,8 @@ from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.types import Shape, Tensor
 
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
-# of rows, about 50 kB each, and each batch of a stream has its own number (docs/performance.md).
+# of rows, about 50 kB each, and each batch of a stream has its own number
+# (docs/experiments/performance.md).
 ROWS_STEP = 16
 
 

@@ -14,7 +14,7 @@ from tta.modeling.layers.types import Tensor
 
 # The logits are computed in this many parts, so that one part is in memory at a time: all logits
 # of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
-# (docs/performance.md).
+# (docs/experiments/performance.md).
 NUM_PARTS = 8
 
 
@@ -29,7 +29,7 @@ def tied_log_probabilities(
     """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
 
     The logits of the targets are float32. Those of the other pieces, of which only a sum is needed,
-    are products in `dtype`: their rounding errors mostly cancel (docs/performance.md).
+    are products in `dtype`: their rounding errors mostly cancel (docs/experiments/performance.md).
 
     Args:
         features: [M, D] float.

@@ -42,8 +42,8 @@ def exact_gelu(x: Tensor) -> Any:
     """x P(X <= x) for a standard normal X, of any float type.
 
     Keep these exact operations. After a matrix product and a bias, oneDNN fuses them with the
-    product and computes them in float32 at no extra cost (docs/performance.md). Elsewhere they are
-    computed in the type of x.
+    product and computes them in float32 at no extra cost (docs/experiments/performance.md).
+    Elsewhere they are computed in the type of x.
     """
     return (0.5 * x) * (1.0 + ops.erf(x * 0.5**0.5))
 
@@ -105,7 +105,7 @@ class AddNorm(PlainLayer):
     With pre-LayerNorm, a sub-layer begins with `normalize` and ends with `add`.
 
     Sums and outputs are float32 even if products are bfloat16: products cast their own inputs.
-    Rounding the sums too would cause most of a score's error (docs/performance.md).
+    Rounding the sums too would cause most of a score's error (docs/experiments/performance.md).
 
     Args:
         dropout: fraction of x dropped in training.

@@ -12,9 +12,9 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     With another backend of Keras than TensorFlow, the function stays as it is.
 
     TensorFlow runs each elementwise operation on its own, and each one reads and writes whole
-    tensors. In a training step they take longer than the matrix products (docs/performance.md).
-    XLA's own matrix products are slow, so keep these out of the function. TensorFlow Serving
-    accepts no XLA, so use the function in training only.
+    tensors. In a training step they take longer than the matrix products
+    (docs/experiments/performance.md). XLA's own matrix products are slow, so keep these out of the
+    function. TensorFlow Serving accepts no XLA, so use the function in training only.
 
     XLA compiles once per shape. The result has no gradient: call it within `ops.custom_gradient`.
     A `tf.Variable` among the arguments can be assigned, and is then changed in place.

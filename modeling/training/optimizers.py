@@ -207,7 +207,7 @@ class Muon(_OnePass, keras.optimizers.Muon):
     directions learn as fast as common ones. This is the Muon of Keras with better polynomials, of
     which four are enough, and a choice of the type of its products. Muon's authors use bfloat16: it
     is faster than float32 on a CPU that supports it, and several times slower on other CPUs
-    (docs/training.md). Gradients as in `BertAdamW`.
+    (docs/experiments/training.md). Gradients as in `BertAdamW`.
 
     Args:
         learning_rate: a float or a schedule, used by Muon and Adam.

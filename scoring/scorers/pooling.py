@@ -31,8 +31,8 @@ from tta.json_files import check_regular
 
 SIF_A = 1e-3  # as Arora et al.
 JOINT = "joint"  # the representation that `join` makes
-# Chosen on STS-B dev and SICK train (docs/training.md): a constant beside the whitened token rows,
-# whose length is 1, and the share of the outputs in the cosine.
+# Chosen on STS-B dev and SICK train (docs/experiments/training.md): a constant beside the whitened
+# token rows, whose length is 1, and the share of the outputs in the cosine.
 JOINT_CONSTANT, JOINT_CONTEXT = 0.3, 0.3
 _ROUNDING = 1e-5  # of a variance, relative to the squared length of the mean
 _BLOCK_ROWS = 1 << 15

@@ -69,5 +69,5 @@ def test_little_of_a_batch_is_padding():
     with shards(None) as found:
         case, padding_share = pipeline("pipeline", *found)
         case.call()
-    # The bar of docs/performance.md; buckets an eighth longer than the last would fail it.
+    # The target in docs/experiments/performance.md, which buckets an eighth longer would miss.
     assert 0.005 < padding_share < 0.03

@@ -22,9 +22,9 @@ def frozen(
 
     TensorFlow then casts and lays out the weights once instead of in every call. This saves a sixth
     of the time of a list with products in bfloat16, and most of the time of a single sentence
-    (docs/performance.md). The token table is a constant only in matrix products: lookups of its
-    rows would gain nothing, and a large constant takes long to compile. A graph holds at most 2 GB,
-    so very large weights are no constants.
+    (docs/experiments/performance.md). The token table is a constant only in matrix products:
+    lookups of its rows would gain nothing, and a large constant takes long to compile. A graph
+    holds at most 2 GB, so very large weights are no constants.
 
     Args:
         function: called with tensors and `output_table`, a constant copy [V, D] of the token table
