@@ -54,7 +54,7 @@ The n-gram model is a 5-gram of the same text, trained by `benchmarks/paper/trai
 spoken form for tables 1 and 7, whose lists have neither case nor punctuation, and tokenised for
 table 2.
 """
-FIGURE = "![Runtime against the number of words](runtime.png)\n"
+FIGURE = "![Runtime against the number of words](pictures/time.svg)\n"
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures every table and writes docs/results.md and the table in docs/comparison.md.
+# Measures every table, writes docs/results.md, docs/results.json and the table in
+# docs/comparison.md, and draws docs/pictures/ (needs matplotlib).
 # Usage: benchmarks/paper/run_all.sh [flags of all tables: --limit=100 --bert=DIRECTORY ...]
 # The data is in $TTA_DATA. The n-gram models come from train_ngram.py, GloVe from convert_glove.py.
 # A biLM needs one pass per token. So all models rerank the same 300 lists of each file, evenly
@@ -24,5 +25,6 @@ for table in sts rate; do
 done
 measure table7 1000 "$@"
 measure memory 30 "$@"
-measure runtime "" --figure=docs/runtime.png "$@"
+measure runtime "" "$@"
 "$python" -m benchmarks.paper.results "$@"
+"$python" -m benchmarks.pictures

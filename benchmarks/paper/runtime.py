@@ -1,6 +1,6 @@
 """Runtime against the number of words, of T-TA, biLM and uniLM (the paper's figures 4 and 5).
 
-    python -m benchmarks.paper.runtime --figure=docs/runtime.png
+    python -m benchmarks.paper.runtime
 
 Each call processes one sentence. The models have the paper's size and random weights, which do not
 affect the speed. "similarity" computes the last layer's outputs; "reranking" computes the scores,
@@ -77,29 +77,10 @@ def main():
         for column, task in ratios.items():
             ratio = seconds[f"{task} bilm {words}"] / seconds[f"{task} tta {words}"]
             table.set(row, column, ratio)
-    if FLAGS.figure:
-        draw(seconds, FLAGS.figure)
     table.save()
-
-
-def draw(seconds, path):
-    """Writes the figure, one panel per task, with logarithmic axes."""
-    from matplotlib.figure import Figure
-
-    from benchmarks.timing import draw_by_words
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    for axes, task in zip(figure.subplots(1, 2, sharey=True), TASKS, strict=True):
-        curves = {
-            name: {n: 1e3 * seconds[f"{task} {model} {n}"] for n in LENGTHS}
-            for model, name in NAMES.items()
-        }
-        draw_by_words(axes, curves, "ms a sentence", task)
-    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":
     common.define_flags()
     flags.DEFINE_integer("rounds", ROUNDS, "Rounds; long sentences of a biLM get at most 3.")
-    flags.DEFINE_string("figure", None, "Output file of the plot, .png or .svg (needs matplotlib).")
     cli.run(main)
