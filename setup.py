@@ -43,6 +43,7 @@ setup(
     packages=find_packages(include=["tta", "tta.*"]),
     package_data={
         "tta": ["py.typed", "small/*"],
+        "tta.scoring.demo": ["templates/*"],
         "tta.scoring.reports": ["templates/*"],
         "tta.scoring.exports": ["templates/*"],
     },
@@ -70,6 +71,7 @@ setup(
         "test": TEST,
         "test-bert": TEST_BERT,
         "test-export": TEST_EXPORT,
+        "test-browser": ["playwright>=1.45"],
         "gpu": ["tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
         "lm-eval": ["lm-eval>=0.4.9"],  # tta.scoring.minimal_pairs.harness
         "serving": SERVING,  # tta-export --format=saved_model

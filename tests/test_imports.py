@@ -44,6 +44,7 @@ ORDER = {
         {"reports"},
         {"classification", "reconstruction"},
         {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},
+        {"demo"},
     ],
     "flags": [],
 }

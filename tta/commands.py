@@ -13,6 +13,7 @@ COMMANDS = {
     "tta-create-tfrecords": "tta.flags.create_tfrecords",
     "tta-create-vectors": "tta.flags.create_vectors",
     "tta-create-vocab": "tta.flags.create_vocab",
+    "tta-demo": "tta.flags.demo",
     "tta-export": "tta.flags.export",
     "tta-fit-pooling": "tta.flags.fit_pooling",
     "tta-pretrain": "tta.flags.pretraining",

@@ -1,0 +1,145 @@
+"""What the page shows of a list of hypotheses: their tokens, their scores and their order."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tta.data.nbest.lists import parse_number
+from tta.errors import InputError, located
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reports.page import legend, level
+from tta.scoring.reranking.in_memory import rerank
+from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores
+
+# A page is for a look at some sentences; files are for tta-rerank.
+MAX_TEXTS, MAX_CHARACTERS = 100, 20_000
+# Lists whose token scores are kept: while a weight moves, the texts stay the same.
+_KEPT = 8
+
+WEIGHTS = ("lm_weight", "length_bonus", "scale")
+# "score | text", or a tab from a spreadsheet in place of the bar
+_SCORED = re.compile(r"\s*([^\s|]+)\s*[|\t]\s*(.*)", re.DOTALL)
+
+
+class Answers:
+    """Answers requests with one model, whose token scores are natural logs.
+
+    Raises:
+        InputError: the model has no scores.
+    """
+
+    def __init__(self, lm: Scorer):
+        lm.score_tokens(["a"])
+        self._lm = lm
+        self._scored = lru_cache(_KEPT)(lambda texts: lm.score_tokens(list(texts)))
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        """The content of the page for a request.
+
+        Args:
+            request: {"text": str, one hypothesis per line, as a text or "score | text"; "weights":
+                {name of `WEIGHTS`: number}, or None to guess them from the scale of the scores; an
+                infinite scale, the decision `max`, is None}.
+
+        Returns:
+            "hypotheses", best first: n dicts with "text", "rank" (the line of the input, from 1),
+            "tokens" ([piece, log-probability, level of its colour] each), "first_pass" (float, or
+            None if no line has a score), "lm" (sum of the token scores), "words", "combined" and
+            "posterior" (0 to 1; None for `max`); "weights", those that were used; "legend", the
+            log-probabilities of each level; "signature" of the model.
+
+        Raises:
+            InputError: the request has another form, too many or too long texts, only some lines
+                have a score, a score is no finite number, or a weight is out of its range.
+        """
+        if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
+            raise InputError('expected {"text": "...", "weights": {...} or null}')
+        texts, scores = parse(request["text"])
+        scored = self._scored(tuple(texts))
+        known = _Known(self._lm, dict(zip(texts, scored, strict=True)))
+        order = rerank(texts, scores, known, weights=_weights(request.get("weights")))
+        combined = dict(zip(order.indices, order.scores, strict=True))
+        posteriors = dict(zip(order.indices, order.posteriors or [], strict=False))
+        return {
+            "hypotheses": [
+                {
+                    "text": texts[i],
+                    "rank": i + 1,
+                    "tokens": [
+                        [token, float(value), level(float(value))]
+                        for token, value in zip(*scored[i], strict=True)
+                    ],
+                    "first_pass": None if scores is None else scores[i],
+                    "lm": float(scored[i].log_probabilities.sum()),
+                    "words": len(texts[i].split()),
+                    "combined": combined[i],
+                    "posterior": posteriors.get(i),
+                }
+                for i in order.indices
+            ],
+            "weights": {
+                name: None if math.isinf(value) else value
+                for name in WEIGHTS
+                for value in [getattr(order.weights, name)]
+            },
+            "legend": legend(),
+            "signature": self._lm.signature,
+        }
+
+
+class _Known(Scorer):
+    """A model whose token scores of some texts are known."""
+
+    def __init__(self, lm: Scorer, scored: Mapping[str, TokenScores]):
+        self.name, self.signature = lm.name, lm.signature
+        self._scored = scored
+
+    def score_with_counts(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
+        found = [self._scored[text].log_probabilities for text in texts]
+        return np.array([one.sum() for one in found]), np.array([len(one) for one in found])
+
+
+def parse(text: str) -> tuple[list[str], list[float] | None]:
+    """The hypotheses of a text, one per line, and their first-pass scores if the lines have some.
+
+    Blank lines are skipped.
+
+    Raises:
+        InputError: as `Answers.answer`.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    numbered = {number: line for number, line in enumerate(lines, 1) if line}
+    if not numbered:
+        raise InputError("expected one hypothesis per line, got none")
+    if len(numbered) > MAX_TEXTS:
+        raise InputError(f"at most {MAX_TEXTS} lines, got {len(numbered)}; tta rerank reads files")
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"at most {MAX_CHARACTERS:,} characters, got {len(text):,}")
+    found = {number: _SCORED.fullmatch(line) for number, line in numbered.items()}
+    if not any(found.values()):
+        return list(numbered.values()), None
+    texts, scores = [], []
+    for number, match in found.items():
+        with located(f"line {number}"):
+            if match is None:
+                raise InputError('expected "score | text" as in other lines, got no score')
+            scores.append(parse_number(match[1], "score"))
+            texts.append(match[2])
+    return texts, scores
+
+
+def _weights(given: Any) -> RerankWeights | None:
+    """The weights of a request; None if they are to be guessed."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or set(given) != set(WEIGHTS):
+        raise InputError(f"expected the weights {', '.join(WEIGHTS)}")
+    numbers = {
+        name: math.inf if name == "scale" and value is None else parse_number(value, name)
+        for name, value in given.items()
+    }
+    return RerankWeights(**numbers)

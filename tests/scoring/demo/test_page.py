@@ -1,0 +1,95 @@
+"""The page of tta-demo in a real browser: Chromium, by Playwright (CONTRIBUTING.md)."""
+
+import os
+
+import pytest
+
+from tests.fake_model import FakeModel
+from tests.scoring.demo.serving import serving
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs .[test-browser]")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        path = os.environ.get("TTA_CHROMIUM") or started.chromium.executable_path
+        if not os.path.exists(path):
+            pytest.skip("needs a browser: playwright install chromium, or $TTA_CHROMIUM")
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    with serving(FakeModel()) as port:
+        page = browser.new_page()
+        page.set_default_timeout(20_000)  # milliseconds
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda one: errors.append(one.text) if one.type == "error" else None)
+        page.goto(f"http://127.0.0.1:{port}/")
+        page.wait_for_selector("#list tr")
+        yield page
+        page.close()
+    assert [str(one) for one in errors if "400" not in str(one)] == []
+
+
+def score(page, text):
+    page.fill("#text", text)
+    page.click("#score")
+
+
+def lines(page):
+    """The lines of the input in the order of the table."""
+    return page.locator("#list tr > :first-child")
+
+
+def move(page, slider, value):
+    page.locator(f"#{slider}").evaluate(
+        "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')); }",
+        value,
+    )
+
+
+def test_the_ranking_follows_the_weight(page):
+    score(page, "-1.0 | the kat sat\n-1.5 | the cat sat")
+    page.wait_for_selector("text=kat")
+    page.check("#max")
+    move(page, "lm_weight", 0)
+    playwright.expect(lines(page)).to_have_text(["1", "2"])
+    move(page, "lm_weight", 1)
+    playwright.expect(lines(page)).to_have_text(["2", "1"])
+    assert page.locator("#lm_weight + output").inner_text() == "1.00"
+    cells = page.locator("#list tr.pick td").all_inner_texts()
+    assert cells == ["2", "the cat sat", "-1.50", "-3.00", "3", "-3.00", ""]
+
+
+def test_tokens_have_the_colour_of_their_log_probability(page):
+    score(page, "the kat")
+    kat = page.locator(".t", has_text="kat")
+    kat.wait_for()
+    assert (kat.get_attribute("class"), kat.get_attribute("title")) == ("t l3", "-5.00")
+    colours = {
+        name: page.locator(".t", has_text=name).first.evaluate(
+            "e => getComputedStyle(e).background"
+        )
+        for name in ("the", "kat")
+    }
+    assert colours["the"] != colours["kat"]
+
+
+def test_a_text_is_never_html(page):
+    score(page, "<img/src=x/onerror=alert(1)>")
+    page.wait_for_selector("text=<img/src=x/onerror=alert(1)>")
+    assert page.locator("#list img").count() == 0
+
+
+def test_an_error_is_one_line_and_the_list_stays(page):
+    score(page, "-1 | a\nb")
+    page.wait_for_selector("text=line 2: expected")
+    playwright.expect(lines(page)).to_have_count(3)
+    score(page, "a")
+    playwright.expect(page.locator("#error")).to_be_empty()
+    playwright.expect(lines(page)).to_have_text(["1"])
