@@ -250,13 +250,16 @@ class Table:
                 if training := training_of(entry):
                     self.models[entry.model] = training
 
-    def markdown(self):
-        """The table with its command and conditions, as docs/results.md shows it."""
+    def markdown(self, rows=None):
+        """The table with its command and conditions, as docs/results.md shows it.
+
+        `rows` are the names of those to show; None for all.
+        """
         paper_columns = list(dict.fromkeys(c for row in self.paper.values() for c in row))
         heads = ["", *(f"paper: {c}" for c in paper_columns), *self.columns]
         lines = [f"## {self.title}", "", f"    {self.command}", ""]
         lines += ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-        for name in dict.fromkeys([*self.rows, *self.paper]):
+        for name in rows or dict.fromkeys([*self.rows, *self.paper]):
             cells = [number(self.paper.get(name, {}).get(c)) for c in paper_columns]
             cells += [self.cell(name, c) for c in self.columns]
             lines.append("| " + " | ".join([name, *cells]) + " |")

@@ -121,7 +121,7 @@ class Highway(PlainLayer):
     c begins at 1, so that a new layer passes most of its input on.
 
     Args:
-        size: numbers in a vector.
+        size: dimensions of a vector.
 
     Call:
         x: [..., size].

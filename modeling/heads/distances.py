@@ -4,7 +4,7 @@ Li, Chen, Hsieh and Chang, 2019, "Efficient Contextual Representation Learning W
 Layer", section 3. c is a prediction, w its target. All arithmetic is float32, whatever the types of
 c and w; no gradient flows to the targets.
 
-m numbers in a vector.
+m dimensions.
 """
 
 from typing import Any

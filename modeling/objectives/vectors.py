@@ -1,7 +1,7 @@
 """How well a model predicts target vectors: held-out distance, cosine and nearest neighbours.
 
 A model of vectors gives no probabilities, so it has no log-likelihood. B sentences, T tokens, m
-numbers in a vector, N sentences of all batches.
+dimensions, N sentences of all batches.
 """
 
 import numpy as np

@@ -138,8 +138,6 @@ def _weights(given: Any) -> RerankWeights | None:
         return None
     if not isinstance(given, Mapping) or set(given) != set(WEIGHTS):
         raise InputError(f"expected the weights {', '.join(WEIGHTS)}")
-    numbers = {
-        name: math.inf if name == "scale" and value is None else parse_number(value, name)
-        for name, value in given.items()
-    }
-    return RerankWeights(**numbers)
+    scale = math.inf if given["scale"] is None else parse_number(given["scale"], "scale")
+    lm_weight, length_bonus = (parse_number(given[name], name) for name in WEIGHTS[:2])
+    return RerankWeights(lm_weight, length_bonus, scale=scale)

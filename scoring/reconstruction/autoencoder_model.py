@@ -33,9 +33,8 @@ class AutoencoderModel(TextModel):
 
     Representations:
         latent (default): the latent vector [K P], of a VAE its mean. The only pooling is "mean". A
-            latent vector holds one input of the model, so a longer text has none: encoding it is an
-            error, whatever `long_sentences` is. A text without pieces has the latent vector of
-            begin and end token.
+            longer text than the model's input cannot be encoded; it raises an error regardless of
+            `long_sentences`. A text without pieces has the latent vector of begin and end token.
         context: the encoder's outputs at the pieces, as in `TextModel`; the default for words.
 
     The model gives no sentence scores. Arguments of the class are those of `TextModel`.
