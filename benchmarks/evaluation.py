@@ -1,0 +1,67 @@
+"""Reranks the lists of README's table of results, and writes its figures as JSON.
+
+    python -m benchmarks.evaluation
+
+The data is in $TTA_DATA. The weights are tuned on the whole dev files, as in evaluate.sh, which
+prints more columns. Every set is written when it is measured; --sets measures some of them again.
+"""
+
+import json
+from pathlib import Path
+
+from absl import flags
+
+from benchmarks import ROOT, evaluation_data
+from tta import cli
+from tta.data.text.files import open_output
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.scorers.options import RerankOptions
+
+FLAGS = flags.FLAGS
+
+ARCTIC, ATIS = "nbest/asr_arctic/{}.%s.json", "nbest/asr_hyporadise/{}_atis.json"
+MT = "nbest/mt_iwslt14_deen/{}."
+# Set -> its test and dev files below the data, each (lists, references), and its metric's settings.
+SETS = {
+    "Arctic clean": ((ARCTIC % "clean", None), "test", "dev", {}),
+    "Arctic 5 dB": ((ARCTIC % "snr5", None), "test", "dev", {}),
+    "ATIS": ((ATIS, None), "test", "train", {}),
+    "IWSLT'14": ((f"{MT}nbest", f"{MT}ref"), "test", "dev", {"bleu_tokenize": "none"}),
+}
+
+
+def main():
+    path = Path(FLAGS.output_file)
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for name in FLAGS.sets or SETS:
+        record[name] = measure(*SETS[name])
+        print(name, json.dumps(record[name]))
+        with open_output(path, overwrite=True) as stream:
+            stream.write(json.dumps(record, indent=1) + "\n")
+
+
+def measure(names, test, dev, settings):
+    """{"metric", "signatures", "rows": {row: [value, gain in percent, its interval or None]}}."""
+    files = {}
+    for part, prefix in ((test, ""), (dev, "dev_")):
+        paths = [name and str(evaluation_data.FOLDER / name.format(part)) for name in names]
+        files |= dict(zip((f"{prefix}nbest_file", f"{prefix}reference_file"), paths, strict=True))
+    config = RerankConfig(**files, **settings)
+    lists = files["nbest_file"], files["dev_nbest_file"]
+    report = rerank_files(config, **RerankOptions().for_work([None], lists))
+    rows = {
+        row.name: [
+            round(row.value, 4),
+            round(row.gain, 4),
+            None if row.interval[0] != row.interval[0] else [round(x, 4) for x in row.interval],
+        ]
+        for row in report.test.evaluation.rows
+    }
+    return {"metric": report.metric.name, "signatures": report.signatures, "rows": rows}
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("output_file", str(ROOT / "docs/evaluation.json"), "Output file.")
+    flags.DEFINE_multi_enum("sets", None, list(SETS), "Set to measure. Default: all.")
+    cli.run(main)
