@@ -11,7 +11,17 @@ import tensorflow as tf
 from tta.errors import InputError
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
-from tta.modeling.training.statistics import Batch, read_batches
+from tta.modeling.training.statistics import (
+    Batch,
+    common_component,
+    common_sums,
+    read_batches,
+)
+
+# The share of the normalized values of the last LayerNorm that is common to all tokens (see
+# `statistics.common_component`). Near 1, the scores of the model depend on differences that
+# bfloat16 and int8 round away.
+COMMON_COMPONENT = "common_component"
 
 BatchSpec: TypeAlias = dict[str, tf.TensorSpec]  # `element_spec` of batches
 
@@ -21,7 +31,8 @@ class Evaluation:
     """Held-out results: `values` as the objective summarizes them, and as `text` with units.
 
     A language model has "nll", the mean negative log-likelihood per token (natural log), and
-    "pseudo_perplexity_mean" and "..._median" over sentences.
+    "pseudo_perplexity_mean" and "..._median" over sentences. A model whose encoder ends in a
+    LayerNorm has "common_component", see `COMMON_COMPONENT`; it is not in the text.
     """
 
     values: dict[str, float]
@@ -39,7 +50,7 @@ class Evaluator:
     def __init__(self, model: ConfiguredModel, objective: Objective, batch_spec: BatchSpec):
         self._objective = objective
         self._measure = tf.function(
-            lambda batch: objective.evaluate(model, batch),
+            lambda batch: (objective.evaluate(model, batch), common_sums(model, batch)),
             input_signature=[batch_spec],
             autograph=False,
         )
@@ -51,8 +62,12 @@ class Evaluator:
             InputError: there is no token to measure, or a shard is damaged.
         """
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        common = []
         for batch in itertools.islice(read_batches(batches, "held-out"), max_batches):
-            for name, pair in self._measure(batch).items():
+            measured, sums = self._measure(batch)
+            if sums is not None:
+                common.append([value.numpy().astype(np.float64) for value in sums])
+            for name, pair in measured.items():
                 sums, counts = (value.numpy().astype(np.float64) for value in pair)
                 columns.setdefault(name, []).append((sums, counts))
         measured = {}
@@ -64,4 +79,7 @@ class Evaluator:
             raise InputError("the held-out set has no token to score")
         values = self._objective.summarize(measured)
         text = self._objective.describe(values)
+        if common:
+            totals = map(sum, zip(*common, strict=True))
+            values = values | {COMMON_COMPONENT: common_component(*totals)}
         return Evaluation(values, int(counts.sum()), counts.size, text)

@@ -1,14 +1,17 @@
-"""Reads batches; statistics of them: outputs to standardize, log-normalizers, frequent pieces."""
+"""Reads batches; statistics of them: outputs to standardize, their common component,
+log-normalizers, frequent pieces.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
 from tta.errors import DamagedDataError
 from tta.modeling.layers.masks import inner_weights
+from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
 
 Batch: TypeAlias = dict[str, tf.Tensor]
@@ -47,6 +50,36 @@ def output_statistics(
         count, total, squares = count + n, total + first, squares + second
     mean = total / count
     return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
+
+
+def common_sums(
+    model: ConfiguredModel, batch: Batch
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None:
+    """What `common_component` needs of a batch; None if the encoder has no `output_norm`.
+
+    The sum of the normalized values of the last LayerNorm, before scale and shift, over the tokens
+    without begin and end [D]; the sum of their squared norms []; and the number of tokens [].
+    """
+    norm: Any = model.encoder.output_norm
+    if norm is None:
+        return None
+    outputs = tf.cast(model.encode(batch, training=False)["hidden_states"], tf.float32)
+    normalized = tf.math.divide_no_nan(outputs - norm.beta, norm.gamma)
+    weights = inner_weights(batch["padding_mask"])[..., None]
+    return (
+        tf.reduce_sum(weights * normalized, [0, 1]),
+        tf.reduce_sum(weights * normalized**2),
+        tf.reduce_sum(weights),
+    )
+
+
+def common_component(total: np.ndarray, squares: float, count: float) -> float:
+    """The share of vectors that is common to all of them, from 0 to 1.
+
+    It is the squared norm of their mean, divided by the mean of their squared norms. Takes what
+    `common_sums` returns, added up over batches.
+    """
+    return float(np.square(total).sum() / (count * squares))
 
 
 def mean_log_normalizer(model: LanguageModel, batches: tf.data.Dataset) -> float:

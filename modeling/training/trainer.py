@@ -22,7 +22,7 @@ from tta.modeling.objectives.base import Objective
 from tta.modeling.training import distribution
 from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints, restore_newest
 from tta.modeling.training.config import LoopSettings
-from tta.modeling.training.evaluation import Evaluator
+from tta.modeling.training.evaluation import COMMON_COMPONENT, Evaluator
 from tta.modeling.training.statistics import read_batches
 from tta.modeling.training.stopping import StopRequest
 
@@ -356,3 +356,5 @@ class Trainer:
         for name, value in result.values.items():
             tf.summary.scalar(f"heldout/{name}", value, step=step)
         bar.write(f"step {step}: held-out {result}", file=bar.fp)
+        if (share := result.values.get(COMMON_COMPONENT)) is not None:
+            bar.write(f"step {step}: common component of the outputs {share:.2%}", file=bar.fp)

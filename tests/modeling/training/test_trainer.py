@@ -211,12 +211,14 @@ def test_it_learns_a_few_sentences_by_heart(tmp_path):
 @pytest.mark.parametrize("boundary", [False, True], ids=["inner tokens", "all tokens"])
 def test_evaluation_equals_a_direct_computation(shard, boundary):
     model = tiny_model(hidden_dropout_prob=0.5)
-    weights, per_sentence = arrays(model), []
+    weights, per_sentence, normalized = arrays(model), [], []
+    last = f"encoder/layer_{model.config.num_hidden_layers - 1}/feed_forward_norm/norm/"
     for ids in SENTENCES:
         hidden, _ = numpy_tta.encode(weights, model.config, np.array(ids))
         scores = numpy_tta.log_softmax(numpy_tta.logits(weights, hidden))
         scores = scores[np.arange(len(ids)), ids]
         per_sentence.append(scores if boundary else scores[1:-1])
+        normalized.append((hidden[1:-1] - weights[f"{last}beta"]) / weights[f"{last}gamma"])
     objective = LanguageAutoencoding(config=training_config(score_boundary_tokens=boundary))
     found = evaluate(model, objective, heldout_of(shard))
     values = found.values
@@ -228,6 +230,9 @@ def test_evaluation_equals_a_direct_computation(shard, boundary):
     )
     assert (found.num_sentences, found.num_tokens) == (60, sum(map(len, per_sentence)))
     assert "(ln)" in str(found)
+    tokens = np.concatenate(normalized)
+    share = np.square(tokens.mean(axis=0)).sum() / np.square(tokens).sum(axis=1).mean()
+    np.testing.assert_allclose(values["common_component"], share, rtol=1e-5)
 
 
 def test_evaluation_reads_as_many_batches_as_it_may():
@@ -273,6 +278,8 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
     out, err = capfd.readouterr()
     assert out == ""
     assert f"step 5: held-out {expected}" in err
+    share = expected.values["common_component"]
+    assert f"step 5: common component of the outputs {100 * share:.2f}%" in err
     (log,) = (tmp_path / "logs").iterdir()
     assert logged_tags(log) == {
         "train/loss",
@@ -282,6 +289,7 @@ def test_evaluations_come_when_due_and_at_the_end_even_after_a_stop(shard, tmp_p
         "heldout/nll",
         "heldout/pseudo_perplexity_mean",
         "heldout/pseudo_perplexity_median",
+        "heldout/common_component",
     }
     # As if killed after its last checkpoint, before the evaluation: the next start evaluates.
     trainer = make_trainer(shard, tmp_path, **options)
