@@ -99,22 +99,31 @@ class BlockEncoder(Encoder):
         super().build(inputs_shape)
         for block in self.blocks:
             block.build((None, None, self.config.hidden_size))
+        self.last_norm.magnifies = True
+
+    @property
+    def last_norm(self) -> Any:
+        """The last `AddNorm`."""
+        return self.blocks[-1].feed_forward_norm
 
     @property
     def token_table(self):
         return self.embeddings.token_table
 
     def compute_output_in_float32(self) -> None:
-        """Makes the last block's last product float32, whatever the precision of the others.
+        """Makes the products of the last block after its attention float32.
 
         The last LayerNorm may magnify small differences between tokens more than ten times
-        (`LanguageModel.standardize_outputs`). In bfloat16, the product would have rounded them.
+        (`LanguageModel.standardize_outputs`). In bfloat16, the products would have rounded them.
         """
-        self.blocks[-1].feed_forward.output_dense.dtype_policy = "float32"
+        block = self.blocks[-1]
+        fed = block.feed_forward
+        for product in (block.attention.output_dense, fed.intermediate_dense, fed.output_dense):
+            product.dtype_policy = "float32"
 
     @property
     def output_norm(self):
-        return self.blocks[-1].feed_forward_norm.norm
+        return self.last_norm.norm
 
     def compute_output_shape(self, inputs_shape: dict[str, Shape]):
         shape = (*inputs_shape["input_ids"], self.config.hidden_size)

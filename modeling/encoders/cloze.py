@@ -65,8 +65,8 @@ class ClozeEncoder(BlockEncoder):
             norm.build((None, None, size))
 
     @property
-    def output_norm(self):
-        return self.end_norms[-1].norm if self.end_norms else super().output_norm
+    def last_norm(self):
+        return self.end_norms[-1] if self.end_norms else super().last_norm
 
     def call(self, inputs: Tensors, training: bool | None = None):
         self.check_inputs(inputs)

@@ -90,6 +90,9 @@ class Head(ConfiguredLayer):
         """As `log_probabilities`, for rows [M, D] and targets [M]: [M] float32."""
         raise NotImplementedError
 
+    def compute_input_in_float32(self) -> None:
+        """Makes the product with the hidden states more precise in mixed_bfloat16, if it can."""
+
     @property
     def output_size(self) -> int:
         """Numbers of the output for each token."""

@@ -42,23 +42,29 @@ def tied_log_probabilities(
     target_logits = tied_logits(features, table, bias, targets)
     features = ops.cast(features, dtype)
     table = ops.cast(table if output_table is None else output_table, dtype)
-    bias = ops.cast(bias, dtype)
+    # The bias has the type of the products, so that TensorFlow fuses the two operations. The sum
+    # makes up for its rounding.
+    rounded = ops.cast(bias, dtype)
+    weights = ops.exp(bias - ops.cast(rounded, "float32"))
     log_normalizers = []
     # The parts divide the vocabulary, not the rows. So each row of the table is read once, and a
     # token takes the same time in a small batch as in a large one.
     for part in parts(table):
-        # The bias has the type of the products, so that TensorFlow fuses the two operations.
-        logits = ops.add(ops.matmul(features, ops.transpose(table[part])), bias[part])
+        logits = ops.add(ops.matmul(features, ops.transpose(table[part])), rounded[part])
         # Keras rejects `max` over zero rows without `initial`.
         highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
         highest = ops.cast(highest, "float32")
-        normalizer = ops.sum(ops.exp(ops.cast(logits, "float32") - highest), axis=-1)
+        exponentials, weight = ops.exp(ops.cast(logits, "float32") - highest), weights[part]
+        if dtype == "float32":
+            normalizer = ops.sum(exponentials, axis=-1)
+        else:
+            normalizer = ops.matmul(exponentials, weight[:, None])[:, 0]
         position = targets - part.start
         is_here = ops.logical_and(position >= 0, position < part.stop - part.start)
+        position = ops.where(is_here, position, 0)
         # In the sum, the target has the same logit as in the numerator. So a probability near 1
         # is exact in any dtype, and none is above 1.
-        rounded = ops.cast(_pick(logits, ops.where(is_here, position, 0)), "float32")
-        others = normalizer - ops.exp(rounded - highest[:, 0])
+        others = normalizer - _pick(exponentials, position) * ops.take(weight, position)
         corrected = ops.maximum(others, 0.0) + ops.exp(target_logits - highest[:, 0])
         normalizer = ops.where(is_here, corrected, normalizer)
         log_normalizers.append(highest[:, 0] + ops.log(normalizer))

@@ -35,11 +35,15 @@ class TransformHead(Head):
         """[..., D] -> [..., D] float32, the features for the last product of the head."""
         if not self.config.head_transform:
             return ops.cast(hidden_states, "float32")
-        features = self.transform_dense(ops.cast(hidden_states, self.compute_dtype))
+        features = self.transform_dense(hidden_states)
         features = activation(self.config.hidden_act, training)(features)
         if training:
             return trained_layer_norm(self.transform_norm, features)
         return self.transform_norm(features)
+
+    def compute_input_in_float32(self):
+        if self.config.head_transform:
+            self.transform_dense.dtype_policy = "float32"
 
     def undo_standardization(self, mean: np.ndarray, deviation: np.ndarray) -> None:
         """Changes the first product so that inputs (x - mean) / deviation give the same outputs."""

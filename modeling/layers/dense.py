@@ -11,6 +11,10 @@ from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.one_pass import trained_bias, trained_gelu, trained_layer_norm
 from tta.modeling.layers.types import Shape, Tensor
 
+# `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the
+# squares of up to 1,024 of them without an error.
+CENTRE_STEPS = 128.0
+
 
 class _Dense(keras.layers.Dense):
     """A dense layer whose training takes one product per gradient, that of the bias included."""
@@ -36,6 +40,36 @@ def layer_norm(size: int, epsilon: float, name: str) -> Any:
     layer = keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
     layer.build((None, None, size))
     return layer
+
+
+def centred_layer_norm(x: Tensor, norm: Any) -> Any:
+    """LayerNorm, more precise where its normalized values are nearly the same for all inputs.
+
+    In an encoder whose outputs were standardized, scale and shift of the last LayerNorm remove the
+    mean m of the normalized values: m = -shift / scale. Where m is nearly all that there is of
+    them, a relative error of 1e-7 in the standard deviation of a row, magnified by the scale, would
+    be most of the error of a score. Here, the difference u of normalized values and m is scaled.
+    The values m + u of a row have a mean square of 1. What this sum is off by is the error of the
+    standard deviation, by which u is corrected.
+
+    Args:
+        x: [..., D] float32.
+        norm: a layer of `layer_norm`.
+
+    Returns:
+        [..., D] float32. Without rounding, it is norm(x), whatever m is.
+    """
+    gamma, beta = norm.gamma, norm.beta
+    mean = -beta / gamma
+    # No mean of normalized values has a mean square of 1 or more.
+    mean = ops.where(ops.mean(ops.square(mean)) < 1.0, mean, 0.0)
+    mean = ops.round(mean * CENTRE_STEPS) / CENTRE_STEPS
+    centred = x - ops.mean(x, axis=-1, keepdims=True)
+    scale = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + norm.epsilon)
+    u = centred * scale - mean
+    error = ops.mean(u * (u + 2.0 * mean), axis=-1, keepdims=True)
+    error += norm.epsilon * ops.square(scale) - ops.mean(1.0 - ops.square(mean))
+    return (u - 0.5 * error * mean) * gamma + (beta + gamma * mean)
 
 
 def exact_gelu(x: Tensor) -> Any:
@@ -111,6 +145,10 @@ class AddNorm(PlainLayer):
         dropout: fraction of x dropped in training.
         epsilon: epsilon of the LayerNorm; BERT's 1e-12, not Keras's 1e-3.
 
+    Attributes:
+        magnifies: whether the LayerNorm may magnify small differences between its inputs, and is
+            computed by `centred_layer_norm` outside of training.
+
     Call:
         x: [B, T, D].
         residual: [B, T, D]; B may be 1 (broadcast).
@@ -123,6 +161,7 @@ class AddNorm(PlainLayer):
         super().__init__(**kwargs | {"dtype": "float32", "autocast": False})
         self.dropout = dropout
         self.epsilon = epsilon
+        self.magnifies = False
 
     def build(self, input_shape: Shape):
         self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
@@ -130,7 +169,9 @@ class AddNorm(PlainLayer):
 
     def normalize(self, x: Tensor, training: bool | None = None) -> Any:
         """LayerNorm(x), [..., D] float32."""
-        return trained_layer_norm(self.norm, x) if training else self.norm(x)
+        if training:
+            return trained_layer_norm(self.norm, x)
+        return centred_layer_norm(x, self.norm) if self.magnifies else self.norm(x)
 
     def add(self, x: Tensor, residual: Tensor, training: bool | None = None) -> Any:
         """residual + Dropout(x), [B, T, D] float32."""
@@ -138,7 +179,7 @@ class AddNorm(PlainLayer):
 
     def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
         if not training:
-            return self.norm(self.add(x, residual))
+            return self.normalize(self.add(x, residual))
         residual = ops.broadcast_to(residual, ops.shape(x))
         return trained_layer_norm(self.norm, self._dropped(x, training), residual)
 

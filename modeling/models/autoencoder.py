@@ -295,8 +295,9 @@ class SequenceAutoencoder(ConfiguredModel):
 
     def compute_output_in_float32(self) -> None:
         """As `LanguageModel.compute_output_in_float32`, for both halves."""
-        self.encoder.compute_output_in_float32()
+        super().compute_output_in_float32()
         self.decoder.compute_output_in_float32()
+        self.head.compute_input_in_float32()
 
 
 def _highest(logits):

@@ -88,6 +88,10 @@ class LanguageModel(ConfiguredModel):
             hidden_states, self.token_table, targets, normalizer, wanted, output_table
         )
 
+    def compute_output_in_float32(self):
+        super().compute_output_in_float32()
+        self.head.compute_input_in_float32()
+
     @property
     def can_standardize_outputs(self) -> bool:
         """Whether the encoder ends in a LayerNorm whose scale and shift the head can undo."""

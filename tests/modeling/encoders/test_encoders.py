@@ -125,11 +125,20 @@ def test_the_residual_is_not_rounded_to_the_type_of_the_products():
     for value in outputs.values():
         value = np.asarray(value)
         assert (value != value.astype(tf.bfloat16.as_numpy_dtype).astype(np.float32)).any()
-    last = model.encoder.blocks[-1].feed_forward
-    assert last(outputs["hidden_states"]).dtype == tf.bfloat16
+
+
+def test_the_products_that_the_last_layer_norm_magnifies_can_be_float32():
+    model, inputs = tiny_model("mixed_bfloat16", num_hidden_layers=3), batch([7, 3])
+    states = model.encode(inputs)["hidden_states"]
+    first, *_, last = model.encoder.blocks
+    products = [last.attention.output_dense, last.feed_forward, model.head.transform_dense]
+    assert {product(states).dtype for product in products} == {tf.bfloat16}
     model.compute_output_in_float32()
-    assert last(outputs["hidden_states"]).dtype == tf.float32
-    assert model.encoder.blocks[0].feed_forward(outputs["hidden_states"]).dtype == tf.bfloat16
+    assert {product(states).dtype for product in products} == {tf.float32}
+    inner = last.feed_forward.intermediate_dense(states)
+    assert inner.dtype == tf.float32
+    assert first.feed_forward(states).dtype == tf.bfloat16
+    assert last.attention.query_dense(states).dtype == tf.bfloat16
 
 
 def test_encoder_with_word_ids_equals_the_plain_equations():

@@ -6,7 +6,14 @@ import tensorflow as tf
 
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import randomize
-from tta.modeling.layers.dense import AddNorm, FeedForward, activation, dense
+from tta.modeling.layers.dense import (
+    AddNorm,
+    FeedForward,
+    activation,
+    centred_layer_norm,
+    dense,
+    layer_norm,
+)
 
 B, T, D, F = 2, 7, 5, 11
 X = np.random.default_rng(0).normal(0.0, 1.0, (B, T, D)).astype(np.float32)
@@ -64,6 +71,50 @@ def test_layer_norm_epsilon_is_bert_s():
     layer.build(X.shape)
     row = np.asarray(layer(0.01 * X, np.zeros_like(X)))
     np.testing.assert_allclose(row.std(axis=-1), 1.0, atol=1e-3)
+
+
+def norm_of(gamma, beta, epsilon=1e-12):
+    norm = layer_norm(len(gamma), epsilon, "norm")
+    norm.set_weights([np.asarray(gamma), np.asarray(beta)])
+    return norm
+
+
+@pytest.mark.parametrize(
+    ("gamma", "beta", "epsilon"),
+    [
+        ([3.0, -2.0, 0.7, 5.0, 1.0], [1.0, 0.3, -0.6, 4.0, 0.0], 1e-12),  # -beta / gamma is usable
+        ([3.0, -2.0, 0.7, 5.0, 1.0], [1.0, 0.3, -0.6, 4.0, 0.0], 0.1),
+        ([3.0, -2.0, 0.7, 5.0, 0.1], [1.0, 9.0, -0.6, 4.0, 2.0], 1e-12),  # too large for a mean
+        ([3.0, 0.0, 0.7, 5.0, 1.0], [1.0, 0.3, -0.6, 4.0, 0.0], 1e-12),
+        ([3.0, 0.0, 0.7, 5.0, 1.0], [1.0, 0.0, -0.6, 4.0, 0.0], 1e-12),  # 0 / 0
+    ],
+)
+def test_the_centred_layer_norm_is_a_layer_norm(gamma, beta, epsilon):
+    found = centred_layer_norm(X, norm_of(gamma, beta, epsilon))
+    expected = numpy_tta.layer_norm(X.astype(np.float64), gamma, beta, epsilon)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def magnifying_norm():
+    """Rows that are nearly the same, and the LayerNorm that standardizes its outputs for them."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(0.0, 1.0, 211) + rng.normal(0.0, 0.02, (307, 211))).astype(np.float32)
+    normalized = numpy_tta.layer_norm(x.astype(np.float64), 1.0, 0.0)
+    gamma = (1 / normalized.std(axis=0)).astype(np.float32)
+    return x, normalized, norm_of(gamma, (-gamma * normalized.mean(axis=0)).astype(np.float32))
+
+
+def test_the_centred_layer_norm_has_no_error_that_all_dimensions_share():
+    x, normalized, norm = magnifying_norm()
+    gamma, beta = (np.asarray(one, np.float64) for one in (norm.gamma, norm.beta))
+    common = gamma * normalized.mean(axis=0)
+
+    def errors(outputs):  # of a row's scale
+        error = np.asarray(outputs) - (normalized * gamma + beta)
+        return np.abs(error @ common) / common.dot(common)
+
+    assert errors(centred_layer_norm(x, norm)).max() < 1e-8
+    assert errors(norm(x)).max() > 3e-8
 
 
 def test_dropout_applies_to_x_and_not_to_the_residual():
