@@ -3,7 +3,8 @@
     python -m benchmarks.light --json=light.json
     python -m benchmarks.light --light_python=light/bin/python
 
-Every figure comes from processes of its own, the best of `--repeats`. With `--light_python`, the
+Every figure comes from processes of its own, the best of `--repeats`. The autoencoder is
+`pretrained/nar-small`, which decodes in one pass, given the lengths. With `--light_python`, the
 Python of a light installation (README.md), start and memory of onnxruntime are measured there, and
 the installed size too.
 """
@@ -32,19 +33,32 @@ tta.load(engine=sys.argv[1]).score(["the cat sat on the mat"])
 print(time.time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
-LISTS = """
+BEST = """
 import sys, time, tta
-engine, precision, normalizer, count, path = sys.argv[1:]
+*options, count, path = sys.argv[1:]
 words = open(path, encoding="utf-8").read().split()
 texts = [" ".join(words[i * 7 % 900 : i * 7 % 900 + 20]) for i in range(int(count))]
+
+def best(call):  # of five calls, ms
+    times = []
+    for _ in range(6):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times[1:])
+
+"""
+
+LISTS = """
+engine, precision, normalizer = options
 lm = tta.load(engine=engine, precision=precision, normalizer=normalizer)
-best = 1e9
-lm.score(texts)
-for _ in range(5):
-    start = time.perf_counter()
-    lm.score(texts)
-    best = min(best, time.perf_counter() - start)
-print(1e3 * best)
+print(best(lambda: lm.score(texts)))
+"""
+
+NAR = """
+lm = tta.load("nar-small", engine=options[0])
+vectors, lengths = lm.encode(texts), [len(row) - 2 for row in lm.rows_of(texts)]
+print(best(lambda: lm.encode(texts)), best(lambda: lm.decode(vectors, lengths)))
 """
 
 SIZE = """
@@ -83,7 +97,11 @@ def results() -> dict[str, float]:
                 for count in (50, 1000):
                     key = f"list_ms_{name}_{precision}_{normalizer}_{count}"
                     given = engine, precision, normalizer, count, text
-                    (found[key],) = measure(python, LISTS, *given)
+                    (found[key],) = measure(python, BEST + LISTS, *given)
+        for count in (50, 1000):
+            encoded, decoded = measure(python, BEST + NAR, engine, count, text)
+            found[f"nar_encode_ms_{name}_{count}"] = encoded
+            found[f"nar_decode_ms_{name}_{count}"] = decoded
     return found
 
 
