@@ -14,6 +14,10 @@ DECODER_TYPES = ("bilm", "tta", "unilm")
 DECODER_INPUTS = ("pad", "ground_truth", "masked")
 PARTS = ("encoder", "decoder")
 
+# A number of the latent vector is active if its variance over texts is above this one (Burda et
+# al. 2016, section 5.2).
+ACTIVE_VARIANCE = 0.01
+
 
 @dataclass(frozen=True, kw_only=True)
 class AutoencoderConfig(TransformerSizes):

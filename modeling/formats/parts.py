@@ -1,6 +1,7 @@
 """Takes a half of an autoencoder out as a language model."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +9,17 @@ from tta.atomic import whole_folder
 from tta.errors import InputError, located
 from tta.modeling.config.autoencoder import PARTS
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
-from tta.modeling.models.base import ConfiguredModel
-from tta.modeling.models.language_model import build_model
+from tta.modeling.formats.weights import Build
 from tta.names import VOCABULARY
 
 
-def part_of(model: ConfiguredModel, part: str) -> Any:
+def part_of(model: Any, part: str, build: Build | None = None) -> Any:
     """A half of a `SequenceAutoencoder` as a `LanguageModel`, with copies of its weights.
 
     The "decoder" is a biLM, T-TA or uniLM, with the head. Its scores are those of a decoder without
     a latent vector. The "encoder" is a biLM. It gets the head too, but the head belongs to the
-    decoder: after the training, scores of the encoder mean nothing.
+    decoder: after the training, scores of the encoder mean nothing. `build` is as in `load_model`,
+    for models that it has built.
 
     Raises:
         InputError: there is no part of that name, or the model has no parts.
@@ -28,7 +29,11 @@ def part_of(model: ConfiguredModel, part: str) -> Any:
     if part not in model.config.parts:
         family = model.config.model_type
         raise InputError(f"a model of type {family} has no {part} of its own; an autoencoder has")
-    half = build_model(model.config.part(part), model.dtype_policy.name)
+    if build is None:
+        from tta.modeling.models.language_model import build_model  # imports Keras
+
+        build = partial(build_model, dtype=model.dtype_policy.name)
+    half = build(model.config.part(part))
     weights = model.named_weights()
     for name, variable in half.named_weights().items():
         is_encoders = name.startswith("encoder/")

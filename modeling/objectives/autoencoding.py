@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from tta.errors import InputError
-from tta.modeling.config.autoencoder import AutoencoderConfig
+from tta.modeling.config.autoencoder import ACTIVE_VARIANCE, AutoencoderConfig
 from tta.modeling.config.training import LossSettings
 from tta.modeling.layers.latent import kl_divergence
 from tta.modeling.layers.masks import inner_weights, lowest_positions, weights_after_first
@@ -25,10 +25,6 @@ from tta.modeling.objectives.base import (
     Vocabulary,
 )
 from tta.modeling.objectives.cyclical_beta import CyclicalBeta
-
-# A number of the latent vector is active if its variance over texts is above this one (Burda et
-# al. 2016, section 5.2).
-ACTIVE_VARIANCE = 0.01
 
 
 class Autoencoding(Objective):

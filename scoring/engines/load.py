@@ -28,23 +28,29 @@ _PACKAGES = {"tensorflow": ("tensorflow", "keras"), "onnxruntime": ("onnxruntime
 
 
 def load_engine(
-    directory: Path | str, engine: str, precision: str, pll_variant: str, normalizer: str
+    directory: Path | str,
+    engine: str,
+    precision: str,
+    pll_variant: str,
+    normalizer: str,
+    part: str | None = None,
 ) -> Engine:
     """The engine with the model of a directory; arguments as in `tta.load`.
 
+    `part` is the half of an autoencoder to take, "encoder" or "decoder"; None is the whole model.
+
     Raises:
-        InputError: the model cannot be loaded, an option does not suit it or the engine, or the
-            engine is not installed.
+        InputError: the model cannot be loaded, an option does not suit it or the engine, the model
+            has no such part, or the engine is not installed.
     """
     if engine == "auto":
         engine = _default(precision)
     if engine == "tensorflow":
-        kind = tensorflow_engine()
+        load = tensorflow_engine().from_directory
     else:
         _check_installed("onnxruntime")
-        module = importlib.import_module("tta.scoring.engines.onnxruntime.engine")
-        kind = module.OnnxEngine
-    return kind.from_directory(directory, precision, pll_variant, normalizer)
+        load = importlib.import_module("tta.scoring.engines.onnxruntime.loading").load_onnx
+    return load(directory, precision, pll_variant, normalizer, part)
 
 
 def tensorflow_engine() -> Any:

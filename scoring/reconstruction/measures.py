@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tta.modeling.objectives.autoencoding import ACTIVE_VARIANCE
+from tta.modeling.config.autoencoder import ACTIVE_VARIANCE
 
 # The aggregate posterior is the mixture over a block of texts: at most this many.
 BLOCK = 1000

@@ -3,8 +3,8 @@
 import dataclasses
 from pathlib import Path
 
-from tta.errors import located
 from tta.modeling.formats.trained_models import find_directory
+from tta.scoring.engines.load import load_engine
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
@@ -26,16 +26,16 @@ class DecoderModel(TextModel):
     part = "decoder"
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
-        from tta.modeling.formats.parts import part_of
-
         directory = find_directory(str(path))
-        whole = TextModel.from_directory(directory, ScoreOptions(precision=options.precision))
-        with located(path=directory):
-            model = part_of(whole.model, self.part)
-        if options.precision == "bfloat16":
-            model.compute_output_in_float32()
-        name = f"{self.part}:{whole.name}"
-        super().__init__(model, whole.tokenizer, name, options, is_shared=False)
+        engine = load_engine(
+            directory,
+            options.engine,
+            options.precision,
+            options.pll_variant,
+            options.normalizer,
+            self.part,
+        )
+        super().__init__(engine, None, f"{self.part}:{Path(directory).name}", options)
 
 
 class EncoderModel(DecoderModel):

@@ -12,6 +12,7 @@ from tta.data.text.files import open_output, shown_path
 from tta.data.text.lines import TextReader, expand_globs
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
+from tta.scoring.engines.load import engine_for_work
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.reconstruction import measures
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
@@ -42,7 +43,8 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
             autoencoder or makes only one pass, or the output file exists.
     """
     texts, places, notes = _read(config)
-    lm = tta.load(model)
+    engine = engine_for_work(config.engine, "float32", [model], [config.input_file])
+    lm = tta.load(model, engine=engine)
     if not isinstance(lm, AutoencoderModel):
         raise InputError("tta-reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
     lm.check_passes(config.num_passes)

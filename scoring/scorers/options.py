@@ -38,10 +38,12 @@ _NORMALIZER = Setting(
 )
 
 
-_ENGINE = (
-    "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM "
-    "and BERT, and starts in a tenth of the time. auto: onnxruntime for small inputs, or where "
-    "TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to rounding."
+ENGINE = Setting(
+    "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM, "
+    "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime for small inputs, "
+    "or where TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to "
+    "rounding.",
+    choices=ENGINES,
 )
 
 
@@ -107,7 +109,7 @@ class EncodeOptions(Config):
         "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
         choices=SCORING_PRECISIONS,
     )
-    engine: str = setting("auto", _ENGINE, choices=ENGINES)
+    engine: str = setting("auto", ENGINE)
     normalizer: str = setting("exact", _NORMALIZER)
     pll_variant: str = setting(
         "original",

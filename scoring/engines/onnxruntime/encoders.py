@@ -9,7 +9,13 @@ from typing import Any, cast
 import numpy as np
 
 from tta.scoring.engines.onnxruntime.graph import Tensor, arange, concatenate, spread, where
-from tta.scoring.engines.onnxruntime.layers import add_norm, block, dense, layer_norm
+from tta.scoring.engines.onnxruntime.layers import (
+    add_norm,
+    block,
+    centred_layer_norm,
+    dense,
+    layer_norm,
+)
 from tta.scoring.engines.onnxruntime.weights import Weights
 
 
@@ -24,6 +30,11 @@ class Inputs:
             may be zeros.
         word_ids: [B, T], equal at all pieces of a word, whose later pieces are then hidden too.
         positions: [B] int64, the only token of each sentence whose state is needed; None is all.
+        added: [B, 1, D], added to the embeddings and to the input of every later layer (in a T-TA,
+            to its query): the latent vector of an autoencoder.
+        memory: [B, K, D], what every token of a biLM attends to besides the tokens: the latent
+            vectors of an autoencoder that has several.
+        num_latents: K.
     """
 
     ids: Tensor
@@ -31,6 +42,9 @@ class Inputs:
     wanted: Tensor | None = None
     word_ids: Tensor | None = None
     positions: Tensor | None = None
+    added: Tensor | None = None
+    memory: Tensor | None = None
+    num_latents: int = 1
 
     @property
     def tokens(self) -> Tensor:
@@ -52,16 +66,22 @@ def embed(inputs: Inputs, weights: Weights, config: Any) -> Tensor:
     total = tokens + _positions(inputs, weights)
     if config.num_segments:  # a single text is segment 0
         total = total + weights["segment_table"].slice(0, 0, 1)
+    if inputs.added is not None:
+        total = total + inputs.added
     return layer_norm(total, weights.of("norm"), config.layer_norm_eps)
 
 
 def first_query(inputs: Inputs, weights: Weights, config: Any) -> Tensor:
-    """LayerNorm(position), or of position + a token, the same for all sentences: [1, T, D]."""
+    """LayerNorm(position), or of position + a token: [1, T, D], the same for all sentences.
+
+    With `added`, which is part of the sum, it is [B, T, D].
+    """
     query = _positions(inputs, weights)
     token = config.first_query_token_id
     if token is not None:
         query = query + weights["token_table"].slice(0, token, token + 1)
-    return layer_norm(query, weights.of("norm"), config.layer_norm_eps).expand(0)
+    query = query.expand(0) if inputs.added is None else query.expand(0) + inputs.added
+    return layer_norm(query, weights.of("norm"), config.layer_norm_eps)
 
 
 def _positions(inputs, weights):
@@ -79,7 +99,10 @@ def _tta(inputs, weights, config):
     if inputs.word_ids is not None:
         mask = mask & ~asked.later_in_word
     for layer in range(config.num_hidden_layers):
-        query = block(query, stream, mask, weights.of(f"layer_{layer}"), config)
+        if layer and inputs.added is not None:
+            query = query + inputs.added
+        here, is_last = weights.of(f"layer_{layer}"), layer == config.num_hidden_layers - 1
+        query = block(query, stream, mask, here, config, is_last=is_last)
     return asked.spread(query)
 
 
@@ -92,13 +115,25 @@ def _causal(inputs, weights, config):
 
 
 def _transformer(inputs, mask, weights, config):
-    hidden = embed(inputs, weights.of("embeddings"), config)
+    hidden, memory = embed(inputs, weights.of("embeddings"), config), inputs.memory
+    if memory is not None:
+        mask = with_memory(mask, inputs.num_latents)
     for layer in range(config.num_hidden_layers):
-        query, is_last = hidden, layer == config.num_hidden_layers - 1
+        if layer and inputs.added is not None:
+            hidden = hidden + inputs.added
+        here, is_last = weights.of(f"layer_{layer}"), layer == config.num_hidden_layers - 1
+        query, stream = hidden, hidden
         if is_last and inputs.positions is not None:
             query = _rows(hidden, inputs.positions.expand(1))
-        hidden = block(query, hidden, mask, weights.of(f"layer_{layer}"), config)
+        if memory is not None:
+            stream = concatenate([memory, hidden], 1)
+        hidden = block(query, stream, mask, here, config, is_last=is_last)
     return hidden
+
+
+def with_memory(mask: Tensor, count: int) -> Tensor:
+    """A mask [B, Q or 1, S] with `count` more keys, which come first: [B, Q or 1, count + S]."""
+    return ~(~mask).pad([(0, 0), (0, 0), (count, 0)])
 
 
 def causal_mask(inputs: Inputs) -> Tensor:
@@ -122,7 +157,10 @@ def _cloze(inputs, weights, config):
         hidden = embedded
         for layer in range(config.num_tower_layers):
             hidden = block(hidden, None, mask, weights.of(f"{side}_{layer}"), config, near)
-        towers.append(_end(hidden, weights.of(f"{side}_norm"), config))
+        if config.norm_first:
+            norm = weights.of(f"{side}_norm").of("norm")
+            hidden = layer_norm(hidden, norm, config.layer_norm_eps)
+        towers.append(hidden)
     asked = _Asked(inputs)
     last = asked.last_hidden
     forward, backward = towers
@@ -133,13 +171,12 @@ def _cloze(inputs, weights, config):
     stream, mask = concatenate(towers, 1), concatenate([is_before, is_after], 2)
     near = concatenate([tokens, tokens], 0).expand(0) - asked.positions.expand(1)
     for layer in range(config.num_hidden_layers):
-        query = block(query, stream, mask, weights.of(f"layer_{layer}"), config, near)
-    return asked.spread(_end(query, weights.of("final_norm"), config))
-
-
-def _end(x, weights, config):
-    """The LayerNorm at the end of a stack whose blocks begin with theirs."""
-    return layer_norm(x, weights.of("norm"), config.layer_norm_eps) if config.norm_first else x
+        here, is_last = weights.of(f"layer_{layer}"), layer == config.num_hidden_layers - 1
+        query = block(query, stream, mask, here, config, near, is_last=is_last)
+    if config.norm_first:
+        norm = weights.of("final_norm").of("norm")
+        query = centred_layer_norm(query, norm, config.layer_norm_eps)
+    return asked.spread(query)
 
 
 def _cloze_query(inputs, asked, last, forward, backward, weights, config):

@@ -24,16 +24,17 @@ class Graph:
         self._outputs: list[ValueInfoProto] = []
         self._constants: dict[tuple[Any, ...], TensorProto] = {}
 
-    def input(self, name: str, dtype: type, shape: Sequence[str]) -> "Tensor":
-        """An input; each size has a name, and may be any number."""
+    def input(self, name: str, dtype: type, shape: Sequence[str | int]) -> "Tensor":
+        """An input; a size that has a name may be any number."""
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return Tensor(self, name)
 
-    def output(self, name: str, value: "Tensor") -> None:
-        """Makes a float32 tensor an output."""
+    def output(self, name: str, value: "Tensor", dtype: type = np.float32) -> None:
+        """Makes a tensor of a type an output."""
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         self._nodes.append(helper.make_node("Identity", [value.name], [name]))
-        self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+        self._outputs.append(helper.make_tensor_value_info(name, kind, None))
 
     def weight(self, name: str, array: np.ndarray) -> "Tensor":
         """A weight, whose values stay in `weights`."""
@@ -178,9 +179,17 @@ class Tensor:
         """The sum over an axis."""
         return self.graph.operator("ReduceSum", self, [axis], keepdims=int(keepdims))
 
+    def mean(self, axis: int, keepdims: bool = False) -> "Tensor":
+        """The mean over an axis."""
+        return self.graph.operator("ReduceMean", self, [axis], keepdims=int(keepdims))
+
     def max(self, axis: int, keepdims: bool = False) -> "Tensor":
         """The largest value over an axis."""
         return self.graph.operator("ReduceMax", self, [axis], keepdims=int(keepdims))
+
+    def argmax(self, axis: int) -> "Tensor":
+        """The position of the largest value over an axis, the first of equals: int32."""
+        return self.graph.operator("ArgMax", self, axis=axis, keepdims=0).cast(np.int32)
 
     def any(self, axis: int, keepdims: bool = False) -> "Tensor":
         """Whether a bool is True over an axis."""

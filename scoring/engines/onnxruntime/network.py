@@ -13,6 +13,7 @@ import numpy as np
 from tta.scoring.engines.onnxruntime.encoders import Inputs, embed, encode
 from tta.scoring.engines.onnxruntime.graph import Graph, Tensor, cumsum, spread
 from tta.scoring.engines.onnxruntime.head import log_probabilities
+from tta.scoring.engines.onnxruntime.rounding import magnified_products
 from tta.scoring.engines.onnxruntime.weights import Weights
 
 
@@ -101,14 +102,8 @@ class Network:
             inputs = replace(inputs, positions=graph.input("positions", np.int64, ["batch"]))
         if self.pll_variant == "within_word_l2r" and self.config.model_type in ("tta", "cloze"):
             inputs = replace(inputs, word_ids=self._word_ids(graph, inputs.ids))
-        return inputs, Weights(graph, self.arrays, exact=self._exact)
-
-    @property
-    def _exact(self) -> tuple[str, ...] | None:
-        """The products that the last LayerNorm magnifies stay float32."""
-        last = self.config.num_hidden_layers - 1
-        exact = f"encoder/layer_{last}/feed_forward/output/", "head/transform/"
-        return exact if self.rounded else None
+        exact = magnified_products(self.config, "encoder") if self.rounded else None
+        return inputs, Weights(graph, self.arrays, exact=exact)
 
     def _word_ids(self, graph: Graph, ids: Tensor) -> Tensor:
         """[B, T] int64, equal at all pieces of a word."""

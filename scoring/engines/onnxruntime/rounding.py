@@ -4,6 +4,8 @@ Each row of inputs and each column of weights has a scale of its own, so that a 
 depend on the other sentences of a batch. M rows, K inputs, N outputs.
 """
 
+from typing import Any
+
 import numpy as np
 
 from tta.scoring.engines.onnxruntime.graph import Tensor
@@ -12,6 +14,17 @@ from tta.scoring.engines.onnxruntime.graph import Tensor
 # have 16 bits, would be cut off.
 _LARGEST_WEIGHT = 63
 _LARGEST_INPUT, _ZERO = 127, 128  # inputs are from 1 to 255 and mean -127 to 127
+
+
+def magnified_products(config: Any, *encoders: str) -> tuple[str, ...]:
+    """Prefixes of the weights whose products stay float32: those whose errors would be magnified.
+
+    In each encoder, the last LayerNorm magnifies them; and the first product of the head follows.
+    """
+    names = "attention/output", "feed_forward/intermediate", "feed_forward/output"
+    last = f"layer_{config.num_hidden_layers - 1}"
+    found = [f"{encoder}/{last}/{name}/" for encoder in encoders for name in names]
+    return *found, "head/transform/"
 
 
 def rounded_product(x: Tensor, name: str, kernel: np.ndarray, bias: Tensor) -> Tensor:

@@ -14,8 +14,7 @@ class Session:
     """A graph that is ready to run. It may be called from several threads at once.
 
     Args:
-        graph: with one output. Its weights are read, and not copied where onnxruntime does not need
-            another layout.
+        graph: its weights are read, and not copied where onnxruntime does not need another layout.
     """
 
     def __init__(self, graph: Graph):
@@ -32,5 +31,9 @@ class Session:
         )
 
     def __call__(self, **inputs: np.ndarray) -> Any:
-        """The output for the inputs that the graph names."""
+        """The first output for the inputs that the graph names."""
         return self._session.run(None, inputs)[0]
+
+    def outputs(self, **inputs: np.ndarray) -> Any:
+        """All outputs, in the order of the graph."""
+        return self._session.run(None, inputs)

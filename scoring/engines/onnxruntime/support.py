@@ -14,6 +14,8 @@ OUTPUT_LAYERS = ("tied_softmax", "softmax")
 
 def lacks(config: Any) -> str | None:
     """What of a model with this `ModelConfig` the engine does not compute; None if it runs it."""
+    if config.model_type == "autoencoder":
+        return None
     if config.model_type not in PLL_VARIANTS:
         return f"models of type {config.model_type}"
     if config.output_layer not in OUTPUT_LAYERS:

@@ -16,7 +16,7 @@ class Arrays:
     """A model as its config and float32 arrays; the weights are read into it.
 
     Attributes:
-        config: a `LanguageModelConfig`.
+        config: a `ModelConfig`.
         arrays: {name: array}, all that `named_weights` has.
     """
 
@@ -25,7 +25,7 @@ class Arrays:
         self.arrays: dict[str, np.ndarray] = {}
 
     def named_weights(self) -> dict[str, "_Weight"]:
-        """{name: an object with the weight's shape, and with `assign`}."""
+        """{name: an object with the weight's shape and values, and with `assign`}."""
         return {name: _Weight(self.arrays, name, shape) for name, shape in shapes(self.config)}
 
 
@@ -35,8 +35,11 @@ class _Weight:
     name: str
     shape: tuple[int, ...]
 
-    def assign(self, array: np.ndarray) -> None:
-        self.arrays[self.name] = array
+    def assign(self, array: Any) -> None:
+        self.arrays[self.name] = np.asarray(array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.arrays[self.name]
 
 
 @dataclass(frozen=True)
@@ -74,30 +77,55 @@ class Weights:
 
 
 def shapes(config: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields (name, shape) of all weights of a T-TA, biLM, uniLM or cloze with a softmax."""
+    """Yields (name, shape) of all weights of a model with a softmax, or of an autoencoder."""
+    if config.model_type == "autoencoder":
+        yield from _encoder("encoder", config.part("encoder"))
+        yield from _latent(config)
+        yield from _encoder("decoder", config.part("decoder"))
+    else:
+        yield from _encoder("encoder", config)
     size, vocabulary = config.hidden_size, config.vocab_size
-    yield "encoder/embeddings/token_table", (vocabulary, size)
-    yield "encoder/embeddings/position_table", (config.max_position_embeddings, size)
-    if config.num_segments:
-        yield "encoder/embeddings/segment_table", (config.num_segments, size)
-    yield from _norm("encoder/embeddings/norm", size)
-    for layer in range(config.num_hidden_layers):
-        yield from _block(f"encoder/layer_{layer}", config)
-    if config.model_type == "cloze":
-        for side in ("forward", "backward"):
-            for layer in range(config.num_tower_layers):
-                yield from _block(f"encoder/{side}_{layer}", config)
-        yield from _norm("encoder/query_norm/norm", size)
-        for end in ("forward", "backward", "final") if config.norm_first else ():
-            yield from _norm(f"encoder/{end}_norm/norm", size)
-        yield from _dense("encoder/forward_query", size, size)
-        yield from _dense("encoder/backward_query", size, size)
     yield "head/bias", (vocabulary,)
     if config.output_layer == "softmax":
         yield "head/table", (vocabulary, size)
     if config.head_transform:
         yield from _dense("head/transform", size, size)
         yield from _norm("head/transform_norm", size)
+
+
+def _encoder(name, config):
+    size, vocabulary = config.hidden_size, config.vocab_size
+    yield f"{name}/embeddings/token_table", (vocabulary, size)
+    yield f"{name}/embeddings/position_table", (config.max_position_embeddings, size)
+    if config.num_segments:
+        yield f"{name}/embeddings/segment_table", (config.num_segments, size)
+    yield from _norm(f"{name}/embeddings/norm", size)
+    for layer in range(config.num_hidden_layers):
+        yield from _block(f"{name}/layer_{layer}", config)
+    if config.model_type == "cloze":
+        for side in ("forward", "backward"):
+            for layer in range(config.num_tower_layers):
+                yield from _block(f"{name}/{side}_{layer}", config)
+        yield from _norm(f"{name}/query_norm/norm", size)
+        for end in ("forward", "backward", "final") if config.norm_first else ():
+            yield from _norm(f"{name}/{end}_norm/norm", size)
+        yield from _dense(f"{name}/forward_query", size, size)
+        yield from _dense(f"{name}/backward_query", size, size)
+
+
+def _latent(config):
+    """What joins the halves of an autoencoder."""
+    size, numbers, several = config.hidden_size, config.latent_size, config.num_latents > 1
+    if several:
+        yield "pooling/queries", (config.num_latents, size)
+    yield "connector/kernel", (size, (1 + config.variational) * numbers)
+    yield "latent_inputs/added_kernel", (config.latent_numbers, size)
+    if config.num_memories:
+        yield "latent_inputs/memory_kernel", (numbers, config.num_memories * size)
+    elif several:
+        yield "latent_inputs/memory_kernel", (numbers, size)
+    if config.predicts_length:
+        yield from _dense("length_predictor", config.latent_numbers, config.max_position_embeddings)
 
 
 def _block(name, config):

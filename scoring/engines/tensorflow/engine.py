@@ -10,9 +10,10 @@ from keras import ops
 from tta.choices import DTYPE_POLICIES
 from tta.data.vectors.model_inputs import inputs_in
 from tta.data.vocabulary.load import AnyTokenizer
-from tta.errors import InputError
+from tta.errors import InputError, located
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.model_directory import load_model
+from tta.modeling.formats.parts import part_of
 from tta.modeling.likelihood import likelihood_of
 from tta.scoring.engines.base import Engine, normalizer_of
 from tta.scoring.engines.directory import tokenizer_in
@@ -73,17 +74,25 @@ class TensorFlowEngine(Engine):
 
     @classmethod
     def from_directory(
-        cls, directory: Path | str, precision: str, pll_variant: str, normalizer: str
+        cls,
+        directory: Path | str,
+        precision: str,
+        pll_variant: str,
+        normalizer: str,
+        part: str | None = None,
     ) -> "TensorFlowEngine":
-        """Loads a model directory; arguments as in `tta.load`.
+        """Loads a model directory, or a part of the model; arguments as in `load_engine`.
 
         Raises:
-            InputError: a file is missing or damaged, files do not fit each other, or an option does
-                not suit the model.
+            InputError: a file is missing or damaged, files do not fit each other, an option does
+                not suit the model, or it has no such part.
         """
         if precision not in DTYPE_POLICIES:
             raise InputError(f"precision {precision} needs engine onnxruntime")
         model = load_model(directory, DTYPE_POLICIES[precision])
+        if part is not None:
+            with located(path=directory):
+                model = part_of(model, part)
         if precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
         tokenizer = tokenizer_in(directory, model.config)

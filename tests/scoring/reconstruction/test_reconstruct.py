@@ -50,9 +50,12 @@ def trained(tmp_path_factory):
     return pretrain(run).directory, list(dict.fromkeys(map(text_of, ids)))
 
 
-@pytest.fixture(scope="module")
-def lm(trained):
-    return tta.load(trained[0])
+ENGINES = "tensorflow", "onnxruntime"
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def lm(trained, request):
+    return tta.load(trained[0], engine=request.param)
 
 
 def test_it_writes_down_again_what_it_encoded(lm, trained):
@@ -93,11 +96,14 @@ def test_interpolation_begins_and_ends_with_the_two_texts(lm, trained):
     assert [len(t.split()) <= max(sizes) for t in found] == [True] * 4
 
 
-def test_reconstruction_is_measured_with_its_controls(trained, tmp_path, monkeypatch):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reconstruction_is_measured_with_its_controls(engine, trained, tmp_path, monkeypatch):
     directory, texts = trained
     (tmp_path / "texts").write_text("\n\n".join(texts) + "\n")
     config = ReconstructConfig(
-        input_file=str(tmp_path / "texts"), output_file=str(tmp_path / "out.jsonl")
+        input_file=str(tmp_path / "texts"),
+        output_file=str(tmp_path / "out.jsonl"),
+        engine=engine,
     )
     report = reconstruct(config, str(directory))
     values = {row.name: row for row in report.rows}
@@ -119,6 +125,7 @@ def test_reconstruction_is_measured_with_its_controls(trained, tmp_path, monkeyp
     shown = str(report)
     assert shown.startswith(f"{tmp_path}/texts: {len(texts)} texts, ")
     assert f"of {LATENT} units active" in shown
+    assert ("|engine:onnxruntime" in shown) == (engine == "onnxruntime")
     assert "KL" not in shown, "it is not variational"
     with monkeypatch.context() as patch:  # before the work
         patch.delattr(AutoencoderModel, "posterior")
@@ -145,18 +152,28 @@ def test_it_can_be_pickled(lm, trained):
     assert "pll" not in lm.signature
 
 
-def test_halves_are_models_by_name(lm, trained):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_halves_are_models_by_name(engine, trained):
     directory, texts = trained
-    encoder, decoder = (tta.load(f"{part}:{directory}") for part in ("encoder", "decoder"))
-    np.testing.assert_allclose(encoder.encode(texts), lm.encode(texts, "context"), atol=1e-5)
-    np.testing.assert_allclose(encoder.encode(texts, "cls"), np.array(
-        [lm.model.encode({"input_ids": row[None], "padding_mask": np.ones((1, len(row)), bool)})
-         ["hidden_states"][0, 0] for row in lm.rows_of(texts)]), atol=1e-5)  # fmt: skip
+    lm = tta.load(directory, engine="tensorflow")
+    encoder, decoder = (
+        tta.load(f"{part}:{directory}", engine=engine) for part in ("encoder", "decoder")
+    )
+    assert encoder.engine.name == decoder.engine.name == engine
+    rows = [
+        lm.model.encode({"input_ids": row[None], "padding_mask": np.ones((1, len(row)), bool)})
+        for row in lm.rows_of(texts)
+    ]
+    states = [np.asarray(row["hidden_states"][0]) for row in rows]
+    means = np.array([one[1:-1].mean(axis=0) for one in states])
+    np.testing.assert_allclose(encoder.encode(texts), means, atol=1e-5)
+    begins = np.array([one[0] for one in states])
+    np.testing.assert_allclose(encoder.encode(texts, "cls"), begins, atol=1e-5)
     assert np.isfinite(decoder.score(texts)).all()
     with pytest.raises(InputError, match="has no head, so it gives no sentence scores"):
         encoder.score(texts)
     with pytest.raises(InputError, match="has no encoder of its own; an autoencoder has"):
-        tta.load("encoder:small")
+        tta.load("encoder:small", engine=engine)
     with pytest.raises(InputError, match="name a half: encoder:MODEL or decoder:MODEL"):
         classify._load(str(directory))
 

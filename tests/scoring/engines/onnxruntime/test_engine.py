@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 import tta
-from tests.tiny import CONFIG, make_model, of_family, write_model_directory
+from tests.modeling import numpy_tta
+from tests.tiny import CONFIG, TOKENS, make_model, of_family, write_model_directory
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
-from tta.scoring.engines.onnxruntime.weights import Arrays, shapes
+from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.onnxruntime.loading import load_onnx
+from tta.scoring.engines.onnxruntime.weights import shapes
+from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
 TRAIN = Path(__file__).resolve().parents[4] / "examples/train.txt"
 # Empty, longer than a window, with unknown words, in batches of several lengths.
@@ -34,6 +38,17 @@ FAMILIES = {
 }
 
 
+# Ids of tokens with padding; a sentence of a begin and an end token, of a single token, and one of
+# which no score is wanted. The pieces 13, "##s", continue words.
+LENGTHS = np.array([9, 2, 1, 5, 7])
+MASK = np.arange(9) < LENGTHS[:, None]
+IDS = np.where(MASK, np.random.default_rng(0).integers(5, len(TOKENS), MASK.shape), 0)
+IDS[0, 3:5] = IDS[4, 2] = TOKENS.index("##s")
+IDS = IDS.astype(np.int32)
+WANTED = MASK & (np.arange(9) > 0) & (np.arange(9) < LENGTHS[:, None] - 1)
+WANTED[3] = False
+
+
 @pytest.fixture(scope="module", params=FAMILIES)
 def directory(request, tmp_path_factory):
     family, changes = request.param.partition(",")[0], FAMILIES[request.param]
@@ -41,47 +56,76 @@ def directory(request, tmp_path_factory):
     return write_model_directory(tmp_path_factory.mktemp("model"), config)
 
 
+@pytest.fixture(scope="module")
+def keras_model(directory):
+    return load_model(directory)
+
+
+# TensorFlow takes seconds to compile a function, so these tests call the functions that it would
+# compile.
+
+
+def keras_graph(model, directory, variant="original", normalizer="exact"):
+    tokenizer = tokenizer_in(directory, model.config)
+    return TensorFlowEngine(model, tokenizer, variant, normalizer, is_shared=False).graph
+
+
+def onnx_engine(directory, variant="original", normalizer="exact"):
+    return load_onnx(directory, "float32", variant, normalizer)
+
+
 def variants(model_type):
     return ("original", "within_word_l2r", "maskless")[: 3 if model_type == "bilm" else 2]
 
 
-def test_scores_agree(directory):
-    config = load_model(directory, build=Arrays).config
-    for variant in variants(config.model_type):
-        options: dict = {"pll_variant": variant, "batch_tokens": 40}
-        # Both normalizers, with and without boundary tokens: TensorFlow takes long to compile.
-        if variant == "within_word_l2r":
-            options |= {"normalizer": "learned", "score_boundary_tokens": True}
-        first, second = (
-            tta.load(directory, engine=engine, **options)
-            for engine in ("tensorflow", "onnxruntime")
-        )
-        np.testing.assert_allclose(second.score(TEXTS), first.score(TEXTS), atol=1e-4)
-        for one, other in zip(first.score_tokens(TEXTS), second.score_tokens(TEXTS), strict=True):
-            assert one.tokens == other.tokens
-            np.testing.assert_allclose(other.log_probabilities, one.log_probabilities, atol=1e-4)
+def test_scores_agree(directory, keras_model):
+    batch = {"input_ids": IDS, "padding_mask": MASK}
+    for variant in variants(keras_model.config.model_type):
+        options = variant, "learned" if variant == "within_word_l2r" else "exact"
+        expected = keras_graph(keras_model, directory, *options).scores(batch, WANTED)
+        found = onnx_engine(directory, *options).token_scores()(IDS, MASK, WANTED)
+        np.testing.assert_allclose(found[WANTED], expected[WANTED], atol=1e-4, err_msg=variant)
 
 
-def test_vectors_agree(directory):
-    config = load_model(directory, build=Arrays).config
-    for variant in variants(config.model_type)[-1:]:
-        first, second = (
-            tta.load(directory, engine=engine, pll_variant=variant)
-            for engine in ("tensorflow", "onnxruntime")
-        )
-        assert first.representations == second.representations
-        for representation in set(first.representations) - {"joint"}:
-            np.testing.assert_allclose(
-                second.encode(TEXTS, representation),
-                first.encode(TEXTS, representation),
-                atol=2e-5,
-                err_msg=representation,
-            )
+def test_vectors_agree(directory, keras_model):
+    batch = {"input_ids": IDS, "padding_mask": MASK}
+    variant = variants(keras_model.config.model_type)[-1]
+    graph, engine = keras_graph(keras_model, directory, variant), onnx_engine(directory, variant)
+    for name in engine.vector_sizes:
+        wanted = WANTED if name == "context" else MASK
+        expected = np.asarray(graph.vectors(batch, wanted, None, name))
+        found = engine.token_vectors(name)(IDS, MASK, wanted)
+        np.testing.assert_allclose(found[wanted], expected[wanted], atol=2e-5, err_msg=name)
 
 
-def test_signatures_differ_in_the_engine_only(directory):
-    first, second = (tta.load(directory, engine=e) for e in ("tensorflow", "onnxruntime"))
+def test_masked_states_agree(tmp_path):
+    write_model_directory(tmp_path, of_family("bilm"))
+    batch = {"input_ids": IDS, "padding_mask": MASK}
+    expected = keras_graph(load_model(tmp_path), tmp_path).vectors(batch, WANTED, None, "context")
+    found = onnx_engine(tmp_path).token_vectors("context")(IDS, MASK, WANTED)
+    np.testing.assert_allclose(found[WANTED], np.asarray(expected)[WANTED], atol=2e-5)
+
+
+def test_texts_are_read_in_the_same_way(tmp_path):
+    """Windows, boundary tokens, batches; sums, tokens and pooled vectors."""
+    write_model_directory(tmp_path)
+    options: dict = {"batch_tokens": 40, "score_boundary_tokens": True}
+    first, second = (
+        tta.load(tmp_path, engine=engine, **options) for engine in ("tensorflow", "onnxruntime")
+    )
+    np.testing.assert_allclose(second.score(TEXTS), first.score(TEXTS), atol=1e-4)
+    for one, other in zip(first.score_tokens(TEXTS), second.score_tokens(TEXTS), strict=True):
+        assert one.tokens == other.tokens
+        np.testing.assert_allclose(other.log_probabilities, one.log_probabilities, atol=1e-4)
+    np.testing.assert_allclose(second.encode(TEXTS), first.encode(TEXTS), atol=2e-5)
+
+
+@pytest.mark.parametrize("family", ["tta", "unilm"])
+def test_signatures_and_representations_differ_in_the_engine_only(family, tmp_path):
+    write_model_directory(tmp_path, of_family(family))
+    first, second = (tta.load(tmp_path, engine=e) for e in ("tensorflow", "onnxruntime"))
     assert second.signature == first.signature.replace(":tensorflow|", ":onnxruntime|")
+    assert second.representations == first.representations
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -91,12 +135,32 @@ def test_weights_are_those_of_the_keras_model(name):
     assert list(shapes(config)) == list(expected.items())
 
 
+LONG = (
+    "it was a bright cold day in april and the clocks were striking thirteen when a man in a long "
+    "coat slipped quickly through the glass doors though not quickly enough to prevent a swirl of "
+    "gritty dust from entering along with him"
+)
+
+
+def test_learned_scores_of_the_built_in_model_are_those_in_float64():
+    """The last LayerNorm has scales of 46: computed plainly, this score is off by 1e-3 or 2e-3."""
+    engines = [tta.load(engine=e, normalizer="learned") for e in ("tensorflow", "onnxruntime")]
+    tokenizer, weights = engines[1].tokenizer, engines[1].engine.weights()
+    weights = {name: array.astype(np.float64) for name, array in weights.items()}
+    vocabulary = tokenizer.vocabulary
+    ids = np.array([vocabulary.bos_id, *tokenizer.encode([LONG])[0], vocabulary.eos_id])
+    states, _ = numpy_tta.encode(weights, engines[1].config, ids)
+    logits = numpy_tta.logits(weights, states[1:-1])
+    expected = np.take_along_axis(logits, ids[1:-1, None], 1).sum()
+    for lm in engines:
+        np.testing.assert_allclose(lm.score([LONG]), expected, atol=8e-4)
+
+
 def test_the_built_in_model_agrees():
     texts = ["the cat sat on the mat", "i scream you scream we all scream for ice cream", "a"]
     first, second = (tta.load(engine=engine) for engine in ("tensorflow", "onnxruntime"))
-    np.testing.assert_allclose(second.score(texts), first.score(texts), atol=5e-4)
-    # The last LayerNorm magnifies rounding up to 46 times: 1.5e-4 on a processor with AMX.
-    np.testing.assert_allclose(second.encode(texts), first.encode(texts), atol=5e-4)
+    np.testing.assert_allclose(second.score(texts), first.score(texts), atol=2e-4)
+    np.testing.assert_allclose(second.encode(texts), first.encode(texts), atol=1e-4)
     joint = [lm.encode(texts, "joint") for lm in (first, second)]
     np.testing.assert_allclose(*joint, atol=1e-4)
 
@@ -196,18 +260,9 @@ def test_int8_needs_onnxruntime(tmp_path):
 def test_int8_ranks_sentences_as_float32_does():
     texts = TRAIN.read_text(encoding="utf-8").splitlines()[:200]
     first, second = (
-        tta.load(engine="onnxruntime", precision=precision).score(texts)
+        tta.load(engine="onnxruntime", precision=precision, normalizer="learned").score(texts)
         for precision in ("float32", "int8")
     )
     ranks = [np.argsort(np.argsort(scores)) for scores in (first, second)]
-    assert np.corrcoef(*ranks)[0, 1] > 0.995
-
-
-def test_a_token_that_sees_no_other_gets_no_value(tmp_path):
-    write_model_directory(tmp_path)
-    ids, mask = np.array([[7, 0, 0]], np.int32), np.array([[True, False, False]])
-    first, second = (
-        tta.load(tmp_path, engine=engine).engine.token_vectors("context")(ids, mask, mask)
-        for engine in ("tensorflow", "onnxruntime")
-    )
-    np.testing.assert_allclose(second[0, 0], first[0, 0], atol=1e-5)
+    assert np.corrcoef(*ranks)[0, 1] > 0.9992
+    assert (second - first).std() < 0.4  # 1.03 with the last layer's products in int8

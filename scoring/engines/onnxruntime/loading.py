@@ -1,0 +1,47 @@
+"""Loads a model for onnxruntime."""
+
+from pathlib import Path
+
+from tta.errors import InputError, located
+from tta.modeling.formats.model_directory import load_model
+from tta.modeling.formats.parts import part_of
+from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine
+from tta.scoring.engines.onnxruntime.engine import OnnxEngine
+from tta.scoring.engines.onnxruntime.language_model import LanguageModelEngine
+from tta.scoring.engines.onnxruntime.support import lacks
+from tta.scoring.engines.onnxruntime.weights import Arrays
+
+
+def load_onnx(
+    directory: Path | str,
+    precision: str,
+    pll_variant: str,
+    normalizer: str,
+    part: str | None = None,
+) -> OnnxEngine:
+    """The engine of the model in a directory, or of a part of it; arguments as in `load_engine`.
+
+    Raises:
+        InputError: a file is missing or damaged, files do not fit each other, an option does not
+            suit the model, the model has no such part, or the engine does not compute it.
+    """
+
+    def build(config):
+        if what := lacks(config):
+            raise InputError(
+                f"engine onnxruntime does not run {what}: use engine tensorflow "
+                "(pip install tta-lm)"
+            )
+        return Arrays(config)
+
+    if precision == "bfloat16":
+        raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
+    model = load_model(directory, build=build)
+    tokenizer = tokenizer_in(directory, model.config)
+    if part is not None:
+        with located(path=directory):
+            model = part_of(model, part, Arrays)
+    if model.config.model_type == "autoencoder":
+        return AutoencoderEngine(model, tokenizer, precision, normalizer)
+    return LanguageModelEngine(model, tokenizer, precision, pll_variant, normalizer)
