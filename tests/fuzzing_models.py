@@ -26,7 +26,7 @@ from tta.modeling.formats import bert
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
 from tta.modeling.formats.weights import load_weights, save_weights
-from tta.scoring.engines.onnxruntime.weights import Arrays, shapes
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays, shapes
 from tta.scoring.scorers.ngram_model import NgramModel
 
 CONFIG = TransformerConfig(

@@ -7,7 +7,7 @@ import numpy as np
 from onnx import ModelProto
 
 from tta.names import TOKENIZER_JSON
-from tta.scoring.engines.onnxruntime.network import Network
+from tta.scoring.engines.onnxruntime.graphs.language_model import Network
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import whole_tokenizer
 

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import log_softmax
 
 from tta.data.vocabulary.load import AnyTokenizer
-from tta.scoring.engines.onnxruntime.autoencoder_network import AutoencoderNetwork
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
-from tta.scoring.engines.onnxruntime.weights import Arrays
+from tta.scoring.engines.onnxruntime.graphs.autoencoder import AutoencoderNetwork
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 
 
 class AutoencoderEngine(OnnxEngine):

@@ -9,9 +9,9 @@ import numpy as np
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
-from tta.scoring.engines.onnxruntime.graph import Graph
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.engines.onnxruntime.session import Session
-from tta.scoring.engines.onnxruntime.weights import Arrays
 
 
 class OnnxEngine(Engine):

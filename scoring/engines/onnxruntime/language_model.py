@@ -7,11 +7,11 @@ from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.scoring.engines.base import BatchFunction
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
-from tta.scoring.engines.onnxruntime.graph import Graph
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph
+from tta.scoring.engines.onnxruntime.graphs.language_model import Network
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.engines.onnxruntime.masking import token_by_token
-from tta.scoring.engines.onnxruntime.network import Network
 from tta.scoring.engines.onnxruntime.support import PLL_VARIANTS
-from tta.scoring.engines.onnxruntime.weights import Arrays
 
 _REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
 

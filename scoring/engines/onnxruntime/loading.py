@@ -8,9 +8,9 @@ from tta.modeling.formats.parts import part_of
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.engines.onnxruntime.language_model import LanguageModelEngine
 from tta.scoring.engines.onnxruntime.support import lacks
-from tta.scoring.engines.onnxruntime.weights import Arrays
 
 
 def load_onnx(

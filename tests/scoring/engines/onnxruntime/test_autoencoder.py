@@ -10,7 +10,7 @@ from tests.modeling.tiny import arrays, batch
 from tests.tiny_dataset import VOCABULARY
 from tta.errors import InputError
 from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine, lowest
-from tta.scoring.engines.onnxruntime.weights import Arrays, shapes
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays, shapes
 
 KINDS = {
     **{kind: (kind, {}) for kind in TYPES},

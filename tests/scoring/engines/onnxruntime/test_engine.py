@@ -12,8 +12,8 @@ from tests.tiny import CONFIG, TOKENS, make_model, of_family, write_model_direct
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.onnxruntime.graphs.weights import shapes
 from tta.scoring.engines.onnxruntime.loading import load_onnx
-from tta.scoring.engines.onnxruntime.weights import shapes
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
 TRAIN = Path(__file__).resolve().parents[4] / "examples/train.txt"

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.encoders import Inputs, embed, encode
-from tta.scoring.engines.onnxruntime.graph import Graph, Tensor, cumsum, spread
-from tta.scoring.engines.onnxruntime.head import log_probabilities
-from tta.scoring.engines.onnxruntime.rounding import magnified_products
-from tta.scoring.engines.onnxruntime.weights import Weights
+from tta.scoring.engines.onnxruntime.graphs.encoders import Inputs, embed, encode
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph, Tensor, cumsum, spread
+from tta.scoring.engines.onnxruntime.graphs.head import log_probabilities
+from tta.scoring.engines.onnxruntime.graphs.rounding import magnified_products
+from tta.scoring.engines.onnxruntime.graphs.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

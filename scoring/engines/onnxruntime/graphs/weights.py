@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.graph import Graph, Tensor
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph, Tensor
 
 
 class Arrays:

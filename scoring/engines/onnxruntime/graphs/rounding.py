@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.graph import Tensor
+from tta.scoring.engines.onnxruntime.graphs.graph import Tensor
 
 # Weights are from -63 to 63: on processors without VNNI, sums of two products of larger ones, which
 # have 16 bits, would be cut off.

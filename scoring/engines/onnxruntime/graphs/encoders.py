@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.graph import Tensor, arange, concatenate, spread, where
-from tta.scoring.engines.onnxruntime.layers import (
+from tta.scoring.engines.onnxruntime.graphs.graph import Tensor, arange, concatenate, spread, where
+from tta.scoring.engines.onnxruntime.graphs.layers import (
     add_norm,
     block,
     centred_layer_norm,
     dense,
     layer_norm,
 )
-from tta.scoring.engines.onnxruntime.weights import Weights
+from tta.scoring.engines.onnxruntime.graphs.weights import Weights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.graph import Tensor, softmax
-from tta.scoring.engines.onnxruntime.rounding import rounded_product
-from tta.scoring.engines.onnxruntime.weights import Weights
+from tta.scoring.engines.onnxruntime.graphs.graph import Tensor, softmax
+from tta.scoring.engines.onnxruntime.graphs.rounding import rounded_product
+from tta.scoring.engines.onnxruntime.graphs.weights import Weights
 
 # Added to the logits of forbidden keys. If the row has an allowed key, their exponentials are
 # exactly 0.

@@ -10,29 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.encoders import (
+from tta.scoring.engines.onnxruntime.graphs.encoders import (
     Inputs,
     causal_mask,
     embed,
     encode,
     with_memory,
 )
-from tta.scoring.engines.onnxruntime.graph import Graph, arange, concatenate, spread
-from tta.scoring.engines.onnxruntime.head import (
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph, arange, concatenate, spread
+from tta.scoring.engines.onnxruntime.graphs.head import (
     log_probabilities,
     log_sum_exp,
     logits,
     transform,
 )
-from tta.scoring.engines.onnxruntime.layers import (
+from tta.scoring.engines.onnxruntime.graphs.layers import (
     block,
     layer_norm,
     masked_softmax,
     project,
     split_heads,
 )
-from tta.scoring.engines.onnxruntime.rounding import magnified_products
-from tta.scoring.engines.onnxruntime.weights import Weights
+from tta.scoring.engines.onnxruntime.graphs.rounding import magnified_products
+from tta.scoring.engines.onnxruntime.graphs.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ M tokens, D hidden size, V vocabulary.
 import itertools
 from typing import Any
 
-from tta.scoring.engines.onnxruntime.graph import Tensor, concatenate
-from tta.scoring.engines.onnxruntime.layers import activation, dense_rows, layer_norm
-from tta.scoring.engines.onnxruntime.rounding import rounded_product
-from tta.scoring.engines.onnxruntime.weights import Weights
+from tta.scoring.engines.onnxruntime.graphs.graph import Tensor, concatenate
+from tta.scoring.engines.onnxruntime.graphs.layers import activation, dense_rows, layer_norm
+from tta.scoring.engines.onnxruntime.graphs.rounding import rounded_product
+from tta.scoring.engines.onnxruntime.graphs.weights import Weights
 
 # The logits are computed in this many parts, so that one part is in memory at a time.
 NUM_PARTS = 8
