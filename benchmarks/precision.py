@@ -2,47 +2,51 @@
 
     python -m benchmarks.precision --model=small
 
-Prints one line per normalizer. It scores sentences of LibriSpeech dev-clean in float32 and in
-bfloat16, together and one at a time. The data is in $TTA_DATA.
+Scores sentences of LibriSpeech dev-clean in each precision, together and one at a time. bfloat16 is
+compared with float32 in TensorFlow, int8 in onnxruntime. The data is in $TTA_DATA.
 """
 
 from absl import flags
 
 from benchmarks.paper import common
 from tta import cli
-from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
-NORMALIZERS = ("exact", "learned")
+ENGINES = {"tensorflow": ("float32", "bfloat16"), "onnxruntime": ("float32", "int8")}
 
 
 def main():
     import numpy as np
+    from scipy.stats import spearmanr
     from tabulate import tabulate
 
     import tta
 
-    sentences = common.transcripts()
-    exact, rows = tta.load(FLAGS.model), []
-    for normalizer in NORMALIZERS:
-        if normalizer == "learned" and not exact.model.config.learned_normalizer:
-            continue
-        together, alone = [], []
-        for precision in PRECISIONS:
-            lm = tta.load(FLAGS.model, normalizer=normalizer, precision=precision)
-            together.append(lm.score(sentences))
-            alone.append(np.array([lm.score([text])[0] for text in sentences]))
-        if normalizer == "learned":
-            error = together[0] - exact.score(sentences)
-            print(f"learned - exact: mean {error.mean():.2g}, standard deviation {error.std():.2g}")
-        error = together[1] - together[0]
-        batch = [abs(a - b).max() for a, b in zip(alone, together, strict=True)]
-        figures = error.mean(), error.std(), abs(error).max(), *batch
-        rows.append([normalizer, *(f"{value:.2g}" for value in figures)])
-    heads = "mean", "standard deviation", "largest", "float32", "bfloat16"
-    names = [f"bfloat16 - float32, {name}" for name in heads[:3]]
-    names += [f"alone - in a batch, {name}" for name in heads[3:]]
-    print(tabulate(rows, ["normalizer", *names], tablefmt="github", disable_numparse=True))
+    sentences, rows, plain = common.transcripts(), [], {}
+    learned = tta.load(FLAGS.model, engine="onnxruntime").config.learned_normalizer
+    for normalizer in ("exact", "learned")[: 1 + learned]:
+        exact = np.zeros(0)
+        for engine, precisions in ENGINES.items():
+            for precision in precisions:
+                options = {"normalizer": normalizer, "precision": precision, "engine": engine}
+                lm = tta.load(FLAGS.model, **options)
+                together = lm.score(sentences)
+                alone = np.array([lm.score([text])[0] for text in sentences])
+                batch = f"{abs(alone - together).max():.2g}"
+                exact = together if precision == "float32" else exact
+                error, rank = together - exact, spearmanr(together, exact).statistic
+                figures = error.mean(), error.std(), abs(error).max()
+                shown = [*(f"{value:.2g}" for value in figures), f"{rank:.5f}"]
+                shown = ["", "", "", ""] if precision == "float32" else shown
+                rows.append([normalizer, engine, precision, *shown, batch])
+        plain[normalizer] = exact
+    if learned:
+        error = plain["learned"] - plain["exact"]
+        print(f"learned - exact: mean {error.mean():.2g}, standard deviation {error.std():.2g}")
+    heads = "mean", "standard deviation", "largest", "rank correlation"
+    names = [f"minus float32: {heads[0]}", *heads[1:], "alone minus in a batch, largest"]
+    heads = ["normalizer", "engine", "precision", *names]
+    print(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
 
 
 if __name__ == "__main__":
