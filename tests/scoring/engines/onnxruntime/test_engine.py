@@ -12,6 +12,7 @@ from tests.tiny import CONFIG, TOKENS, make_model, of_family, write_model_direct
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.onnxruntime.graphs.language_model import Network
 from tta.scoring.engines.onnxruntime.graphs.weights import shapes
 from tta.scoring.engines.onnxruntime.loading import load_onnx
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
@@ -156,11 +157,26 @@ def test_learned_scores_of_the_built_in_model_are_those_in_float64():
         np.testing.assert_allclose(lm.score([LONG]), expected, atol=8e-4)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_last_layer_norm_alone_is_centred(family):
+    """In both engines, wherever it is; in a graph, it is the one with three outputs."""
+    model = make_model(of_family(family.partition(",")[0], **FAMILIES[family]))
+    layers = model.encoder._flatten_layers()
+    centred = [layer.norm for layer in layers if getattr(layer, "magnifies", False)]
+    assert centred == [model.encoder.output_norm]
+    arrays = {name: np.asarray(weight) for name, weight in model.named_weights().items()}
+    nodes = Network(model.config, arrays, "original", "exact").states().model().graph.node
+    outputs = [len(node.output) for node in nodes if node.op_type == "LayerNormalization"]
+    assert outputs == [1] * (len(outputs) - 1) + [3]
+
+
 def test_the_built_in_model_agrees():
     texts = ["the cat sat on the mat", "i scream you scream we all scream for ice cream", "a"]
     first, second = (tta.load(engine=engine) for engine in ("tensorflow", "onnxruntime"))
     np.testing.assert_allclose(second.score(texts), first.score(texts), atol=2e-4)
-    np.testing.assert_allclose(second.encode(texts), first.encode(texts), atol=1e-4)
+    # The last LayerNorm magnifies rounding in a single dimension up to 46 times: 1.5e-4 on a
+    # processor with AMX.
+    np.testing.assert_allclose(second.encode(texts), first.encode(texts), atol=5e-4)
     joint = [lm.encode(texts, "joint") for lm in (first, second)]
     np.testing.assert_allclose(*joint, atol=1e-4)
 
