@@ -1,13 +1,14 @@
-"""Compares the engines: scores of sentences in float32, and picks from N-best lists.
+"""Compares the engines: scores of sentences, and picks from N-best lists.
 
     python -m benchmarks.engines --json=engines.json
     python -m benchmarks.engines --limit=100
 
-Prints two tables. The first has the largest and the mean difference of sentence scores, in nats, on
-LibriSpeech dev-clean, for models of several families. The cloze has random weights. The second
-reranks all lists of docs/results.md with the built-in model in both engines, tuned on dev lists as
-there, and counts the lists whose picks differ. The data is in $TTA_DATA; --limit takes that many
-lists of each file, evenly spread.
+Prints two tables. The first has the largest and the mean difference of sentence scores in float32,
+in nats, on LibriSpeech dev-clean, for models of several families; and the rank correlation of
+scores in int8 with those in float32. The second reranks all lists of docs/results.md with the
+built-in model in both engines, and in int8. Each is tuned on dev lists as there. It counts the
+lists whose picks differ between the engines. The data is in $TTA_DATA; --limit takes that many lists
+of each file, evenly spread.
 """
 
 import json
@@ -17,7 +18,6 @@ from pathlib import Path
 
 from absl import flags
 
-from benchmarks import ROOT
 from benchmarks.paper import common
 from benchmarks.paper.table1 import ARCTIC, HYPORADISE
 from benchmarks.paper.table2 import IWSLT, SET
@@ -26,9 +26,12 @@ from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 
 FLAGS = flags.FLAGS
-ENGINES = "tensorflow", "onnxruntime"
-CLOZE = ROOT / "configs/small-cloze.json"
-DEVIATION = 0.1  # of the cloze's random weights
+NORMALIZERS = "exact", "learned"
+RUNS: dict[str, dict[str, str]] = {
+    "tensorflow": {"engine": "tensorflow"},
+    "onnxruntime": {"engine": "onnxruntime"},
+    "int8": {"engine": "onnxruntime", "precision": "int8"},
+}
 ATIS = "nbest/asr_hyporadise/{}_atis.json"
 
 
@@ -40,39 +43,24 @@ def sentences():
     return [lines[i * len(lines) // count] for i in range(count)]
 
 
-def write_cloze(folder):
-    """A cloze with random weights and the built-in vocabulary; returns its directory."""
-    import keras
+def compare_scores(texts):
+    """{(model, normalizer): (the largest and mean difference of engines, int8's correlation)}."""
+    from scipy.stats import spearmanr
 
-    from tta.data.vocabulary.load import load_vocabulary
-    from tta.modeling.config.base import read_config
-    from tta.modeling.formats.model_directory import save_model, vocabulary_path
-    from tta.modeling.formats.trained_models import BUILT_IN
-    from tta.modeling.models.language_model import build_model
-
-    keras.utils.set_random_seed(0)
-    config = read_config(CLOZE).replace(initializer_range=DEVIATION)
-    save_model(build_model(config), folder, "Random weights.\n")
-    load_vocabulary(config.tokenizer, vocabulary_path(BUILT_IN)).save(folder / "vocab.txt")
-    return folder
-
-
-def differences(models, texts):
-    """{(name, normalizer): the differences of scores [N]} of models {name: directory}."""
     import tta
 
     found = {}
-    for name, model in models.items():
-        for normalizer in ("exact", "learned"):
-            config = tta.load(model, engine="onnxruntime").config
-            if normalizer == "learned" and not config.learned_normalizer:
-                continue
-            scores = [
-                tta.load(model, engine=engine, normalizer=normalizer).score(texts)
-                for engine in ENGINES
-            ]
-            common.say(f"{name}, {normalizer}")
-            found[name, normalizer] = abs(scores[1] - scores[0])
+    for model in FLAGS.models:
+        learned = tta.load(model, engine="onnxruntime").config.learned_normalizer
+        for normalizer in NORMALIZERS[: 1 + learned]:
+            first, second, rounded = (
+                tta.load(model, normalizer=normalizer, **options).score(texts)
+                for options in RUNS.values()
+            )
+            difference = abs(second - first)
+            rank = spearmanr(rounded, second).statistic
+            found[model, normalizer] = difference.max(), difference.mean(), rank
+            common.say(f"{model}, {normalizer}: {found[model, normalizer]}")
     return found
 
 
@@ -94,52 +82,54 @@ def list_sets():
     return sets
 
 
-def picks(configs, engine, normalizer, folder):
+def picks(configs, normalizer, options, folder):
     """The picks from the test lists of all `RerankConfig`s, and the sum of their statistics."""
     from tta.data.nbest.files import read_nbest
     from tta.scoring.reranking.rerank import rerank_files
 
     texts, total = [], 0
     for number, config in enumerate(configs):
-        path = folder / f"{engine}.{number}"
+        path = folder / f"{number}"
         config = replace(config, output_file=str(path), overwrite=True)
-        report = rerank_files(config, [None], engine=engine, normalizer=normalizer)
+        report = rerank_files(config, [None], normalizer=normalizer, **options)
         texts += [one.hypotheses[0].text for one in read_nbest(path).lists]
         total = total + report.test.evaluation.rows[-2].picked.sum(axis=0)  # the last: the oracle
     return texts, float(report.metric.corpus(total))
 
 
 def compare_picks(folder):
-    """{(name, normalizer): (number of lists, that of other picks, the value of each engine)}."""
-    found = {}
-    for name, lists in list_sets().items():
-        for normalizer in ("exact", "learned"):
-            results = [picks(lists.configs(), engine, normalizer, folder) for engine in ENGINES]
-            (one, first), (other, second) = results
+    """{(name, normalizer): (number of lists, that of other picks, the value of each run)}."""
+    found, sets = {}, list_sets()
+    for name in FLAGS.lists or sets:
+        for normalizer in FLAGS.normalizers:
+            runs = [
+                picks(sets[name].configs(), normalizer, options, folder)
+                for options in RUNS.values()
+            ]
+            (one, other, _), values = zip(*runs, strict=True)
             different = sum(a != b for a, b in zip(one, other, strict=True))
-            found[name, normalizer] = len(one), different, first, second
-            common.say(f"{name}, {normalizer}: {different} of {len(one):,} picks differ")
+            found[name, normalizer] = len(one), different, *values
+            common.say(f"{name}, {normalizer}: {found[name, normalizer]}")
     return found
 
 
 def main():
     from tabulate import tabulate
 
+    scored = compare_scores(sentences())
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        models = {name: name for name in ("small", "base", "bilm-small", "unilm-small")}
-        models["cloze, random"] = str(write_cloze(folder / "cloze"))
         FLAGS.output_dir = name  # of derived lists
-        scored = differences(models, sentences())
-        picked = compare_picks(folder)
-    rows = [(*key, f"{d.max():.1e}", f"{d.mean():.1e}") for key, d in scored.items()]
-    print(tabulate(rows, ["model", "normalizer", "largest", "mean"], tablefmt="github"))
+        picked = compare_picks(Path(name))
+    heads = ["model", "normalizer", "largest", "mean", "int8: rank correlation"]
+    rows = [(*key, f"{x:.1e}", f"{y:.1e}", f"{z:.5f}") for key, (x, y, z) in scored.items()]
+    print(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
     print()
     rows = [(*key, *row) for key, row in picked.items()]
-    heads = ["lists", "normalizer", "number", "other picks", *ENGINES]
+    heads = ["lists", "normalizer", "number", "other picks", *RUNS]
     print(tabulate(rows, heads, tablefmt="github", floatfmt=".2f", intfmt=","))
     if FLAGS.json:
-        found = {f"difference_{'_'.join(key)}": float(d.max()) for key, d in scored.items()}
+        found = {f"difference_{'_'.join(key)}": float(row[0]) for key, row in scored.items()}
+        found |= {f"int8_rank_{'_'.join(key)}": float(row[2]) for key, row in scored.items()}
         found |= {f"other_picks_{'_'.join(key)}": row[1] for key, row in picked.items()}
         with open_output(FLAGS.json, overwrite=True) as file:
             file.write(json.dumps(found, indent=2) + "\n")
@@ -149,4 +139,8 @@ if __name__ == "__main__":
     common.define_flags()
     flags.DEFINE_string("json", None, "File for the figures.")
     flags.DEFINE_integer("sentences", 1000, "Sentences whose scores are compared.", 1)
+    names = ["small", "base", "bilm-small", "unilm-small", "cloze-small"]
+    flags.DEFINE_list("models", names, "Models of the first table.")
+    flags.DEFINE_list("lists", None, "Sets of lists of the second table. Default: all.")
+    flags.DEFINE_list("normalizers", NORMALIZERS, "Normalizers of the second table.")
     cli.run(main)

@@ -80,6 +80,6 @@ class Evaluator:
         values = self._objective.summarize(measured)
         text = self._objective.describe(values)
         if common:
-            totals = map(sum, zip(*common, strict=True))
+            totals = (np.sum(column, axis=0) for column in zip(*common, strict=True))
             values = values | {COMMON_COMPONENT: common_component(*totals)}
         return Evaluation(values, int(counts.sum()), counts.size, text)
