@@ -7,8 +7,8 @@ Prints two tables. The first has the largest and the mean difference of sentence
 in nats, on LibriSpeech dev-clean, for models of several families; and the rank correlation of
 scores in int8 with those in float32. The second reranks all lists of docs/results.md with the
 built-in model in both engines, and in int8. Each is tuned on dev lists as there. It counts the
-lists whose picks differ between the engines. The data is in $TTA_DATA; --limit takes that many lists
-of each file, evenly spread.
+lists whose picks differ between the engines. The data is in $TTA_DATA; --limit takes that many
+lists of each file, evenly spread.
 """
 
 import json
