@@ -22,7 +22,7 @@ EXPERIMENTS = {*ROOT.glob("docs/experiments/*.md")}
 LIMITS = {
     "README": (1_200, {ROOT / "README.md"}),
     "docs/experiments": (15_000, EXPERIMENTS),
-    "docs, others": (26_500, {*ROOT.glob("docs/**/*.md")} - EXPERIMENTS),
+    "docs, others": (25_000, {*ROOT.glob("docs/**/*.md")} - EXPERIMENTS),
 }
 
 

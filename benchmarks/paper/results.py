@@ -43,7 +43,8 @@ the difference of each row from "first pass", "no model" and "T-TA, exact" with 
 
 The paper's models have 3 layers of size 512 and saw 64 million sentences or more. The models here,
 except the base model, have a quarter of the parameters, and all of them saw a small part of that
-amount of text. So compare rows, not columns. `-` means that the model was not available or that the
+amount of text. So compare rows, not columns. A note that holds for several tables stands below the
+first one. `-` means that the model was not available or that the
 paper has no such number. A command with `--limit` measured a sample of each file.
 
 "Exact" scores are log-probabilities, "learned" scores omit the sum over the vocabulary. A model is
@@ -130,7 +131,17 @@ def results(tables):
             parts += [table.markdown(list(table.paper)), FIGURE]
         else:
             parts.append(table.markdown())
-    return "\n".join(parts)
+    return _once("\n".join(parts))
+
+
+def _once(page):
+    """The page without the notes that already stand below an earlier table."""
+    seen, lines = set(), []
+    for line in page.splitlines(keepends=True):
+        if not (line.startswith("- ") and line in seen):
+            lines.append(line)
+        seen.add(line)
+    return "".join(lines)
 
 
 def side_by_side(tables):
