@@ -5,7 +5,7 @@
 
 Everything is timed in one process, interleaved round after round, so that other load on the machine
 affects all cases equally: trust the ratios, not the seconds. Models have the paper's size (3 layers
-of 512, vocabulary 29,530) and random weights, which do not affect the speed. The last lines are the
+of 512, vocabulary 29,530) and random weights, which do not affect the speed. The last lines are
 the table "Other systems" of docs/experiments/performance.md.
 
 BERT, GPT-2 and KenLM are timed if their packages are installed: torch, transformers, kenlm.

@@ -2,7 +2,8 @@
 
     python -m benchmarks.paper.results
 
-benchmarks/paper/run_all.sh measures all tables and then calls this command.
+benchmarks/paper/run_all.sh measures all tables and then calls this command. A table that was not
+measured keeps the figures that docs/results.json has.
 """
 
 import json
@@ -103,7 +104,12 @@ NOTES = """\
 
 
 def main():
-    tables = {name: common.Table.load(name) for name in TABLES}
+    record = Path(FLAGS.results).with_suffix(".json")
+    known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    tables = {
+        name: common.Table.load(name) or (common.Table(**known[name]) if name in known else None)
+        for name in TABLES
+    }
     readme = Path(FLAGS.readme).read_text(encoding="utf-8")
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -111,7 +117,6 @@ def main():
         raise InputError(f"expected the lines {BEGIN} and {END}", FLAGS.readme)
     with open_output(FLAGS.results, overwrite=True) as stream:
         stream.write(results(tables))
-    record = Path(FLAGS.results).with_suffix(".json")
     with open_output(record, overwrite=True) as stream:
         measured = {name: asdict(table) for name, table in tables.items() if table}
         stream.write(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
