@@ -26,7 +26,7 @@ from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 
 FLAGS = flags.FLAGS
-NORMALIZERS = "exact", "learned"
+NORMALIZERS = ["exact", "learned"]
 RUNS: dict[str, dict[str, str]] = {
     "tensorflow": {"engine": "tensorflow"},
     "onnxruntime": {"engine": "onnxruntime"},
@@ -100,7 +100,7 @@ def picks(configs, normalizer, options, folder):
 def compare_picks(folder):
     """{(name, normalizer): (number of lists, that of other picks, the value of each run)}."""
     found, sets = {}, list_sets()
-    for name in FLAGS.lists or sets:
+    for name in sets if FLAGS.lists is None else FLAGS.lists:
         for normalizer in FLAGS.normalizers:
             runs = [
                 picks(sets[name].configs(), normalizer, options, folder)
