@@ -57,9 +57,9 @@ def compare_scores(texts):
                 tta.load(model, normalizer=normalizer, **options).score(texts)
                 for options in RUNS.values()
             )
-            difference = abs(second - first)
+            error = abs(second - first)
             rank = spearmanr(rounded, second).statistic
-            found[model, normalizer] = difference.max(), difference.mean(), rank
+            found[model, normalizer] = float(error.max()), float(error.mean()), float(rank)
             common.say(f"{model}, {normalizer}: {found[model, normalizer]}")
     return found
 
