@@ -161,11 +161,14 @@ def test_learned_scores_of_the_built_in_model_are_those_in_float64():
 def test_the_last_layer_norm_alone_is_centred(family):
     """In both engines, wherever it is; in a graph, it is the one with three outputs."""
     model = make_model(of_family(family.partition(",")[0], **FAMILIES[family]))
-    layers = model.encoder._flatten_layers()
-    centred = [layer.norm for layer in layers if getattr(layer, "magnifies", False)]
-    assert centred == [model.encoder.output_norm]
+    config, layers = model.config, model.encoder._flatten_layers()
+    last = f"layer_{config.num_hidden_layers - 1}/feed_forward_norm"
+    last = "final_norm" if config.norm_first else last
+    gamma = model.named_weights()[f"encoder/{last}/norm/gamma"]
+    (centred,) = (one.norm for one in layers if getattr(one, "magnifies", False))
+    assert centred.gamma is gamma
     arrays = {name: np.asarray(weight) for name, weight in model.named_weights().items()}
-    nodes = Network(model.config, arrays, "original", "exact").states().model().graph.node
+    nodes = Network(config, arrays, "original", "exact").states().model().graph.node
     outputs = [len(node.output) for node in nodes if node.op_type == "LayerNormalization"]
     assert outputs == [1] * (len(outputs) - 1) + [3]
 
