@@ -182,7 +182,7 @@ _BETWEEN = b"|between|"  # keys and values of the entries of an index
 
 def _entries():
     """The keys and values (protocol buffers) of an index, one after another."""
-    from tta.modeling.formats.checkpoint_index import _table
+    from tta.modeling.formats.tensorflow.checkpoint_index import _table
 
     pairs = _table(_bundle(_run_values(), _INDEX))
     return (_BETWEEN.join(part for pair in pairs for part in pair),)
@@ -234,7 +234,7 @@ def _check_entries(path):
 
 
 def _check_original(name, path):
-    from tta.modeling.formats.tf1_checkpoint import load_original
+    from tta.modeling.formats.tensorflow.tf1_checkpoint import load_original
 
     folder = path.with_suffix(".folder")
     if not folder.exists():
@@ -250,13 +250,13 @@ def _check_original(name, path):
 
 
 def _run_values():
-    from tta.modeling.formats.run_checkpoint import _stored_key
+    from tta.modeling.formats.tensorflow.run_checkpoint import _stored_key
 
     return {_stored_key(name): array for name, array in _values().items()}
 
 
 def _check_run(name, path):
-    from tta.modeling.formats.run_checkpoint import load_run
+    from tta.modeling.formats.tensorflow.run_checkpoint import load_run
 
     folder = path.with_suffix(".folder")
     if not folder.exists():

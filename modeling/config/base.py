@@ -21,7 +21,7 @@ from tta.version import __version__
 FORMAT_KEY, FORMAT_VERSION = "format_version", 1
 
 # Keys of BERT's configs that mean nothing to a model without segment embeddings or a pooler, and
-# `vocab_file` of the original T-TA code (read in `tta.modeling.formats.tf1_checkpoint`).
+# `vocab_file` of the original T-TA code (read in `tta.modeling.formats.tensorflow.tf1_checkpoint`).
 IGNORED_KEYS = frozenset({"type_vocab_size", "pooler_type", "directionality", "vocab_file"})
 
 # Configs of earlier versions also held these weights of the training loss.

@@ -101,7 +101,7 @@ def _load_foreign(directory, build, keep_segments):
         return load_huggingface(directory, build, keep_segments)
     # TensorFlow is imported in two places below, because the rest does without it.
     if is_original(directory):
-        from tta.modeling.formats.tf1_checkpoint import load_original
+        from tta.modeling.formats.tensorflow.tf1_checkpoint import load_original
 
         return load_original(directory, build, keep_segments)
     for pattern, what in _REFUSED.items():
@@ -113,7 +113,11 @@ def _load_foreign(directory, build, keep_segments):
             )
     if not (directory / CONFIG).exists():
         raise InputError(f"not a model directory: it has no {CONFIG}", directory)
-    from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
+    from tta.modeling.formats.tensorflow.run_checkpoint import (
+        CHECKPOINTS,
+        checkpoint_steps,
+        load_run,
+    )
 
     if checkpoint_steps(directory / CHECKPOINTS):
         return load_run(directory, build)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tta.atomic import whole_file
 from tta.errors import InputError
-from tta.modeling.formats.run_checkpoint import (
+from tta.modeling.formats.tensorflow.run_checkpoint import (
     CHECKPOINTS,
     checkpoint_steps,
     open_checkpoint,

@@ -16,7 +16,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from tta.errors import InputError
-from tta.modeling.formats.run_checkpoint import CHECKPOINTS, STATE, plain_path, state_key
+from tta.modeling.formats.tensorflow.run_checkpoint import CHECKPOINTS, STATE, plain_path, state_key
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
 from tta.modeling.training import distribution

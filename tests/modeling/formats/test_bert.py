@@ -14,7 +14,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 import tta
-from tests.modeling.formats.test_tf1_checkpoint import (
+from tests.modeling.formats.tensorflow.test_tf1_checkpoint import (
     CONFIG,
     ORIGINAL_REFERENCE,
     original_variables,

@@ -14,7 +14,7 @@ from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert
 from tta.modeling.formats.original_files import BERT_CONFIG, config_path
-from tta.modeling.formats.run_checkpoint import open_checkpoint
+from tta.modeling.formats.tensorflow.run_checkpoint import open_checkpoint
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 
 # The special tokens of the original T-TA code: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.

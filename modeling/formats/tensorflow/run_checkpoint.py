@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.checkpoint_index import read_index
+from tta.modeling.formats.tensorflow.checkpoint_index import read_index
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG
 

@@ -15,7 +15,7 @@ from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
 
 # Checkpoints with random weights, and the outputs of the original code for them; see its README.
-ORIGINAL_REFERENCE = Path(__file__).parents[2] / "goldens" / "original_reference"
+ORIGINAL_REFERENCE = Path(__file__).parents[3] / "goldens" / "original_reference"
 
 # The original config.json has only BERT's keys.
 CONFIG = {

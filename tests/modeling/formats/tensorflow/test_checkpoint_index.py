@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import tensor_bundle_pb2
 
 from tests.fuzzing_models import write_index
-from tta.modeling.formats.checkpoint_index import read_index
+from tta.modeling.formats.tensorflow.checkpoint_index import read_index
 
 ARRAYS = {
     "a/kernel": np.ones((2, 3), np.float32),
