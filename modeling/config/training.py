@@ -17,7 +17,7 @@ INIT_CHECKPOINT = Setting(
 )
 
 # --sampling, see `tta.modeling.heads.sampled_softmax`.
-SAMPLINGS = ("frequent", "log_uniform")
+SAMPLINGS = ("frequent", "log_uniform", "candidates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,9 @@ class LossSettings(Steps):
     sampling: str = setting(
         "frequent",
         "How num_sampled_pieces are drawn. frequent: as described there. log_uniform: all at "
-        "random, frequent ones with a higher probability, as ELMo does.",
+        "random, frequent ones with a higher probability. candidates: the same draw with the loss "
+        "of TensorFlow's sampled_softmax_loss, as ELMo has it: the right piece is weighted like "
+        "the drawn ones, so the loss is no estimate of the full one (docs/semfit.md).",
         choices=SAMPLINGS,
     )
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS, group="Objective")

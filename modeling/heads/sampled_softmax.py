@@ -2,9 +2,9 @@
 
 The sum over all V pieces in a softmax is estimated from n pieces: the most frequent ones, and a
 random draw from the others, weighted up to represent those that were not drawn; or from a random
-draw in which frequent pieces are more probable. The target counts
-once, with weight 1. The expectation of the estimate is the full sum (Horvitz and Thompson, 1952;
-for a softmax, Jean et al., 2015, "On using very large target vocabulary for neural machine
+draw in which frequent pieces are more probable. The target counts once, with weight 1
+(`CandidateSampler` differs). The expectation of the estimate is the full sum (Horvitz and Thompson,
+1952; for a softmax, Jean et al., 2015, "On using very large target vocabulary for neural machine
 translation"). Scores and evaluation use the full sum.
 """
 
@@ -41,6 +41,8 @@ class PieceSampler(keras.layers.Layer):
     Raises:
         InputError: num_pieces is not between 3 and V - 1.
     """
+
+    weighs_target = False
 
     def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
         super().__init__(name=name)
@@ -81,6 +83,7 @@ class LogUniformSampler(keras.layers.Layer):
     """
 
     frequent = np.zeros(0, np.int32)  # no piece is always there
+    weighs_target = False
 
     def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
         super().__init__(name=name)
@@ -107,8 +110,23 @@ class LogUniformSampler(keras.layers.Layer):
         return ops.take(self._all_log_weights, pieces)
 
 
+class CandidateSampler(LogUniformSampler):
+    """As `LogUniformSampler`; the target has its weight too, as in `tf.nn.sampled_softmax_loss`.
+
+    There, the logarithm of the expected count of each drawn piece is subtracted from its logit, and
+    that of the target from the target's. So the loss is no estimate of the full loss: it is that of
+    telling the target from the other candidates.
+    """
+
+    weighs_target = True
+
+
 # --sampling -> the sampler.
-SAMPLERS = {"frequent": PieceSampler, "log_uniform": LogUniformSampler}
+SAMPLERS = {
+    "frequent": PieceSampler,
+    "log_uniform": LogUniformSampler,
+    "candidates": CandidateSampler,
+}
 
 
 def _check_count(num_pieces, vocab_size):
@@ -143,7 +161,8 @@ def sampled_cross_entropy(
     """Estimates `tied_cross_entropy` and its gradients from n pieces that a sampler draws.
 
     New pieces are drawn for each part of the rows: with one draw for all, a step would learn from
-    fewer pieces. The other arguments and the result are as in `tied_cross_entropy`.
+    fewer pieces. The other arguments and the result are as in `tied_cross_entropy`; with a
+    `CandidateSampler`, the result is the loss of `tf.nn.sampled_softmax_loss` instead.
     """
     slices = parts(features)
     draws = sampler.draw(len(slices))
@@ -157,6 +176,8 @@ def sampled_cross_entropy(
         target_rows = ops.take(table, targets, axis=0)  # [M, D]
         target_logits = ops.sum(ops.cast(features, "float32") * target_rows, axis=-1)
         target_logits += ops.take(bias, targets)
+        if sampler.weighs_target:
+            target_logits += sampler.log_weights(targets)
         total, of_features, at_targets = 0.0, [], []
         of_frequent, of_drawn = [0.0, 0.0], []  # gradients of rows and biases
         for part, pieces in zip(slices, draws, strict=True):
@@ -167,7 +188,7 @@ def sampled_cross_entropy(
             highest = ops.maximum(upper_bound(logits, offset), target_logit)
             exponentials, normalizer = exponentials_and_sums(logits, offset, highest)
 
-            # A target that was also drawn must count only once, with weight 1.
+            # A target that was also drawn must count only once.
             is_drawn, position = _positions(pieces, targets[part], sampler.vocab_size)
             twin = ops.take_along_axis(logits, position[:, None], axis=-1)[:, 0]
             twin = ops.cast(twin, "float32") + ops.take(offset, position)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from tta.errors import InputError
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.modeling.heads.sampled_softmax import (
+    CandidateSampler,
     LogUniformSampler,
     PieceSampler,
     sampled_cross_entropy,
@@ -15,7 +16,9 @@ from tta.modeling.heads.sampled_softmax import (
 D, V, NUM_PIECES = 5, 30, 15  # 10 frequent, 5 of the other 20
 COUNTS = np.random.default_rng(0).permutation(V)
 
-each_sampler = pytest.mark.parametrize("sampler_class", [PieceSampler, LogUniformSampler])
+each_sampler = pytest.mark.parametrize(
+    "sampler_class", [PieceSampler, LogUniformSampler, CandidateSampler]
+)
 
 
 class OneDraw:
@@ -23,7 +26,7 @@ class OneDraw:
 
     def __init__(self, sampler):
         self.vocab_size, self.log_weights = sampler.vocab_size, sampler.log_weights
-        self.frequent = sampler.frequent
+        self.frequent, self.weighs_target = sampler.frequent, sampler.weighs_target
         (self.pieces,) = sampler.draw(1)
 
     def draw(self, count):
@@ -42,16 +45,22 @@ def case(rows=21):
 
 
 def numpy_loss(arguments, sampler, penalty):
-    """Row by row: the weighted sum over the drawn pieces except the target, plus the target."""
+    """Row by row: the weighted sum over the drawn pieces except the target, plus the target.
+
+    The target has weight 1 or, with a `CandidateSampler`, its own.
+    """
     features, table, bias, targets, weights = (np.asarray(a, np.float64) for a in arguments)
     pieces, total = np.asarray(sampler.pieces), 0.0
     for x, target, weight in zip(features, targets.astype(int), weights, strict=True):
         logits = table @ x + bias
         others = pieces != target
         weighed = np.exp(logits[pieces] + np.asarray(sampler.log_weights(pieces)))
-        mass = weighed[others].sum() + np.exp(logits[target])
+        right = logits[target]
+        if sampler.weighs_target:
+            right += float(sampler.log_weights(np.array([target]))[0])
+        mass = weighed[others].sum() + np.exp(right)
         log_normalizer = np.log(mass)
-        total += weight * (log_normalizer - logits[target])
+        total += weight * (log_normalizer - right)
         total += weight * penalty * log_normalizer**2
     return total
 
@@ -117,6 +126,27 @@ def test_its_gradients_equal_finite_differences(penalty, sampler_class):
                 values.append(3.0 * numpy_loss(there, sampler, penalty))
             slope = (values[0] - values[1]) / (2 * step)
             np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-3, atol=1e-3)
+
+
+def test_candidates_have_the_loss_of_tensorflow():
+    features, table, bias, targets, weights = case()
+    sampler = OneDraw(CandidateSampler(COUNTS, NUM_PIECES))
+    expected_counts = [np.exp(-sampler.log_weights(ids)) for ids in (targets, sampler.pieces)]
+    losses = tf.nn.sampled_softmax_loss(
+        table,
+        bias,
+        targets[:, None],
+        features,
+        NUM_PIECES,
+        V,
+        sampled_values=(sampler.pieces, expected_counts[0][:, None], expected_counts[1]),
+    )
+    found = sampled_cross_entropy(features, table, bias, targets, weights, sampler)
+    np.testing.assert_allclose(found, np.sum(losses * weights), rtol=1e-5)
+    usual = OneDraw(LogUniformSampler(COUNTS, NUM_PIECES))
+    usual.pieces = sampler.pieces
+    other = sampled_cross_entropy(features, table, bias, targets, weights, usual)
+    assert abs(float(found - other)) > 0.01 * abs(float(other))
 
 
 @each_sampler
