@@ -8,8 +8,12 @@ WEIGHTS = "model.weights.h5"
 README = "README.md"
 POOLING = "pooling.npz"
 VECTORS = "vectors.npy"  # the target vectors of a SemFit model; a folder of vectors has one, too
+STANDARDIZATION = "standardization.safetensors"  # what was taken out of a model's outputs
 NGRAMS = "ngrams.npy"  # the vectors of character n-grams, for words without a row in VECTORS
 NGRAMS_SETTINGS = "ngrams.json"
+CHARACTER_NETWORK = "characters.safetensors"  # a network that does the same from characters
+NEW_WORD_FILES = (NGRAMS, NGRAMS_SETTINGS, CHARACTER_NETWORK)
+INPUT_FILES = (VECTORS, *NEW_WORD_FILES)  # what a model may read besides ids
 
 # A data set of shards; written last, so that a folder without it is not complete.
 DATASET = "dataset.json"

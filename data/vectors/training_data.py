@@ -17,7 +17,7 @@ from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
-from tta.names import NGRAMS, NGRAMS_SETTINGS, VECTORS, VOCABULARY
+from tta.names import NEW_WORD_FILES, VECTORS, VOCABULARY
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class TrainingData:
     def copy_to(self, directory: Path, open_vocabulary: bool) -> None:
         """Copies what a model needs into its directory: the vocabulary, and new vectors.
 
-        With `open_vocabulary`, the vectors of character n-grams are copied as well.
+        With `open_vocabulary`, what makes the vectors of new words is copied as well.
         """
         self.vocabulary.save(directory / VOCABULARY, overwrite=True)
         if self.vectors is None or (directory / VECTORS).exists():
             return
-        self.vectors.copy_to(directory, (NGRAMS, NGRAMS_SETTINGS) if open_vocabulary else ())
+        self.vectors.copy_to(directory, NEW_WORD_FILES if open_vocabulary else ())
 
     def batches(
         self, model_config: Any, batch_tokens: int, seed: int, batch_size: int | None = None

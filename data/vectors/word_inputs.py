@@ -8,45 +8,48 @@ from typing import Any
 
 import numpy as np
 
+from tta.data.vectors.character_network import CharacterNetwork
 from tta.data.vectors.ngrams import NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors, look_up
+from tta.data.vectors.words_as_characters import (
+    BEGIN_SENTENCE,
+    END_SENTENCE,
+    WORD_CHARACTERS,
+    spell,
+)
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.errors import InputError
-from tta.names import NGRAMS
-
-# The characters of a word, as in ELMo: bytes are 0 to 255.
-WORD_CHARACTERS = 50  # a word; its first 48 bytes between a begin and an end
-BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PAD_CHARACTER = range(256, 261)
-NUM_CHARACTERS = 262  # different values in `CharacterInputs`: 0, then all of the above plus 1
+from tta.names import CHARACTER_NETWORK, NGRAMS
 
 
 class WordVectorInputs:
-    """The vectors of words: rows of a table, and for new words the mean of their n-grams.
+    """The vectors of words: rows of a table, and for new words what is made from their letters.
 
     New words are those of a tokenizer with an open vocabulary, with ids of V or more.
 
     Args:
         vectors: the rows of the words in the vocabulary.
         tokenizer: knows the new words; None if there are none, as in a data set.
-        ngrams: the vectors of n-grams. Without them (None), the vector of a new word is zeros.
+        letters: makes the vectors of new words, from their n-grams or by a network over their
+            characters. Without it (None), the vector of a new word is zeros.
 
     Attributes:
         size: m.
 
     Raises:
-        InputError: the vectors of words and of n-grams have different sizes.
+        InputError: the vectors of words and of new words have different sizes.
     """
 
     def __init__(
         self,
         vectors: TargetVectors,
         tokenizer: WordTokenizer | None = None,
-        ngrams: NgramVectors | None = None,
+        letters: NgramVectors | CharacterNetwork | None = None,
     ):
-        if ngrams is not None:
-            ngrams.check_size(vectors.size)
+        if letters is not None:
+            letters.check_size(vectors.size)
         self.size = vectors.size
-        self._vectors, self._tokenizer, self._ngrams = vectors, tokenizer, ngrams
+        self._vectors, self._tokenizer, self._letters = vectors, tokenizer, letters
 
     def rows(self, ids: np.ndarray) -> np.ndarray:
         """The vectors of ids: [B, T] int32 -> [B, T, m], in the type of the table.
@@ -62,7 +65,7 @@ class WordVectorInputs:
                 raise InputError(f"id {ids.max()} is not in a vocabulary of {len(table)}")
             numbers, position = np.unique(ids[is_new], return_inverse=True)
             words = self._tokenizer.pieces(numbers)
-            found[is_new] = 0 if self._ngrams is None else self._ngrams.vectors(words)[position]
+            found[is_new] = 0 if self._letters is None else self._letters.vectors(words)[position]
         return found
 
     def look_up(self, ids: Any) -> Any:
@@ -73,9 +76,10 @@ class WordVectorInputs:
 def word_vectors_in(directory: Path | str, tokenizer: Any) -> WordVectorInputs:
     """The vectors in a folder, those of new words included; errors as in the classes it makes."""
     vectors = TargetVectors(directory, tokenizer.vocabulary)
-    ngrams = NgramVectors(directory) if (Path(directory) / NGRAMS).exists() else None
+    kinds = {NGRAMS: NgramVectors, CHARACTER_NETWORK: CharacterNetwork}
+    found = (kind(directory) for name, kind in kinds.items() if (Path(directory) / name).exists())
     grows = isinstance(tokenizer, WordTokenizer)
-    return WordVectorInputs(vectors, tokenizer if grows else None, ngrams)
+    return WordVectorInputs(vectors, tokenizer if grows else None, next(found, None))
 
 
 class CharacterInputs:
@@ -112,16 +116,12 @@ class CharacterInputs:
         """The characters of different ids: [N] -> [N, 50]."""
         vocabulary = self._tokenizer.vocabulary
         signs = {vocabulary.bos_id: BEGIN_SENTENCE, vocabulary.eos_id: END_SENTENCE}
-        spelled = np.full((len(numbers), WORD_CHARACTERS), PAD_CHARACTER, np.int32)
+        spelled = np.zeros((len(numbers), WORD_CHARACTERS), np.int32)
         for row, number, word in zip(
             spelled, numbers, self._tokenizer.pieces(numbers), strict=True
         ):
             if number in signs:
-                middle = [signs[number]]
-            else:
-                letters = b"" if number == vocabulary.unk_id else word.encode()
-                middle = list(letters[: WORD_CHARACTERS - 2])
-            row[: len(middle) + 2] = [BEGIN_WORD, *middle, END_WORD]
-        spelled += 1
-        spelled[numbers == vocabulary.pad_id] = 0
+                row[:] = spell([signs[number]])
+            elif number != vocabulary.pad_id:
+                row[:] = spell(b"" if number == vocabulary.unk_id else word.encode())
         return spelled

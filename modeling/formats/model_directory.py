@@ -17,11 +17,10 @@ from tta.modeling.formats.original_files import is_original, original_vocabulary
 from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
 from tta.names import (
     CONFIG,
-    NGRAMS,
-    NGRAMS_SETTINGS,
+    INPUT_FILES,
     README,
+    STANDARDIZATION,
     TOKENIZER_JSON,
-    VECTORS,
     VOCABULARY,
     WEIGHTS,
 )
@@ -143,7 +142,7 @@ def save_model(
 
 def _fingerprints(directory):
     """{name: SHA-256} of those files in the directory that the weights depend on."""
-    names = (CONFIG, VOCABULARY, VECTORS, NGRAMS, NGRAMS_SETTINGS)
+    names = (CONFIG, VOCABULARY, STANDARDIZATION, *INPUT_FILES)
     paths = [directory / name for name in names]
     return {p.name: _sha256(p) for p in paths if p.exists()}
 

@@ -15,7 +15,7 @@ import numpy as np
 import tta
 from tta.atomic import check_absent, whole_folder
 from tta.data.vocabulary.spelling import SpellingCosts
-from tta.names import NGRAMS, NGRAMS_SETTINGS, POOLING, VECTORS, VOCABULARY
+from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import load_engine, tensorflow_engine
 from tta.scoring.scorers.inference.runtime import Runtime
@@ -323,7 +323,7 @@ class TextModel(Scorer):
         tokenizer, source = self.runtime.tokenizer, self.directory
         with whole_folder(directory, partial(check_absent, directory)) as folder:
             tokenizer.vocabulary.save(folder / VOCABULARY)
-            for name in (POOLING, VECTORS, NGRAMS, NGRAMS_SETTINGS):
+            for name in (POOLING, *INPUT_FILES):
                 if source is not None and (source / name).exists():
                     shutil.copyfile(source / name, folder / name)
             card = f"# {Path(directory).name}\n\nWritten by `lm.save`: {self.signature}\n"

@@ -6,7 +6,7 @@ from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, SEED, Config, setting
 
 OF_A_MODEL = ("token_table", "whitened_token_table", "input_layer")
-SOURCES = ("skip_gram", "fasttext", *OF_A_MODEL, "random")
+SOURCES = ("skip_gram", "fasttext", "svd", *OF_A_MODEL, "random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,8 @@ class VectorsConfig(Config):
     output_dir: str = setting(
         ...,
         "Folder for vocab.txt, README.md and, last, vectors.npy (float16). For fasttext, also for "
-        "ngrams.npy and ngrams.json, from which any other word gets a vector.",
+        "ngrams.npy and ngrams.json, for input_layer for characters.safetensors, from which any "
+        "other word gets a vector.",
         writes=True,
     )
     source: str = setting(
@@ -31,11 +32,13 @@ class VectorsConfig(Config):
         "needs gensim: pip install 'tta-lm[vectors]'. A piece that does not occur gets zeros, and "
         "no model learns to predict it. fasttext: for a data set of words, the mean of a word's "
         "own vector and those of its character n-grams, from --fasttext_file or trained on the "
-        "data set; needs gensim. token_table: the rows of --model's token table. "
-        "whitened_token_table: the same, decorrelated and of length 1, as with --pooling=whitened; "
-        "needs tta-fit-pooling. input_layer: what the input layer of --model, an ELMo, makes of "
-        "each word; a word that is not in vocab.txt then has no vector. random: random directions, "
-        "a control experiment.",
+        "data set; needs gensim. svd: truncated SVD of the shifted positive pointwise mutual "
+        "information of the data set, which skip-gram factorizes implicitly. token_table: the rows "
+        "of --model's token table. whitened_token_table: the same, decorrelated and of length 1, "
+        "as with --pooling=whitened; needs tta-fit-pooling. input_layer: what the input layer of "
+        "--model, an ELMo, makes of each word; if it reads characters, its network is written too, "
+        "and makes the vectors of all other words. random: random directions, a control "
+        "experiment.",
         choices=SOURCES,
         group="Vectors",
     )
@@ -51,14 +54,22 @@ class VectorsConfig(Config):
     )
     size: int = setting(
         300,
-        "Dimensions of a vector, for skip_gram, fasttext without a file, and random.",
+        "Dimensions of a vector, for skip_gram, fasttext without a file, svd, and random.",
         1,
         100_000,
     )
     num_buckets: int = setting(
         100_000, "For fasttext without a file: vectors of n-grams, which share them by a hash.", 1
     )
-    window: int = setting(5, "For skip_gram and fasttext: the farthest context piece or word.", 1)
+    window: int = setting(
+        5, "For skip_gram, fasttext and svd: the farthest context piece or word.", 1
+    )
+    num_negatives: float = setting(
+        5.0,
+        "For svd: the number k whose logarithm is subtracted from the mutual information; it "
+        "corresponds to k negative samples of skip-gram.",
+        1.0,
+    )
     num_epochs: int = setting(5, "For skip_gram and fasttext: passes over the data set.", 1)
     num_workers: int = setting(
         1,
@@ -68,9 +79,9 @@ class VectorsConfig(Config):
     )
     whiten: bool = setting(
         False,
-        "For fasttext: centre the vectors, and scale them to equal variance in all directions, "
-        "over the words of the text. Without it, one direction is common to all words, and a "
-        "SemFit model learns it first.",
+        "For fasttext, and svd of words: centre the vectors, and scale them to equal variance in "
+        "all directions, over the words of the text. Without it, one direction is common to all "
+        "words, and a SemFit model learns it first.",
     )
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
@@ -82,5 +93,5 @@ class VectorsConfig(Config):
             raise InputError(f"sources {sources} need a model, and no other source takes one")
         if self.fasttext_file is not None and self.source != "fasttext":
             raise InputError(f"fasttext_file needs source fasttext, not {self.source}")
-        if self.whiten and self.source != "fasttext":
-            raise InputError(f"whiten needs source fasttext, not {self.source}")
+        if self.whiten and self.source not in ("fasttext", "svd"):
+            raise InputError(f"whiten needs source fasttext or svd, not {self.source}")

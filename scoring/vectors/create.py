@@ -1,5 +1,7 @@
-"""Makes the vectors of a vocabulary: by skip-gram, fastText, from a trained model, or at random."""
+"""Makes the vectors of a vocabulary: by skip-gram, fastText, SVD, from a model, or at random."""
 
+import contextlib
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,24 +13,37 @@ import tta
 from tta.data.records.dataset import TRAIN, load_dataset_info, shard_paths
 from tta.data.records.pipeline import eval_batches
 from tta.data.text.files import open_output, withdrawn
+from tta.data.vectors.character_network import network_bytes
 from tta.data.vectors.fasttext import LINE_END, SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings
+from tta.data.vectors.shifted_pmi import svd_vectors
 from tta.data.vectors.skip_gram import train_skip_gram
 from tta.data.vectors.target_vectors import write_vectors
 from tta.data.vocabulary.load import load_vocabulary
-from tta.errors import InputError
-from tta.names import NGRAMS, NGRAMS_SETTINGS, README, VECTORS, VOCABULARY
+from tta.errors import InputError, located
+from tta.names import (
+    CHARACTER_NETWORK,
+    NEW_WORD_FILES,
+    NGRAMS,
+    NGRAMS_SETTINGS,
+    README,
+    VECTORS,
+    VOCABULARY,
+)
 from tta.scoring.scorers.pooling import Whitening
 from tta.scoring.vectors.config import VectorsConfig
 
 _BATCH_TOKENS = 1 << 16
 _BLOCK = 1024  # words that an input layer reads at a time
+_INPUT_LAYER = "encoder/embeddings/"  # how the names of its weights begin
 
 
 def create_vectors(config: VectorsConfig) -> np.ndarray:
     """Writes `vectors.npy`, one vector per token, and its vocabulary to `config.output_dir`.
 
-    fastText's vectors of n-grams are written to `ngrams.npy` and `ngrams.json`.
+    What makes the vectors of new words is written beside it: fastText's vectors of n-grams to
+    `ngrams.npy` and `ngrams.json`, the network over characters of an ELMo to
+    `characters.safetensors`.
 
     Returns:
         [V, m] float32, before they are rounded to float16.
@@ -39,8 +54,9 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
             the files exist or cannot be written.
     """
     info = load_dataset_info(config.input_dir)
-    if config.source == "fasttext" and info["tokenizer"] != "words":
-        rule = "source fasttext needs a data set of words (tta-create-tfrecords --tokenizer=words)"
+    needs_words = "whiten" if config.whiten else "source fasttext"
+    if (config.whiten or config.source == "fasttext") and info["tokenizer"] != "words":
+        rule = f"{needs_words} needs a data set of words (tta-create-tfrecords --tokenizer=words)"
         raise InputError(rule, config.input_dir)
     vocabulary = load_vocabulary(info["tokenizer"], Path(config.input_dir) / VOCABULARY)
     directory = Path(config.output_dir)
@@ -54,9 +70,9 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
         open_output(path, config.overwrite, binary=True) as file,
         open_output(directory / README, config.overwrite) as card,
     ):
-        vectors, ngrams = _make(config, info, vocabulary)
+        vectors, new_words = _make(config, info, vocabulary)
         write_vectors(file, vectors, path)
-        _write_ngrams(directory, ngrams)
+        _write_new_words(directory, new_words)
         vocabulary.save(directory / VOCABULARY, overwrite=True)
         unit = "words" if info["tokenizer"] == "words" else "pieces"
         card.write(_card(config, vectors, unit))
@@ -64,16 +80,21 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
 
 
 def _make(config, info, vocabulary):
-    """The vectors [V, m], and those of n-grams [buckets, m] with their settings, or None."""
+    """The vectors [V, m], and {name: contents} of the files that make vectors of new words."""
     if config.source == "random":
-        return random_directions(len(vocabulary), config.size, config.seed), None
+        return random_directions(len(vocabulary), config.size, config.seed), {}
     if config.source in _FROM_A_MODEL:
         lm = _load(config.model, vocabulary)
-        return _FROM_A_MODEL[config.source](lm), None
+        new_words = _character_network(lm) if config.source == "input_layer" else {}
+        return _FROM_A_MODEL[config.source](lm), new_words
     sentences = _Sentences(config.input_dir, info, vocabulary.pad_id)
+    if config.source == "svd":
+        training = config.window, config.num_negatives, config.seed
+        vectors = svd_vectors(sentences, len(vocabulary), config.size, *training)
+        return _whitened(config, vectors, vocabulary)[0], {}
     training = config.window, config.num_epochs, config.seed, config.num_workers
     if config.source == "skip_gram":
-        return train_skip_gram(sentences, len(vocabulary), config.size, *training), None
+        return train_skip_gram(sentences, len(vocabulary), config.size, *training), {}
     if config.fasttext_file is not None:
         words = SubwordVectors.read(config.fasttext_file)
     else:
@@ -82,21 +103,27 @@ def _make(config, info, vocabulary):
     named = {i: name for i, name in enumerate(_fasttext_names(vocabulary)) if name is not None}
     vectors = np.zeros((len(vocabulary), words.size), np.float32)
     vectors[list(named)] = words.vectors(list(named.values()))
-    ngrams = words.ngrams
-    if config.whiten:
-        vectors, ngrams = _whitened(vectors, ngrams, vocabulary.counts)
-    return vectors, (ngrams, NgramSettings(words.min_n, words.max_n, info["lower_case"]))
+    vectors, ngrams = _whitened(config, vectors, vocabulary, words.ngrams)
+    if ngrams is None or not len(ngrams):
+        return vectors, {}
+    settings = NgramSettings(words.min_n, words.max_n, info["lower_case"])
+    stream = io.BytesIO()
+    write_vectors(stream, ngrams, Path(config.output_dir) / NGRAMS)
+    return vectors, {NGRAMS: stream.getbuffer(), NGRAMS_SETTINGS: settings.text.encode()}
 
 
-def _whitened(vectors, ngrams, counts):
-    """Vectors of words and of n-grams, whitened over the text.
+def _whitened(config, vectors, vocabulary, ngrams=None):
+    """Vectors of words and of n-grams, with `whiten` whitened over the text.
 
     A word is a mean of rows, and so is its whitened vector, because the map is affine. Rows of
     zeros stay zeros: they stand for words without a vector.
     """
+    if not config.whiten:
+        return vectors, ngrams
     has_vector = vectors.any(axis=1)
-    whitening = Whitening.over(vectors, np.where(has_vector, counts, 0))
-    return np.where(has_vector[:, None], whitening.affine(vectors), 0), whitening.affine(ngrams)
+    whitening = Whitening.over(vectors, np.where(has_vector, vocabulary.counts, 0))
+    vectors = np.where(has_vector[:, None], whitening.affine(vectors), 0)
+    return vectors, None if ngrams is None else whitening.affine(ngrams)
 
 
 def _fasttext_names(vocabulary):
@@ -110,22 +137,30 @@ def _fasttext_names(vocabulary):
     return names
 
 
-def _write_ngrams(directory, ngrams):
-    """Writes the vectors of n-grams; if there are none, removes those of earlier vectors."""
-    path, settings_path = directory / NGRAMS, directory / NGRAMS_SETTINGS
-    if ngrams is None or not len(ngrams[0]):
-        for old in (settings_path, path):
-            old.unlink(missing_ok=True)
-        return
-    array, settings = ngrams
-    # Old vectors of words are removed before new ones of n-grams are beside them.
-    with (
-        open_output(path, overwrite=True, binary=True) as file,
-        open_output(settings_path, overwrite=True) as settings_file,
-        withdrawn(directory / VECTORS),
-    ):
-        write_vectors(file, array, path)
-        settings_file.write(settings.text)
+def _character_network(lm):
+    """The file of an ELMo's network over characters; none if it reads something else."""
+    if lm.config.model_type != "elmo" or lm.config.input_layer != "characters":
+        return {}
+    weights = {
+        name.removeprefix(_INPUT_LAYER): array
+        for name, array in lm.engine.weights().items()
+        if name.startswith(_INPUT_LAYER)
+    }
+    with located(path=lm.directory):
+        return {CHARACTER_NETWORK: network_bytes(weights)}
+
+
+def _write_new_words(directory, files):
+    """Writes the files that make vectors of new words, and removes those of earlier vectors."""
+    for name in NEW_WORD_FILES:
+        if name not in files:
+            (directory / name).unlink(missing_ok=True)
+    with contextlib.ExitStack() as stack:
+        for name, contents in files.items():
+            output = open_output(directory / name, overwrite=True, binary=True)
+            stack.enter_context(output).write(contents)
+        if files:  # old vectors of words are removed before new ones of n-grams are beside them
+            stack.enter_context(withdrawn(directory / VECTORS))
 
 
 def random_directions(count: int, size: int, seed: int) -> np.ndarray:
@@ -233,6 +268,8 @@ def _card(config, vectors, unit):
         settings |= {"window": config.window, "num_epochs": config.num_epochs}
         if config.source == "fasttext":
             settings["num_buckets"] = config.num_buckets
+    if config.source == "svd":
+        settings |= {"window": config.window, "num_negatives": config.num_negatives}
     if config.whiten:
         settings["whiten"] = "true"
     made_by = " ".join(f"--{name}={value}" for name, value in settings.items() if value is not None)

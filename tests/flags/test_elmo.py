@@ -174,6 +174,16 @@ def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_res
     run = {"vectors": str(folder / "cnn"), "deterministic": True, "save_checkpoints_steps": 2}
     whole = train(folder, "semfit", 4, "s_cnn", **run)
     assert whole.evaluation.values["constant_cosine"] <= 1
+    s_cnn, words = tta.load(str(folder / "s_cnn")), ["zyx", "wug", "wugs"]
+    assert (folder / "s_cnn" / "characters.safetensors").exists()
+    zyx, wug, _ = s_cnn.encode_words([words], "embed")[0]
+    assert np.abs(zyx - wug).max() > 1e-6  # two words never seen have vectors of their own
+    batch = s_cnn.runtime.engine.graph.completed(
+        {"input_ids": s_cnn.tokenizer.tokenize_flat([" ".join(words)])[0][None]}
+    )
+    vectors = np.array(batch["input_vectors"])[0]
+    expected = lm.encode_words([words], "embed")[0]  # those of the frozen network itself
+    np.testing.assert_allclose(vectors, expected, atol=2e-3 * np.abs(expected).max())
     shutil.copytree(folder / "s_cnn", folder / "resumed")
     forget_last_checkpoint(folder / "resumed", 4, 2)
     resumed = train(folder, "semfit", 4, "resumed", **run)

@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors
-from tta.data.vectors.word_inputs import NUM_CHARACTERS, CharacterInputs, WordVectorInputs
+from tta.data.vectors.word_inputs import CharacterInputs, WordVectorInputs
+from tta.data.vectors.words_as_characters import NUM_CHARACTERS
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError

@@ -8,6 +8,7 @@ import pytest
 import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
+from tta.data.vectors.shifted_pmi import svd_vectors
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
@@ -42,6 +43,19 @@ def test_skip_gram_trains_every_piece_that_occurs_boundary_tokens_included(datas
     card = (tmp_path / "a" / "README.md").read_text()
     assert "23 pieces, 8 numbers\neach, 3 pieces without a vector" in card
     assert "--source=skip_gram --seed=0 --window=5 --num_epochs=2" in card
+
+
+def test_vectors_by_svd_are_of_the_training_sentences(dataset, tmp_path):
+    settings = {"source": "svd", "size": 7, "window": 2, "num_negatives": 1.0}
+    vectors = create(dataset, tmp_path / "a", **settings)
+    expected = svd_vectors(sentences(60), V, 7, 2, 1.0)
+    np.testing.assert_allclose(vectors @ vectors.T, expected @ expected.T, atol=1e-4)
+    card = (tmp_path / "a" / "README.md").read_text()
+    assert "--source=svd --seed=0 --window=2 --num_negatives=1.0" in card
+    with pytest.raises(InputError, match="whiten needs a data set of words"):
+        create(dataset, tmp_path / "b", **settings, whiten=True)
+    with pytest.raises(InputError, match="svd needs size below the vocabulary's 23, not 23"):
+        create(dataset, tmp_path / "b", **settings | {"size": V})
 
 
 def test_random_vectors_are_unit_directions_of_a_seed(dataset, tmp_path):

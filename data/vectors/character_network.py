@@ -1,0 +1,140 @@
+"""The trained network over characters of an ELMo, as a file: it makes the vector of any word.
+
+Peters et al. 2018, section 3.2, as `tta.modeling.embeddings.inputs.CharacterInput`: a table of
+characters, convolutions with relu and the maximum over the word, highway layers, a dense layer.
+`characters.safetensors` has its weights, under the names of that layer's. NumPy computes it,
+because few words are new.
+
+N words, C characters of a word, F filters, m dimensions of a vector.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from tta.data.text.files import file_digest
+from tta.data.vectors.words_as_characters import NUM_CHARACTERS, WORD_CHARACTERS, spell
+from tta.errors import InputError
+from tta.json_files import check_regular
+from tta.names import CHARACTER_NETWORK
+
+_BLOCK_WORDS = 64
+_TABLE, _PROJECTION = "characters", "projection"
+
+
+class CharacterNetwork:
+    """The network in a folder. Its members are those of `NgramVectors`.
+
+    Args:
+        directory: has `characters.safetensors`.
+
+    Attributes:
+        path: of the file.
+        size: m.
+
+    Raises:
+        InputError: the file is missing or damaged, or its arrays are not such a network.
+    """
+
+    def __init__(self, directory: Path | str):
+        self.path = Path(directory) / CHARACTER_NETWORK
+        check_regular(self.path)
+        try:
+            arrays = load_file(self.path)
+        except FileNotFoundError:
+            raise InputError("no such file; tta-create-vectors writes it", self.path) from None
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            rule = str(error).partition("\n")[0]
+            raise InputError(f"not a readable safetensors file: {rule}", self.path) from None
+        for name, array in arrays.items():
+            if array.dtype not in (np.float16, np.float32) or not np.isfinite(array).all():
+                rule = f"{name} must be finite numbers of type float16 or float32"
+                raise InputError(rule, self.path)
+        self._weights = {name: array.astype(np.float32) for name, array in arrays.items()}
+        self._filters = _layers(arrays, r"filters_\d")
+        self._highways = _layers(arrays, r"highway_\d")
+        self._check_shapes()
+        self.size: int = self._weights[f"{_PROJECTION}/kernel"].shape[1]
+
+    def _check_shapes(self):
+        """Raises InputError unless the arrays are those of a network, and fit each other."""
+        shapes = {name: array.shape for name, array in self._weights.items()}
+        width = dict(enumerate(shapes.get(_TABLE, ()))).get(1, 0)
+        expected, number = {_TABLE: (NUM_CHARACTERS, width)}, 0
+        for layer in self._filters:
+            length, _, count = (*shapes.get(f"{layer}/kernel", ()), 0, 0, 0)[:3]
+            good = 1 <= length <= WORD_CHARACTERS
+            expected |= {f"{layer}/kernel": (length if good else 1, width, count)}
+            expected |= {f"{layer}/bias": (count,)}
+            number += count
+        for layer in self._highways:
+            for part in ("transform", "gate"):
+                expected |= {f"{layer}/{part}/kernel": (number, number)}
+                expected |= {f"{layer}/{part}/bias": (number,)}
+        size = (shapes.get(f"{_PROJECTION}/bias") or (0,))[0]
+        expected |= {f"{_PROJECTION}/kernel": (number, size), f"{_PROJECTION}/bias": (size,)}
+        if shapes != expected or not (width and number and size):
+            wrong = sorted(n for n in shapes | expected if shapes.get(n) != expected.get(n))
+            what = f": {wrong[0]} does not fit" if wrong else ""
+            raise InputError(f"not the network over characters of an ELMo{what}", self.path)
+
+    def check_size(self, size: int) -> None:
+        """Raises InputError unless its vectors have as many numbers as those of words."""
+        if self.size != size:
+            rule = f"its vectors have {self.size} numbers, but those of words have {size}"
+            raise InputError(rule, self.path)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the file."""
+        return file_digest(self.path)
+
+    def vectors(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words: [N, m] float32."""
+        blocks = range(0, len(words), _BLOCK_WORDS)
+        found = [self._of_block(words[start : start + _BLOCK_WORDS]) for start in blocks]
+        return np.concatenate([np.zeros((0, self.size), np.float32), *found])
+
+    def _of_block(self, words):
+        w = self._weights
+        characters = np.stack([spell(word.encode()) for word in words])
+        x = w[_TABLE][characters]  # [N, C, numbers of a character]
+        maxima = []
+        for layer in self._filters:
+            kernel = w[f"{layer}/kernel"]  # [width, numbers of a character, filters]
+            windows = sliding_window_view(x, len(kernel), axis=1)  # [N, C - width + 1, .., width]
+            found = np.tensordot(windows, kernel, axes=([3, 2], [0, 1])).max(axis=1)
+            maxima.append(np.maximum(found + w[f"{layer}/bias"], 0))
+        x = np.concatenate(maxima, axis=1)
+        for layer in self._highways:
+            gate = x @ w[f"{layer}/gate/kernel"] + w[f"{layer}/gate/bias"]
+            new = x @ w[f"{layer}/transform/kernel"] + w[f"{layer}/transform/bias"]
+            gate = 0.5 + 0.5 * np.tanh(0.5 * gate)  # the sigmoid, without overflow
+            x = gate * x + (1 - gate) * np.maximum(new, 0)
+        return x @ w[f"{_PROJECTION}/kernel"] + w[f"{_PROJECTION}/bias"]
+
+
+def _layers(names, pattern):
+    """The layers of a kind in order: their numbers have one digit."""
+    layers = {name.partition("/")[0] for name in names}
+    return sorted(layer for layer in layers if re.fullmatch(pattern, layer))
+
+
+def network_bytes(weights: Mapping[str, np.ndarray]) -> bytes:
+    """The contents of `characters.safetensors`: weights as `CharacterInput` names them, in float16.
+
+    Raises:
+        InputError: float16 cannot hold a number.
+    """
+    with np.errstate(over="ignore"):
+        arrays = {name: np.ascontiguousarray(a, np.float16) for name, a in weights.items()}
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(f"weight {name} has a number that float16 cannot hold")
+    return save(arrays)
