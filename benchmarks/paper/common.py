@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.trained_models import BUILT_IN, BUILT_IN_NAME, PRETRAINED
-from tta.names import CONFIG
+from tta.names import CONFIG, STANDARDIZATION
 
 FLAGS = flags.FLAGS
 
@@ -35,17 +35,20 @@ class Entry:
         options: further arguments of `tta.load`. Scores are exact log-probabilities in float32,
             unless an option says otherwise.
         representations: the sentence vectors of tables 3 and 4.
+        is_raw: whether its last outputs are those before they were standardized, as in the paper.
     """
 
     name: str
     flag: str
     options: dict = field(default_factory=dict)
     representations: tuple = ()
+    is_raw: bool = False
 
     @property
     def model(self):
         """The model as `tta.load` takes it."""
-        return FLAGS[self.flag].value
+        model = FLAGS[self.flag].value
+        return f"raw:{model}" if self.is_raw and model else model
 
     @property
     def load_options(self):
@@ -57,10 +60,13 @@ class Entry:
         """Why the model cannot be measured, "" if it can. Wrong files are an error later."""
         if self.model is None:  # the flag has no default
             return f"no pretrained model was available; set --{self.flag}"
-        folder = model_folder(self.model)
-        _, colon, path = self.model.partition(":")
+        name = FLAGS[self.flag].value if self.is_raw else self.model
+        folder = model_folder(name)
+        _, colon, path = name.partition(":")
         if not (folder.is_dir() or (colon and os.path.exists(path))):
-            return f"--{self.flag}={self.model} does not exist"
+            return f"--{self.flag}={name} does not exist"
+        if self.is_raw and not (folder / STANDARDIZATION).exists():
+            return f"{name} does not record how its outputs were standardized"
         if self.load_options["normalizer"] == "learned":
             config = folder / CONFIG
             if not (config.exists() and read_config(config).learned_normalizer):
@@ -87,17 +93,27 @@ SCORERS = (
     Entry("T-TA base, exact", "base"),
     Entry("T-TA base, learned", "base", LEARNED),
 )
+# Table 1 has two models of words (Shin et al. 2019), trained as docs/training.md says.
+WORD_SCORERS = (Entry("uniSANLM (words)", "unisanlm"), Entry("biSANLM (words)", "bisanlm"))
+
+
+def _both(entry):
+    """A model with its outputs standardized, as ours are, and as the paper has them."""
+    raw = replace(entry, name=f"{entry.name}, not standardized", is_raw=True)
+    return entry, replace(raw, representations=entry.representations[:1])
+
+
 # `embed` needs no masking, so it stands in the rows of "unmasked", as in the paper.
 ENCODERS = (
     Entry("GloVe", "glove", representations=("embed",)),
     Entry("word2vec", "word2vec", representations=("embed",)),
     Entry("BERT", "bert", representations=("context", "cls")),
     Entry("BERT, unmasked", "bert", UNMASKED, ("context", "embed")),
-    Entry("uniLM", "unilm", representations=("context", "embed", "eos")),
-    Entry("biLM", "bilm", representations=("context",)),
-    Entry("biLM, unmasked", "bilm", UNMASKED, ("context", "embed")),
-    Entry("T-TA", "tta", representations=("context", "embed")),
-    Entry("T-TA base", "base", representations=("context", "embed")),
+    *_both(Entry("uniLM", "unilm", representations=("context", "embed", "eos"))),
+    *_both(Entry("biLM", "bilm", representations=("context",))),
+    *_both(Entry("biLM, unmasked", "bilm", UNMASKED, ("context", "embed"))),
+    *_both(Entry("T-TA", "tta", representations=("context", "embed"))),
+    *_both(Entry("T-TA base", "base", representations=("context", "embed"))),
 )
 
 

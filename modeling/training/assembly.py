@@ -15,6 +15,7 @@ from tta.modeling.config.base import ModelConfig
 from tta.modeling.formats.growth import grow
 from tta.modeling.formats.huggingface import is_padded
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
+from tta.modeling.formats.standardization import write_standardization
 from tta.modeling.formats.trained_models import find_directory
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
@@ -26,6 +27,7 @@ from tta.modeling.training.statistics import (
     piece_counts,
 )
 from tta.modeling.training.trainer import Trainer
+from tta.names import STANDARDIZATION
 
 # Batches over which the finished model's outputs are standardized, pieces are counted, and the
 # log-normalizer of the initial model is averaged.
@@ -116,13 +118,15 @@ def write_model(
 ) -> None:
     """Standardizes the outputs of a trained model and completes a model directory.
 
-    The directory has the vocabulary. `card` is the text of README.md, `weights_dtype` "float32" or
-    "float16".
+    How they were standardized is recorded in it. The directory has the vocabulary. `card` is the
+    text of README.md, `weights_dtype` "float32" or "float16".
     """
     model: Any = trainer.model
+    (directory / STANDARDIZATION).unlink(missing_ok=True)  # of the weights that are replaced
     if model.can_standardize_outputs:
         batches = trainer.epoch_batches(0)
         statistics = output_statistics(model, batches, STANDARDIZING_BATCHES)
         with trainer.strategy.scope():
             model.standardize_outputs(*statistics)
+        write_standardization(directory, *statistics)
     save_model(model, directory, card, weights_dtype)

@@ -24,7 +24,8 @@ KINDS = Registry(
         "vectors": "tta.scoring.scorers.static_vectors:VectorsFolder",
         "encoder": "tta.scoring.reconstruction.part_model:EncoderModel",
         "decoder": "tta.scoring.reconstruction.part_model:DecoderModel",
-        "random": "tta.scoring.scorers.random_model:RandomModel",
+        "raw": "tta.scoring.scorers.variants.raw_model:RawModel",
+        "random": "tta.scoring.scorers.variants.random_model:RandomModel",
     },
 )
 

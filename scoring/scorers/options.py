@@ -21,7 +21,8 @@ _MODEL = (
     "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
     "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
     "fasttext:vectors.bin, vectors:DIRECTORY (of tta-create-vectors --source=fasttext), "
-    "random:MODEL, an untrained model like MODEL, encoder:MODEL or decoder:MODEL, a half of an "
+    "random:MODEL, an untrained model like MODEL, raw:MODEL, a model whose outputs are not "
+    "standardized, encoder:MODEL or decoder:MODEL, a half of an "
     "autoencoder (docs/autoencoder.md), or cosine:DIRECTORY, a SemFit model that reranks by "
     "cosines (docs/semfit.md). Default: the built-in model, for English, lower-cased."
 )

@@ -151,6 +151,9 @@ def test_correlations_and_the_papers_figures(tmp_path):
     gold, cosines = [5, 1, 3], [1, 0, 0.5**0.5]  # of pairs 1, 3 and 5
     assert f"| GloVe, embed | - | {100 * np.corrcoef(gold, cosines)[0, 1]:.2f} |\n" in done.stdout
     assert "| T-TA, context | 69.49 | - |\n" in done.stdout
+    assert "| uniLM, not standardized, context | - | - |\n" in done.stdout
+    reason = "not measured (unilm-small does not record how its outputs were standardized)"
+    assert f"- uniLM, not standardized: {reason}\n" in done.stdout
 
 
 def test_missing_data_is_one_line(tmp_path):
@@ -326,6 +329,7 @@ def test_every_row_of_the_paper_is_a_row_that_is_measured():
     }
     assert set(table1.SEQ2SEQ) | set(table2.PAPER) | set(table7.PAPER) <= scored
     assert {row for part in sts.PARTS.values() for row in part.paper} <= encoded
+    assert "T-TA, not standardized, context" in encoded
 
 
 def test_a_model_of_the_tables_scores_no_text_twice():

@@ -1,9 +1,10 @@
 """An untrained model: the control that shows what training gives."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from tta.modeling.formats.trained_models import find_directory
+from tta.errors import InputError
+from tta.scoring.scorers.load import load_scorer
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
@@ -18,7 +19,7 @@ class RandomModel(TextModel):
     TensorFlow.
 
     Args:
-        path: the other model, a directory or a name as in `tta.load`.
+        path: the other model, as in `tta.load`: also encoder:MODEL or decoder:MODEL.
         options: as in `tta.load`; the normalizer is ignored.
 
     Raises:
@@ -33,7 +34,10 @@ class RandomModel(TextModel):
 
         # It was trained for no other normalizer, and Keras makes its weights.
         options = replace(options, normalizer="exact", engine="tensorflow")
-        trained = TextModel.from_directory(find_directory(str(path)), options)
+        trained = load_scorer(str(path), **asdict(options))
+        if not isinstance(trained, TextModel):
+            kind = type(trained).__name__
+            raise InputError(f"only a model with a config has a random one, not a {kind}", path)
         keras.utils.set_random_seed(SEED)
         model = build_model(trained.config, trained.model.dtype_policy.name)
         if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):

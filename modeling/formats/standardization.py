@@ -1,0 +1,68 @@
+"""How the outputs of a finished model were standardized, so that it can be undone.
+
+`standardization.safetensors` of a model directory has the mean and the deviation [D] float64 that
+`LanguageModel.standardize_outputs` took out, see there.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from tta.atomic import whole_file
+from tta.errors import InputError
+from tta.json_files import check_regular
+from tta.modeling.formats.model_directory import load_model
+from tta.names import STANDARDIZATION
+
+_NAMES = {"mean", "deviation"}
+
+
+def write_standardization(directory: Path, mean: np.ndarray, deviation: np.ndarray) -> None:
+    """Writes what was taken out of the outputs: [D] each."""
+    arrays = {"mean": mean, "deviation": deviation}
+    with whole_file(directory / STANDARDIZATION) as file:
+        file.write(save({name: np.asarray(a, np.float64) for name, a in arrays.items()}))
+
+
+def load_unstandardized(directory: Path | str, dtype: str = "float32") -> Any:
+    """As `load_model`, with the outputs as they were before the last step of the training.
+
+    Raises:
+        InputError: as `load_model`; or the directory does not say how they were standardized.
+    """
+    model, path = load_model(directory, dtype), Path(directory) / STANDARDIZATION
+    mean, deviation = read_standardization(path, model.config.hidden_size)
+    if not model.can_standardize_outputs:
+        raise InputError("the outputs of such a model are not standardized", path)
+    model.standardize_outputs(-mean / deviation, 1 / deviation)
+    return model
+
+
+def read_standardization(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and the deviation in a file, [size] float64 each.
+
+    Raises:
+        InputError: the file is missing or damaged, or has other arrays or numbers.
+    """
+    if not path.exists():
+        raise InputError(
+            "no such file: the model was finished before it was recorded how its outputs were "
+            "standardized, or they were not",
+            path,
+        )
+    check_regular(path)
+    try:
+        arrays = load_file(path)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        rule = str(error).partition("\n")[0]
+        raise InputError(f"not a readable safetensors file: {rule}", path) from None
+    shapes = {name: (array.shape, array.dtype) for name, array in arrays.items()}
+    if shapes != dict.fromkeys(_NAMES, ((size,), np.dtype(np.float64))):
+        raise InputError(f"expected mean and deviation, {size} float64 numbers each", path)
+    mean, deviation = arrays["mean"], arrays["deviation"]
+    if not (np.isfinite(mean).all() and np.isfinite(deviation).all() and (deviation > 0).all()):
+        raise InputError("mean must be finite, deviation finite and above 0", path)
+    return mean, deviation

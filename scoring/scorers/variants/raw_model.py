@@ -1,0 +1,41 @@
+"""A model whose outputs are not standardized: the vectors that the training made."""
+
+from pathlib import Path
+
+from tta.choices import DTYPE_POLICIES
+from tta.modeling.formats.trained_models import find_directory
+from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.load import tensorflow_engine
+from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
+from tta.scoring.scorers.text_model import TextModel
+
+
+class RawModel(TextModel):
+    """A trained model with its last outputs as they were before they were standardized.
+
+    `tta.load("raw:MODEL")` makes one. A finished training gives the outputs mean 0 and deviation 1
+    in each dimension (`LanguageModel.standardize_outputs`). This changes no score, but all cosines.
+    The paper does not do it. `sif` and `whitened` pooling are of the standardized outputs, and are
+    not here.
+
+    Args:
+        path: the model, a directory or a name as in `tta.load`.
+        options: as in `tta.load`.
+
+    Raises:
+        InputError: the model cannot be loaded, does not have an option, or its directory does not
+            say how its outputs were standardized (models of earlier versions).
+    """
+
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        engine = tensorflow_engine()
+        from tta.modeling.formats.standardization import load_unstandardized
+
+        directory = Path(find_directory(str(path)))
+        model = load_unstandardized(directory, DTYPE_POLICIES[options.precision])
+        if options.precision == "bfloat16":
+            model.compute_output_in_float32()
+        tokenizer = tokenizer_in(directory, model.config)
+        variant, normalizer = options.pll_variant, options.normalizer
+        made = engine(model, tokenizer, variant, normalizer, directory, is_shared=False)
+        super().__init__(made, None, f"raw:{directory.name}", options)
