@@ -3,7 +3,7 @@
     python -m benchmarks.nar.quality --data_dir=runs/single --text_file=heldout.txt
     python -m benchmarks.nar.quality --rows='AE, PAD;VAE, PAD' ...
 
-The rows are those of Sohrab et al. ("BERT-NAR-BERT"), ours with the decoder of a T-TA, and an
+The rows are those of Sohrab et al. (NAR-B2B), ours with the decoder of a T-TA, and an
 autoregressive one. --data_dir is a data set of tta-create-tfrecords with the vocabulary of
 --init_checkpoint, --text_file has texts that it does not have. Every row is trained with the same
 steps. The controls of tta-reconstruct stand beside each result. Everything is kept in --work_dir,

@@ -1,5 +1,6 @@
-"""Takes a half of an autoencoder out as a language model."""
+"""Takes a half of an autoencoder out as a language model, also by name: `decoder:MODEL`."""
 
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from tta.atomic import whole_folder
 from tta.errors import InputError, located
 from tta.modeling.config.autoencoder import PARTS
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
+from tta.modeling.formats.trained_models import find_directory
 from tta.modeling.formats.weights import Build
 from tta.names import VOCABULARY
 
@@ -46,6 +48,20 @@ def load_part(directory: Path | str, part: str, dtype: str = "float32") -> Any:
     model = load_model(directory, dtype)
     with located(path=directory):
         return part_of(model, part)
+
+
+def load_named(name: str | None) -> tuple[Path, Any]:
+    """The directory and the Keras model that a user names, a half of an autoencoder included.
+
+    `name` is as in `find_directory`, or "encoder:MODEL" or "decoder:MODEL"; a directory that exists
+    is preferred. Errors are those of `load_model` and `load_part`.
+    """
+    part, colon, path = (name or "").partition(":")
+    if colon and part in PARTS and not os.path.isdir(name or ""):
+        directory = Path(find_directory(path))
+        return directory, load_part(directory, part)
+    directory = Path(find_directory(name))
+    return directory, load_model(directory)
 
 
 def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:

@@ -4,6 +4,7 @@ B sentences, T tokens, D hidden size, V vocabulary, K latent vectors of a senten
 each. z is all of them in a row, K P numbers.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -33,14 +34,14 @@ DECODERS = {"bilm": BidirectionalEncoder, "tta": TTAEncoder, "unilm": MemoryDeco
 class SequenceAutoencoder(ConfiguredModel):
     """Encodes a text as one vector, and decodes the vector to the text (NAR-B2B).
 
-    Sohrab, Rikters and Miwa, "BERT-NAR-BERT": the encoder's output at the begin token becomes the
-    latent vector z. A bilm or tta decoder reads W_D z in its embeddings and in the input of every
-    later layer (a T-TA: in its query), and predicts all tokens at once. A unilm decoder reads it in
-    its embeddings, and a memory in each layer, and predicts one token after the other (Optimus).
-    With num_latents above 1, the latent vectors are
-    pooled from all outputs, z is all of them in a row, and the decoder also attends to each. With
-    predicts_length, `length_predictor` gives the probability of each number of tokens
-    (`LengthPredictor`); else it is None.
+    Sohrab, Rikters and Miwa, "Language Understanding with Non-Autoregressive BERT-to-BERT
+    Autoencoder": the encoder's output at the begin token becomes the latent vector z. A bilm or
+    tta decoder reads W_D z in its embeddings and in the input of every later layer (a T-TA: in its
+    query), and predicts all tokens at once. A unilm decoder reads it in its embeddings, and a
+    memory in each layer, and predicts one token after the other (Optimus). With num_latents above
+    1, the latent vectors are pooled from all outputs, z is all of them in a row, and the decoder
+    also attends to each. With predicts_length, `length_predictor` gives the probability of each
+    number of tokens (`LengthPredictor`); else it is None.
 
     Args:
         config: an `AutoencoderConfig`.
@@ -277,21 +278,24 @@ class SequenceAutoencoder(ConfiguredModel):
         """As `ConfiguredModel.start_from`; both halves may start from a language model."""
         if isinstance(trained, SequenceAutoencoder):
             return assign(self, trained)
-        half = LanguageModel(self.config.part("encoder"))
-        assign(half, trained)
-        self.start_halves(half)
+        for part in self.config.parts:
+            self.start_part(part, trained, assign)
 
-    def start_halves(self, model: Any) -> None:
-        """Starts both halves and the head from a `LanguageModel` of `config.part("encoder")`.
+    def start_part(self, part: str, trained: Any, assign: Callable[[Any, Any], None]) -> None:
+        """Starts a half from a language model; the decoder brings the head.
 
-        What joins them keeps its random weights.
+        `part` is one of `config.parts`, the others are as in `start_from`. What joins the halves
+        keeps its random weights.
         """
-        trained = model.named_weights()
-        source = {"encoder": "encoder", "decoder": "encoder", "head": "head"}
+        half = LanguageModel(self.config.part(part))
+        assign(half, trained)
+        theirs = half.named_weights()
         for name, variable in self.named_weights().items():
-            part, _, rest = name.partition("/")
-            if part in source:
-                variable.assign(trained[f"{source[part]}/{rest}"])
+            first, _, rest = name.partition("/")
+            if first == part:
+                variable.assign(theirs[f"encoder/{rest}"])
+            elif first == "head" and part == "decoder":
+                variable.assign(theirs[name])
 
     def compute_output_in_float32(self) -> None:
         """As `LanguageModel.compute_output_in_float32`, for both halves."""

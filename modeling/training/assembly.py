@@ -1,6 +1,7 @@
 """From settings to a trainer, and from a trainer to a model directory."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,15 @@ import tensorflow as tf
 
 from tta.choices import DTYPE_POLICIES
 from tta.data.vectors.training_data import TrainingBatches
-from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.data.vocabulary.load import load_vocabulary
+from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.formats.growth import grow
 from tta.modeling.formats.huggingface import is_padded
-from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
+from tta.modeling.formats.model_directory import save_model, vocabulary_path
+from tta.modeling.formats.parts import load_named
 from tta.modeling.formats.standardization import write_standardization
-from tta.modeling.formats.trained_models import find_directory
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.config import TrainingSettings
@@ -44,12 +46,14 @@ def make_trainer(
     output_dir: Path,
     strategy: tf.distribute.Strategy,
     init_checkpoint: str | None = None,
+    init_parts: Mapping[str, str | None] | None = None,
 ) -> Trainer:
     """Builds model, objective and optimizer under a strategy, and a `Trainer` over the batches.
 
     `objective` is a name in `OBJECTIVES`, and `strategy` comes from `make_strategy`. The model
-    starts from the weights of the model `init_checkpoint`, or at random (None). The global random
-    seeds are set.
+    starts from the weights of the model `init_checkpoint`, or at random (None). `init_parts` are
+    the models from which the parts of `config.parts` start, by name. The global random seeds are
+    set.
 
     Raises:
         InputError: settings do not fit the model, or it cannot start from those weights.
@@ -60,7 +64,9 @@ def make_trainer(
 
     keras.utils.set_random_seed(settings.seed)
     config: Any = model_config
-    vocabulary = batches.vocabulary
+    vocabulary: Any = batches.vocabulary
+    if model_config.vocab_size < len(vocabulary):  # a model of the most frequent words
+        vocabulary = vocabulary.first(model_config.vocab_size)
     with strategy.scope():
         task = OBJECTIVES.load(objective)(vocabulary, settings)
         task.check_model(model_config)
@@ -70,12 +76,15 @@ def make_trainer(
             DTYPE_POLICIES[settings.mixed_precision],
             head_options=head.training_options(settings, counts),
         )
+        starts = {part: name for part, name in (init_parts or {}).items() if name is not None}
         if init_checkpoint:
-            _start_from(init_checkpoint, model, vocabulary, settings.seed)
-            if settings.log_normalizer_weight:
-                # The log-normalizer was free until now. Small steps would take long to move it.
-                few = batches.epoch(0).take(CENTERING_BATCHES)
-                model.head.shift_log_normalizer(-mean_log_normalizer(model, few))
+            model.start_from(*_trained(init_checkpoint, vocabulary, settings.seed))
+        for part, name in starts.items():
+            model.start_part(part, *_trained(name, vocabulary, settings.seed))
+        if (init_checkpoint or "decoder" in starts) and settings.log_normalizer_weight:
+            # The log-normalizer was free until now. Small steps would take long to move it.
+            few = batches.epoch(0).take(CENTERING_BATCHES)
+            model.head.shift_log_normalizer(-mean_log_normalizer(model, few))
         optimizer = make_optimizer(settings, settings.mixed_precision)
     return Trainer(
         model,
@@ -89,16 +98,22 @@ def make_trainer(
     )
 
 
-def _start_from(name, model, vocabulary, seed):
-    """Starts from the weights of a trained model, grown and for this vocabulary if needed."""
-    directory = Path(find_directory(name))
-    theirs = Vocabulary.from_file(vocabulary_path(directory))
-    trained = load_model(directory)
-    if is_padded(directory, len(theirs), trained.config.vocab_size):
-        theirs = theirs.padded(trained.config.vocab_size)
-    if trained.config.vocab_size != len(theirs):
+def _trained(name, vocabulary, seed):
+    """A trained model, and what gives a model its weights, grown and for this vocabulary."""
+    directory, trained = load_named(name)
+    tokenizer = trained.config.tokenizer
+    theirs = load_vocabulary(tokenizer, vocabulary_path(directory))
+    if type(theirs) is not type(vocabulary):
+        rule = f"the model has a vocabulary of {tokenizer.replace('_', ' ')}, unlike the data set"
+        raise InputError(rule, theirs.path)
+    size = trained.config.vocab_size
+    if isinstance(theirs, WordVocabulary):
+        theirs = theirs.first(size)
+    elif is_padded(directory, len(theirs), size):
+        theirs = theirs.padded(size)
+    if size != len(theirs):
         raise InputError(
-            f"the vocabulary has {len(theirs)} pieces, the model {trained.config.vocab_size}",
+            f"the vocabulary has {len(theirs)} pieces, the model {size}",
             theirs.path,
         )
     origins = None
@@ -110,7 +125,7 @@ def _start_from(name, model, vocabulary, seed):
             "as means of its pieces",
             file=sys.stderr,
         )
-    model.start_from(trained, lambda ours, theirs: grow(ours, theirs, directory, origins, seed))
+    return trained, lambda ours, theirs: grow(ours, theirs, directory, origins, seed)
 
 
 def write_model(

@@ -43,7 +43,22 @@ class RunFiles(Config):
         "the first time, commands load the model of that checkpoint from this folder.",
     )
     init_checkpoint: str | None = setting(None, INIT_CHECKPOINT)
+    init_encoder: str | None = setting(
+        None,
+        "For an autoencoder, in place of --init_checkpoint: the model whose weights the encoder "
+        "starts from. Default: random weights.",
+    )
+    init_decoder: str | None = setting(
+        None,
+        "The same for the decoder and the output layer, such as a uniLM for decoder_type unilm. "
+        "It may be another model than the encoder's (Optimus: BERT and GPT-2).",
+    )
     objective: str = setting("lae", OBJECTIVE)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.init_checkpoint is not None:
+            self.refuse(("init_encoder", "init_decoder"), "init_checkpoint")
 
 
 BATCH_TOKENS = 4096

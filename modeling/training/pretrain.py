@@ -103,6 +103,7 @@ def _train(config, model_config, data, batches, chief):
         output_dir,
         strategy,
         config.init_checkpoint,
+        {"encoder": config.init_encoder, "decoder": config.init_decoder},
     )
     if chief:  # Together with a checkpoint, these files are a model.
         data.copy_to(output_dir, model_config.open_vocabulary)
@@ -138,6 +139,9 @@ def _resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
     )
     with located(path=path):
         model_config = config_from(default | values)
+        if not model_config.parts:
+            reason = f"a model of type {model_config.model_type}"
+            config.refuse(("init_encoder", "init_decoder"), reason)
         weights = dict.fromkeys(TRAINING_WEIGHTS, 0.0) | training_weights(values)
         given = {name: getattr(config, name) for name in TRAINING_WEIGHTS}
         weights |= {name: weight for name, weight in given.items() if weight is not None}

@@ -44,7 +44,7 @@ FREE_TO_DIFFER = {
     "output_dir",
     "config_file",
     "vocab_file",
-    "init_checkpoint",
+    *("init_checkpoint", "init_encoder", "init_decoder"),
     "vectors",
 }
 

@@ -22,6 +22,7 @@ from tta.scoring.adaptation.lists import (
     read_split,
 )
 from tta.scoring.adaptation.text import TextReport, adapt_to_text
+from tta.scoring.reconstruction.part_model import DecoderModel
 
 # What a run writes, in this order: the weights complete a model.
 _FILES = (HELDOUT_LISTS, VOCABULARY, CONFIG, README, WEIGHTS)
@@ -53,7 +54,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
 
     Args:
         config: the text or the lists, the folder to write, and how to train.
-        model: a model directory or the name of a model, as in `tta.load`.
+        model: a model directory or the name of a model, as in `tta.load`; also decoder:MODEL.
 
     Returns:
         The report; None if SIGTERM stopped the training. Nothing is written then.
@@ -77,7 +78,8 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
         lm.tokenizer.vocabulary.save(made / VOCABULARY)
         text = lists = None
         if config.input_file is not None:
-            text = adapt_to_text(config, lm, work, made)
+            start = str(getattr(lm, "directory", None) or model)
+            text = adapt_to_text(config, lm, start, work, made)
             if text is None:
                 return None
         if split is not None:
@@ -108,7 +110,7 @@ def check_output_dir(output_dir: Path) -> None:
 def _check_trainable(lm):
     """Raises InputError if a model cannot be trained."""
     directory = getattr(lm, "directory", None)
-    if directory is None:
+    if directory is None and not isinstance(lm, DecoderModel):
         raise InputError("only a model directory can be adapted", lm.name)
     if lm.tokenizer is None:
         raise InputError(f"no {VOCABULARY}, which adapting needs", directory)

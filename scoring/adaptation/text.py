@@ -59,11 +59,13 @@ class TextReport(Outcome[Evaluation]):
         return "\n".join(lines)
 
 
-def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> TextReport | None:
+def adapt_to_text(
+    config: AdaptationConfig, lm: Any, start: str, work: Path, made: Path
+) -> TextReport | None:
     """Continues the training of a model on text, with the objective of the model's type.
 
-    `lm` is a `TextModel` of a model directory, with a vocabulary. `work` is a folder for files that
-    are needed meanwhile, `made` that for the result, which has the vocabulary.
+    `lm` is a `TextModel` with a vocabulary, `start` its name or directory. `work` is a folder for
+    files that are needed meanwhile, `made` that for the result, which has the vocabulary.
 
     Returns the report; None if SIGTERM stopped the training. No model is written then.
 
@@ -78,7 +80,8 @@ def adapt_to_text(config: AdaptationConfig, lm: Any, work: Path, made: Path) -> 
 
     def begin(rate):
         nonlocal trainer
-        trainer = _make_trainer(config, rate, lm, objective, data, work / f"rate-{rate:g}")
+        folder = work / f"rate-{rate:g}"
+        trainer = _make_trainer(config, rate, lm, start, objective, data, folder)
         return _begin(trainer, schedule.max_passes)
 
     outcome = train_passes(begin, _nll, schedule.learning_rate, schedule.max_passes)
@@ -132,7 +135,7 @@ def _prepare(config, lm, work):
     return TrainingData(str(work / "data"), info, lm.tokenizer.vocabulary)
 
 
-def _make_trainer(config, rate, lm, objective, data, output_dir):
+def _make_trainer(config, rate, lm, start, objective, data, output_dir):
     """A `Trainer` that starts from the weights of a model."""
     model_config = lm.model.config
     steps_per_pass = math.ceil(data.info["splits"]["train"]["tokens"] / BATCH_TOKENS)
@@ -151,7 +154,6 @@ def _make_trainer(config, rate, lm, objective, data, output_dir):
         seed=config.seed,
     )
     batches = data.batches(model_config, BATCH_TOKENS, config.seed)
-    start = str(lm.directory)
     strategy = make_strategy(settings.distribution_strategy)
     made = make_trainer(settings, objective, model_config, batches, output_dir, strategy, start)
     made.is_resumable = False  # the folder of the work is removed

@@ -7,14 +7,14 @@ import pytest
 from absl import app
 
 from benchmarks.evaluation_data import sample
-from benchmarks.nar import quality, speed
+from benchmarks.nar import quality, rates, speed
 from benchmarks.semfit import quality as semfit_quality
 from benchmarks.semfit.rows import ROWS as SEMFIT
 from benchmarks.trained_rows import ROOT, chosen
 from tta.modeling.config.base import read_config
 
 
-@pytest.mark.parametrize("row", quality.ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*quality.ROWS, *rates.ROWS], ids=lambda row: row.name)
 def test_a_row_of_autoencoders_has_a_config(row):
     config = read_config(ROOT / f"configs/{row.config}.json", vocab_size=100)
     assert config.replace(**row.changes).to_dict().items() >= row.changes.items()

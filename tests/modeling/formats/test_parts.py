@@ -82,8 +82,8 @@ def data(tmp_path_factory):
     return write_dataset(tmp_path_factory.mktemp("data"), sentences(40), sentences(9, 1))
 
 
-def settings(folder, data, objective, **changes):
-    config = autoencoder_config(**TYPES["pad"], variational=objective != "ae", num_hidden_layers=1)
+def settings(folder, data, objective, kind=TYPES["pad"], **changes):
+    config = autoencoder_config(**kind, variational=objective != "ae", num_hidden_layers=1)
     values = config.to_dict()
     del values["vocab_size"], values["pad_id"]
     (folder / "config.json").write_text(json.dumps(values))
@@ -110,6 +110,56 @@ def test_a_run_starts_from_a_language_model_or_an_autoencoder(kind, data, tmp_pa
         len([n for n in ours if n.startswith("decoder/")]) + 2 if kind == "bilm" else 0
     )
     assert load_model(result.directory).config.pad_id == VOCABULARY.pad_id
+
+
+def test_halves_start_from_different_models(data, tmp_path):
+    """Optimus: a BERT encodes, a GPT-2 decodes. Here the encoder is the half of an autoencoder."""
+    whole = make("pad", num_hidden_layers=1, pad_id=VOCABULARY.pad_id)
+    unilm = tiny_model(model_type="unilm", num_hidden_layers=1)
+    randomize(unilm.named_weights(), 5)
+    starts = {
+        "init_encoder": f"decoder:{written(whole, tmp_path / 'whole')}",
+        "init_decoder": str(written(unilm, tmp_path / "unilm")),
+    }
+    run = settings(tmp_path, data, "ae", TYPES["unilm"], learning_rate=0.0, **starts)
+    ours = arrays(load_model(pretrain(run).directory))
+    theirs, left = arrays(whole), arrays(unilm)
+    for name, value in ours.items():
+        part, _, rest = name.partition("/")
+        if part == "encoder":
+            np.testing.assert_array_equal(value, theirs[f"decoder/{rest}"], err_msg=name)
+        elif part in ("decoder", "head"):
+            rest = name if part == "head" else f"encoder/{rest}"
+            np.testing.assert_array_equal(value, left[rest], err_msg=name)
+    with pytest.raises(InputError, match="init_decoder has no meaning with init_checkpoint"):
+        dataclasses.replace(run, init_checkpoint="small", init_encoder=None)
+    path = tmp_path / "lm.json"
+    config = tiny_config(model_type="bilm").to_dict()
+    del config["vocab_size"]
+    path.write_text(json.dumps(config))
+    wrong = dataclasses.replace(
+        run, config_file=str(path), objective="mlm", output_dir=str(tmp_path / "x")
+    )
+    with pytest.raises(InputError, match=r"lm.json: init_encoder has no meaning with .* type bilm"):
+        pretrain(wrong)
+
+
+def test_a_language_model_starts_from_a_half(data, tmp_path):
+    whole = written(make("tta", num_hidden_layers=1), tmp_path / "whole")
+    config = load_part(whole, "decoder").config.to_dict()
+    del config["vocab_size"]
+    (tmp_path / "lm.json").write_text(json.dumps(config))
+    run = settings(tmp_path, data, "lae", learning_rate=0.0, init_checkpoint=f"decoder:{whole}")
+    run = dataclasses.replace(run, config_file=str(tmp_path / "lm.json"), seed=3)
+    ours, theirs = pretrain(run).directory, load_part(whole, "decoder")
+    ours, table = arrays(load_model(ours)), "encoder/embeddings/token_table"
+    np.testing.assert_array_equal(ours[table], arrays(theirs)[table])
+    with pytest.raises(InputError, match="has no decoder of its own; an autoencoder has"):
+        pretrain(
+            dataclasses.replace(
+                run, init_checkpoint="decoder:small", output_dir=str(tmp_path / "x")
+            )
+        )
 
 
 def test_a_config_of_the_other_kind_and_a_model_of_another_size_are_one_line(data, tmp_path):

@@ -356,13 +356,37 @@ def test_decoding_in_passes_is_mask_predict(passes):
     assert (found == first)[mask].all() == (passes == 1), "later passes must change something"
 
 
+def copy(ours, theirs):
+    for name, variable in ours.named_weights().items():
+        variable.assign(theirs.named_weights()[name])
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_each_half_starts_from_a_model_of_its_own_and_the_decoder_brings_the_head(kind):
+    model, before = make(kind), arrays(make(kind))
+    encoder, decoder = (build_model(model.config.part(part)) for part in ("encoder", "decoder"))
+    randomize(encoder.named_weights(), 3)
+    randomize(decoder.named_weights(), 4)
+    model.start_part("encoder", encoder, copy)
+    for name, value in arrays(model).items():
+        expected = arrays(encoder)[name] if name.startswith("encoder/") else before[name]
+        np.testing.assert_array_equal(value, expected, err_msg=name)
+    model.start_part("decoder", decoder, copy)
+    for name, value in arrays(model).items():
+        part, _, rest = name.partition("/")
+        source = {"encoder": arrays(encoder), "decoder": arrays(decoder), "head": arrays(decoder)}
+        as_half = name if part == "head" else f"encoder/{rest}"
+        expected = source[part][as_half] if part in source else before[name]
+        np.testing.assert_array_equal(value, expected, err_msg=name)
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_halves_start_from_a_language_model(kind):
     model = make(kind)
     half = build_model(model.config.part("encoder"))
     randomize(half.named_weights(), 3)
     joint = {n: v for n, v in arrays(model).items() if n.startswith(("connector", "latent_in"))}
-    model.start_halves(half)
+    model.start_from(half, copy)
     assert len(joint) == 2 + (kind == "unilm")
     for name, value in joint.items():
         np.testing.assert_array_equal(arrays(model)[name], value)

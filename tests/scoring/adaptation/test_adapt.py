@@ -18,6 +18,9 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.errors import InputError
+from tta.modeling.config.autoencoder import AutoencoderConfig
+from tta.modeling.formats.model_directory import save_model
+from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.trainer import Trainer
 from tta.scoring.adaptation.adapt import adapt, check_output_dir
@@ -126,6 +129,19 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     assert "`tiny`" in readme
     assert "domain.txt" in readme
     assert str(report.after) in readme
+
+
+def test_the_decoder_of_an_autoencoder_is_adapted_by_its_name(text, tmp_path):
+    values = ONE_LAYER.to_dict() | {"model_type": "autoencoder", "latent_size": 5}
+    values |= {"decoder_type": "tta", "decoder_input": "ground_truth"}
+    write_model_directory(tmp_path / "whole")  # for its vocabulary
+    save_model(build_model(AutoencoderConfig.from_dict(values)), tmp_path / "whole", "")
+    name = f"decoder:{tmp_path / 'whole'}"
+    report = adapted(config(text, tmp_path / "new", max_passes=1), name)
+    assert report.after.values["nll"] < report.before.values["nll"]
+    made, start = tta.load(tmp_path / "new"), tta.load(name)
+    assert made.config == start.config
+    assert (made.score(["the cat sat"]) != start.score(["the cat sat"])).all()
 
 
 class _Silent:

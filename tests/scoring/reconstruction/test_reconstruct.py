@@ -170,6 +170,9 @@ def test_halves_are_models_by_name(engine, trained):
     begins = np.array([one[0] for one in states])
     np.testing.assert_allclose(encoder.encode(texts, "cls"), begins, atol=1e-5)
     assert np.isfinite(decoder.score(texts)).all()
+    random = tta.load(f"random:decoder:{directory}")
+    assert random.config == decoder.config
+    assert (random.score(texts) != decoder.score(texts)).any()
     with pytest.raises(InputError, match="has no head, so it gives no sentence scores"):
         encoder.score(texts)
     with pytest.raises(InputError, match="has no encoder of its own; an autoencoder has"):

@@ -1,0 +1,167 @@
+"""Short runs of an autoencoder at several learning rates: what its halves still know of the biLM.
+
+    python -m benchmarks.nar.rates --data_dir=runs/single --text_file=heldout.txt
+    python -m benchmarks.nar.rates --rates=5e-5,1.5e-3 --rows='AE, GTW' --num_train_steps=500 ...
+
+Sohrab et al. train both halves, which start from BERT, gently: AdamW at 5e-5. A rate that is too
+high makes the decoder forget what the biLM knew. Each row is trained from --init_checkpoint with
+the same steps, once per rate and optimizer, with one latent vector of the hidden size. Then
+tta-probe reads TREC and MR off the vectors of each half (a linear classifier, a cheap measure of
+what GLUE would show), and tta-reconstruct measures the whole. The start stands above, and the
+control: as many steps of masked language modeling at the same rates. --data_dir and --text_file are
+as in benchmarks/nar/quality.py. Everything is kept in --work_dir, so that the command goes on where
+it was stopped; the table is printed at the end, as Markdown.
+"""
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from absl import app, flags
+
+from benchmarks import ROOT, evaluation_data
+from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
+from tta.choices import PRECISIONS
+
+FLAGS = flags.FLAGS
+SENTENCES = evaluation_data.FOLDER / "labelled" / "sentences"
+RATES = ("5e-5", "1e-4", "2e-4", "5e-4", "1.5e-3")
+OPTIMIZERS = ("adamw", "muon")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model that is trained.
+
+    Attributes:
+        name: of the row.
+        config: a file of configs/.
+        objective: of the training.
+        changes: keys of the config.
+    """
+
+    name: str
+    config: str
+    objective: str
+    changes: dict = field(default_factory=dict)
+
+    @property
+    def models(self):
+        """How tta.load names what is probed, by its name in the table; %s is the folder."""
+        if self.objective == "mlm":
+            return {"all of it": "%s"}
+        return {"encoder": "encoder:%s", "decoder": "decoder:%s"}
+
+
+COLUMNS = ("TREC", "MR", "accuracy %", "z of another text %")
+ROWS = (
+    Row("AE, GTW", "small-autoencoder-gtw", "ae"),
+    Row("AE, PAD", "small-autoencoder", "ae", {"predicts_length": False}),
+    Row("VAE, GTW", "small-vae-gtw", "vae"),
+    Row("VAE, PAD", "small-vae-gtw", "vae", {"decoder_input": "pad"}),
+    Row("MLM", "small-bilm", "mlm"),
+)
+
+
+def main(_):
+    work = Path(FLAGS.work_dir)
+    work.mkdir(parents=True, exist_ok=True)
+    start = {"all of it": probed(FLAGS.init_checkpoint, work / "start.json")}
+    lines = [*_lines("start", "", start)]
+    rows = chosen(ROWS, FLAGS.rows)
+    for row, optimizer, rate in itertools.product(rows, FLAGS.optimizers, FLAGS.rates):
+        folder = work / slug(f"{row.name} {optimizer} {rate}")
+        train(row, optimizer, rate, folder)
+        found = {
+            name: probed(model % folder, folder.with_suffix(f".{slug(name)}.json"))
+            for name, model in row.models.items()
+        }
+        if row.objective != "mlm":
+            found["both"] = kept(
+                folder.with_suffix(".text.json"), lambda folder=folder: reconstructed(str(folder))
+            )
+        lines += _lines(row.name, f"{optimizer}, {rate}", found)
+    heads = ["", "optimizer, rate", "part", *COLUMNS]
+    print(f"| {' | '.join(heads)} |", "|---|---|---|" + "---:|" * len(COLUMNS), *lines, sep="\n")
+
+
+def _lines(name, how, found):
+    """A line of the table per part."""
+    for part, values in found.items():
+        cells = (f"{values[c]:.2f}" if c in values else "" for c in COLUMNS)
+        yield f"| {name} | {how} | {part} | {' | '.join(cells)} |"
+
+
+def train(row, optimizer, rate, folder):
+    """Trains a row, or goes on with its training."""
+    if is_trained(folder):
+        return
+    values = json.loads((ROOT / "configs" / f"{row.config}.json").read_text(encoding="utf-8"))
+    config = folder.with_suffix(".config.json")
+    config.write_text(json.dumps(values | row.changes), encoding="utf-8")
+    given = {
+        "input_dir": Path(FLAGS.data_dir).resolve(),
+        "config_file": config.resolve(),
+        "init_checkpoint": FLAGS.init_checkpoint,
+        "objective": row.objective,
+        "optimizer": optimizer,
+        "learning_rate": rate,
+        "num_train_steps": FLAGS.num_train_steps,
+        "num_warmup_steps": FLAGS.num_train_steps // 10,
+        "num_sampled_pieces": 3072,
+        "mixed_precision": FLAGS.precision,
+        "max_eval_batches": 20,
+    }
+    pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
+
+
+def probed(model, path):
+    """The accuracy of a linear classifier on the model's vectors: {"TREC": percent, "MR": ...}."""
+
+    def measure():
+        from tta.scoring.probing.config import ProbeConfig
+        from tta.scoring.probing.probe import probe_files
+
+        trec, folds = SENTENCES / "TREC", {"num_folds": 5, "num_seeds": 1}
+        files = {
+            "TREC": {
+                "data_file": str(trec / "train.tsv"),
+                "test_file": str(trec / "test.tsv"),
+            },
+            "MR": {"data_file": str(SENTENCES / "MR/all.tsv")},
+        }
+        # Without masks, in one pass, as in fine-tuning.
+        options = {} if model.startswith("encoder:") else {"pll_variant": "maskless"}
+        return {
+            name: probe_files(ProbeConfig(**given, **folds), [model], **options).rows[1].mean
+            for name, given in files.items()
+        }
+
+    return kept(path, measure)
+
+
+def reconstructed(model):
+    """How many pieces of the held-out texts an autoencoder writes at their position, in percent."""
+    from tta.scoring.reconstruction import report as names
+    from tta.scoring.reconstruction.config import ReconstructConfig
+    from tta.scoring.reconstruction.reconstruct import reconstruct
+
+    config = ReconstructConfig(input_file=FLAGS.text_file, max_texts=FLAGS.max_texts)
+    report = reconstruct(config, model)
+    rows = {"accuracy %": names.RECONSTRUCTION, "z of another text %": names.ANOTHER}
+    return {column: float(report.row(row).hits.accuracy()) for column, row in rows.items()}
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("work_dir", "runs/nar-rates", "Folder of models and results.")
+    flags.DEFINE_string("data_dir", None, "Data set of tta-create-tfrecords.", required=True)
+    flags.DEFINE_string("text_file", None, "Texts to reconstruct, one per line.", required=True)
+    flags.DEFINE_integer("max_texts", 1000, "How many of them.", lower_bound=1)
+    flags.DEFINE_string("init_checkpoint", "bilm-small", "The biLM that both halves start from.")
+    flags.DEFINE_integer("num_train_steps", 500, "Steps of each run.", lower_bound=10)
+    flags.DEFINE_list("rates", RATES, "Peak learning rates.")
+    flags.DEFINE_list("optimizers", OPTIMIZERS[:1], "Optimizers: adamw, muon.")
+    flags.DEFINE_enum("precision", "bfloat16", PRECISIONS, "Type of the products.")
+    flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
+    app.run(main)
