@@ -93,7 +93,7 @@ SCORERS = (
     Entry("T-TA base, exact", "base"),
     Entry("T-TA base, learned", "base", LEARNED),
 )
-# Table 1 has two models of words (Shin et al. 2019), trained as docs/training.md says.
+# Table 1 has two models of words (Shin et al. 2019), trained as docs/tutorials/own_model.md says.
 WORD_SCORERS = (Entry("uniSANLM (words)", "unisanlm"), Entry("biSANLM (words)", "bisanlm"))
 
 
@@ -141,6 +141,8 @@ def define_flags():
         "base": "base",
         "bilm": "bilm-small",
         "unilm": "unilm-small",
+        "unisanlm": None,
+        "bisanlm": None,
         "bert": None,
         "ngram": "kenlm:runs/5gram-spoken.binary",
         "ngram_written": "kenlm:runs/5gram-written.binary",

@@ -68,7 +68,7 @@ def main():
             "first-pass score is -ln(rank)",
         ],
     )
-    measure(table, sets)
+    measure(table, sets, (*common.SCORERS, *common.WORD_SCORERS))
     table.save()
 
 

@@ -23,6 +23,9 @@ class VocabularyConfig(Config):
     )
     lower_case: bool | None = setting(None, LOWER_CASE)
     min_count: int = setting(1, "For words: leave out words that occur less often.", 1)
+    mask_token: bool = setting(
+        False, "For words: add [MASK], which --objective=mlm needs. Word pieces always have it."
+    )
     min_frequency: int = setting(
         2, "For word_pieces: do not merge pairs of pieces that are less frequent.", 1
     )

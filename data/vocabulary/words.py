@@ -12,18 +12,18 @@ from tta.data.text.files import open_output
 from tta.data.vocabulary.word_pieces import read_tokens
 from tta.errors import InputError
 
-# The names of (padding, end, unknown, begin), whose ids are 0 to 3.
+# The names of (padding, end, unknown, begin), whose ids are 0 to 3. The mask may follow.
 WORD_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]")
-
-_FIRST_WORD = len(WORD_SPECIALS)
+WORD_MASK = "[MASK]"
 
 
 class WordVocabulary:
     """Words, their ids and how often they occur. It cannot be changed.
 
-    The first four tokens are `WORD_SPECIALS`. The words follow by falling frequency. So the first V
-    ids are the vocabulary of V tokens: one data set serves models of every vocabulary size, which
-    replace larger ids by `unk_id`.
+    The first four tokens are `WORD_SPECIALS`. The fifth one is the mask if it is `WORD_MASK` and
+    its count is 0, which no word before others has. The words follow by falling frequency. So the
+    first V ids are the vocabulary of V tokens: one data set serves models of every vocabulary size,
+    which replace larger ids by `unk_id`.
 
     Special tokens are found by position and words by name. A word of the text that looks like a
     special token, such as "[UNK]", is a word with an id of its own.
@@ -47,14 +47,15 @@ class WordVocabulary:
         tokens: tuple of str, special tokens included.
         counts: [V] int64.
         ids: {word: id}, without the special tokens.
-        pad_id, eos_id, unk_id, bos_id: 0, 1, 2, 3. There is no mask token, see `mask_id`.
+        pad_id, eos_id, unk_id, bos_id: 0, 1, 2, 3. See also `mask_id`.
+        num_specials: 4, or 5 with a mask.
 
     Raises:
         InputError: a special token is not in its place, a word is empty, repeated or has white
             space, or a word is more frequent than the one before it. Names the line.
     """
 
-    pad_id, eos_id, unk_id, bos_id = range(_FIRST_WORD)
+    pad_id, eos_id, unk_id, bos_id = range(len(WORD_SPECIALS))
 
     def __init__(self, tokens: Any, counts: Any, path: str | None = None):
         self.tokens: tuple[str, ...] = tuple(tokens)
@@ -69,8 +70,10 @@ class WordVocabulary:
         if len(self.tokens) != len(self.counts):
             rule = f"{len(self.tokens)} tokens need as many counts, not {len(self.counts)}"
             raise InputError(rule, path)
+        has_mask = (*self.tokens[4:5], *self.counts[4:5]) == (WORD_MASK, 0)
+        self.num_specials = len(WORD_SPECIALS) + has_mask
         self.ids: dict[str, int] = {}
-        for number in range(_FIRST_WORD, len(self.tokens)):
+        for number in range(self.num_specials, len(self.tokens)):
             word = self.tokens[number]
             if word.split() != [word]:
                 rule = f"expected a word without white space, got {word!r}"
@@ -87,9 +90,9 @@ class WordVocabulary:
             raise InputError(
                 f"a count must be 0 or more, not {self.counts[line - 1]}", self.path, line
             )
-        grows = np.diff(self.counts[_FIRST_WORD:]) > 0
+        grows = np.diff(self.counts[self.num_specials :]) > 0
         if grows.any():
-            number = _FIRST_WORD + 1 + int(np.argmax(grows))
+            number = self.num_specials + 1 + int(np.argmax(grows))
             before, after = self.counts[number - 1 : number + 1]
             rule = f"words must be in the order of their counts, got {after} after {before}"
             raise InputError(rule, self.path, number + 1)
@@ -101,19 +104,21 @@ class WordVocabulary:
         num_sentences: int = 0,
         min_count: int = 1,
         max_length: int | None = None,
+        has_mask: bool = False,
     ) -> "WordVocabulary":
         """The vocabulary of counted words. Words of the same count are in the order of their names.
 
         `counts` are {word: occurrences}; that of the begin and end tokens is `num_sentences`. Words
         that occur less often than `min_count`, or have more than `max_length` characters, are left
-        out.
+        out. `has_mask` adds the mask token.
         """
         limit = float("inf") if max_length is None else max_length
         kept = [w for w, count in counts.items() if count >= min_count and len(w) <= limit]
         kept.sort(key=lambda word: (-counts[word], word))
         left_out = sum(counts.values()) - sum(counts[word] for word in kept)
-        specials = [0, num_sentences, left_out, num_sentences]
-        return cls((*WORD_SPECIALS, *kept), [*specials, *(counts[word] for word in kept)])
+        mask = [WORD_MASK] * has_mask
+        specials = [0, num_sentences, left_out, num_sentences, *[0] * has_mask]
+        return cls((*WORD_SPECIALS, *mask, *kept), [*specials, *(counts[word] for word in kept)])
 
     def first(self, size: int) -> "WordVocabulary":
         """The vocabulary of the first `size` tokens; the others count as unknown.
@@ -121,10 +126,9 @@ class WordVocabulary:
         Raises:
             InputError: the size does not hold the special tokens and one word.
         """
-        if size <= _FIRST_WORD:
-            raise InputError(
-                f"a vocabulary of words has more than {_FIRST_WORD} tokens, not {size}"
-            )
+        least = self.num_specials
+        if size <= least:
+            raise InputError(f"a vocabulary of words has more than {least} tokens, not {size}")
         counts = self.counts[:size].copy()
         counts[self.unk_id] += self.counts[size:].sum()
         return type(self)(self.tokens[:size], counts)
@@ -161,7 +165,7 @@ class WordVocabulary:
     @cached_property
     def letters(self) -> frozenset[str]:
         """The characters of all words."""
-        return frozenset().union(*self.tokens[_FIRST_WORD:])
+        return frozenset().union(*self.tokens[self.num_specials :])
 
     @cached_property
     def sha256(self) -> str:
@@ -184,10 +188,11 @@ class WordVocabulary:
     def origins(self, other: "WordVocabulary") -> list[tuple[int, ...]]:
         """The id in another vocabulary of each token of this one, as `Vocabulary.origins`.
 
-        It is the unknown token for a word that `other` does not have.
+        It is the unknown token for a word, or a mask, that `other` does not have.
         """
-        words = (other.ids.get(word, other.unk_id) for word in self.tokens[_FIRST_WORD:])
-        return [(number,) for number in (*range(_FIRST_WORD), *words)]
+        mask = [4 if other.num_specials > 4 else other.unk_id] * (self.num_specials > 4)
+        words = (other.ids.get(word, other.unk_id) for word in self.tokens[self.num_specials :])
+        return [(number,) for number in (*range(len(WORD_SPECIALS)), *mask, *words)]
 
     @property
     def continues_word(self) -> np.ndarray:
@@ -196,6 +201,11 @@ class WordVocabulary:
 
     @property
     def mask_id(self) -> int:
-        """Raises InputError: there is no mask token."""
-        rule = "a vocabulary of words has no mask token, which masked language modeling needs"
-        raise InputError(rule, self.path)
+        """4, the id of the mask token; InputError if there is none."""
+        if self.num_specials == len(WORD_SPECIALS):
+            rule = (
+                "this vocabulary of words has no mask token, which masked language modeling needs; "
+                "tta-create-vocab --mask_token adds it"
+            )
+            raise InputError(rule, self.path)
+        return len(WORD_SPECIALS)

@@ -102,9 +102,35 @@ def test_counts_and_tokens_must_match():
         WordVocabulary((*WORD_SPECIALS, "a"), [0, 0, 0, 0, -1])
 
 
-def test_there_is_no_mask_token():
-    with pytest.raises(InputError, match="a vocabulary of words has no mask token"):
+def test_a_mask_token_is_the_fifth_one_if_there_is_any(tmp_path):
+    with pytest.raises(InputError, match=r"has no mask token.*tta-create-vocab --mask_token adds"):
         _ = vocabulary().mask_id
+    counts = COUNTS | {"[MASK]": 1}
+    made = WordVocabulary.from_counts(counts, 11, has_mask=True)
+    assert (made.mask_id, made.num_specials) == (4, 5)
+    assert made.tokens == (*WORD_SPECIALS, "[MASK]", *ORDER[:-1], "[MASK]", "[PAD]")
+    assert made.counts[:6].tolist() == [0, 11, 0, 11, 0, 7]
+    assert made.ids["[MASK]"] == 11  # a word of the text
+    made.save(tmp_path / "v")
+    assert WordVocabulary.from_file(tmp_path / "v").mask_id == 4
+    assert made.first(6).mask_id == 4
+    with pytest.raises(InputError, match="has more than 5 tokens, not 5"):
+        made.first(5)
+    without = WordVocabulary.from_counts({"[MASK]": 3, "a": 1}, 1)  # a word of that name
+    assert without.ids["[MASK]"] == 4
+    assert without.num_specials == 4
+    assert vocabulary().origins(made)[4] == (made.ids["the"],)
+    assert made.origins(vocabulary())[4:6] == [(2,), (4,)]
+    assert made.origins(made) == [(i,) for i in range(len(made))]
+
+
+def test_a_mask_token_is_made_on_demand(tmp_path):
+    (tmp_path / "text.txt").write_text("a b a\n")
+    given = {"input_file": [str(tmp_path / "text.txt")], "tokenizer": "words"}
+    config = VocabularyConfig(**given, vocab_file=str(tmp_path / "v"), mask_token=True)
+    assert create_vocab(config).tokens == (*WORD_SPECIALS, "[MASK]", "a", "b")
+    plain = VocabularyConfig(**given, vocab_file=str(tmp_path / "w"))
+    assert create_vocab(plain).tokens == (*WORD_SPECIALS, "a", "b")
 
 
 def test_origins_are_the_same_words_in_another_vocabulary():

@@ -1,0 +1,92 @@
+"""Self-attention models over words (uniSANLM, biSANLM): from text to scores; what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tta
+from tests.flags.test_elmo import TEXT
+from tta.data.corpus.config import LocalCorpusConfig
+from tta.data.corpus.prepare import create_tfrecords
+from tta.data.vocabulary.config import VocabularyConfig
+from tta.data.vocabulary.train import create_vocab
+from tta.errors import InputError
+from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.pretrain import pretrain
+
+CONFIG = {
+    "hidden_size": 24,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+    "max_position_embeddings": 16,
+    "tokenizer": "words",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("words"), mask_token=True)
+
+
+def make_data(folder, **vocabulary):
+    (folder / "text.txt").write_text("\n".join(TEXT) + "\n")
+    given = {"input_file": [str(folder / "text.txt")], "tokenizer": "words"}
+    vocab = str(folder / "vocab.txt")
+    create_vocab(VocabularyConfig(**given, vocab_file=vocab, **vocabulary))
+    shards = {"output_dir": str(folder / "data"), "num_shards": 1, "heldout_fraction": 0.2}
+    shards |= {"max_seq_length": CONFIG["max_position_embeddings"]}
+    create_tfrecords(LocalCorpusConfig(**given, vocab_file=vocab, **shards))
+    return folder
+
+
+def train(folder, model_type, output, steps, config=(), **changes):
+    path = folder / f"{output}.json"
+    path.write_text(json.dumps(CONFIG | {"model_type": model_type} | dict(config)))
+    values = {
+        "input_dir": str(folder / "data"),
+        "config_file": str(path),
+        "output_dir": str(folder / output),
+        "objective": {"bilm": "mlm", "unilm": "clm"}[model_type],
+        "num_train_steps": steps,
+        "num_warmup_steps": min(2, steps - 1),
+        "train_batch_tokens": 400,
+        "learning_rate": 1e-2,
+    }
+    return pretrain(PretrainingConfig(**values | changes))
+
+
+def test_a_model_of_words_learns_and_scores(folder):
+    result = train(folder, "unilm", "uni", 80)
+    assert result.evaluation.values["nll"] < 2.4  # 2.9 at random
+    lm = tta.load(str(folder / "uni"))
+    good, bad = lm.score(["7 Cat dog 2", "7 Cat moon 2"])
+    assert good > bad
+    assert lm.score_tokens(["7 Cat dog 2"])[0].tokens[:4] == ["7", "Cat", "dog", "2"]
+    assert np.isfinite(lm.score(["a word never seen: wug", ""])).all()
+    assert lm.encode(["7 Cat dog 2"]).shape == (1, 24)
+
+
+def test_a_masked_model_of_the_most_frequent_words_takes_no_other_id(folder):
+    """The random words of masked language modeling are among them, too."""
+    small, path = {"vocab_size": 9}, str(folder / "bi")
+    result = train(folder, "bilm", "bi", 60, small)
+    assert result.evaluation.values["nll"] < np.log(9)
+    lm = tta.load(path, unknown="model")
+    assert len(lm.tokenizer.vocabulary) > lm.config.vocab_size == 9
+    scores = lm.score(["7 salt pepper 0", "7 wug zyx 0"])
+    assert np.isfinite(scores).all()
+    start = {"init_checkpoint": path, "learning_rate": 0.0}
+    again = tta.load(train(folder, "bilm", "more", 1, small, **start).directory)
+    np.testing.assert_allclose(again.score(["7 Cat"]), lm.score(["7 Cat"]), rtol=1e-5)
+
+
+def test_what_does_not_fit_is_one_line(folder, tmp_path):
+    bare = make_data(tmp_path)
+    with pytest.raises(InputError, match="this vocabulary of words has no mask token"):
+        train(bare, "bilm", "out", 1)
+    with pytest.raises(InputError, match="the model has a vocabulary of word pieces, unlike the"):
+        train(folder, "unilm", "other", 1, init_checkpoint="unilm-small")
