@@ -149,7 +149,8 @@ LIGHT = {"tta", "shtab"}
 MAY_USE_KERAS = {
     *(f"tta.modeling.{name}" for name in ("layers", "embeddings", "encoders", "heads", "models")),
     *("tta.modeling.likelihood", "tta.modeling.objectives"),
-    "tta.scoring.scorers.random_model",
+    "tta.scoring.probing.task_training",
+    "tta.scoring.scorers.variants.random_model",
 }
 MAY_USE_TENSORFLOW = {
     "tta.data.corpus.output",

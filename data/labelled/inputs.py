@@ -13,6 +13,8 @@ import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
 
+SORTED_BATCHES = 16  # batches whose examples are sorted by length, to need little padding
+
 
 def encode_rows(
     tokenizer: AnyTokenizer, texts: Sequence[Sequence[str]], max_seq_length: int
@@ -36,6 +38,20 @@ def encode_rows(
         kept = [one[:length] for one, length in zip(pieces, lengths, strict=True)]
         rows.append(np.concatenate([begin, *(part for one in kept for part in (one, end))]))
     return rows, np.array(is_cut, bool)
+
+
+def shuffled_batches(lengths: np.ndarray, size: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Batches of an epoch: numbers of N examples, at most `size` in each, in a random order.
+
+    Each example is in one batch. Examples of similar length, by `lengths` [N], are together.
+    """
+    order = rng.permutation(len(lengths))
+    pool = size * SORTED_BATCHES
+    pools = [order[i : i + pool] for i in range(0, len(order), pool)]
+    order = np.concatenate([one[np.argsort(lengths[one], kind="stable")] for one in pools])
+    chosen = [order[i : i + size] for i in range(0, len(order), size)]
+    rng.shuffle(chosen)
+    return chosen
 
 
 def _cut(lengths, size):

@@ -9,10 +9,13 @@ from tta.modeling.config.checks import require, require_choice, require_counts, 
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 
-# What a classifier reads: the output at a token, or the mean of the outputs over each text.
-POOLINGS = ("first", "last", "mean")
+# What a classifier reads: the output at a token, the mean of the outputs over each text, or what an
+# LSTM makes of all layers.
+MIX = "mix"
+POOLINGS = ("first", "last", "mean", MIX)
 
 _KEYS = ("labels", "texts_per_example", "max_seq_length", "pooling", "separator_id", "dropout")
+_KEYS_OF_THE_MIX = ("lstm_size",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +29,12 @@ class ClassifierConfig(ModelConfig):
         max_seq_length: tokens of the longest input, boundary tokens included; longer ones are cut.
         pooling: what is classified. "first" or "last": the output at this token. "mean": the mean
             of the outputs over the tokens of the text; of two texts, u, v, |u - v| and u * v of
-            their means u and v, side by side (Conneau et al. 2017, as in tta-probe).
+            their means u and v, side by side (Conneau et al. 2017, as in tta-probe). "mix": the
+            encoder stays as it is, and reads each text alone; a `MixedLSTM` reads its layers, and
+            its maxima over the tokens take the place of the means.
         separator_id: the id of the token that ends a text. A BERT gets its segments from it.
         dropout: dropout of the pooled output, in [0, 1).
+        lstm_size: units of the LSTM in each direction, with pooling "mix".
     """
 
     learned_normalizer: ClassVar[bool] = False
@@ -41,6 +47,7 @@ class ClassifierConfig(ModelConfig):
     pooling: str = "first"
     separator_id: int = 0
     dropout: float = 0.1
+    lstm_size: int = 128
 
     @classmethod
     def of(cls, encoder: LanguageModelConfig, **values: Any) -> "ClassifierConfig":
@@ -66,7 +73,10 @@ class ClassifierConfig(ModelConfig):
         require_rates(self, "dropout")
         good = 0 <= self.separator_id < self.vocab_size
         require(good, "separator_id must be a token's id", self.separator_id)
-        require_counts(self, "max_seq_length")
+        require_counts(self, "max_seq_length", "lstm_size")
+        # Its states have another size, and its inputs are not ids alone.
+        rule = "pooling must be mix over a model of type elmo"
+        require(self.pooling == MIX or not self._is_elmo, rule, repr(self.pooling))
         longest = self.max_position_embeddings or self.max_seq_length
         rule = f"max_seq_length must be at most the encoder's max_position_embeddings, {longest}"
         require(self.max_seq_length <= longest, rule, self.max_seq_length)
@@ -84,8 +94,34 @@ class ClassifierConfig(ModelConfig):
     @property
     def pooled_size(self) -> int:
         """Numbers in what is classified."""
-        is_compared = self.pooling == "mean" and self.texts_per_example == 2
-        return self.hidden_size * (4 if is_compared else 1)
+        is_compared = self.pooling in ("mean", MIX) and self.texts_per_example == 2
+        size = 2 * self.lstm_size if self.pooling == MIX else self.hidden_size
+        return size * (4 if is_compared else 1)
+
+    @property
+    def num_layers(self) -> int:
+        """L, layers of the encoder that pooling "mix" mixes: of all but an ELMo, first and last."""
+        encoder: Any = self.encoder
+        return 1 + encoder.num_hidden_layers if self._is_elmo else 2
+
+    @property
+    def layer_size(self) -> int:
+        """Numbers in a layer at a token."""
+        return self.hidden_size * (2 if self._is_elmo else 1)
+
+    @property
+    def _is_elmo(self):
+        return self.encoder.model_type == "elmo"
+
+    @property
+    def input_features(self) -> tuple[str, ...]:
+        """The encoder's."""
+        return self.encoder.input_features
+
+    @property
+    def open_vocabulary(self) -> bool:
+        """The encoder's."""
+        return self.encoder.open_vocabulary
 
     @property
     def max_position_embeddings(self) -> int | None:
@@ -97,17 +133,21 @@ class ClassifierConfig(ModelConfig):
         """Number of weights of the encoder and the head."""
         d, encoder = self.hidden_size, self.encoder
         head = (self.pooled_size + 1) * d + (d + 1) * self.num_outputs
+        if self.pooling == MIX:
+            units = self.lstm_size
+            head += self.num_layers + 1 + 2 * 4 * units * (self.layer_size + units + 1)
         return encoder.num_encoder_parameters + head
 
     def to_dict(self) -> dict[str, Any]:
         """What `config.json` holds; the shared fields are in the encoder's config."""
-        values = {"model_type": self.model_type} | {name: getattr(self, name) for name in _KEYS}
+        names = _KEYS + (_KEYS_OF_THE_MIX if self.pooling == MIX else ())
+        values = {"model_type": self.model_type} | {name: getattr(self, name) for name in names}
         return values | {"encoder": self.encoder.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ClassifierConfig":
         """As `ModelConfig.from_dict`."""
-        known = {"model_type", "encoder", *_KEYS}
+        known = {"model_type", "encoder", *_KEYS, *_KEYS_OF_THE_MIX}
         if unknown := sorted(set(values) - known):
             keys = ", ".join(sorted(known))
             raise InputError(f"unknown key {unknown[0]!r}; the keys are {keys}")
@@ -116,7 +156,7 @@ class ClassifierConfig(ModelConfig):
                 what = "an object" if kind is dict else "a list"
                 raise InputError(f"{name} must be {what}")
         _check_encoder(values["encoder"].get("model_type"))
-        given = {name: values[name] for name in _KEYS if name in values}
+        given = {name: values[name] for name in (*_KEYS, *_KEYS_OF_THE_MIX) if name in values}
         return cls.of(config_from(values["encoder"]), **given)
 
 
@@ -124,6 +164,3 @@ def _check_encoder(model_type):
     """Raises an InputError if a family has no encoder, before a config nests many of them."""
     if model_type in MODEL_TYPES and MODEL_TYPES[model_type].encoder is None:
         raise InputError(f"a model of type {model_type} has no encoder to classify with")
-    if model_type == "elmo":  # its states have another size and its inputs are not ids alone
-        rule = "no classifier over a model of type elmo; tta-probe measures its vectors"
-        raise InputError(rule)

@@ -33,10 +33,11 @@ class ScalarMix(PlainLayer):
 
     def build(self, input_shape: Shape | None = None):
         self.weights_of_layers = self.add_weight((self.num_layers,), "zeros", name="layers")
-        self.gamma = self.add_weight((), "ones", name="gamma")
+        self.gamma = self.add_weight((1,), "ones", name="gamma")
 
     def call(self, layers: Tensor):
-        shares = ops.softmax(ops.cast(self.weights_of_layers, "float32"))
+        weights = ops.cast(self.weights_of_layers, "float32")
+        shares = ops.exp(weights - ops.logsumexp(weights))  # Keras warns of a softmax of one layer
         split = ops.split(ops.cast(layers, "float32"), self.num_layers, axis=-1)
         mixed = sum(share * x for share, x in zip(ops.unstack(shares), split, strict=True))
         return ops.cast(self.gamma, "float32") * mixed

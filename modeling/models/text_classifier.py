@@ -5,10 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.config.classifier import ClassifierConfig
+from tta.modeling.config.classifier import MIX, ClassifierConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.heads.classification import ClassificationHead
 from tta.modeling.layers.masks import weights_after_first
+from tta.modeling.layers.tasks.mixed_lstm import MixedLSTM
+from tta.modeling.layers.tasks.text_vectors import compared, maximum, weighted_mean
 from tta.modeling.layers.types import Tensors
 from tta.modeling.models.base import ConfiguredModel
 
@@ -20,7 +22,7 @@ class TextClassifier(ConfiguredModel):
     `config.pooling` says what the head reads of the encoder's outputs: that at the first token
     ([CLS], as in BERT), that at the last one, or means over the texts. In a T-TA and a biLM, the
     output at the first token has seen all others. In a uniLM it has seen nothing, and the output at
-    the last token has seen everything.
+    the last token has seen everything. With "mix", the encoder's weights are not trained.
 
     B batch, T tokens, D hidden size, L labels.
 
@@ -30,7 +32,8 @@ class TextClassifier(ConfiguredModel):
 
     Call:
         inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}: the
-            begin token, then each text with a separator behind it.
+            begin token, then each text with a separator behind it; and what the encoder reads of
+            each token besides, such as "input_vectors" [B, T, m].
 
     Returns:
         {"logits": [B, L] float32}; L is 1 if the model predicts a number.
@@ -48,6 +51,12 @@ class TextClassifier(ConfiguredModel):
         self.head = ClassificationHead(config, name="head", dtype=dtype)
         self.encoder.build()
         self.head.build((None, config.pooled_size))
+        self.reader = None
+        if config.pooling == MIX:
+            self.encoder.trainable = False
+            sizes = config.num_layers, config.lstm_size, config.dropout
+            self.reader = MixedLSTM(*sizes, name="reader")
+            self.reader.build((None, None, config.num_layers * config.layer_size))
         self.built = True
 
     def call(self, inputs: Tensors, training: bool | None = None):
@@ -62,6 +71,8 @@ class TextClassifier(ConfiguredModel):
     def _pooled_states(self, inputs, training):
         """[B, `config.pooled_size`]; the encoder computes no other position, where it can."""
         mask = inputs["padding_mask"]
+        if self.config.pooling == MIX:
+            return compared([self._maxima(text, training) for text in self._texts_alone(inputs)])
         if self.config.pooling == "mean":
             return self._means(self.encode(inputs, training)["hidden_states"], inputs)
         if self.config.pooling == "last":
@@ -82,13 +93,31 @@ class TextClassifier(ConfiguredModel):
         weights_of_text = ops.where(ends, 0.0, weights_after_first(inputs["padding_mask"]))
         means = []
         for text in range(self.config.texts_per_example):
-            weights = ops.where(number == text, weights_of_text, 0.0)[..., None]
-            sums = ops.sum(ops.cast(hidden, "float32") * weights, axis=1)
-            means.append(sums / ops.maximum(ops.sum(weights, axis=1), 1.0))  # 0 of an empty text
-        if len(means) == 1:
-            return means[0]
-        one, other = means
-        return ops.concatenate([one, other, ops.abs(one - other), one * other], axis=-1)
+            weights = ops.where(number == text, weights_of_text, 0.0)
+            means.append(weighted_mean(hidden, weights))
+        return compared(means)
+
+    def _texts_alone(self, inputs):
+        """The inputs of each text by itself: the begin token, the text, the separator behind it."""
+        mask = inputs["padding_mask"]
+        position = ops.broadcast_to(ops.arange(ops.shape(mask)[1]), ops.shape(mask))
+        number = self._separators(inputs)[1]
+        for text in range(self.config.texts_per_example):
+            mine = ops.logical_or(ops.logical_and(mask, number == text), position == 0)
+            order = ops.argsort(ops.where(mine, position, position + ops.shape(mask)[1]), axis=1)
+            alone = {name: _reordered(value, order) for name, value in inputs.items()}
+            yield alone | {"padding_mask": _reordered(mine, order)}
+
+    def _maxima(self, inputs, training):
+        """What the LSTM makes of a text: the maxima over its tokens, [B, 2 `lstm_size`]."""
+        outputs = self.encode(inputs, training=False)
+        layers = outputs.get("layers")
+        if layers is None:
+            both = outputs["embedding_output"], outputs["hidden_states"]
+            layers = ops.concatenate([ops.cast(one, "float32") for one in both], axis=-1)
+        mask = inputs["padding_mask"]
+        assert self.reader is not None
+        return maximum(self.reader(layers, mask, training=training), mask)
 
     def _separators(self, inputs):
         """Where the separators are, [B, T] bool, and how many precede each token, [B, T] int32.
@@ -98,3 +127,9 @@ class TextClassifier(ConfiguredModel):
         ends = inputs["input_ids"] == self.config.separator_id
         counts = ops.cast(ends, "int32")
         return ends, ops.cumsum(counts, axis=1) - counts
+
+
+def _reordered(values, order):
+    """The tokens of values [B, T, ...] in the order [B, T]."""
+    order = ops.reshape(order, (*ops.shape(order), *[1] * (len(values.shape) - 2)))
+    return ops.take_along_axis(values, order, axis=1)

@@ -21,7 +21,7 @@ class Classification(Objective):
     """
 
     def task(self, batch: Batch, step: Tensor | int) -> Task:
-        inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
+        inputs = {name: value for name, value in batch.items() if name != TARGET}
         return Task(inputs, batch[TARGET], ops.ones_like(batch[TARGET]))
 
     def loss(self, model: TextClassifier, task: Task) -> Loss:

@@ -21,11 +21,12 @@ from tta.atomic import locked_folder, names_in, whole_file
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
 from tta.data.text.lines import named_files
-from tta.data.vectors.target_vectors import map_vectors
-from tta.errors import InputError
+from tta.data.vectors.model_inputs import inputs_in
+from tta.data.vectors.target_vectors import copy_file, map_vectors
+from tta.errors import InputError, located
 from tta.json_files import read_json_object
 from tta.modeling.training.run_record import RUN_FILE, check_settings_kept
-from tta.names import README, VOCABULARY
+from tta.names import INPUT_FILES, README, VOCABULARY
 from tta.scoring.classification.classifier_model import ClassifierModel, probabilities
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.examples import Part, read_examples
@@ -55,14 +56,15 @@ FREE_TO_CHANGE = {
 def classify(config: ClassifyConfig, model: str | None = None) -> ClassifyReport | None:
     """Fine-tunes a model on labelled texts, or goes on with an interrupted call.
 
-    For each learning rate and seed, all weights of the model's encoder and a new head are trained.
+    For each learning rate and seed, all weights of the model's encoder and a new head are trained;
+    with pooling "mix", the head alone.
     The model with the highest first measure on the dev part is kept in `config.output_dir`; of
     equal ones, the first.
 
     Args:
         config: the texts, the folder to write, and how to train.
-        model: as in `tta.load`, a T-TA, cloze, biLM, uniLM or BERT, or a fine-tuned classifier,
-            whose encoder is trained further.
+        model: as in `tta.load`, a T-TA, cloze, biLM, uniLM, BERT or ELMo, or a fine-tuned
+            classifier, whose encoder is trained further.
 
     Returns:
         The report; None if SIGTERM stopped a run. Repeat the call to go on.
@@ -137,8 +139,8 @@ def _load(model: str | None) -> TextModel:
     lm = tta.load(model)
     if not isinstance(lm, TextModel):
         raise InputError(
-            "only a model with an encoder can be fine-tuned (T-TA, cloze, biLM, uniLM, BERT), "
-            f"not a {type(lm).__name__}",
+            "only a model with an encoder can be fine-tuned (T-TA, cloze, biLM, uniLM, BERT, "
+            f"ELMo), not a {type(lm).__name__}",
             lm.name,
         )
     if lm.model_type == "autoencoder":
@@ -154,9 +156,9 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
     from tta.scoring.classification import fine_tuning
 
     start = lm.model if lm.directory is None else load_model(lm.directory, keep_segments=True)
-    model_config = fine_tuning.classifier_config(
-        start, lm.tokenizer, examples, config.max_seq_length, config.pooling
-    )
+    with located(path=lm.directory):
+        model_config = fine_tuning.classifier_config(start, lm.tokenizer, examples, config)
+        inputs = inputs_in(lm.directory or folder, model_config, lm.tokenizer)
     length = model_config.max_seq_length
     rows, is_cut = encode_rows(lm.tokenizer, examples.train.columns, length)
     _, is_cut_dev = encode_rows(lm.tokenizer, examples.dev.columns, length)
@@ -166,6 +168,9 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
         if count
     ]
     lm.tokenizer.vocabulary.save(folder / VOCABULARY, overwrite=True)
+    for name in INPUT_FILES if model_config.input_features else ():
+        if lm.directory is not None and (lm.directory / name).exists():
+            copy_file(lm.directory / name, folder / name)
     seeds = range(config.seed, config.seed + config.num_seeds)
     runs = [(rate, seed) for rate in config.learning_rates for seed in seeds]
     for number, run in enumerate(runs, 1):
@@ -174,11 +179,11 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
             _remove_checkpoints(work)  # of a run that was killed while it removed them
             continue
         model = fine_tuning.fine_tune(
-            config, model_config, start, lm.tokenizer, rows, examples.train.gold, run, work
+            config, model_config, start, lm.tokenizer, inputs, rows, examples.train.gold, run, work
         )
         if model is None:
             return None
-        tuned = ClassifierModel(model, lm.tokenizer, folder.name)
+        tuned = ClassifierModel(model, lm.tokenizer, folder.name, directory=folder)
         outputs = tuned.logits(examples.dev.texts)
         values = _keep_if_best(model, outputs, examples, folder, run, lm.name)
         with whole_file(work / DEV_OUTPUTS) as file:

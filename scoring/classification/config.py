@@ -81,8 +81,13 @@ class ClassifyConfig(Config):
         None,
         "What the classifier reads of the encoder's outputs: that at the first token ([CLS]), that "
         "at the last one, or their mean over the text; of two texts, their means u and v with "
-        "|u - v| and u * v. Default: first for a BERT with segments, mean for others.",
+        "|u - v| and u * v. mix, as ELMo is used: the encoder is not trained; a bidirectional LSTM "
+        "with max pooling reads a learned mix of its layers (try --learning_rates=1e-3). Default: "
+        "first for a BERT with segments, mix for an ELMo, mean for others.",
         choices=POOLINGS,
+    )
+    lstm_size: int = setting(
+        128, "For --pooling=mix: units of the LSTM in each direction.", 1, 10_000
     )
     warmup_proportion: float = setting(
         0.1, "Fraction of the steps, 0 to 1, over which the learning rate rises from 0.", 0, 0.999

@@ -14,8 +14,10 @@ import numpy as np
 import tensorflow as tf
 
 from tta.choices import DTYPE_POLICIES
-from tta.data.records.pipeline import without_autotuning
-from tta.modeling.config.classifier import ClassifierConfig
+from tta.data.labelled.inputs import shuffled_batches
+from tta.data.records.inputs import ModelInputs
+from tta.data.records.pipeline import with_inputs, without_autotuning
+from tta.modeling.config.classifier import MIX, ClassifierConfig
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.classification import TARGET, Classification
 from tta.modeling.training.config import LoopSettings
@@ -25,7 +27,6 @@ from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.examples import Examples
 from tta.scoring.scorers.inference.batches import pad
 
-SORTED_BATCHES = 16  # batches whose examples are sorted by length, to need little padding
 WIDTH_STEP = 8  # widths of batches are its multiples: XLA compiles functions for each width
 SAVE_STEPS = 500
 
@@ -37,23 +38,27 @@ _SPEC = {
 
 
 def classifier_config(
-    start: Any, tokenizer: Any, examples: Examples, max_length: int, pooling: str | None = None
+    start: Any, tokenizer: Any, examples: Examples, settings: ClassifyConfig
 ) -> Any:
     """The `ClassifierConfig` over the encoder of a start model.
 
-    Without `pooling`, a BERT with segments is read at [CLS], which its training knows, and all
-    others by means over the texts: no language model's training here uses the output at [CLS].
+    Without a pooling in the settings, a BERT with segments is read at [CLS], which its training
+    knows, an ELMo by its layers, and all others by means over the texts: no language model's
+    training here uses the output at [CLS].
     """
     encoder = getattr(start.config, "encoder", start.config)  # a classifier's is used again
-    has_segments = encoder.num_segments > 1
-    longest = encoder.max_position_embeddings or max_length
+    default = "first" if encoder.num_segments > 1 else "mean"
+    if encoder.model_type == "elmo":
+        default = MIX
+    longest = encoder.max_position_embeddings or settings.max_seq_length
     return ClassifierConfig.of(
         encoder,
         labels=examples.labels,
         texts_per_example=examples.texts_per_example,
-        max_seq_length=min(max_length, longest),
-        pooling=pooling or ("first" if has_segments else "mean"),
+        max_seq_length=min(settings.max_seq_length, longest),
+        pooling=settings.pooling or default,
         separator_id=tokenizer.vocabulary.eos_id,
+        lstm_size=settings.lstm_size,
     )
 
 
@@ -70,14 +75,8 @@ def make_batches(
 
     Each example is in one batch. Examples of similar length are together.
     """
-    rng = np.random.default_rng([seed, epoch])
-    order = rng.permutation(len(rows))
     lengths = np.array([len(row) for row in rows])
-    pool = size * SORTED_BATCHES
-    pools = [order[i : i + pool] for i in range(0, len(order), pool)]
-    order = np.concatenate([one[np.argsort(lengths[one], kind="stable")] for one in pools])
-    chosen = [order[i : i + size] for i in range(0, len(order), size)]
-    rng.shuffle(chosen)
+    chosen = shuffled_batches(lengths, size, np.random.default_rng([seed, epoch]))
 
     def generate():
         for indices in chosen:
@@ -94,6 +93,7 @@ def fine_tune(
     model_config: ClassifierConfig,
     start: Any,
     tokenizer: Any,
+    inputs: ModelInputs,
     rows: Sequence[np.ndarray],
     targets: np.ndarray,
     run: tuple[float, int],
@@ -104,7 +104,7 @@ def fine_tune(
     Args:
         config, model_config: how to train, and the config of the classifier.
         start: the Keras model whose encoder it starts from.
-        tokenizer: of the model.
+        tokenizer, inputs: of the model: what it reads besides ids.
         rows, targets: the N training examples: ids, and [N] float32.
         run, folder: the learning rate and the seed, and the folder for the run's checkpoints.
 
@@ -133,8 +133,9 @@ def fine_tune(
         model,
         BertAdamW(WarmupLinearDecay(rate, num_warmup, num_steps)),
         Classification(),
-        lambda epoch: make_batches(
-            rows, targets, config.train_batch_size, pad_id, length, seed, epoch
+        lambda epoch: with_inputs(
+            make_batches(rows, targets, config.train_batch_size, pad_id, length, seed, epoch),
+            inputs,
         ),
         heldout_batches=None,
         output_dir=folder,

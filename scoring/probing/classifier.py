@@ -26,7 +26,7 @@ MAX_ITERATIONS = 1000
 TOLERANCE = 1e-5
 
 # The parts of the signature that describe this file.
-SIGNATURE = "classifier:logistic regression|C:0.25..8|features:mean 0, variance 1/D in training"
+SIGNATURE = "logistic regression|C:0.25..8|features:mean 0, variance 1/D in training"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Prediction:
 
     Attributes:
         targets: [test rows] the predicted targets.
-        c: the chosen C.
+        c: the chosen C; NaN without one.
         converged: whether the optimizer converged in every fit.
     """
 

@@ -11,6 +11,11 @@ from tta.settings import FILES, SEED, Config, setting
 _PACKAGES = {"sklearn": "scikit-learn", "seqeval": "seqeval"}
 
 
+MIX = "mix"
+FEATURES = ("vectors", MIX)
+OF_THE_MIX = ("lstm_size", "learning_rate", "num_train_epochs", "train_batch_size")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProbeConfig(Config):
     """Which labelled examples are probed, with which vectors, and how."""
@@ -43,12 +48,19 @@ class ProbeConfig(Config):
         "Probe named entities: the files have a token and its IOB2 tag per line and a blank line "
         "between sentences (CoNLL). Measures the F1 of entities. Needs --test_file.",
     )
+    features: str = setting(
+        "vectors",
+        "vectors: what a logistic regression reads off --representation. mix: what a model of the "
+        "task reads off all layers, with a learned mix of them, as ELMo is used: a bidirectional "
+        "LSTM, with a CRF for --ner, and with max pooling for labels. Slower.",
+        choices=FEATURES,
+        group="Vectors",
+    )
     representation: list[str] | None = setting(
         None,
         "Vectors to probe, comma-separated, as for tta-sts: context, embed, token, cls, eos. With "
         "a plus sign, as in embed+context, vectors are joined. Default: the model's first.",
         distinct=True,
-        group="Vectors",
     )
     pooling: list[str] = setting(
         ["mean"],
@@ -65,6 +77,17 @@ class ProbeConfig(Config):
         group="Protocol",
     )
     num_seeds: int = setting(3, "Number of seeds, --seed and those after it: other folds.", 1, 1000)
+    lstm_size: int = setting(
+        128, "Units of the LSTM in each direction.", 1, 10_000, group="Task model (features=mix)"
+    )
+    learning_rate: float = setting(1e-3, "Adam's learning rate.", 0)
+    num_train_epochs: int = setting(
+        10,
+        "Most passes over the training part. The weights of the best one on --dev_file, or on a "
+        "fold of the training part, are kept.",
+        1,
+    )
+    train_batch_size: int = setting(32, "Examples in a training step.", 1)
     seed: int = setting(0, SEED)
 
     def __post_init__(self):
@@ -73,6 +96,10 @@ class ProbeConfig(Config):
             raise InputError("dev_file needs test_file")
         if self.text_columns is not None and len(self.text_columns) > 2:
             raise InputError(f"text_columns must be one or two, not {len(self.text_columns)}")
+        if self.features == MIX:
+            self.refuse(("representation", "pooling"), "features=mix")
+        else:
+            self.refuse(OF_THE_MIX, "features=vectors")
         if self.ner:
             if self.test_file is None:
                 raise InputError("ner needs test_file")

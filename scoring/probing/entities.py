@@ -9,7 +9,7 @@ from tta.data.labelled import conll
 from tta.data.nbest.lists import shown
 from tta.data.text.lines import named_files
 from tta.errors import InputError
-from tta.scoring.probing.tasks import joined
+from tta.scoring.probing.tasks import WordLayers, joined, layers_of
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -23,6 +23,7 @@ class TaggingTask:
 
     name = "entity F1"
     labels: np.ndarray | None = None
+    tags_words = True
 
     def __init__(self, sentences: Sequence[conll.TaggedSentence]):
         self._words = [sentence.tokens for sentence in sentences]
@@ -36,6 +37,11 @@ class TaggingTask:
             representation,
             lambda part: np.concatenate(lm.encode_words(self._words, part, progress=progress)),
         )
+
+    def words(self, lm: Scorer, progress: bool) -> WordLayers:
+        """As `ProbeTask.words`."""
+        layers, num_layers = layers_of(lm, self._words, progress)
+        return WordLayers([(one,) for one in layers], num_layers)
 
     def check(self, lm: Scorer, representation: str, pooling: str) -> None:
         """As `ProbeTask.check`."""

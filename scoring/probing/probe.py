@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 import tta
 from tta.data.labelled.tables import read_tables
@@ -12,12 +14,11 @@ from tta.data.text.files import shown_path
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.significance import paired_bootstrap
-from tta.scoring.probing import classifier
 from tta.scoring.probing.classifier import Prediction, most_frequent, probe
-from tta.scoring.probing.config import ProbeConfig
+from tta.scoring.probing.config import MIX, ProbeConfig
 from tta.scoring.probing.report import Difference, ProbeReport, ProbeRow, signature
 from tta.scoring.probing.splits import Split, check_labels, make_splits
-from tta.scoring.probing.tasks import PLUS, ProbeTask, SentenceTask
+from tta.scoring.probing.tasks import PLUS, ProbeTask, SentenceTask, layer_names, rows_of
 from tta.scoring.scorers.scorer import Scorer
 
 MAJORITY = "majority class"
@@ -39,21 +40,26 @@ def probe_files(
             be loaded or does not have a representation, or a vector is not finite.
     """
     task, sizes, notes = _read(config)
-    runs = [
-        [_rows(task, split) for split in make_splits(sizes, task.labels, config.num_folds, seed)]
-        for seed in _seeds(config)
-    ]
+    seeds = _seeds(config)
+    examples = [make_splits(sizes, task.labels, config.num_folds, seed) for seed in seeds]
+    runs = [[_rows(task, split) for split in splits] for splits in examples]
     predicted = {MAJORITY: [[most_frequent(task.targets, s) for s in splits] for splits in runs]}
     vector_sizes, signatures = {MAJORITY: 0}, []
     for name, lm, vectors in _load(config, task, models, load_options):
-        features = task.features(lm, *vectors, sys.stderr.isatty())
         shown = "/".join(vectors) if vectors[1] != "mean" else vectors[0]
         row = f"{name}, {shown}"
-        finite = np.isfinite(features).all(axis=1)
-        if not finite.all():
-            raise InputError(f"{row}: the vector of row {np.argmin(finite) + 1} is not finite")
-        vector_sizes[row] = features.shape[1]
-        predicted[row] = [_probe(task, features, splits) for splits in runs]
+        if config.features == MIX:
+            words = task.words(lm, sys.stderr.isatty())
+            _check_finite(
+                row, (np.isfinite(one).all() for texts in words.examples for one in texts)
+            )
+            vector_sizes[row] = words.size
+            predicted[row] = _train(config, task, words, examples)
+        else:
+            features = task.features(lm, *vectors, sys.stderr.isatty())
+            _check_finite(row, np.isfinite(features).all(axis=1))
+            vector_sizes[row] = features.shape[1]
+            predicted[row] = [_probe(task, features, splits) for splits in runs]
         signatures.append(lm.signature)
     # The statistics of each example that is tested, in order: [rows x seeds, examples, S].
     picked = np.stack(
@@ -64,7 +70,7 @@ def probe_files(
         ]
     )
     rows, differences = _measure(task, picked, predicted, vector_sizes)
-    lines = [*dict.fromkeys(signatures), signature(config, _seeds(config), classifier.SIGNATURE)]
+    lines = [*dict.fromkeys(signatures), signature(config, seeds)]
     return ProbeReport(task.name, sizes, rows, differences, notes, lines)
 
 
@@ -92,19 +98,19 @@ def _read(config: ProbeConfig) -> tuple[ProbeTask, Sizes, list[str]]:
 
 
 def _seeds(config: ProbeConfig) -> list[int]:
-    """The seeds of the folds. With a dev file, there are no folds, and every seed is the same."""
-    count = 1 if config.dev_file else config.num_seeds
+    """The seeds of the folds, and of the weights of a task's model.
+
+    A logistic regression with a dev file has neither, and every seed gives the same.
+    """
+    count = 1 if config.dev_file and config.features != MIX else config.num_seeds
     return list(range(config.seed, config.seed + count))
 
 
 def _rows(task: ProbeTask, split: Split) -> Split:
     """The split with indices of rows in place of examples."""
 
-    def rows(examples):
-        return np.flatnonzero(np.isin(task.example, examples))
-
-    folds = [(rows(train), rows(validation)) for train, validation in split.folds]
-    return Split(rows(split.train), rows(split.test), folds)
+    folds = [(rows_of(task, train), rows_of(task, other)) for train, other in split.folds]
+    return Split(rows_of(task, split.train), rows_of(task, split.test), folds)
 
 
 def _load(config, task, models, load_options):
@@ -112,7 +118,8 @@ def _load(config, task, models, load_options):
     found: list[tuple[str, Scorer, tuple[str, str]]] = []
     for model in models:
         lm = tta.load(model, **load_options)
-        for name in config.representation or [lm.choose_representation()]:
+        default = layer_names(lm) if config.features == MIX else lm.choose_representation()
+        for name in config.representation or [default]:
             for part in name.split(PLUS):
                 lm.choose_representation(part)
             for pooling in config.pooling:
@@ -123,11 +130,35 @@ def _load(config, task, models, load_options):
 
 def _probe(task: ProbeTask, features: np.ndarray, splits: Sequence[Split]) -> list[Prediction]:
     """Predicts the test rows of each split."""
-
-    def value(rows, predicted):
-        return float(task.corpus(task.statistics(rows, predicted).sum(axis=0)))
-
+    value = partial(_value, task)
     return [probe(features, task.targets, split, value) for split in splits]
+
+
+def _train(config, task, words, examples) -> list[list[Prediction]]:
+    """Predicts the test rows of each split of each seed, by a model of the task."""
+    from tta.scoring.probing.task_training import train_and_predict  # imports Keras
+
+    total = sum(map(len, examples))
+    with tqdm(total=total, desc="training", disable=not sys.stderr.isatty()) as bar:
+
+        def one(split, seed):
+            found = train_and_predict(task, words, split, partial(_value, task), config, seed)
+            bar.update(1)
+            return found
+
+        pairs = zip(_seeds(config), examples, strict=True)
+        return [[one(split, seed) for split in splits] for seed, splits in pairs]
+
+
+def _value(task, rows, predicted):
+    return float(task.corpus(task.statistics(rows, predicted).sum(axis=0)))
+
+
+def _check_finite(row, are_finite):
+    """Raises InputError unless the vectors of all rows or texts are finite."""
+    for number, is_finite in enumerate(are_finite, 1):
+        if not is_finite:
+            raise InputError(f"{row}: the vector of row {number} is not finite")
 
 
 def _statistics(task, splits, predictions):

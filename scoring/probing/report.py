@@ -9,7 +9,8 @@ import sklearn
 import tta
 from tta.scoring.metrics.significance import LEVEL, RESAMPLES
 from tta.scoring.metrics.significance import SEED as BOOTSTRAP_SEED
-from tta.scoring.probing.config import ProbeConfig
+from tta.scoring.probing.classifier import SIGNATURE
+from tta.scoring.probing.config import MIX, ProbeConfig
 from tta.scoring.reports.evaluation import Difference, Interval
 from tta.scoring.reports.table import align, format_count, format_interval, format_number
 
@@ -91,13 +92,22 @@ class ProbeReport:
         return "\n".join([*lines, *self.signatures])
 
 
-def signature(config: ProbeConfig, seeds: Sequence[int], classifier: str) -> str:
+def signature(config: ProbeConfig, seeds: Sequence[int]) -> str:
     """What the numbers depend on besides the models, in one line."""
     folds = f"{config.num_folds}-fold"
     protocol = f"{folds} cross-validation" if config.test_file is None else "given split"
-    choice = "dev file" if config.dev_file else f"{folds} cross-validation in training"
+    if config.features == MIX:
+        classifier = (
+            f"biLSTM of {config.lstm_size} over a mix of layers|adam:{config.learning_rate:g}"
+            f"|batch:{config.train_batch_size}|epochs:at most {config.num_train_epochs}"
+        )
+        choice = f"epoch:{'dev file' if config.dev_file else f'one of {folds} folds in training'}"
+    else:
+        classifier = SIGNATURE
+        folds = f"{folds} cross-validation in training"
+        choice = f"C:{'dev file' if config.dev_file else folds}"
     return (
-        f"probe|{classifier}|protocol:{protocol}|choice of C:{choice}"
+        f"probe|classifier:{classifier}|protocol:{protocol}|choice of {choice}"
         f"|seeds:{','.join(map(str, seeds))}"
         f"|interval:{LEVEL:.0%} bootstrap over test examples, resamples:{RESAMPLES},"
         f" seed:{BOOTSTRAP_SEED}|scikit-learn:{sklearn.__version__}|version:{tta.__version__}"

@@ -4,7 +4,8 @@ E examples (sentences or pairs), R rows of features (one per example, or one per
 of the vectors. `tta.scoring.probing.entities` has the task of tagging words.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,26 @@ from tta.data.labelled.tables import LabelledTexts
 from tta.scoring.scorers.scorer import Scorer
 
 PLUS = "+"  # between representations that are joined
+LAYERS = "layers"  # the representation that is all layers of a model
+
+
+@dataclass(frozen=True)
+class WordLayers:
+    """The layers of a model at the words of every text, for a task's own model.
+
+    Attributes:
+        examples: of each of the E examples, one array [W, S] float16 per text: the L layers of its
+            words side by side.
+        num_layers: L.
+    """
+
+    examples: Sequence[tuple[np.ndarray, ...]]
+    num_layers: int
+
+    @property
+    def size(self) -> int:
+        """S."""
+        return self.examples[0][0].shape[1]
 
 
 class ProbeTask(Protocol):
@@ -23,15 +44,21 @@ class ProbeTask(Protocol):
         targets: [R] str, the label or tag of each row.
         example: [R] int, the number of the example that each row belongs to, in order.
         labels: [E] str, the label of each example, for folds; None if examples have none.
+        tags_words: whether the targets are tags of words; else there is one of each example.
     """
 
     name: str
     targets: np.ndarray
     example: np.ndarray
     labels: np.ndarray | None
+    tags_words: bool
 
     def features(self, lm: Scorer, representation: str, pooling: str, progress: bool) -> np.ndarray:
         """The features of all rows from a model's vectors: [R, D] float32."""
+        ...
+
+    def words(self, lm: Scorer, progress: bool) -> WordLayers:
+        """The layers of a model at the words of all examples, see `layers_of`."""
         ...
 
     def check(self, lm: Scorer, representation: str, pooling: str) -> None:
@@ -60,6 +87,7 @@ class SentenceTask:
 
     name = "accuracy"
     labels: np.ndarray | None
+    tags_words = False
 
     def __init__(self, rows: Sequence[LabelledTexts]):
         self._texts = [row.texts for row in rows]
@@ -78,6 +106,13 @@ class SentenceTask:
         u, *others = (vectors[[row[text] for text in column]] for column in columns)
         return np.hstack([u, *(f for v in others for f in (v, np.abs(u - v), u * v))])
 
+    def words(self, lm: Scorer, progress: bool) -> WordLayers:
+        """As `ProbeTask.words`; words stand between white space. Every text is encoded once."""
+        distinct = list(dict.fromkeys(text for texts in self._texts for text in texts))
+        layers, num_layers = layers_of(lm, [text.split() for text in distinct], progress)
+        found = dict(zip(distinct, layers, strict=True))
+        return WordLayers([tuple(found[t] for t in texts) for texts in self._texts], num_layers)
+
     def check(self, lm: Scorer, representation: str, pooling: str) -> None:
         """As `ProbeTask.check`."""
         joined(representation, lambda part: lm.encode([], part, pooling))
@@ -95,3 +130,38 @@ class SentenceTask:
 def joined(representation: str, encode: Callable[[str], np.ndarray]) -> np.ndarray:
     """The vectors of one representation, or of several with plus signs, side by side: [.., D]."""
     return np.hstack([encode(part) for part in representation.split(PLUS)])
+
+
+def rows_of(task: ProbeTask, examples: Iterable[int]) -> np.ndarray:
+    """The numbers of the rows of some examples, in order."""
+    return np.flatnonzero(np.isin(task.example, np.fromiter(examples, int)))
+
+
+def layer_names(lm: Scorer) -> str:
+    """The representations that are the layers of a model: "layers", or embed and context, or one.
+
+    An ELMo gives all its layers. Of another model with a context, the embeddings and the last layer
+    are taken; word vectors have one layer.
+    """
+    if LAYERS in lm.representations:
+        return LAYERS
+    both = ("embed", "context")
+    return PLUS.join(both) if set(both) <= set(lm.representations) else lm.representations[0]
+
+
+def layers_of(
+    lm: Scorer, sentences: Sequence[Sequence[str]], progress: bool = False
+) -> tuple[list[np.ndarray], int]:
+    """The layers of a model at the words of N sentences.
+
+    Returns:
+        N arrays [W_n, S] float16, all layers side by side; and the number of layers, all of one
+        size.
+    """
+    name = layer_names(lm)
+    parts = [lm.encode_words(sentences, one, progress) for one in name.split(PLUS)]
+    found = [np.hstack(one).astype(np.float16) for one in zip(*parts, strict=True)]
+    if name != LAYERS:
+        return found, len(parts)
+    [one] = lm.encode_words([["a"]], "context")
+    return found, found[0].shape[1] // one.shape[1]

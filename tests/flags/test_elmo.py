@@ -1,5 +1,6 @@
 """ELMo on words: from text to a model, with each input and output layer; loaded, used, refused."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -17,6 +18,8 @@ from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
+from tta.scoring.classification.classify import classify
+from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
@@ -135,6 +138,37 @@ def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
     for text, vector in zip(texts, together, strict=True):
         np.testing.assert_allclose(lm.encode([text], "layers")[0], vector, atol=1e-5)
     assert not together[3].any()
+
+
+def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(semfit, tmp_path):
+    rows = [(label, f"{i} {word} {j}") for i in range(9) for j in range(3)
+            for label, word in (("animal", "dog"), ("spice", "pepper"))]  # fmt: skip
+    path = tmp_path / "train.tsv"
+    path.write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    files = {"train_file": str(path), "dev_file": str(path)}
+    config = ClassifyConfig(
+        output_dir=str(tmp_path / "out"),
+        learning_rates=[1e-2],
+        num_seeds=1,
+        lstm_size=8,
+        train_batch_size=8,
+        num_train_epochs=1,
+        **files,
+    )
+    classify(config, semfit[0])
+    lm, elmo = tta.load(config.output_dir), tta.load(semfit[0])
+    assert (lm.config.pooling, lm.config.encoder.model_type) == ("mix", "elmo")
+    assert set(lm.predict(["3 dog 5", "4 pepper 4"])) <= {"animal", "spice"}
+    zyx, wug = lm.logits(["3 zyx 5", "3 wug 5"])
+    assert (zyx != wug).any()
+    trained, before = lm.model.named_weights(), elmo.model.named_weights()
+    assert trained["reader/mix/gamma"] != 1  # as it begins
+    for name, value in before.items():
+        if name.startswith("encoder/"):
+            np.testing.assert_array_equal(trained[name], value, err_msg=name)
+    again = ClassifyConfig(**dataclasses.asdict(config) | {"output_dir": str(tmp_path / "x")})
+    with pytest.raises(InputError, match="pooling must be mix over a model of type elmo"):
+        classify(dataclasses.replace(again, pooling="mean"), semfit[0])
 
 
 @pytest.mark.parametrize("name", ["adaptive", "characters", "tokens"])

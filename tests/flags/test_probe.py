@@ -137,6 +137,39 @@ def test_the_numbers_are_those_of_the_parts(data, model):
     assert (report.measure, report.sizes) == ("accuracy", (60, 0, 0))
 
 
+def test_a_mix_is_trained_for_each_seed_on_embed_and_context(tmp_path, model):
+    sizes = (160, 40, 40)
+    train, test, dev = (write(tmp_path / f"{i}.tsv", texts(n, i)) for i, n in enumerate(sizes))
+    values = {"data_file": train, "test_file": test, "dev_file": dev, "features": "mix"}
+    values |= {"lstm_size": 8, "num_seeds": 2, "num_train_epochs": 9, "train_batch_size": 8}
+    config = ProbeConfig(**values, learning_rate=0.02)
+    report = probe_files(config)
+    control, row = report.rows
+    assert (row.name, row.size, len(row.values)) == ("small, embed+context", 52, 2)
+    assert row.mean > control.mean + 20
+    assert row.cells()[-1] == ""  # there is no C
+    assert len(control.values) == 2
+    expected = (
+        "probe|classifier:biLSTM of 8 over a mix of layers|adam:0.02|batch:8|epochs:at most 9"
+    )
+    assert str(report).splitlines()[-1].startswith(expected)
+    assert "|choice of epoch:dev file|seeds:0,1|" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        ({"features": "mix", "representation": ["embed"]}, "representation has no meaning with"),
+        ({"features": "mix", "pooling": ["sif"]}, "pooling has no meaning with features=mix"),
+        ({"lstm_size": 7}, "lstm_size has no meaning with features=vectors"),
+        ({"num_train_epochs": 7}, "num_train_epochs has no meaning with features=vectors"),
+    ],
+)
+def test_settings_of_the_other_features_are_refused(values, rule):
+    with pytest.raises(InputError, match=rule):
+        ProbeConfig(data_file="x", **values)
+
+
 class Reader(FakeModel):
     """A model whose vectors say a text's label, or nothing."""
 

@@ -165,7 +165,7 @@ class TensorFlowEngine(Engine):
     # Functions of a batch, see `FrozenFunctions`.
 
     def _class_logits(self, batch, wanted, output_table):
-        return self._model(batch, training=False)["logits"]
+        return self._model(self.graph.completed(batch), training=False)["logits"]
 
     def _posterior(self, batch, wanted, output_table):
         encoded = self._model.encode_latent(batch, training=False)

@@ -42,12 +42,12 @@ class BatchGraph:
 
     def scores(self, batch: dict[str, Any], wanted: Any = None, output_table: Any = None) -> Any:
         """Natural log-probability of every token, see `Likelihood.token_scores`: [B, T] float32."""
-        batch = self._completed(batch)
+        batch = self.completed(batch)
         return self._likelihood.token_scores(self._model, batch, wanted, output_table)
 
     def states(self, batch: dict[str, Any], wanted: Any = None) -> Any:
         """See `Likelihood.token_states`; without a likelihood, the hidden states: [B, T, D]."""
-        batch = self._completed(batch)
+        batch = self.completed(batch)
         if self._likelihood is None:
             return self._model.encode(batch, training=False)["hidden_states"]
         return self._likelihood.token_states(self._model, batch, wanted)
@@ -59,11 +59,11 @@ class BatchGraph:
         if representation == "context":
             vectors = self.states(batch, wanted)
         elif representation == "fit":
-            vectors = self._likelihood.predictions(self._model, self._completed(batch), wanted)
+            vectors = self._likelihood.predictions(self._model, self.completed(batch), wanted)
         elif representation == "token":
-            vectors = tf.gather(self._model.token_table.value, self._completed(batch)["input_ids"])
+            vectors = tf.gather(self._model.token_table.value, self.completed(batch)["input_ids"])
         else:
-            batch, likelihood = self._completed(batch), self._likelihood
+            batch, likelihood = self.completed(batch), self._likelihood
             seen = batch if likelihood is None else likelihood.visible(batch)
             outputs = self._model.encode(seen, training=False)
             vectors = outputs.get(OUTPUTS[representation])
@@ -72,7 +72,7 @@ class BatchGraph:
             raise InputError(f"a model of type {kind} has no representation {representation}")
         return tf.cast(vectors, tf.float32)
 
-    def _completed(self, batch):
+    def completed(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Adds what the model reads besides ids, and "word_ids" if the variant needs them.
 
         "word_ids" [B, T] int32 are equal at all pieces of a word. A piece of "##" continues a word.

@@ -123,6 +123,6 @@ def test_the_scalar_mix_is_a_weighted_mean_of_layers():
     mix = ScalarMix(3)
     np.testing.assert_allclose(mix(layers), layers.reshape(B, T, 3, SIZE).mean(2), atol=1e-6)
     mix.weights_of_layers.assign([0.0, np.log(2.0), np.log(5.0)])
-    mix.gamma.assign(4.0)
+    mix.gamma.assign([4.0])
     a, b, c = np.split(layers, 3, axis=-1)
     np.testing.assert_allclose(mix(layers), 4 * (a + 2 * b + 5 * c) / 8, atol=1e-5)

@@ -17,17 +17,19 @@ from tests.modeling.tiny import arrays, batch, randomize, tiny_config
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.config.classifier import ClassifierConfig
+from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.formats.model_directory import load_model
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.classification import Classification
 
 LENGTHS = [7, 3, 5]
+ELMO = ElmoConfig(vocab_size=23, hidden_size=5, lstm_size=3, output_layer="softmax")
 POOLED = {"tta": "first", "bilm": "first", "unilm": "last", "cloze": "first"}
 
 
 def config_of(model_type, labels=("a", "b", "c"), **changes):
     encoder = changes.pop("encoder", tiny_config(model_type=model_type))
-    values = {"max_seq_length": 19, "pooling": POOLED[model_type], "dropout": 0.0}
+    values = {"max_seq_length": 19, "pooling": POOLED.get(model_type), "dropout": 0.0}
     return ClassifierConfig.of(encoder, labels=labels, **values | changes)
 
 
@@ -68,12 +70,7 @@ def test_logits_are_those_of_the_head_on_the_pooled_token(model_type):
 def test_means_are_those_of_the_tokens_of_each_text(model_type, texts):
     model = classifier(model_type, pooling="mean", texts_per_example=texts, separator_id=5)
     inputs = batch([8, 4, 4])
-    ids = inputs["input_ids"]
-    ids[ids == 5] = 6
-    ids[0, [3, 7]] = 5  # two texts of two and three tokens
-    ids[1, [2, 3]] = 5  # a text of one token, and an empty one
-    ids[2, [1, 3]] = 5
-    inputs["padding_mask"][1:, 4:] = False
+    texts_of_two(inputs)
     hidden = np.array(language_model(model).encode(inputs)["hidden_states"], np.float64)
     zeros, w = np.zeros(hidden.shape[-1]), arrays(model)
     for row, (u, v) in enumerate(
@@ -87,6 +84,46 @@ def test_means_are_those_of_the_tokens_of_each_text(model_type, texts):
         pooled = np.tanh(state @ w["head/pooler/kernel"] + w["head/pooler/bias"])
         expected = pooled @ w["head/output/kernel"] + w["head/output/bias"]
         np.testing.assert_allclose(logits_of(model, inputs)[row], expected, atol=2e-5)
+
+
+def texts_of_two(inputs):
+    """Makes the batch [8, 4, 4] pairs of texts: two and three tokens; one, and none; none, one."""
+    ids = inputs["input_ids"]
+    ids[ids == 5] = 6
+    ids[0, [3, 7]] = ids[1, [2, 3]] = ids[2, [1, 3]] = 5
+    inputs["padding_mask"][1:, 4:] = False
+    return [([1, 2, 3], [4, 5, 6, 7]), ([1, 2], [3]), ([1], [2, 3])]
+
+
+@pytest.mark.parametrize("texts", [1, 2])
+@pytest.mark.parametrize("model_type", POOLED)
+def test_a_mix_reads_the_layers_of_each_text_alone(model_type, texts):
+    changes = {"pooling": "mix", "lstm_size": 3, "texts_per_example": texts, "separator_id": 5}
+    model, inputs = classifier(model_type, **changes), batch([8, 4, 4])
+    language, w = language_model(model), arrays(model)
+    for row, places in enumerate(texts_of_two(inputs)):
+        each = []
+        for chosen in places[:texts]:
+            ids = inputs["input_ids"][[row]][:, [0, *chosen]]
+            outputs = language.encode({"input_ids": ids, "padding_mask": ids >= 0})
+            names = ("embedding_output", "hidden_states")
+            layers = np.concatenate([np.array(outputs[name]) for name in names], axis=-1)
+            each.append(np.array(model.reader(layers, ids >= 0))[0].max(axis=0))
+        u, v = each[0], each[-1]
+        state = u if texts == 1 else np.concatenate([u, v, np.abs(u - v), u * v])
+        pooled = np.tanh(state @ w["head/pooler/kernel"] + w["head/pooler/bias"])
+        expected = pooled @ w["head/output/kernel"] + w["head/output/bias"]
+        np.testing.assert_allclose(logits_of(model, inputs)[row], expected, atol=2e-5)
+
+
+def test_with_a_mix_the_encoder_is_not_trained():
+    model = classifier("tta", pooling="mix")
+    assert not any(v.path.startswith("encoder/") for v in model.trainable_variables)
+    assert any(name.startswith("encoder/") for name in model.named_weights())
+    assert any("scalar_mix" in v.path or "/mix/" in v.path for v in model.trainable_variables)
+    again = config_of("tta", pooling="mix", lstm_size=7)
+    assert ClassifierConfig.from_dict(again.to_dict()) == again
+    assert "lstm_size" not in config_of("tta").to_dict()
 
 
 @pytest.mark.parametrize("model_type", POOLED)
@@ -185,7 +222,11 @@ def test_the_config_survives_a_file_and_holds_the_encoders(tmp_path):
 def test_the_number_of_parameters_is_that_of_the_weights():
     segments = tiny_config(model_type="bilm", num_segments=2)
     means = {"pooling": "mean", "texts_per_example": 2}
-    for encoder, changes in ((tiny_config(), {}), (segments, {}), (tiny_config(), means)):
+    mix = {"pooling": "mix", "texts_per_example": 2, "lstm_size": 7}
+    for encoder, changes in (
+        *((tiny_config(), {}), (segments, {}), (tiny_config(), means), (tiny_config(), mix)),
+        (ELMO, mix),
+    ):
         model = build_model(config_of(encoder.model_type, encoder=encoder, **changes))
         count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
         assert model.config.num_parameters == count
@@ -202,7 +243,9 @@ def test_the_number_of_parameters_is_that_of_the_weights():
         ({"encoder": {"vocab_size": 0}}, "vocab_size must be at least 1"),
         ({"encoder": {"model_type": "classifier"}}, "of type classifier has no encoder"),
         ({"encoder": {"model_type": "x"}}, "model_type must be tta or"),
-        ({"pooling": "middle"}, "pooling must be first or last or mean"),
+        ({"pooling": "middle"}, "pooling must be first or last or mean or mix"),
+        ({"encoder": ELMO.to_dict()}, "pooling must be mix over a model of type elmo, not 'first'"),
+        ({"lstm_size": 0}, "lstm_size must be at least 1"),
         ({"max_seq_length": 20}, "max_position_embeddings, 19, not 20"),
         ({"texts_per_example": 3}, "texts_per_example must be 1 or 2"),
         ({"separator_id": 23}, "separator_id must be a token's id"),
