@@ -10,8 +10,9 @@ model is trained with as many steps as fit into --minutes, by the time of a step
 first, or with --num_train_steps, which gives models of words equal words. Then its mean vectors are
 compared with STS-B dev and SICK train (Pearson's r x 100), and tta-probe measures labelled
 sentences. With --all_probes, it also measures SST-2 and pairs of SNLI, with 6,000 training examples
-each, and the named entities of WNUT, of the first seed. Everything is kept in --work_dir, so
-that the command goes on where it was stopped; all rows are printed at the end.
+each, and the named entities of WNUT, of the first seed. With --mix, models of the tasks read the
+learned mix of the layers (tta-probe --features=mix), as in the paper. Everything is kept in
+--work_dir, so that the command goes on where it was stopped; all rows are printed at the end.
 """
 
 import json
@@ -28,6 +29,7 @@ from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
+MIX = "mix"
 FEW, MORE = 20, 100  # steps of the two runs whose difference is the time of a step
 STS = {"STS-B dev": "stsb-en-dev.csv", "SICK train": "SICK_train.txt"}
 LABELLED = evaluation_data.FOLDER / "labelled"
@@ -89,6 +91,11 @@ def keep(name, seed, model, representations, work):
         kept(
             stem.with_suffix(".more.json"),
             lambda: {"name": name, "values": probed(model, [best], more_probes(work))},
+        )
+    if FLAGS.mix and seed == 0:
+        kept(
+            stem.with_suffix(".mix.json"),
+            lambda: {"name": name, "values": {MIX: probed_by_mix(model, work)}},
         )
 
 
@@ -152,6 +159,9 @@ def vectors_of(source):
     folder = Path(FLAGS.work_dir).resolve() / "vectors" / source
     if not (folder / "vectors.npy").exists():
         code = "from tta.flags.create_vectors import run; run()"
+        rows = {row.name: row for row in ROWS if f"{{{row.name}}}" in " ".join(options)}
+        models = {name: trained(row, 0, folder.parents[1]) for name, row in rows.items()}
+        options = [option.format(**models) for option in options]
         given = [f"--input_dir={data_of(data)}", f"--output_dir={folder}", "--num_workers=2"]
         folder.parent.mkdir(exist_ok=True)
         command = [sys.executable, "-c", code, *given, "--num_epochs=1", *options]
@@ -189,6 +199,19 @@ def probed(model, representations, probes):
         rows = probe_files(config, [model]).rows[1:]  # the first is the majority class
         for representation, row in zip(representations, rows, strict=True):
             values[representation][column] = row.mean
+    return values
+
+
+def probed_by_mix(model, work):
+    """The results of models of the tasks over the mix of layers: {column: number}."""
+    from tta.scoring.probing.config import ProbeConfig
+    from tta.scoring.probing.probe import probe_files
+
+    values = {}
+    for column, options in (PROBES | more_probes(work)).items():
+        given = {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
+        config = ProbeConfig(**given, features=MIX, num_folds=5, num_seeds=FLAGS.mix_seeds)
+        values[column] = probe_files(config, [model]).rows[1].mean
     return values
 
 
@@ -240,6 +263,8 @@ def define_flags():
     flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", PRECISIONS, "Type of the products.")
     flags.DEFINE_bool("all_probes", False, "Also SST-2, SNLI and WNUT, of the first seed.")
+    flags.DEFINE_bool("mix", False, "Also tta-probe --features=mix on all sets, of the first seed.")
+    flags.DEFINE_integer("mix_seeds", 3, "Seeds of the tasks' models with --mix.", lower_bound=1)
     flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
 
 

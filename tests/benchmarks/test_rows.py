@@ -61,5 +61,5 @@ def test_rows_are_chosen_by_name():
     assert chosen(SEMFIT, None) == list(SEMFIT)
     names = "ELMo-A;T-TA SemFit cosine, skip_gram"
     assert [row.name for row in chosen(SEMFIT, names)] == names.split(";")
-    with pytest.raises(app.UsageError, match="--rows: no row 'ELMo'; there are T-TA full softmax"):
-        chosen(SEMFIT, "ELMo")
+    with pytest.raises(app.UsageError, match="no row 'ELMo-B'; there are T-TA full softmax"):
+        chosen(SEMFIT, "ELMo-B")
