@@ -19,13 +19,17 @@ from safetensors.numpy import save
 
 from tests.fuzzing import BERT_CONFIG, Reader, fasttext_file, json_bytes
 from tta.data.records.features import IdLimits
+from tta.data.vectors.character_network import CharacterNetwork, network_bytes
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings
+from tta.data.vectors.words_as_characters import NUM_CHARACTERS
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
+from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
+from tta.names import CHARACTER_NETWORK
 from tta.scoring.engines.onnxruntime.graphs.weights import Arrays, shapes
 from tta.scoring.scorers.ngram_model import NgramModel
 
@@ -344,6 +348,30 @@ def _check_arpa(path):
     assert np.isfinite(scores).all()
 
 
+def _check_characters(path):
+    folder = _folder_of(path)
+    (folder / CHARACTER_NETWORK).write_bytes(path.read_bytes())
+    network = CharacterNetwork(folder)
+    assert network.vectors(["cat"]).shape == (1, network.size)
+
+
+def _characters_file():
+    """The smallest network over characters."""
+    shapes = {"characters": (NUM_CHARACTERS, 2), "filters_1/kernel": (1, 2, 3)}
+    shapes |= {"filters_1/bias": (3,), "projection/kernel": (3, 2), "projection/bias": (2,)}
+    rng = np.random.default_rng(0)
+    return (network_bytes({name: rng.normal(size=shape) for name, shape in shapes.items()}),)
+
+
+def _check_standardization(path):
+    mean, deviation = read_standardization(path, 2)
+    assert np.isfinite(mean / deviation).all()
+
+
+def _standardization_file():
+    return (save({"mean": np.array([1.0, -2.0]), "deviation": np.array([0.5, 3.0])}),)
+
+
 _ARPA = b"""\\data\\
 ngram 1=5
 ngram 2=2
@@ -380,6 +408,8 @@ MODEL_READERS = {
     "ngrams_json": Reader(
         NgramSettings.read, (json_bytes({"min_n": 3, "max_n": 6, "lower_case": False}),)
     ),
+    "characters": Reader(_check_characters, _characters_file),
+    "standardization": Reader(_check_standardization, _standardization_file),
     "fasttext": Reader(_check_fasttext, (fasttext_file(),)),
     "arpa": Reader(_check_arpa, (_ARPA,)),
 }

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tta.choices import DTYPE_POLICIES
+from tta.errors import InputError
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.load import tensorflow_engine
@@ -28,6 +29,8 @@ class RawModel(TextModel):
     """
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        if options.engine == "onnxruntime" or options.precision not in DTYPE_POLICIES:
+            raise InputError("a raw model runs in engine tensorflow only", path)
         engine = tensorflow_engine()
         from tta.modeling.formats.standardization import load_unstandardized
 
