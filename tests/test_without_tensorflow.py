@@ -110,6 +110,12 @@ def test_a_neural_model_scores_and_encodes():
     assert (done.returncode, done.stdout) == (0, "(1, 513)\n"), done.stderr
 
 
+def test_the_first_score_waits_for_no_import_of_scipy():
+    code = "import tta; tta.load().score(['the cat']); print('scipy' in sys.modules)"
+    done = run(code)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "arguments", "rule"),
     [

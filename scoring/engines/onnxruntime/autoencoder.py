@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
@@ -67,6 +66,8 @@ class AutoencoderEngine(OnnxEngine):
         return score
 
     def length_logits(self, vectors):
+        from scipy.special import log_softmax  # a sixth of the time until a score of other models
+
         kernel, bias = (self._arrays[f"length_predictor/{name}"] for name in ("kernel", "bias"))
         return log_softmax(vectors @ kernel + bias, axis=-1)
 
