@@ -271,7 +271,7 @@ class Table:
     def markdown(self, rows=None):
         """The table with its command and conditions, as docs/results.md shows it.
 
-        `rows` are the names of those to show; None for all.
+        `rows` are the names of those to show; None for all that have a number.
         """
         paper_columns = list(dict.fromkeys(c for row in self.paper.values() for c in row))
         heads = ["", *(f"paper: {c}" for c in paper_columns), *self.columns]
@@ -280,7 +280,8 @@ class Table:
         for name in rows or dict.fromkeys([*self.rows, *self.paper]):
             cells = [number(self.paper.get(name, {}).get(c)) for c in paper_columns]
             cells += [self.cell(name, c) for c in self.columns]
-            lines.append("| " + " | ".join([name, *cells]) + " |")
+            if set(cells) != {number(None)}:
+                lines.append("| " + " | ".join([name, *cells]) + " |")
         lines += [""] + [f"- {line}" for line in self.conditions]
         if self.compared:
             pairs, found = self.disagreements()

@@ -41,11 +41,8 @@ def main():
         conditions=[
             f"{len(sentences)} sentences of LibriSpeech dev-clean, "
             f"{sum(len(s.split()) for s in sentences) / len(sentences):.1f} words each on average; "
-            f"{os.cpu_count()} CPU cores, float32 unless the row says bfloat16, median of {ROUNDS} "
-            f"rounds ({SLOW_ROUNDS} for models with one pass per token). Other load affects the "
-            "speeds; compare the ratios",
-            "Learned rows omit the sum over the vocabulary. All other rows compute it, except the "
-            "n-gram model, which looks up normalised probabilities",
+            f"{os.cpu_count()} CPU cores, median of {ROUNDS} rounds ({SLOW_ROUNDS} for models with "
+            "one pass per token). Other load affects the speeds; compare the ratios",
         ],
     )
     for name, one in times.items():

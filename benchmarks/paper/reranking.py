@@ -183,8 +183,8 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
             table.set(name, column, rows[column][name].value)
             compare(table, column, rows[column], name, focus, reports[0].metric)
     table.conditions.append(
-        "The decision (max or mbr) and all weights of every system are tuned on dev (the paper "
-        f"tunes only lm_weight); `{reports[0].signatures[0]}`; `{reports[0].metric.signature}`"
+        "Decision and weights of every row are tuned on dev (the paper tunes only lm_weight); "
+        f"`{reports[0].signatures[0]}`; `{reports[0].metric.signature}`"
     )
     table.conditions += [
         f"{mark} the 95 % interval of the difference from the row '{other}' contains 0"
@@ -217,5 +217,5 @@ def condition(column, reports):
     hypotheses = sum(report.test.num_hypotheses for report in reports)
     tuned = f"tuned on {reports[0].dev.num_lists:,} other lists"
     if len(reports) > 1:
-        tuned = "the weights for each half of them are tuned on the other half"
+        tuned = "each half is tuned on the other half"
     return f"{column}: {lists:,} lists, {hypotheses:,} hypotheses; {tuned}"

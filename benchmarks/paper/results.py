@@ -32,29 +32,20 @@ TABLES = {  # each with the module that measures it
 
 INTRODUCTION = """# Results
 
-This page shows the tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with the
-paper's columns next to the results measured here. One command measures everything and writes this
-file; the command above each table measures that table alone:
+The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with the results measured
+here beside the paper's columns. `benchmarks/paper/run_all.sh` measures all tables and writes this
+page; the command above a table measures that table. [results.json](results.json) adds signatures,
+trainings, Spearman's rho, and the differences between rows with their 95 % intervals.
 
-    benchmarks/paper/run_all.sh
+The paper's models have 3 layers of size 512 and saw 64 million sentences or more. Ours, except
+base, have a quarter of the parameters, and all saw much less text. So compare rows, not columns.
 
-[results.json](results.json) has the same figures, the signature and the training of every model,
-the difference of each row from "first pass", "no model" and "T-TA, exact" with its 95 % interval
-(paired bootstrap over lists), and Spearman's rho of tables 3 and 4.
-
-The paper's models have 3 layers of size 512 and saw 64 million sentences or more. The models here,
-except the base model, have a quarter of the parameters, and all of them saw a small part of that
-amount of text. So compare rows, not columns. A note that holds for several tables stands below the
-first one. `-` means that the model was not available or that the
-paper has no such number. A command with `--limit` measured a sample of each file.
-
-"Exact" scores are log-probabilities, "learned" scores omit the sum over the vocabulary. A model is
-"unmasked" if a token is predicted from the whole sentence, including itself, in one pass
-(`--pll_variant=maskless`). Products are in float32 unless a row says bfloat16.
-
-The n-gram model is a 5-gram of the same text, trained by `benchmarks/paper/train_ngram.py`: in
-spoken form for tables 1 and 7, whose lists have neither case nor punctuation, and tokenised for
-table 2.
+- `-`: the model was not available, or the paper has no such number.
+- Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
+- Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
+- Precision is float32 unless a row says bfloat16. `--limit` measures a sample of each file.
+- The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
+- A note that holds for several tables stands below the first one.
 """
 FIGURE = "![Runtime against the number of words](pictures/time.svg)\n"
 
@@ -75,31 +66,22 @@ SIDE_BY_SIDE = (
 # Its rows: (name there, name in the tables of scores, name in those of vectors)
 MODELS = (
     ("first pass", "first pass", ""),
-    ("no model, max", "no model, max", ""),
     ("no model", "no model", ""),
     ("T-TA, exact", "T-TA, exact", "T-TA, context"),
-    ("T-TA, exact, bfloat16", "T-TA, exact, bfloat16", ""),
     ("T-TA, learned", "T-TA, learned", "T-TA, context"),
-    ("T-TA, learned, max", "T-TA, learned, max", ""),
     ("T-TA base, exact", "T-TA base, exact", "T-TA base, context"),
     ("T-TA base, learned", "T-TA base, learned", "T-TA base, context"),
     ("biLM", "biLM", "biLM, context"),
     ("uniLM", "uniLM", "uniLM, context"),
     ("5-gram", "n-gram", ""),
-    ("T-TA, learned + 5-gram", "T-TA, learned + n-gram", ""),
-    ("T-TA, learned + uniLM", "T-TA, learned + uniLM", ""),
-    ("T-TA, learned + biLM", "T-TA, learned + biLM", ""),
     ("GloVe", "", "GloVe, embed"),
 )
 NOTES = """\
 - \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
-- \u2021 The same for the difference from the row "no model", which reranks with the first-pass
-  scores, the length and the order of the list only: the model may add nothing to it.
-- Rows with "max" take the hypothesis with the highest combined score. In the others, tuning chooses
-  between that and minimum Bayes risk (mbr).
-- LibriSpeech has no dev lists: the weights for each half of the lists are tuned on the other half.
-- For sentences/s, all models do the same work, a softmax over the vocabulary, except the learned
-  rows, which omit its sum, and the 5-gram. They are in float32 unless the row says bfloat16.
+- \u2021 The same for the difference from "no model": the language model may add nothing.
+- LibriSpeech has no dev lists: each half is tuned on the other half.
+- Sentences/s: all models compute a softmax over the vocabulary, except the learned rows, which omit
+  its sum, and the 5-gram.
 """
 
 

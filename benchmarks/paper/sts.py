@@ -18,15 +18,11 @@ from tta.scoring.similarity.config import StsConfig
 from tta.scoring.similarity.sts import compare_files
 
 CONDITION = (
-    "Cosine of mean vectors, without training on gold scores, as in the paper. Two things differ "
-    "from the paper. The last outputs of our models are standardized (mean 0, deviation 1 in each "
-    "dimension over text), which changes all cosines; the rows 'not standardized' have them as "
-    "the training left them; they need a record of it, which the models in pretrained/ do not "
-    "have. The T-TAs and the biLM were also "
-    "trained to match the two halves of a sentence, which the paper's models were not. Without "
-    "this loss, STS-B dev: T-TA 58.51 (80 M tokens), 62.49 (127 M, decorrelated outputs), biLM "
-    "58.26 (64 M, decorrelated); see docs/experiments/training.md. A uniLM's `context` vector at a "
-    "token has seen that token, which its score has not"
+    "Cosine of mean vectors, without training on gold scores, as in the paper. Unlike the paper's, "
+    "our last outputs are standardized (mean 0, deviation 1 in each dimension), and the T-TAs and "
+    "the biLM were also trained to match the two halves of a sentence ([without this "
+    "loss](experiments/training.md#with-and-without-contrast)). A uniLM's `context` vector at a "
+    "token has seen that token"
 )
 
 

@@ -60,12 +60,11 @@ def main():
             "LibriSpeech other": "test-other",
         },
         conditions=[
-            "Paper: LibriSpeech, 50-best lists of two recognisers: its own Seq2Seq, whose rows "
-            "are compared with those measured here, and that of Shin et al. (2019), whose rows "
-            "stand at the end. Oracles: the paper's table 5",
-            "Arctic: CMU Arctic as recorded, and in noise at 5 dB, up to 50-best lists of "
-            "whisper-tiny.en. LibriSpeech: 5-best lists of a large Whisper without scores; the "
-            "first-pass score is -ln(rank)",
+            "Paper: LibriSpeech, 50-best lists of two recognisers, its own and that of Shin et al. "
+            "(2019). Oracles: the paper's table 5",
+            "Arctic: CMU Arctic as recorded, and in noise at 5 dB, 50-best lists of "
+            "whisper-tiny.en. LibriSpeech: 5-best lists of a large Whisper; the first-pass score "
+            "is -ln(rank)",
         ],
     )
     measure(table, sets, (*common.SCORERS, *common.WORD_SCORERS))

@@ -41,8 +41,7 @@ def main():
         conditions=[
             "Paper: WMT13, 50-best lists of a Seq2Seq system; its lm_weight is the best one on "
             "each test set. Oracles: the paper's table 6",
-            "IWSLT'14: a list does not come from one system: it has one translation from each of "
-            "seven systems, scored by that system",
+            "IWSLT'14: a list has one translation from each of seven systems",
         ],
     )
     entries = [

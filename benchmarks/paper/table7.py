@@ -41,11 +41,11 @@ def main():
         {TOKEN[0]: "dev-clean mean", TOKEN[1]: "dev-clean median"},
         conditions=[
             f"{len(sentences):,} lower-cased sentences; begin and end tokens are not scored. The "
-            "paper's numbers are per subword of its own vocabulary, so compare the order of rows. "
-            "It found that the median follows the error rate better than the mean does",
-            "A token is a word piece, or a word for the n-gram model; the columns per word are "
-            "comparable. A pseudo-perplexity (BERT, biLM, T-TA) uses both sides of a token, a "
-            "perplexity (n-gram, uniLM) only the left side: do not compare the two kinds",
+            "paper's numbers are per subword of its own vocabulary. It found that the median "
+            "follows the error rate better than the mean does",
+            "A token is a word piece, or a word for the n-gram model. A pseudo-perplexity (BERT, "
+            "biLM, T-TA) uses both sides of a token, a perplexity (n-gram, uniLM) only the left "
+            "side: do not compare the two kinds",
         ],
     )
     table1 = common.Table.load("table1")
