@@ -87,7 +87,8 @@ def test_every_step_from_text_to_a_report(tmp_path):
         "train_batch_tokens": 512,
     }
     result = pretrain(PretrainingConfig(**run))
-    assert set(result.evaluation.values) == {"distance", "cosine", "nearest", "constant_cosine"}
+    distances = {"distance", "cosine", "nearest", "constant_cosine"}
+    assert set(result.evaluation.values) == {*distances, "common_component"}
     card = (tmp_path / "model/README.md").read_text()
     assert f"Held-out: {result.evaluation}\n" in card
     assert "--output_layer=semfit" in card

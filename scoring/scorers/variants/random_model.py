@@ -40,7 +40,7 @@ class RandomModel(TextModel):
             raise InputError(f"only a model with a config has a random one, not a {kind}", path)
         keras.utils.set_random_seed(SEED)
         model = build_model(trained.config, trained.model.dtype_policy.name)
-        if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
+        if options.precision == "bfloat16":
             model.compute_output_in_float32()
         engine = TensorFlowEngine(
             model,

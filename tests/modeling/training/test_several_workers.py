@@ -188,6 +188,7 @@ def test_the_chief_alone_writes_and_reads(runs, folder):
     assert {path.name for path in (folder / "output0").iterdir()} == {
         *("checkpoints", "logs", "run.json"),
         *("config.json", "vocab.txt", "model.weights.h5", "README.md"),
+        "standardization.safetensors",
     }
     assert (folder / "again0.out").read_text() == f"{folder / 'output0'}\n"
     assert (folder / "again1.out").read_text() == (folder / "again1.err").read_text() == ""
