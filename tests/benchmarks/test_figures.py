@@ -103,3 +103,23 @@ def test_the_glue_table_has_the_seeds_of_its_file():
                 assert mean == f"{statistics.mean(values):.1f}", (model, task)
                 if deviation:
                     assert deviation == f"{statistics.stdev(values):.1f}", (model, task)
+
+
+def test_the_engines_are_compared_by_the_figures_of_the_light_benchmark():
+    measured = json.loads((ROOT / "docs/light.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/scoring.md").read_text(encoding="utf-8")
+    table = {name: cells for name, *cells in rows(page, "| | tensorflow | onnxruntime |")}
+    exact = "1,000 sentences of 20 words, exact scores, ms; in bfloat16 or int8"
+    keys = {
+        "installed with its packages, MB": ["install_mb_{}"],
+        "start to the first score, s": ["first_score_s_{}"],
+        "resident memory after it, MB": ["rss_mb_{}"],
+        exact: ["list_ms_{}_float32_exact_1000", "list_ms_{}_{}_exact_1000"],
+    }
+    for name, found in keys.items():
+        for engine, fast, cell in zip(
+            ("tensorflow", "light"), ("bfloat16", "int8"), table[name], strict=True
+        ):
+            values = [measured[key.format(engine, fast)] for key in found]
+            shown = "{:.1f}" if "first" in found[0] else "{:,.0f}"
+            assert cell == "; ".join(map(shown.format, values)), name
