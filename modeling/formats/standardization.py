@@ -63,6 +63,9 @@ def read_standardization(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]
     if shapes != dict.fromkeys(_NAMES, ((size,), np.dtype(np.float64))):
         raise InputError(f"expected mean and deviation, {size} float64 numbers each", path)
     mean, deviation = arrays["mean"], arrays["deviation"]
-    if not (np.isfinite(mean).all() and np.isfinite(deviation).all() and (deviation > 0).all()):
-        raise InputError("mean must be finite, deviation finite and above 0", path)
+    with np.errstate(all="ignore"):
+        used = np.stack([mean, deviation, mean / deviation, 1 / deviation]).astype(np.float32)
+    if not (np.isfinite(used).all() and (deviation > 0).all()):
+        rule = "mean and deviation must be finite, deviation above 0, their quotient finite"
+        raise InputError(rule, path)
     return mean, deviation
