@@ -68,8 +68,9 @@ def test_models_without_a_record_are_one_line(folder, tmp_path):
         ({"mean": arrays["mean"]}, "expected mean and deviation, 15 float64 numbers each"),
         (arrays | {"mean": np.zeros(size, np.float32)}, "expected mean and deviation"),
         (arrays | {"mean": np.zeros(size + 1)}, "expected mean and deviation"),
-        (arrays | {"deviation": np.zeros(size)}, "deviation finite and above 0"),
-        (arrays | {"mean": np.full(size, np.nan)}, "mean must be finite"),
+        (arrays | {"deviation": np.zeros(size)}, "deviation above 0"),
+        (arrays | {"mean": np.full(size, np.nan)}, "must be finite"),
+        (arrays | {"deviation": np.full(size, 1e-200)}, "their quotient finite"),
     ):
         save_file(wrong, tmp_path / STANDARDIZATION)
         with pytest.raises(InputError, match=rule):
