@@ -68,7 +68,5 @@ def test_scores_hardly_depend_on_the_size_of_batches(engine):
     rng = random.Random(0)
     words = [token for token in tta.load().tokenizer.vocabulary.tokens if token.isalpha()]
     texts = [" ".join(rng.choices(words, k=rng.randint(2, 20))) for _ in range(12)]
-    scores = [
-        tta.load(engine=engine, batch_tokens=size).score(texts) for size in (None, 1, 128)
-    ]
+    scores = [tta.load(engine=engine, batch_tokens=size).score(texts) for size in (None, 1)]
     assert np.ptp(scores, axis=0).max() < 1e-3  # 0.0002 on a processor with AMX (docs/scoring.md)
