@@ -302,8 +302,8 @@ def _check_shard(path):
     except (tf.errors.OpError, UnicodeDecodeError):
         trained = None  # training would stop, and read the shard anew to find the record
     found = list(read_sentences(path, LIMITS))
-    # What training takes, reading takes, too. Conversely, TensorFlow refuses an Example in two parts,
-    # which protobuf joins: `check_records` then names the shard.
+    # What training takes, reading takes, too. Conversely, TensorFlow refuses an Example in two
+    # parts, which protobuf joins: `check_records` then names the shard.
     assert trained in (None, len(found))
     for ids in found:
         assert LIMITS.min_length <= len(ids) <= LIMITS.max_length
