@@ -22,6 +22,7 @@ from tta.modeling.training.statistics import (
 # `statistics.common_component`). Near 1, the scores of the model depend on differences that
 # bfloat16 and int8 round away.
 COMMON_COMPONENT = "common_component"
+COMMON_BATCHES = 20  # the first ones, over which it is measured
 
 BatchSpec: TypeAlias = dict[str, tf.TensorSpec]  # `element_spec` of batches
 
@@ -50,9 +51,12 @@ class Evaluator:
     def __init__(self, model: ConfiguredModel, objective: Objective, batch_spec: BatchSpec):
         self._objective = objective
         self._measure = tf.function(
-            lambda batch: (objective.evaluate(model, batch), common_sums(model, batch)),
+            lambda batch: objective.evaluate(model, batch),
             input_signature=[batch_spec],
             autograph=False,
+        )
+        self._sum_outputs = tf.function(
+            lambda batch: common_sums(model, batch), input_signature=[batch_spec], autograph=False
         )
 
     def __call__(self, batches: Iterable[Batch], max_batches: int | None = None) -> Evaluation:
@@ -64,10 +68,10 @@ class Evaluator:
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         common = []
         for batch in itertools.islice(read_batches(batches, "held-out"), max_batches):
-            measured, sums = self._measure(batch)
-            if sums is not None:
+            # A pass of its own through the encoder; a sample shows the share.
+            if len(common) < COMMON_BATCHES and (sums := self._sum_outputs(batch)) is not None:
                 common.append([value.numpy().astype(np.float64) for value in sums])
-            for name, pair in measured.items():
+            for name, pair in self._measure(batch).items():
                 sums, counts = (value.numpy().astype(np.float64) for value in pair)
                 columns.setdefault(name, []).append((sums, counts))
         measured = {}
