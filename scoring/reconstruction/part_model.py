@@ -27,14 +27,7 @@ class DecoderModel(TextModel):
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
         directory = find_directory(str(path))
-        engine = load_engine(
-            directory,
-            options.engine,
-            options.precision,
-            options.pll_variant,
-            options.normalizer,
-            self.part,
-        )
+        engine = load_engine(directory, **options.for_engine(), part=self.part)
         super().__init__(engine, None, f"{self.part}:{Path(directory).name}", options)
 
 

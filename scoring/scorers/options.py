@@ -128,6 +128,11 @@ class EncodeOptions(Config):
         engine = engine_for_work(self.engine, self.precision, models, files)
         return self.for_load() | {"engine": engine}
 
+    def for_engine(self) -> dict[str, str]:
+        """Keyword arguments for `load_engine`."""
+        names = ("engine", "precision", "pll_variant", "normalizer")
+        return {name: getattr(self, name) for name in names}
+
     def for_load(self) -> dict[str, Any]:
         """Keyword arguments for `tta.load`. Options that are None keep the model's default."""
         return {name: value for name, value in asdict(self).items() if value is not None}

@@ -132,13 +132,7 @@ class TextModel(Scorer):
             InputError: a file is missing or damaged, files do not fit each other, or an option does
                 not suit the model.
         """
-        engine = load_engine(
-            directory,
-            options.engine,
-            options.precision,
-            options.pll_variant,
-            options.normalizer,
-        )
+        engine = load_engine(directory, **options.for_engine())
         return cls(engine, None, Path(directory).name, options, directory)
 
     @classmethod
