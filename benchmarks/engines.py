@@ -23,7 +23,6 @@ from benchmarks.paper.table1 import ARCTIC, HYPORADISE
 from benchmarks.paper.table2 import IWSLT, SET
 from tta import cli
 from tta.data.text.files import open_output
-from tta.data.text.lines import iter_lines
 
 FLAGS = flags.FLAGS
 NORMALIZERS = ["exact", "learned"]
@@ -33,14 +32,6 @@ RUNS: dict[str, dict[str, str]] = {
     "int8": {"engine": "onnxruntime", "precision": "int8"},
 }
 ATIS = "nbest/asr_hyporadise/{}_atis.json"
-
-
-def sentences():
-    """--sentences lines of LibriSpeech dev-clean, lower-cased, evenly spread over it."""
-    path = common.data("text_eval", "librispeech_dev-clean.trans.txt")
-    lines = [line.partition(" ")[2].lower() for line in iter_lines(path)]
-    count = min(FLAGS.sentences, len(lines))
-    return [lines[i * len(lines) // count] for i in range(count)]
 
 
 def compare_scores(texts):
@@ -116,7 +107,7 @@ def compare_picks(folder):
 def main():
     from tabulate import tabulate
 
-    scored = compare_scores(sentences())
+    scored = compare_scores(common.transcripts(FLAGS.sentences))
     with tempfile.TemporaryDirectory() as name:
         FLAGS.output_dir = name  # of derived lists
         picked = compare_picks(Path(name))

@@ -17,13 +17,13 @@ latent vector; benchmarks/glue.py compares it with the halves of the autoencoder
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from absl import app, flags
 
-from benchmarks import ROOT, evaluation_data
-from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
+from benchmarks import evaluation_data
+from benchmarks.trained_rows import Row, chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
 from tta.modeling.training.run_record import RUN_FILE
 
@@ -32,21 +32,13 @@ STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasuredRow(Row):
     """A model that is trained, and how it is measured.
 
     Attributes:
-        name: of the row.
-        config: a file of configs/.
-        objective: of the training.
-        changes: keys of the config.
         more_passes: further numbers of the decoder's passes to measure, besides one.
     """
 
-    name: str
-    config: str
-    objective: str
-    changes: dict = field(default_factory=dict)
     more_passes: tuple[int, ...] = ()
 
     def results(self, work: Path) -> dict[str, tuple[int, Path]]:
@@ -62,22 +54,22 @@ def _rows():
     words, blank = {"decoder_input": "ground_truth", "predicts_length": False}, {}
     for objective, name in (("ae", "AE"), ("vae", "VAE"), ("full_vae", "full-VAE")):
         config = "small-autoencoder" if objective == "ae" else "small-vae"
-        yield Row(f"{name}, PAD", config, objective, blank)
-        yield Row(f"{name}, GTW", config, objective, words)
+        yield MeasuredRow(f"{name}, PAD", config, objective, blank)
+        yield MeasuredRow(f"{name}, GTW", config, objective, words)
         if objective != "full_vae":
-            yield Row(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
-    yield Row("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
+            yield MeasuredRow(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
+    yield MeasuredRow("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
     # What was tried to raise the accuracy of "AE, PAD".
-    yield Row("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
+    yield MeasuredRow("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
     for count in (4, 8):
         changes = {"latent_size": 256 // count, "num_latents": count}
-        yield Row(f"AE, PAD, {count} of {256 // count}", "small-autoencoder", "ae", changes)
-    yield Row("AE, PAD, 4 of 256", "small-autoencoder", "ae", {"num_latents": 4})
+        yield MeasuredRow(f"AE, PAD, {count} of {256 // count}", "small-autoencoder", "ae", changes)
+    yield MeasuredRow("AE, PAD, 4 of 256", "small-autoencoder", "ae", {"num_latents": 4})
     masked = {"decoder_input": "masked"}
-    yield Row("AE, masked", "small-autoencoder", "ae", masked, (4, 10))
+    yield MeasuredRow("AE, masked", "small-autoencoder", "ae", masked, (4, 10))
     changes = masked | {"latent_size": 64, "num_latents": 4}
-    yield Row("AE, masked, 4 of 64", "small-autoencoder", "ae", changes, (4, 10))
-    yield Row("MLM", "small-bilm", "mlm")
+    yield MeasuredRow("AE, masked, 4 of 64", "small-autoencoder", "ae", changes, (4, 10))
+    yield MeasuredRow("MLM", "small-bilm", "mlm")
 
 
 ROWS = tuple(_rows())
@@ -100,8 +92,7 @@ def trained(row, work):
     """The folder of a trained model; trains it if it has not finished."""
     folder, config = work / slug(row.name), work / f"{slug(row.name)}.config.json"
     if not is_trained(folder):
-        values = json.loads((ROOT / "configs" / f"{row.config}.json").read_text(encoding="utf-8"))
-        config.write_text(json.dumps(values | row.changes), encoding="utf-8")
+        row.write_config(config)
         given = {
             "input_dir": Path(FLAGS.data_dir).resolve(),
             "config_file": config.resolve(),

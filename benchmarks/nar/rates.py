@@ -14,14 +14,12 @@ it was stopped; the table is printed at the end, as Markdown.
 """
 
 import itertools
-import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from absl import app, flags
 
-from benchmarks import ROOT, evaluation_data
-from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
+from benchmarks import evaluation_data
+from benchmarks.trained_rows import Row, chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
@@ -30,28 +28,11 @@ RATES = ("5e-5", "1e-4", "2e-4", "5e-4", "1.5e-3")
 OPTIMIZERS = ("adamw", "muon")
 
 
-@dataclass(frozen=True)
-class Row:
-    """A model that is trained.
-
-    Attributes:
-        name: of the row.
-        config: a file of configs/.
-        objective: of the training.
-        changes: keys of the config.
-    """
-
-    name: str
-    config: str
-    objective: str
-    changes: dict = field(default_factory=dict)
-
-    @property
-    def models(self):
-        """How tta.load names what is probed, by its name in the table; %s is the folder."""
-        if self.objective == "mlm":
-            return {"all of it": "%s"}
-        return {"encoder": "encoder:%s", "decoder": "decoder:%s"}
+def models_of(row: Row) -> dict[str, str]:
+    """How tta.load names what is probed, by its name in the table; %s is the folder."""
+    if row.objective == "mlm":
+        return {"all of it": "%s"}
+    return {"encoder": "encoder:%s", "decoder": "decoder:%s"}
 
 
 COLUMNS = ("TREC", "MR", "accuracy %", "z of another text %")
@@ -75,7 +56,7 @@ def main(_):
         train(row, optimizer, rate, folder)
         found = {
             name: probed(model % folder, folder.with_suffix(f".{slug(name)}.json"))
-            for name, model in row.models.items()
+            for name, model in models_of(row).items()
         }
         if row.objective != "mlm":
             found["both"] = kept(
@@ -97,9 +78,8 @@ def train(row, optimizer, rate, folder):
     """Trains a row, or goes on with its training."""
     if is_trained(folder):
         return
-    values = json.loads((ROOT / "configs" / f"{row.config}.json").read_text(encoding="utf-8"))
     config = folder.with_suffix(".config.json")
-    config.write_text(json.dumps(values | row.changes), encoding="utf-8")
+    row.write_config(config)
     given = {
         "input_dir": Path(FLAGS.data_dir).resolve(),
         "config_file": config.resolve(),

@@ -5,8 +5,10 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from absl import flags
@@ -160,16 +162,16 @@ def data(*names):
     return str(path)
 
 
-def transcripts():
-    """The sentences of LibriSpeech dev-clean, lower-cased: a list of str."""
+def transcripts(limit: int | None = None) -> list[str]:
+    """The sentences of LibriSpeech dev-clean, lower-cased; `limit` is as in `spread`."""
     path = data("text_eval", "librispeech_dev-clean.trans.txt")
     lines = [line.partition(" ")[2].lower() for line in iter_lines(path)]
-    return spread(lines)
+    return spread(lines, limit)
 
 
-def spread(items):
-    """At most --limit items of a list, evenly spread over speakers and topics."""
-    count = min(FLAGS.limit or len(items), len(items))
+def spread(items: Sequence[Any], limit: int | None = None) -> list[Any]:
+    """At most `limit` items, or --limit without one, evenly spread over speakers and topics."""
+    count = min(limit or FLAGS.limit or len(items), len(items))
     return [items[i * len(items) // count] for i in range(count)]
 
 
