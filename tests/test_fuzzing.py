@@ -8,7 +8,7 @@ from hypothesis import strategies
 
 from tests.fuzzing import READERS, outcome
 from tests.fuzzing_models import MODEL_READERS, TENSORFLOW_READERS
-from tta import json_files
+from tta import checked_files
 from tta.data.nbest import files as nbest
 from tta.data.nbest import formats, sources
 from tta.errors import InputError
@@ -51,7 +51,7 @@ OTHERS |= {"arpa_counts", "fasttext_sizes", "npy_vectors", "packed_text"}  # wit
 @pytest.mark.parametrize("name", sorted(READERS.keys() - OTHERS))
 def test_an_endless_line_is_refused(tmp_path, monkeypatch, name):
     monkeypatch.setattr(sources, "MAX_DOCUMENT_BYTES", 1 << 20)
-    monkeypatch.setattr(json_files, "MAX_JSON_BYTES", 1 << 20)
+    monkeypatch.setattr(checked_files, "MAX_JSON_BYTES", 1 << 20)
     endless = tmp_path / "endless"
     with open(endless, "wb") as file:
         file.truncate(1 << 26)  # A hole takes no room.

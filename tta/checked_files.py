@@ -1,4 +1,4 @@
-"""Reads files that a user may have edited, damaged or replaced: regular ones, JSON objects."""
+"""Reads files that a user may have edited, damaged or replaced: regular ones, JSON, tensors."""
 
 import json
 import os
@@ -49,3 +49,23 @@ def read_json_object(path: Path | str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"expected a JSON object, found {type(values).__name__}", path)
     return values
+
+
+def read_tensors(path: Path | str) -> dict[str, Any]:
+    """{name: NumPy array} of a safetensors file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        InputError: it is a pipe, or not a readable safetensors file.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    check_regular(path)
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        rule = str(error).partition("\n")[0]
+        raise InputError(f"not a readable safetensors file: {rule}", path) from None

@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tta.checked_files import read_json_object
 from tta.choices import NORMALIZATIONS, TOKENIZERS
 from tta.data.records.features import DEFAULT_FEATURES, check_features
 from tta.errors import InputError, located
-from tta.json_files import read_json_object
 from tta.names import DATASET
 
 FORMAT_VERSION = 1

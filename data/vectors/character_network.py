@@ -10,26 +10,24 @@ N words, C characters of a word, F filters, m dimensions of a vector.
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
-from tta.data.text.files import file_digest
+from tta.checked_files import read_tensors
+from tta.data.vectors.target_vectors import NewWordVectors
 from tta.data.vectors.words_as_characters import NUM_CHARACTERS, WORD_CHARACTERS, spell
 from tta.errors import InputError
-from tta.json_files import check_regular
 from tta.names import CHARACTER_NETWORK
 
 _BLOCK_WORDS = 64
 _TABLE, _PROJECTION = "characters", "projection"
 
 
-class CharacterNetwork:
-    """The network in a folder. Its members are those of `NgramVectors`.
+class CharacterNetwork(NewWordVectors):
+    """The network in a folder.
 
     Args:
         directory: has `characters.safetensors`.
@@ -44,14 +42,10 @@ class CharacterNetwork:
 
     def __init__(self, directory: Path | str):
         self.path = Path(directory) / CHARACTER_NETWORK
-        check_regular(self.path)
         try:
-            arrays = load_file(self.path)
+            arrays = read_tensors(self.path)
         except FileNotFoundError:
             raise InputError("no such file; tta-create-vectors writes it", self.path) from None
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-            rule = str(error).partition("\n")[0]
-            raise InputError(f"not a readable safetensors file: {rule}", self.path) from None
         for name, array in arrays.items():
             if array.dtype not in (np.float16, np.float32) or not np.isfinite(array).all():
                 rule = f"{name} must be finite numbers of type float16 or float32"
@@ -83,17 +77,6 @@ class CharacterNetwork:
             wrong = sorted(n for n in shapes | expected if shapes.get(n) != expected.get(n))
             what = f": {wrong[0]} does not fit" if wrong else ""
             raise InputError(f"not the network over characters of an ELMo{what}", self.path)
-
-    def check_size(self, size: int) -> None:
-        """Raises InputError unless its vectors have as many numbers as those of words."""
-        if self.size != size:
-            rule = f"its vectors have {self.size} numbers, but those of words have {size}"
-            raise InputError(rule, self.path)
-
-    @cached_property
-    def digest(self) -> str:
-        """A hash of the file."""
-        return file_digest(self.path)
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:
         """The vectors of words: [N, m] float32."""

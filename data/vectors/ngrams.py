@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tta.checked_files import read_json_object
 from tta.data.text.files import file_digest
-from tta.data.vectors.target_vectors import check_vectors, copy_file, map_vectors
+from tta.data.vectors.target_vectors import NewWordVectors, check_vectors, map_vectors
 from tta.errors import InputError
-from tta.json_files import read_json_object
 from tta.names import NGRAMS, NGRAMS_SETTINGS
 
 _BLOCK_WORDS = 4096
@@ -91,7 +91,7 @@ def ngram_hashes(word: str, min_n: int, max_n: int) -> list[int]:
     return hashes
 
 
-class NgramVectors:
+class NgramVectors(NewWordVectors):
     """The vectors of n-grams in a folder, mapped into memory.
 
     Args:
@@ -118,12 +118,6 @@ class NgramVectors:
         """Reads all vectors; raises InputError if a number is not finite, or all are 0."""
         check_vectors(self.array, self.path, lambda row: f"bucket {row:,}")
 
-    def check_size(self, size: int) -> None:
-        """Raises InputError unless its vectors have as many numbers as those of words."""
-        if self.size != size:
-            rule = f"its vectors have {self.size} numbers, but those of words have {size}"
-            raise InputError(rule, self.path)
-
     @cached_property
     def digest(self) -> str:
         """A hash of both files."""
@@ -148,8 +142,3 @@ class NgramVectors:
         counts = counts[has_ngrams]
         sums = np.add.reduceat(rows, np.cumsum(counts) - counts, axis=0)
         made[has_ngrams] = sums / counts[:, None].astype(np.float32)
-
-    def copy_to(self, directory: Path) -> None:
-        """Copies both files into a model directory."""
-        copy_file(self.path, directory / NGRAMS)
-        copy_file(self._settings_path, directory / NGRAMS_SETTINGS)

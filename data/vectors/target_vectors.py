@@ -7,7 +7,7 @@ V vocabulary, m dimensions of a vector.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tta.atomic import whole_file
+from tta.checked_files import check_regular
 from tta.data.text.files import file_digest
 from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
-from tta.json_files import check_regular
 from tta.names import VECTORS, VOCABULARY
 
 DTYPES = ("float16", "float32")
@@ -77,9 +77,31 @@ class TargetVectors:
 
         The vocabulary of the model is the same.
         """
-        for name in (VECTORS, *others):
-            if (self.path.parent / name).exists():
-                copy_file(self.path.parent / name, directory / name)
+        copy_present(self.path.parent, directory, (VECTORS, *others))
+
+
+class NewWordVectors:
+    """Makes the vectors of words that a table lacks, from their letters.
+
+    N words, m dimensions.
+
+    Attributes:
+        path: of the file with the numbers.
+        size: m.
+    """
+
+    path: Path
+    size: int
+
+    def vectors(self, words: Sequence[str]) -> np.ndarray:
+        """The vectors of words: [N, m] float32."""
+        raise NotImplementedError
+
+    def check_size(self, size: int) -> None:
+        """Raises InputError unless its vectors have as many dimensions as those of words."""
+        if self.size != size:
+            rule = f"its vectors have {self.size} numbers, but those of words have {size}"
+            raise InputError(rule, self.path)
 
 
 def look_up(rows: Callable[[np.ndarray], np.ndarray], ids: Any, dtype: Any, size: int) -> Any:
@@ -100,10 +122,12 @@ def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:
     np.save(file, array, allow_pickle=False)
 
 
-def copy_file(source: Path, target: Path) -> None:
-    """Copies a file; the copy appears when it is complete."""
-    with open(source, "rb") as stream, whole_file(target) as file:
-        shutil.copyfileobj(stream, file, _BLOCK_BYTES)
+def copy_present(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Copies those of the named files that a folder has; a copy appears when it is complete."""
+    for name in names:
+        if (source / name).exists():
+            with open(source / name, "rb") as stream, whole_file(target / name) as file:
+                shutil.copyfileobj(stream, file, _BLOCK_BYTES)
 
 
 def check_vectors(array: np.ndarray, path: Path, name_of: Callable[[int], str]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tta.data.vectors.character_network import CharacterNetwork
 from tta.data.vectors.ngrams import NgramVectors
-from tta.data.vectors.target_vectors import TargetVectors, look_up
+from tta.data.vectors.target_vectors import NewWordVectors, TargetVectors, look_up
 from tta.data.vectors.words_as_characters import (
     BEGIN_SENTENCE,
     END_SENTENCE,
@@ -44,7 +44,7 @@ class WordVectorInputs:
         self,
         vectors: TargetVectors,
         tokenizer: WordTokenizer | None = None,
-        letters: NgramVectors | CharacterNetwork | None = None,
+        letters: NewWordVectors | None = None,
     ):
         if letters is not None:
             letters.check_size(vectors.size)

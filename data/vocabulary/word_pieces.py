@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tta.checked_files import check_regular, read_json_object
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
-from tta.json_files import check_regular, read_json_object
 from tta.names import TOKENIZER_JSON
 
 # The special tokens of the vocabularies we train, in the order of the original T-TA code.

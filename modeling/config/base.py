@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from tta.atomic import whole_file
+from tta.checked_files import read_json_object
 from tta.choices import NORMALIZATIONS
 from tta.errors import InputError, located
-from tta.json_files import read_json_object
 from tta.modeling.config import checks
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.model_types import MODEL_TYPES

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tta.checked_files import read_json_object
 from tta.errors import InputError, located
-from tta.json_files import read_json_object
 from tta.modeling.config.transformer import COUNTS, TransformerConfig
 from tta.modeling.formats.bert_tokenizer import check_values, is_lower_cased
 

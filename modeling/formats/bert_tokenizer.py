@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tta.checked_files import read_json_object
 from tta.errors import InputError
-from tta.json_files import read_json_object
 from tta.names import TOKENIZER_JSON, VOCABULARY
 
 # Keys of tokenizer_config.json -> the values that we support.

@@ -15,8 +15,8 @@ import ml_dtypes  # noqa: F401 (makes bfloat16 a type of NumPy)
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from tta.checked_files import read_json_object
 from tta.errors import InputError
-from tta.json_files import read_json_object
 from tta.modeling.formats import bert
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tta.atomic import whole_file
+from tta.checked_files import check_regular
 from tta.errors import InputError, located
-from tta.json_files import check_regular
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path
 from tta.modeling.formats.original_files import is_original, original_vocabulary

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tta.checked_files import read_json_object
 from tta.errors import InputError
-from tta.json_files import read_json_object
 from tta.names import CONFIG, VOCABULARY
 
 BERT_CONFIG = "bert_config.json"

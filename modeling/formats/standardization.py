@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
 from tta.atomic import whole_file
+from tta.checked_files import read_tensors
 from tta.errors import InputError
-from tta.json_files import check_regular
 from tta.modeling.formats.model_directory import load_model
 from tta.names import STANDARDIZATION
 
@@ -47,18 +46,14 @@ def read_standardization(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]
     Raises:
         InputError: the file is missing or damaged, or has other arrays or numbers.
     """
-    if not path.exists():
+    try:
+        arrays = read_tensors(path)
+    except FileNotFoundError:
         raise InputError(
             "no such file: the model was finished before it was recorded how its outputs were "
             "standardized, or they were not",
             path,
-        )
-    check_regular(path)
-    try:
-        arrays = load_file(path)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        rule = str(error).partition("\n")[0]
-        raise InputError(f"not a readable safetensors file: {rule}", path) from None
+        ) from None
     shapes = {name: (array.shape, array.dtype) for name, array in arrays.items()}
     if shapes != dict.fromkeys(_NAMES, ((size,), np.dtype(np.float64))):
         raise InputError(f"expected mean and deviation, {size} float64 numbers each", path)

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 
 from tta.atomic import whole_file
+from tta.checked_files import check_regular
 from tta.errors import InputError
-from tta.json_files import check_regular
 from tta.modeling.config.base import ModelConfig
 
 

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from tta.checked_files import read_json_object
 from tta.data.text.files import file_digest, open_output
 from tta.data.vectors.training_data import TrainingData
 from tta.errors import InputError
-from tta.json_files import read_json_object
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig
 from tta.names import CONFIG, VECTORS, VOCABULARY

@@ -18,13 +18,13 @@ import numpy as np
 
 import tta
 from tta.atomic import locked_folder, names_in, whole_file
+from tta.checked_files import read_json_object
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
 from tta.data.text.lines import named_files
 from tta.data.vectors.model_inputs import inputs_in
-from tta.data.vectors.target_vectors import copy_file, map_vectors
+from tta.data.vectors.target_vectors import copy_present, map_vectors
 from tta.errors import InputError, located
-from tta.json_files import read_json_object
 from tta.modeling.training.run_record import RUN_FILE, check_settings_kept
 from tta.names import INPUT_FILES, README, VOCABULARY
 from tta.scoring.classification.classifier_model import ClassifierModel, probabilities
@@ -168,9 +168,8 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
         if count
     ]
     lm.tokenizer.vocabulary.save(folder / VOCABULARY, overwrite=True)
-    for name in INPUT_FILES if model_config.input_features else ():
-        if lm.directory is not None and (lm.directory / name).exists():
-            copy_file(lm.directory / name, folder / name)
+    if lm.directory is not None and model_config.input_features:
+        copy_present(lm.directory, folder, INPUT_FILES)
     seeds = range(config.seed, config.seed + config.num_seeds)
     runs = [(rate, seed) for rate in config.learning_rates for seed in seeds]
     for number, run in enumerate(runs, 1):

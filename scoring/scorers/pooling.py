@@ -26,8 +26,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tta.checked_files import check_regular
 from tta.errors import InputError
-from tta.json_files import check_regular
 
 SIF_A = 1e-3  # as Arora et al.
 JOINT = "joint"  # the representation that `join` makes

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tta.checked_files import read_json_object
 from tta.errors import InputError, located
-from tta.json_files import read_json_object
 from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors, ngram_hashes
+from tta.data.vectors.target_vectors import copy_present
 from tta.errors import InputError
+from tta.names import NGRAMS, NGRAMS_SETTINGS
 
 BUCKETS, M = 97, 5
 ARRAY = np.random.default_rng(0).normal(size=(BUCKETS, M)).astype(np.float16)
@@ -82,7 +84,7 @@ def test_blocks_do_not_matter(tmp_path, monkeypatch):
 def test_a_copy_is_equal(tmp_path):
     ngrams, other = NgramVectors(write(tmp_path, min_n=2)), tmp_path / "model"
     other.mkdir()
-    ngrams.copy_to(other)
+    copy_present(tmp_path, other, [NGRAMS, NGRAMS_SETTINGS])
     again = NgramVectors(other)
     assert (again.digest, again.settings) == (ngrams.digest, ngrams.settings)
     assert NgramVectors(write(tmp_path, min_n=4)).digest != ngrams.digest
