@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Entry:
     def missing(self):
         """Why the model cannot be measured, "" if it can. Wrong files are an error later."""
         if self.model is None:  # the flag has no default
-            return f"no pretrained model was available; set --{self.flag}"
+            return f"no model was available; set --{self.flag}"
         name = FLAGS[self.flag].value if self.is_raw else self.model
         folder = model_folder(name)
         _, colon, path = name.partition(":")
@@ -94,6 +94,8 @@ SCORERS = (
     Entry("T-TA, learned, bfloat16", "tta", LEARNED | BFLOAT16),
     Entry("T-TA base, exact", "base"),
     Entry("T-TA base, learned", "base", LEARNED),
+    Entry("cloze, exact", "cloze"),
+    Entry("cloze, learned", "cloze", LEARNED),
 )
 # Table 1 has two models of words (Shin et al. 2019), trained as docs/tutorials/own_model.md says.
 WORD_SCORERS = (Entry("uniSANLM (words)", "unisanlm"), Entry("biSANLM (words)", "bisanlm"))
@@ -116,7 +118,22 @@ ENCODERS = (
     *_both(Entry("biLM, unmasked", "bilm", UNMASKED, ("context", "embed"))),
     *_both(Entry("T-TA", "tta", representations=("context", "embed"))),
     *_both(Entry("T-TA base", "base", representations=("context", "embed"))),
+    *_both(Entry("cloze", "cloze", representations=("context", "embed"))),
 )
+
+
+def asked(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The entries that --rows names; all without it.
+
+    Raises:
+        InputError: no entry has such a name.
+    """
+    if FLAGS.rows is None:
+        return tuple(entries)
+    known = {entry.name: entry for entry in entries}
+    if unknown := [name for name in FLAGS.rows.split(";") if name not in known]:
+        raise InputError(f"--rows: no row {unknown[0]!r}; there are {'; '.join(known)}")
+    return tuple(known[name] for name in FLAGS.rows.split(";"))
 
 
 def model_folder(model):
@@ -138,9 +155,16 @@ def define_flags():
         "needs one pass per token and is slow on whole files.",
         lower_bound=2,
     )
+    flags.DEFINE_string(
+        "rows",
+        None,
+        "Models to measure, by the names of their rows, separated by ';'. The other rows stay as "
+        "they were. Default: all.",
+    )
     for name, default in {
         "tta": BUILT_IN_NAME,
         "base": "base",
+        "cloze": "cloze-small",
         "bilm": "bilm-small",
         "unilm": "unilm-small",
         "unisanlm": None,
@@ -342,15 +366,45 @@ class Table:
 
     def save(self):
         """Prints the table and writes it for results.py."""
+        if FLAGS.rows is not None and (known := self.known(self.name)):
+            self.add_to(known)
+            known._write()
+            return
         script = Path(sys.argv[0]).resolve().relative_to(ROOT).with_suffix("")
         # Paths depend on the machine; all other flags affect the numbers.
         given = [a for a in sys.argv[1:] if not a.startswith(("--data_dir", "--output_dir"))]
         self.command = " ".join(["python", "-m", ".".join(script.parts), *given])
+        self._write()
+
+    def _write(self):
         folder = Path(FLAGS.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         with open_output(folder / f"{self.name}.json", overwrite=True) as stream:
             json.dump(asdict(self), stream, indent=1)
         print(self.markdown(), self.details(), sep="\n")
+
+    def add_to(self, other):
+        """Puts what was measured of this table into an earlier one, which has more rows."""
+        measured = {name: cells for name, cells in self.rows.items() if cells}
+        other.rows = {name: other.rows.get(name, {}) for name in [*other.rows, *self.rows]}
+        if ORACLE in other.rows:  # the last row
+            other.rows[ORACLE] = other.rows.pop(ORACLE)
+        other.rows |= measured
+        other.marks |= self.marks
+        for column, rows in self.differences.items():
+            other.differences.setdefault(column, {}).update(rows)
+        other.signatures |= self.signatures
+        other.models |= self.models
+        ended = [f"{name}: not measured (" for name in measured]
+        kept = [c for c in other.conditions if not c.startswith(tuple(ended))]
+        other.conditions = list(dict.fromkeys([*kept, *self.conditions]))
+        other.findings = list(dict.fromkeys([*other.findings, *self.findings]))
+
+    @classmethod
+    def known(cls, name):
+        """The table as it was measured before, here or for docs/results.json; None if never."""
+        record = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
+        return cls.load(name) or (cls(**record[name]) if name in record else None)
 
     @classmethod
     def load(cls, name):

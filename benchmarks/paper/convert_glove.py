@@ -6,7 +6,7 @@
 Stanford's glove.6B.zip already has the same vectors as text.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -22,4 +22,7 @@ def main(folder, output):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="Folder of the two files.")
+    parser.add_argument("output", help="File of vectors as text.")
+    main(**vars(parser.parse_args()))

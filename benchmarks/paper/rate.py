@@ -18,7 +18,8 @@ def main():
     from benchmarks.timing import Case, interleave
 
     sentences = common.transcripts()[:SENTENCES]
-    here = [entry for entry in common.SCORERS if not entry.missing]
+    entries = common.asked(common.SCORERS)
+    here = [entry for entry in entries if not entry.missing]
     models = {entry.name: tta.load(entry.model, **entry.load_options) for entry in here}
     times = interleave(
         [
@@ -37,7 +38,7 @@ def main():
         "Speed: sentences scored per second",
         [COLUMN],
         {},
-        rows={entry.name: {} for entry in common.SCORERS},
+        rows={entry.name: {} for entry in entries},
         conditions=[
             f"{len(sentences)} sentences of LibriSpeech dev-clean, "
             f"{sum(len(s.split()) for s in sentences) / len(sentences):.1f} words each on average; "
@@ -47,7 +48,7 @@ def main():
     )
     for name, one in times.items():
         table.set(name, COLUMN, len(sentences) / one.median)
-    table.note_models(common.SCORERS, {name: lm.signature for name, lm in models.items()})
+    table.note_models(entries, {name: lm.signature for name, lm in models.items()})
     table.save()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import tta
-from benchmarks.paper.common import FLAGS, ORACLE, SCORERS, cached, data, say, spread
+from benchmarks.paper.common import FLAGS, ORACLE, SCORERS, asked, cached, data, say, spread
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.scoring.reports.evaluation import compare_rows
 from tta.scoring.reranking.config import RerankConfig
@@ -152,7 +152,7 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
         focus: the row from which the differences of all other rows are reported, besides those from
             the rows of `MARKS`.
     """
-    loaded = {}
+    loaded, entries = {}, asked(entries)
     KINDS["once"] = lambda name: loaded[name]  # a function, because parameters are inspected
     compared = systems(entries)
     names = (FIRST_PASS, *(system.name for system in compared), *(one.name for one in entries))

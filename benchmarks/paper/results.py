@@ -71,6 +71,8 @@ MODELS = (
     ("T-TA, learned", "T-TA, learned", "T-TA, context"),
     ("T-TA base, exact", "T-TA base, exact", "T-TA base, context"),
     ("T-TA base, learned", "T-TA base, learned", "T-TA base, context"),
+    ("cloze, exact", "cloze, exact", "cloze, context"),
+    ("cloze, learned", "cloze, learned", "cloze, context"),
     ("biLM", "biLM", "biLM, context"),
     ("uniLM", "uniLM", "uniLM, context"),
     ("5-gram", "n-gram", ""),

@@ -50,7 +50,8 @@ def main():
     )
     table1 = common.Table.load("table1")
     signatures = {}
-    for entry in ENTRIES:
+    entries = common.asked(ENTRIES)
+    for entry in entries:
         table.rows[entry.name] = {}
         if entry.missing:
             continue
@@ -63,7 +64,7 @@ def main():
                 table.set(entry.name, column, value)
         if table1 and "Arctic clean" in table1.rows.get(entry.name, {}):
             table.set(entry.name, WER, table1.rows[entry.name]["Arctic clean"])
-    table.note_models(ENTRIES, signatures)
+    table.note_models(entries, signatures)
     table.save()
 
 

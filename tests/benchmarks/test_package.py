@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 
 from benchmarks import ROOT
 
@@ -24,3 +26,27 @@ def test_commands_in_docs_name_modules():
     missing += [name for name in named if importlib.util.find_spec(name) is None]
     assert len(named) > 20
     assert missing == []
+
+
+HELP = """
+import os, runpy, sys
+for name in sys.argv[1:]:
+    if not os.fork():
+        sys.argv = [name, "--help"]
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        sys.exit()
+    elif os.waitstatus_to_exitcode(os.wait()[1]) not in (0, 1):
+        print(name, "fails")
+"""
+
+
+def test_every_command_has_help():
+    """absl ends --help with status 1, as an exception; so the traceback is what tells."""
+    files = [p for p in ROOT.glob("benchmarks/**/*.py") if "__main__" in p.read_text("utf-8")]
+    names = [".".join(p.relative_to(ROOT).with_suffix("").parts) for p in files]
+    done = subprocess.run(
+        [sys.executable, "-c", HELP, *names], capture_output=True, text=True, cwd=ROOT
+    )
+    assert len(names) > 20
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.count("--") > len(names)

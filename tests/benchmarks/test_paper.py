@@ -22,6 +22,7 @@ from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
 from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -94,7 +95,7 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     assert "| oracle | 1.80 | 7.90 | 1.96 | 8.39 | 0.00 | 0.00 | 0.00 | 0.00 |" in lines
     assert "| Shin et al. (2019): biLM | 4.94 | 16.09 | 5.14 | 16.81 | - | - | - | - |" in lines
     assert "- biLM: not measured (--bilm=none does not exist)" in lines
-    assert "- BERT: not measured (no pretrained model was available; set --bert)" in lines
+    assert "- BERT: not measured (no model was available; set --bert)" in lines
     assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 other lists" in lines
     halves = "each half is tuned on the other half"
     assert f"- LibriSpeech clean: 4 lists, 8 hypotheses; {halves}" in lines
@@ -109,6 +110,31 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     assert f"| no model | - | - | - | - | {cells} |" in lines
     # Of the paper's rows, only the T-TA and the first pass were measured.
     assert any(line.startswith("- Of 4 pairs of rows that have an order in both") for line in lines)
+
+
+def test_rows_are_added_to_those_that_were_measured_before(tmp_path, monkeypatch):
+    given = argparse.Namespace(output_dir=tmp_path, rows="cloze, exact")
+    monkeypatch.setattr(common, "FLAGS", given)
+    assert [entry.name for entry in common.asked(common.SCORERS)] == ["cloze, exact"]
+    old = Table("table1", "title", ["WER"], {}, conditions=["cloze, exact: not measured (no)"])
+    old.set("biLM", "WER", 7.0)
+    old.set("cloze, exact", "WER", 6.0, "*")
+    old.set("oracle", "WER", 1.0)
+    old.command = "the command of all rows"
+    old._write()
+    new = Table("table1", "title", ["WER"], {}, conditions=["tuned"])
+    new.set("cloze, exact", "WER", 5.0)
+    new.set("cloze, learned", "WER", 5.5)
+    new.differences = {"WER": {"cloze, exact": {"first pass": [-1, -2, 0]}}}
+    new.save()
+    after = Table.load("table1")
+    assert list(after.rows) == ["biLM", "cloze, exact", "cloze, learned", "oracle"]
+    assert [after.cell(name, "WER") for name in after.rows] == ["7.00", "5.00", "5.50", "1.00"]
+    assert (after.conditions, after.differences) == (["tuned"], new.differences)
+    assert after.command == old.command
+    given.rows = "T-TA"
+    with pytest.raises(InputError, match=r"^--rows: no row 'T-TA'; there are "):
+        common.asked(common.SCORERS)
 
 
 def test_limit_sets_the_number_of_lists(folder, tmp_path):
@@ -302,7 +328,7 @@ def test_a_missing_model_has_a_reason(tmp_path, monkeypatch):
     write_json(trained / "config.json", config)
     (tmp_path / "lm.arpa").touch()
     expected = {
-        None: "no pretrained model was available; set --flag",
+        None: "no model was available; set --flag",
         "small": "",
         "no-such-name": "--flag=no-such-name does not exist",
         str(trained): "",
