@@ -9,6 +9,7 @@ from typing import Any
 
 from tta.errors import InputError
 from tta.scoring.demo.answers import Answers
+from tta.scoring.reports.page import style
 from tta.scoring.scorers.scorer import Scorer
 
 PAGE = Path(__file__).parent / "templates" / "demo.html"
@@ -29,7 +30,7 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
         InputError: the model has no scores, or the address cannot be used.
     """
     answers, lock = Answers(lm), threading.Lock()
-    page = PAGE.read_bytes()
+    page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style()).encode()
 
     class Handler(BaseHTTPRequestHandler):
         """One connection."""

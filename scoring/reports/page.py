@@ -55,6 +55,7 @@ def write_page(
     normalize = str if statistics is None else statistics.metric.normalize
     evaluation = report.test.evaluation
     values = {
+        "style": Markup(style()),
         "path": report.test.path,
         "num_lists": report.test.num_lists,
         "lists": table.format_count(report.test.num_lists, "list", "lists"),
@@ -89,6 +90,11 @@ def _table(report: table.Report) -> dict[str, Any] | None:
         "rows": [table.format_row(row) for row in rows],
         "differences": [table.format_difference(one, metric) for one in evaluation.differences],
     }
+
+
+def style() -> str:
+    """The CSS that this page shares with that of tta-demo."""
+    return (_TEMPLATES / "page.css").read_text(encoding="utf-8")
 
 
 def level(log_probability: float) -> int:

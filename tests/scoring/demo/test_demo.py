@@ -15,6 +15,7 @@ from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.demo.answers import MAX_CHARACTERS, MAX_TEXTS, Answers, parse
 from tta.scoring.demo.server import MAX_BYTES, make_server
+from tta.scoring.reports.page import style
 
 LIST = "-1.0 | the kat sat\n\n-1.5\tthe cat sat"
 WEIGHTS = {"lm_weight": 0.5, "length_bonus": 0.0, "scale": None}
@@ -87,6 +88,8 @@ def test_the_page_loads_nothing_from_elsewhere(port):
     assert b"http:" not in page
     assert b"https:" not in page
     assert b"innerHTML" not in page  # texts may contain anything
+    assert style().encode() in page
+    assert b"{{" not in page
 
 
 WRONG = [

@@ -18,7 +18,7 @@ from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports import page as html_report
 from tta.scoring.reports.changes import Change, describe_first, find_changes
 from tta.scoring.reports.evaluation import evaluate
-from tta.scoring.reports.page import legend, level, write_page
+from tta.scoring.reports.page import legend, level, style, write_page
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.scorers.scorer import TokenScores
 
@@ -195,7 +195,9 @@ def test_without_a_model_the_page_has_no_colours():
 
 
 def test_the_page_is_self_contained_and_has_no_script():
-    page = Reader(render(part(BETTER)))
+    text = render(part(BETTER))
+    assert style() in text
+    page = Reader(text)
     names = {tag for tag, _ in page.tags}
     assert not names & {"script", "link", "img", "iframe", "object"}
     attributes = {name for _, one in page.tags for name in one}
