@@ -9,10 +9,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.reports import table
-from tta.scoring.reports.changes import Change, find_changes
+from tta.scoring.reports.changes import Change
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
@@ -31,15 +30,15 @@ def write_page(
     stream: TextIO,
     report: table.Report,
     decision: Decision,
-    statistics: ListStatistics | None,
+    changes: Sequence[Change],
     curve: bytes,
     colours: Scorer | None,
 ) -> None:
     """Writes the page of a report, which shows its test lists.
 
-    `decision` is the order of these lists; `statistics` is the metric on them, or None if nothing
-    is measured. `curve` is an SVG file with the weight curve, or b"". The token scores of `colours`
-    give the colours of the tokens; None for no colours.
+    `decision` is the order of these lists, and `changes` its changes (`find_changes`). `curve` is
+    an SVG file with the weight curve, or b"". The token scores of `colours` give the colours of the
+    tokens; None for no colours.
     """
     import jinja2
     from markupsafe import Markup
@@ -51,8 +50,7 @@ def write_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    changes = find_changes(decision, statistics)
-    normalize = str if statistics is None else statistics.metric.normalize
+    normalize = str if report.metric is None else report.metric.normalize
     evaluation = report.test.evaluation
     values = {
         "style": Markup(style()),

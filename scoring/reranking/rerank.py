@@ -19,7 +19,7 @@ from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
-from tta.scoring.reports.changes import describe_first, find_changes
+from tta.scoring.reports.changes import Change, describe_first, find_changes
 from tta.scoring.reports.evaluation import evaluate
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
@@ -79,6 +79,7 @@ def rerank_files(
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
         *dev_reports, measures = (_report(part, systems) for part in parts)
         decision = decide(test.lists, systems.final)
+        changes = find_changes(decision, test.statistics)
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
@@ -87,9 +88,9 @@ def rerank_files(
             measured,
             [*find_notes(config, files, dev, test, systems, measures), *unknown],
             made_by + signatures([one for _, one in loaded], systems.final, loss),
-            describe_first(find_changes(decision, test.statistics), test.nbest),
+            describe_first(changes, test.nbest),
         )
-        _write(config, outputs, report, dev, test, systems, first, decision)
+        _write(config, outputs, report, dev, systems, first, decision, changes)
     return report
 
 
@@ -153,10 +154,10 @@ def _write(
     outputs: Mapping[str, Any],
     report: Report,
     dev: Part | None,
-    test: Part,
     systems: Systems,
     first: Scorer | None,
     decision: Decision,
+    changes: Sequence[Change],
 ) -> None:
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
     if "nbest" in outputs:
@@ -174,5 +175,4 @@ def _write(
         if curve is not None:
             write_curve(svg, ".svg", curve)
         colours = first if first and first.gives_log_probabilities else None
-        picture = svg.getvalue()
-        write_page(outputs["report"], report, decision, test.statistics, picture, colours)
+        write_page(outputs["report"], report, decision, changes, svg.getvalue(), colours)

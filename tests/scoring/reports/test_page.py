@@ -64,9 +64,11 @@ def render(part, curve=b"", colours=None):
     stream = io.StringIO()
     counts = len(part.decision.lists.nbest), 0, 0
     test = PartReport(part.path, *counts, part.evaluation)
-    report = Report(test, None, ["a"], WER, ["a note"], ["a|signature"])
+    metric = part.statistics and part.statistics.metric
+    report = Report(test, None, ["a"], metric, ["a note"], ["a|signature"])
+    changes = find_changes(part.decision, part.statistics)
     colours = None if colours is False else colours or Colours()
-    write_page(stream, report, part.decision, part.statistics, curve, colours)
+    write_page(stream, report, part.decision, changes, curve, colours)
     return stream.getvalue()
 
 
