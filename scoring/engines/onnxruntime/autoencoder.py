@@ -1,34 +1,18 @@
 """The engine of autoencoders in onnxruntime. B sentences, T tokens."""
 
-from typing import Any
-
 import numpy as np
 
-from tta.data.vocabulary.load import AnyTokenizer
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
 from tta.scoring.engines.onnxruntime.graphs.autoencoder import AutoencoderNetwork
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 
 
 class AutoencoderEngine(OnnxEngine):
-    """Runs both halves of an autoencoder; arguments and errors are those of `OnnxEngine`."""
+    """Runs both halves of an autoencoder, which mask nothing, whatever the variant."""
 
-    gives_scores = predicts_vectors = False
-    scores_first_token = True
+    gives_scores = False
 
-    def __init__(
-        self,
-        model: Arrays,
-        tokenizer: AnyTokenizer | None = None,
-        precision: str = "float32",
-        normalizer: str = "exact",
-    ):
-        super().__init__(model, tokenizer, precision, normalizer)
-        self._network = AutoencoderNetwork(
-            model.config, model.arrays, self.normalizer, rounded=precision == "int8"
-        )
-        size: int = model.config.hidden_size
-        self.vector_sizes = dict.fromkeys(("context", "embed", "token", "cls", "eos"), size)
+    def _make_network(self, pll_variant, rounded):
+        return AutoencoderNetwork(self.config, self._arrays, self.normalizer, rounded=rounded)
 
     def token_scores(self):
         raise self._lacks("probabilities of tokens")
@@ -36,7 +20,7 @@ class AutoencoderEngine(OnnxEngine):
     def _vectors(self, representation):
         if representation == "token":
             return self._rows_of("decoder/embeddings/token_table")
-        network: Any = self._network
+        network = self._network
         session = self._session(network.embeddings if representation == "embed" else network.states)
         return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)
 

@@ -13,6 +13,8 @@ from tta.scoring.engines.onnxruntime.graphs.graph import Graph
 from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.engines.onnxruntime.session import Session
 
+_REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
+
 
 class OnnxEngine(Engine):
     """Runs graphs that are made of a config and the weights.
@@ -20,13 +22,14 @@ class OnnxEngine(Engine):
     Args:
         model: the config and the weights.
         tokenizer: whose ids it takes; None if it has no vocabulary.
-        precision, normalizer: as in `tta.load`.
+        precision, pll_variant, normalizer: as in `tta.load`.
 
     Raises:
-        InputError: the model does not have the normalizer.
+        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
     """
 
     name = "onnxruntime"
+    predicts_vectors = False
     batches_in_flight = 2
     # Smaller batches take no more time, and less memory.
     batch_tokens = 512
@@ -36,6 +39,7 @@ class OnnxEngine(Engine):
         model: Arrays,
         tokenizer: AnyTokenizer | None = None,
         precision: str = "float32",
+        pll_variant: str = "original",
         normalizer: str = "exact",
     ):
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
@@ -43,6 +47,16 @@ class OnnxEngine(Engine):
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
+        self._network = self._make_network(pll_variant, rounded=precision == "int8")
+        self.scores_first_token = self.config.model_type != "unilm"
+        # The begin token of a uniLM sees no other token.
+        names = [name for name in _REPRESENTATIONS if name != "cls" or self.scores_first_token]
+        size: int = self.config.hidden_size
+        self.vector_sizes = dict.fromkeys(names, size)
+
+    def _make_network(self, pll_variant: str, rounded: bool) -> Any:
+        """What makes the graphs; `rounded`: with products in int8."""
+        raise NotImplementedError
 
     @property
     def model(self) -> Any:

@@ -42,6 +42,6 @@ def load_onnx(
     if part is not None:
         with located(path=directory):
             model = part_of(model, part, Arrays)
-    if model.config.model_type == "autoencoder":
-        return AutoencoderEngine(model, tokenizer, precision, normalizer)
-    return LanguageModelEngine(model, tokenizer, precision, pll_variant, normalizer)
+    is_autoencoder = model.config.model_type == "autoencoder"
+    engine = AutoencoderEngine if is_autoencoder else LanguageModelEngine
+    return engine(model, tokenizer, precision, pll_variant, normalizer)
