@@ -19,6 +19,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from absl import app, flags
 
@@ -90,29 +91,38 @@ def main(_):
 
 def trained(row, work):
     """The folder of a trained model; trains it if it has not finished."""
-    folder, config = work / slug(row.name), work / f"{slug(row.name)}.config.json"
+    folder = work / slug(row.name)
     if not is_trained(folder):
-        row.write_config(config)
-        given = {
-            "input_dir": Path(FLAGS.data_dir).resolve(),
-            "config_file": config.resolve(),
-            "init_checkpoint": FLAGS.init_checkpoint,
-            "objective": row.objective,
-            "num_train_steps": FLAGS.num_train_steps,
-            "num_warmup_steps": min(500, FLAGS.num_train_steps // 10),
-            "learning_rate": FLAGS.learning_rate,
-            "optimizer": "muon",
-            "num_sampled_pieces": 3072,
-            "mixed_precision": FLAGS.precision,
-            "max_eval_batches": 20,
-            "weights_dtype": "float16",
-        }
         is_new = not folder.exists()
-        seconds = pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
+        seconds = train(
+            row,
+            folder,
+            num_warmup_steps=min(500, FLAGS.num_train_steps // 10),
+            learning_rate=FLAGS.learning_rate,
+            optimizer="muon",
+            weights_dtype="float16",
+        )
         if is_new:
             record = {"seconds": seconds, "cores": len(os.sched_getaffinity(0))}
             _time_file(row.name, work).write_text(json.dumps(record), encoding="utf-8")
     return folder
+
+
+def train(row: Row, folder: Path, **settings: Any) -> float:
+    """Trains a row from --init_checkpoint, or resumes its training; the seconds that it took."""
+    config = folder.with_name(f"{folder.name}.config.json")
+    row.write_config(config)
+    settings |= {
+        "input_dir": Path(FLAGS.data_dir).resolve(),
+        "config_file": config.resolve(),
+        "init_checkpoint": FLAGS.init_checkpoint,
+        "objective": row.objective,
+        "num_train_steps": FLAGS.num_train_steps,
+        "num_sampled_pieces": 3072,
+        "mixed_precision": FLAGS.precision,
+        "max_eval_batches": 20,
+    }
+    return pretrain(folder, [f"--{name}={value}" for name, value in settings.items()])
 
 
 def training_of(name: str, work: Path) -> dict | None:
@@ -134,15 +144,10 @@ def _time_file(name, work):
 def measured(model, passes):
     """{column: number} of an autoencoder that decodes in some passes; None where there is none."""
     from tta.scoring.reconstruction import report as names
-    from tta.scoring.reconstruction.config import ReconstructConfig
-    from tta.scoring.reconstruction.reconstruct import reconstruct
     from tta.scoring.similarity.config import StsConfig
     from tta.scoring.similarity.sts import compare_files
 
-    config = ReconstructConfig(
-        input_file=FLAGS.text_file, max_texts=FLAGS.max_texts, num_passes=passes
-    )
-    report = reconstruct(config, model)
+    report = reconstruction(model, passes)
     result = report.row(names.RECONSTRUCTION)
     controls = (names.ANOTHER, names.ZERO, names.FREQUENT)
     values = [result.hits.accuracy(), *(report.row(one).hits.accuracy() for one in controls)]
@@ -152,6 +157,17 @@ def measured(model, passes):
     pairs = StsConfig(sts_file=[str(STS)], representation=["latent"])
     values.append(compare_files(pairs, [model]).results[0].correlation.pearson)
     return dict(zip((*COLUMNS, *LATENT), map(_plain, values), strict=True))
+
+
+def reconstruction(model, passes=1):
+    """The report of tta-reconstruct on --text_file."""
+    from tta.scoring.reconstruction.config import ReconstructConfig
+    from tta.scoring.reconstruction.reconstruct import reconstruct
+
+    config = ReconstructConfig(
+        input_file=FLAGS.text_file, max_texts=FLAGS.max_texts, num_passes=passes
+    )
+    return reconstruct(config, model)
 
 
 def _plain(value):

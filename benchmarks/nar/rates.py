@@ -19,7 +19,8 @@ from pathlib import Path
 from absl import app, flags
 
 from benchmarks import evaluation_data
-from benchmarks.trained_rows import Row, chosen, is_trained, kept, pretrain, slug
+from benchmarks.nar.quality import reconstruction, train
+from benchmarks.trained_rows import Row, chosen, is_trained, kept, slug
 from tta.choices import PRECISIONS
 
 FLAGS = flags.FLAGS
@@ -53,7 +54,14 @@ def main(_):
     rows = chosen(ROWS, FLAGS.rows)
     for row, optimizer, rate in itertools.product(rows, FLAGS.optimizers, FLAGS.rates):
         folder = work / slug(f"{row.name} {optimizer} {rate}")
-        train(row, optimizer, rate, folder)
+        if not is_trained(folder):
+            train(
+                row,
+                folder,
+                num_warmup_steps=FLAGS.num_train_steps // 10,
+                learning_rate=rate,
+                optimizer=optimizer,
+            )
         found = {
             name: probed(model % folder, folder.with_suffix(f".{slug(name)}.json"))
             for name, model in models_of(row).items()
@@ -72,28 +80,6 @@ def _lines(name, how, found):
     for part, values in found.items():
         cells = (f"{values[c]:.2f}" if c in values else "" for c in COLUMNS)
         yield f"| {name} | {how} | {part} | {' | '.join(cells)} |"
-
-
-def train(row, optimizer, rate, folder):
-    """Trains a row, or goes on with its training."""
-    if is_trained(folder):
-        return
-    config = folder.with_suffix(".config.json")
-    row.write_config(config)
-    given = {
-        "input_dir": Path(FLAGS.data_dir).resolve(),
-        "config_file": config.resolve(),
-        "init_checkpoint": FLAGS.init_checkpoint,
-        "objective": row.objective,
-        "optimizer": optimizer,
-        "learning_rate": rate,
-        "num_train_steps": FLAGS.num_train_steps,
-        "num_warmup_steps": FLAGS.num_train_steps // 10,
-        "num_sampled_pieces": 3072,
-        "mixed_precision": FLAGS.precision,
-        "max_eval_batches": 20,
-    }
-    pretrain(folder, [f"--{name}={value}" for name, value in given.items()])
 
 
 def probed(model, path):
@@ -124,11 +110,8 @@ def probed(model, path):
 def reconstructed(model):
     """How many pieces of the held-out texts an autoencoder writes at their position, in percent."""
     from tta.scoring.reconstruction import report as names
-    from tta.scoring.reconstruction.config import ReconstructConfig
-    from tta.scoring.reconstruction.reconstruct import reconstruct
 
-    config = ReconstructConfig(input_file=FLAGS.text_file, max_texts=FLAGS.max_texts)
-    report = reconstruct(config, model)
+    report = reconstruction(model)
     rows = {"accuracy %": names.RECONSTRUCTION, "z of another text %": names.ANOTHER}
     return {column: float(report.row(row).hits.accuracy()) for column, row in rows.items()}
 
