@@ -12,6 +12,15 @@ from tta.errors import InputError
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
+def is_number(cell: str | bytes) -> bool:
+    """Whether `float` reads a cell."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def table_rows(
     lines: Iterable[str],
     path: Path | str,

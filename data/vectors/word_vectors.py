@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from tta.data.text.encodings import check_first_line
 from tta.data.text.files import check_rereadable, open_input
+from tta.data.text.tables import is_number
 from tta.errors import InputError
 
 MAX_SIZE = 100_000  # dimensions of a vector
@@ -49,7 +50,7 @@ class WordVectorFile:
                 raise self._error("the file is empty")
             cells = first.rstrip(b" \r\n").split(b" ")
             # A word may have blanks, but not between numbers.
-            place = next((i for i, cell in enumerate(cells) if i and _is_number(cell)), 1)
+            place = next((i for i, cell in enumerate(cells) if i and is_number(cell)), 1)
             word, numbers = b" ".join(cells[:place]), cells[place:]
             if len(numbers) == 1 and word.isdigit() and numbers[0].isdigit():
                 if max(len(word), len(numbers[0])) > _MAX_DIGITS:
@@ -115,7 +116,7 @@ class WordVectorFile:
         """Splits a line whose word contains blanks; any other number of blanks is an error."""
         if blanks > self.size:
             word = content.rsplit(b" ", self.size)[0]
-            if not _is_number(word.rpartition(b" ")[2]):
+            if not is_number(word.rpartition(b" ")[2]):
                 return word, content[len(word) + 1 :]
         first = _shown(content.partition(b" ")[0])
         rule = f"expected a word and {self.size} numbers, got {blanks} after {first}"
@@ -166,7 +167,7 @@ class WordVectorFile:
             try:
                 vector = np.array([float(number) for number in numbers])
             except ValueError:
-                bad = next(number for number in numbers if not _is_number(number))
+                bad = next(number for number in numbers if not is_number(number))
                 rule = f"expected {self.size} numbers after {_shown(word)}, got {_shown(bad)}"
                 raise self._error(rule, line) from None
             with np.errstate(over="ignore"):
@@ -195,14 +196,6 @@ def _is_text(word):
         return not any(character < " " for character in word.decode("utf-8"))
     except UnicodeDecodeError:
         return False
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _shown(word):

@@ -8,6 +8,7 @@ from tta.data.nbest.fields import PARTS, read_scores
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.data.nbest.rows import check_fields, collect_groups
+from tta.data.text.tables import is_number
 from tta.errors import InputError
 
 # The names of each column, in upper or lower case. If a header has several, the first one counts.
@@ -101,7 +102,7 @@ class CsvFormat(Format):
                 names[place]
                 for place in set(range(len(names))) - set(places.values())
                 if any(len({row[place] for row in rows}) > 1 for rows in cells)
-                and not all(_is_number(row[place]) for rows in cells for row in rows)
+                and not all(is_number(row[place]) for rows in cells for row in rows)
             ]
         if others:
             raise InputError(
@@ -158,11 +159,3 @@ def _places(header: Sequence[str]) -> dict[str, int]:
     elif not found["score"] and parts != ["lm_score"]:
         found["score"] = parts
     return {key: columns.index(names[0]) for key, names in found.items() if names}
-
-
-def _is_number(cell):
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis, parse_number, parse_score, shown
 from tta.data.nbest.rows import check_fields, collect_groups, mostly
+from tta.data.text.tables import is_number
 from tta.errors import InputError
 
 # Which words of the source a phrase translates, at its end (-report-segmentation).
@@ -54,7 +55,7 @@ class MosesFormat(Format):
         end = len(rest)
         while end > 2 and _ALIGNMENT.fullmatch(rest[end - 1]):
             end -= 1
-        if end > 2 and not _is_number(rest[end - 1]) and _is_number(rest[end - 2]):
+        if end > 2 and not is_number(rest[end - 1]) and is_number(rest[end - 2]):
             end -= 1  # the words of the source, which may follow
         *columns, score = rest[:end]
         text = _SEGMENT.sub("", surface).strip()
@@ -114,11 +115,3 @@ def _without_factors(word, only_unknown=False):
         while end > first + 1 and parts[end - 1] == "UNK":
             end -= 1
     return "|".join(parts[:end])
-
-
-def _is_number(field):
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True

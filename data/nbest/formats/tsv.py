@@ -8,6 +8,7 @@ from tta.data.nbest.formats.csv_table import CsvFormat
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score
 from tta.data.nbest.rows import check_fields, collect_groups, mostly
+from tta.data.text.tables import is_number
 from tta.errors import InputError
 
 
@@ -85,7 +86,7 @@ class TsvFormat(CsvFormat):
 def _check_texts(rows):
     """Raises an error if the column of the text holds scores."""
     texts = [fields[-2] for fields in rows if len(fields) > 1]
-    scores = [text for text in texts if _is_number(text) and not text.strip().isdigit()]
+    scores = [text for text in texts if is_number(text) and not text.strip().isdigit()]
     if texts and 2 * len(scores) >= len(texts):
         readings = "a text and two scores" if len(rows[0]) == 3 else "two scores"
         raise InputError(
@@ -95,12 +96,4 @@ def _check_texts(rows):
 
 
 def _is_tsv(line):
-    return line.count("\t") in (1, 2) and "|||" not in line and _is_number(line.rpartition("\t")[2])
-
-
-def _is_number(field):
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
+    return line.count("\t") in (1, 2) and "|||" not in line and is_number(line.rpartition("\t")[2])
