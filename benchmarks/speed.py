@@ -46,7 +46,7 @@ SCORERS = (
 def main(_):
     import tta  # noqa: F401  (first, because it silences TensorFlow)
     from benchmarks import speed_cases
-    from benchmarks.timing import interleave
+    from benchmarks.timing import format_ratios, interleave
 
     cases = speed_cases.ceilings()
     if FLAGS.quick:
@@ -113,14 +113,6 @@ def format_times(times):
         rate = f"{one.rate / 1e9:.0f}" if one.flops else ""
         lines.append(f"{name:32}{1e3 * one.median:12.2f}{spread:>20}{rate:>10}")
     return "\n".join(lines)
-
-
-def format_ratios(results):
-    """One line per ratio."""
-    return "\n".join(
-        f"{key:40}{'not measured' if value is None else f'{value:.3f}':>12}"
-        for key, value in results.items()
-    )
 
 
 def format_scorers(times):

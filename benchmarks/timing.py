@@ -69,6 +69,13 @@ def interleave(cases, rounds):
     return times
 
 
+def format_ratios(results):
+    """One line per ratio; "-" if it was not measured."""
+    return "\n".join(
+        f"{key:40}{'-' if value is None else f'{value:.3f}':>8}" for key, value in results.items()
+    )
+
+
 def draw_by_words(axes, curves, ylabel, title=""):
     """Plots times against the words per sentence, with logarithmic axes.
 

@@ -37,7 +37,7 @@ def main(_):
     import tta  # noqa: F401  (first, because it silences TensorFlow)
     from benchmarks import training_cases
     from benchmarks.speed_cases import ceilings
-    from benchmarks.timing import interleave
+    from benchmarks.timing import format_ratios, interleave
 
     rounds = min(QUICK_ROUNDS, FLAGS.rounds) if FLAGS.quick else FLAGS.rounds
     fastest = faster_precision(interleave(ceilings(), QUICK_ROUNDS))
@@ -106,13 +106,6 @@ def format_times(times):
         rate = f"{one.flops / fastest / 1e9:.0f}" if one.flops else ""
         lines.append(f"{name:32}{1e3 * fastest:12.1f}{spread:>20}{rate:>10}")
     return "\n".join(lines)
-
-
-def format_ratios(results):
-    """One line per ratio; "-" if it was not measured."""
-    return "\n".join(
-        f"{key:34}{'-' if value is None else f'{value:.3f}':>8}" for key, value in results.items()
-    )
 
 
 def define_flags():

@@ -54,7 +54,7 @@ ALONE = " alone"
 
 def main(_):
     import tta  # noqa: F401  (first, because it silences TensorFlow)
-    from benchmarks.timing import interleave
+    from benchmarks.timing import format_ratios, interleave
 
     with tempfile.TemporaryDirectory() as folder:
         from benchmarks.semfit.cases import write_table
@@ -157,13 +157,6 @@ def format_table(seconds, parameters):
         times = f"{1e3 * seconds[name]:10.1f}{shown:>11}{million:16.1f}"
         lines.append(f"{name:30}{times}{number / 1e6:12.2f}")
     return "\n".join(lines)
-
-
-def format_ratios(results):
-    """One line per ratio; "-" if it was not measured."""
-    return "\n".join(
-        f"{key:34}{'-' if value is None else f'{value:.3f}':>8}" for key, value in results.items()
-    )
 
 
 def plot(seconds, path):

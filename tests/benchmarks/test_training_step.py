@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.timing import Times
+from benchmarks.timing import Times, format_ratios
 from benchmarks.training_cases import SAMPLED_PIECES, pipeline, shards, step_flops
-from benchmarks.training_step import faster_precision, format_ratios, ratios
+from benchmarks.training_step import faster_precision, ratios
 from tests.modeling.tiny import tiny_config
 
 # Case -> (operations, seconds of each round). The slowest rounds do not count.
