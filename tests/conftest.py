@@ -8,6 +8,7 @@ import pytest
 
 import tta
 from benchmarks import evaluation_data
+from benchmarks.report_picture import launch
 
 # Tests compile many small functions, so LLVM's optimizations take longer than they save.
 # TensorFlow, which nothing above imports, reads this when it is loaded.
@@ -21,6 +22,19 @@ def tta_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the evaluation data: no folder {folder} (set TTA_DATA)")
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, by Playwright; skips the test if it is missing (CONTRIBUTING.md)."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs .[test-browser]")
+    with playwright.sync_playwright() as started:
+        path = os.environ.get("TTA_CHROMIUM") or started.chromium.executable_path
+        if not os.path.exists(path):
+            pytest.skip("needs a browser: playwright install chromium, or $TTA_CHROMIUM")
+        browser = launch(started)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")

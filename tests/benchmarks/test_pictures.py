@@ -1,11 +1,11 @@
-"""The pictures of the docs: small, and drawn from the figures of docs/results.json."""
+"""The pictures of the docs: small, and drawn from the figures of docs/results.json or a page."""
 
 import json
 import re
 
 import pytest
 
-from benchmarks import ROOT, pictures
+from benchmarks import ROOT, pictures, report_picture
 
 RECORD = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
 FOLDER = ROOT / "docs/pictures"
@@ -27,10 +27,35 @@ def test_error_rates_are_those_of_the_record():
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     drawn = pictures.draw(RECORD, tmp_path)
-    assert {path.name for path in drawn} == {path.name for path in FOLDER.iterdir()}
+    assert {path.name for path in drawn} == {path.name for path in FOLDER.glob("*.svg")}
     for path in drawn:
         here = FOLDER / path.name
         assert here.stat().st_size < 60_000
         assert texts(path) == texts(here)
         if f"Matplotlib v{matplotlib.__version__}," in here.read_text(encoding="utf-8"):
             assert path.read_bytes() == here.read_bytes()  # the points, too
+
+
+PAGE = """<style>@media (prefers-color-scheme: dark) { body { background: black; } }
+body { margin: 0; } .card { height: 1000px; }</style><div class="card">
+</div><div class="card"></div><div class="card"></div>"""
+
+
+def test_the_picture_of_a_page_is_light_and_ends_after_two_changes(browser, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    page, picture = tmp_path / "page.html", tmp_path / "new" / "page.png"
+    page.write_text(PAGE)
+    report_picture.draw(browser, page, picture)
+    with image.open(picture) as drawn:
+        assert drawn.size == (report_picture.WIDTH, 2000 + report_picture.MARGIN)
+        assert drawn.convert("L").getextrema() == (255, 255)
+
+
+def test_the_picture_of_the_report_is_small_and_complete():
+    image = pytest.importorskip("PIL.Image")
+    path = FOLDER / "report.png"
+    assert path.stat().st_size < 150_000
+    with image.open(path) as drawn:
+        assert drawn.width == report_picture.WIDTH
+        assert drawn.height > 1_000
+        assert drawn.convert("RGB").getpixel((0, 0)) == (255, 255, 255)

@@ -1,24 +1,11 @@
 """The page of tta-demo in a real browser: Chromium, by Playwright (CONTRIBUTING.md)."""
 
-import os
-
 import pytest
 
 from tests.fake_model import FakeModel
 from tests.scoring.demo.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs .[test-browser]")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        path = os.environ.get("TTA_CHROMIUM") or started.chromium.executable_path
-        if not os.path.exists(path):
-            pytest.skip("needs a browser: playwright install chromium, or $TTA_CHROMIUM")
-        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
