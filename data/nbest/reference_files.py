@@ -36,9 +36,10 @@ FILES = (
 _STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*))?")
 _CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
 _TRN = re.compile(r"(.*?)(?<!\s)\s*\(([^()\s]+)\)\s*")
-# Several readings of a word in files for sclite.
-_READINGS = re.compile(r"\{(?=[^{}]*\s/\s)[^{}]*\}|\(%[^\s()]+\)")
+# Several readings of a word, or a word that may be left out, in files for sclite.
+_READINGS = re.compile(r"\{(?=[^{}]*\s/\s)[^{}]*\}|(?<!\S)\([^\s()]+\)(?!\S)")
 _TAG = re.compile(r"(?i)<(/?)(refset|ref|seg)\b([^<>]*)>")
+_NUMBER = re.compile(r"\bid\s*=\s*[\"']?([0-9]{1,9})\b")
 _ATTRIBUTE = re.compile(r'\b(\w+)\s*=\s*"([^"]*)"')
 _OTHERS = {
     "#!MLF!#": "an MLF of HTK, with one word per line",
@@ -93,13 +94,8 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
     ids = frozenset(ids)
     lengths = {len(one) for one in ids}
-    trn = [_TRN.fullmatch(row) for row in texts]
-    if all(trn) and len({match and match[2] for match in trn}) == len(texts) > 0:
-        return Kind.KEYED, [
-            Reference(_one_reading(match[1], n), _without_speaker(match[2], ids, lengths), n)
-            for (n, _), match in zip(filled, trn, strict=True)
-            if match
-        ]
+    if trn := _trn(filled, ids, lengths):
+        return Kind.KEYED, trn
     if table := _table([(n, lines[n - 1]) for n, row in filled], ids):
         return table
     keyed = [row.split(maxsplit=1) for row in texts]
@@ -124,10 +120,28 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
     return Kind.ORDERED, [Reference(row, None, n) for n, row in rows]
 
 
+def _trn(rows, ids, lengths) -> list[Reference]:
+    """The references of a trn file, or none if the rows are none. A sentence may end in brackets.
+
+    `lengths` are those of the ids.
+    """
+    matches = [_TRN.fullmatch(row) for _, row in rows]
+    keys = [match and _without_speaker(match[2], ids, lengths) for match in matches]
+    are_ours = 2 * sum(key in ids for key in keys) > len(rows)
+    if not are_ours and (None in keys or len(set(keys)) < len(rows)):
+        return []
+    found = []
+    for (n, row), match, key in zip(rows, matches, keys, strict=True):
+        if match is None:
+            raise InputError(f"expected `words (id)` as in the other lines, got {shown(row)}", line=n)
+        found.append(Reference(_one_reading(match[1], n), key, n))
+    return found
+
+
 def _one_reading(text, line):
     """The text, unless it has several readings."""
     if match := _READINGS.search(text):
-        rule = f"several readings, {shown(match[0])}, as for sclite: expected one"
+        rule = f"several readings or none, {shown(match[0])}, as for sclite: expected one"
         raise InputError(rule, line=line)
     return text
 
@@ -154,6 +168,7 @@ def _segments(text) -> list[Reference]:
     """The segments of NIST's and WMT's files: <refset> or <ref> around <seg>."""
     sets = {}  # {its name: segments}
     outer = begin = None  # the tag around segments; where the text of a segment begins
+    first = last = None  # the numbers of segments; each document begins with the first one
     for tag in _TAG.finditer(text):
         end, name, attributes = tag[1], tag[2].lower(), tag[3]
         if outer is None:
@@ -161,8 +176,14 @@ def _segments(text) -> list[Reference]:
                 outer, names = name, dict(_ATTRIBUTE.findall(attributes))
                 key = names.get("refid", names.get("translator", names.get("sysid", tag[2])))
                 segments = sets.setdefault(key, [])
+                first = last = None
         elif name == "seg" and begin is None and not end:
             begin = tag.end()
+            if match := _NUMBER.search(attributes):
+                number = int(match[1])
+                if last is not None and last >= number != first:
+                    raise InputError(f"segment {number} after segment {last}: expected their order")
+                first, last = number if first is None else first, number
             if attributes.endswith("/"):
                 segments.append("")
                 begin = None
