@@ -74,7 +74,8 @@ def _appearance(source):
         return "a JSON array"
     if first.startswith("<"):
         return "XML or HTML"
-    for separator, name in {"\t": "tabs", ",": "commas", "|||": "|||"}.items():
+    separators = {"\t": "tabs", ",": "commas", "|||": "|||", ";": "semicolons"}
+    for separator, name in separators.items():
         counts = {row.count(separator) for row in source.head}
         if len(source.head) > 1 and len(counts) == 1 and 0 not in counts:
             return f"a table of {counts.pop() + 1} columns, separated by {name}"

@@ -5,6 +5,7 @@ import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from tta.data.text.lines import MAX_LINE_BYTES
@@ -146,12 +147,18 @@ def parse_number(value: Any, what: str) -> float:
         InputError: `value` is not a finite number.
     """
     number = math.nan
-    if not isinstance(value, bool):
+    # Python reads 1_5 as 15.
+    if not isinstance(value, bool) and "_" not in str(value):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = float(value)
     if not math.isfinite(number):
         raise InputError(f"expected a finite number as {what}, got {shown(value)}")
     return number
+
+
+def stem(path: str) -> str:
+    """The name of a file without its folders, of Windows too, and without its suffix."""
+    return PurePosixPath(path.replace("\\", "/")).stem
 
 
 def shown(value: Any) -> str:

@@ -27,7 +27,7 @@ def score_notes(file: NBestFile) -> Iterator[str]:
     if chosen.has_known_scores or not len(scores):
         return
     if chosen.score_kind == "cost":
-        if (scores > 0).all():
+        if scores.min() >= 0 < scores.max():
             yield (
                 "the costs are all negative, like log-likelihoods; if they are, use "
                 "--scores=log_probability"
@@ -46,10 +46,10 @@ def score_notes(file: NBestFile) -> Iterator[str]:
             f"the scores rise from the first to the last hypothesis in {rising:,} of "
             f"{len(different):,} lists, like costs; if they are, use --scores=cost"
         )
-    elif (scores > 0).all():
+    elif scores.min() >= 0 < scores.max():
         yield (
-            "the scores are all positive, which log-probabilities are not; if they are costs, use "
-            "--scores=cost; if they are right, --scores=log_probability"
+            "the scores are all positive or 0, which log-probabilities are not; if they are costs, "
+            "use --scores=cost; if they are right, --scores=log_probability"
         )
 
 

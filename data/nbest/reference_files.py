@@ -15,11 +15,10 @@ import html
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from tta.data.nbest.formats.json_values import iter_json
-from tta.data.nbest.lists import shown
+from tta.data.nbest.lists import shown, stem
 from tta.errors import InputError
 
 # Names of fields and columns, in any case: the first one that is there counts.
@@ -133,7 +132,7 @@ def _trn(rows, ids, lengths) -> list[Reference]:
     found = []
     for (n, row), match, key in zip(rows, matches, keys, strict=True):
         if match is None:
-            raise InputError(f"expected `words (id)` as in the other lines, got {shown(row)}", line=n)
+            raise InputError(f"expected `words (id)` as in other lines, got {shown(row)}", line=n)
         found.append(Reference(_one_reading(match[1], n), key, n))
     return found
 
@@ -245,7 +244,7 @@ def _key(fields: dict[str, Any]) -> tuple[Kind, str | None]:
     if name := _named(fields, IDS):
         return Kind.KEYED, str(fields[name])
     if name := _named(fields, FILES):
-        return Kind.FILES, PurePosixPath(str(fields[name])).stem
+        return Kind.FILES, stem(str(fields[name]))
     return Kind.ORDERED, None
 
 

@@ -63,6 +63,9 @@ class CsvFormat(Format):
             rule = f"expected a header with the columns id and text, got {shown(source.head[0])}"
             raise InputError(rule, line=source.rows[0][0])
         names = [name.strip().lower() for name in header]
+        for name in {names[place] for place in places.values()}:
+            if names.count(name) > 1:
+                raise InputError(f"two columns are called {name}", line=source.rows[0][0])
         score_names = [names[places["score"]]] if "score" in places else ["score"]
         not_scores = {places.get(key) for key in ("id", "text", "reference")}
 

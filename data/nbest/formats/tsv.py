@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tta.data.nbest.formats.csv_table import CsvFormat
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
-from tta.data.nbest.lists import Hypothesis, parse_score
+from tta.data.nbest.lists import Hypothesis, parse_score, shown
 from tta.data.nbest.rows import check_fields, collect_groups, mostly
 from tta.data.text.tables import is_number
 from tta.errors import InputError
@@ -84,8 +84,15 @@ class TsvFormat(CsvFormat):
 
 
 def _check_texts(rows):
-    """Raises an error if the column of the text holds scores."""
+    """Raises an error if the column of the text holds scores, or ids."""
     texts = [fields[-2] for fields in rows if len(fields) > 1]
+    ids = [fields[0] for fields in rows if len(fields) == 3]
+    have_words = 2 * sum(" " in one.strip() for one in ids) > len(ids) > 0
+    if have_words and len(set(ids)) == len(ids) > len(set(texts)) and " " not in "".join(texts):
+        raise InputError(
+            f"the columns may be text, id and score, as {shown(ids[0])}, {shown(texts[0])}: "
+            "expected id<TAB>text<TAB>score, or a header"
+        )
     scores = [text for text in texts if is_number(text) and not text.strip().isdigit()]
     if texts and 2 * len(scores) >= len(texts):
         readings = "a text and two scores" if len(rows[0]) == 3 else "two scores"

@@ -31,6 +31,26 @@ BAD_FILES = [
         ":2: list 'b': expected keys \"hyp_1\", \"hyp_2\" ..., got ['nbest', 'n'] (read as dict)",
         "other keys, which do not make an empty list",
     ),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}, "Hyp_2": {HYP}}}}}',
+        ":1: list 'a': a hypothesis is called hyp_N, got 'Hyp_2'",
+        "a hypothesis under another name would be lost",
+    ),
+    ("csv", "id,text,score,Score\nu,a,-1,-9\n", ":1: two columns are called score", "twice"),
+    ("tsv", "u\ta\t-1_5\n", ":1: expected a finite number as score, got '-1_5'", "underscore"),
+    (
+        None,
+        '{"text": "a"}\n{"alternatives": [{"text": "b", "confidence": 1}]}\n',
+        ":1: no array",
+        "one best text among lists would be lost",
+    ),
+    (
+        None,
+        "id;text;score\nu;a;-1,5\n",
+        ": no known format of N-best lists; it looks like a table of 3 columns, separated by semi",
+        "Excel",
+    ),
     ("dict", '{"a": {"hyp_1": "x"}}', ":1: list 'a': hyp_1: expected a hypothesis as an", "string"),
     ("dict", '{"a": {"hyp_1": {"score": 1}}}', ":1: list 'a': hyp_1: a hypothesis has no", "text"),
     (

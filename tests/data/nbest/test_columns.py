@@ -135,6 +135,14 @@ def test_scores_are_no_texts(write, text, why):  # noqa: F811
         read_nbest(write(text), beam_size=2 if text.startswith("-") else None)
 
 
+def test_a_text_before_the_id_is_refused(write):  # noqa: F811
+    rule = ":? ?the columns may be text, id and score, as 'the cat', 'u'"
+    with pytest.raises(InputError, match=rule):
+        read_nbest(write("the cat\tu\t-1\nthe hat\tu\t-2\na dog\tv\t-1\n"))
+    file = read_nbest(write("call 1\tyes\t-1\ncall 1\tno\t-2\ncall 2\tyes\t-1\n"))
+    assert [one.utterance_id for one in file.lists] == ["call 1", "call 2"], "ids with blanks"
+
+
 def test_spoken_digits_are_texts(write):  # noqa: F811
     file = read_nbest(write("u\t5\t-1\nu\t9\t-2\n"))
     assert file.lists == [nbest("u", ("5", -1.0), ("9", -2.0))]

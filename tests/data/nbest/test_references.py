@@ -204,11 +204,14 @@ def test_quotes_in_a_column_may_hold_commas(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("turn { on / off / @ } (u1)\nclose it (u2)\n", ":1: several readings or none, '{ on / off / @ }'"),
+        (
+            "turn { on / off / @ } (u1)\nclose it (u2)\n",
+            ":1: several readings or none, '{ on / off / @ }'",
+        ),
         ("turn (%uh) on (u1)\nclose it (u2)\n", r":1: several readings or none, '\(%uh\)'"),
         ("turn on (u1)\nclose (um) it (u2)\n", r":2: several readings or none, '\(um\)'"),
         ("turn on (u1)\nclose it (u1)\n", ":2: duplicate id 'u1', first on line 1"),
-        ("x (spk-u1)\ny (spk-u2)\nz\n", r":3: expected `words \(id\)` as in the other lines"),
+        ("x (spk-u1)\ny (spk-u2)\nz\n", r":3: expected `words \(id\)` as in other lines"),
         (XML.format('<ref><seg id="2">a</seg><seg id="1">b</seg></ref>'), ": segment 1 after"),
         ("a 1 s 0 1 turn on\nb 1 s 0 1 { it / that }\n", ":2: several readings"),
         ("u1,turn on, please\nu2,close it\n", ": the lines begin with ids of lists"),

@@ -275,6 +275,11 @@ def write(folder, records, style="lines"):
     return path
 
 
+def test_a_path_of_windows_has_a_stem(tmp_path):
+    path = write(tmp_path, [{"audio_filepath": "C:\\x\\u.1.wav", "beams": [["a", -1.0]]}])
+    assert [one.utterance_id for one in read_nbest(path).lists] == ["u.1"]
+
+
 @pytest.mark.parametrize("style", ["lines", "array", "indented"])
 @pytest.mark.parametrize(("what", "records", "lists"), RECORDS, ids=[row[0] for row in RECORDS])
 def test_reads_and_writes_back(tmp_path, what, records, lists, style):

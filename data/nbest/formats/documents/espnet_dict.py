@@ -51,6 +51,8 @@ class DictFormat(Format):
         for key, value in entry.items():
             match = re.fullmatch(r"hyp_([0-9]{1,9})", key)
             if not match:
+                if isinstance(value, dict) and "text" in value:
+                    raise InputError(f"a hypothesis is called hyp_N, got {shown(key)}")
                 rest[key] = value
                 continue
             number = int(match.group(1))

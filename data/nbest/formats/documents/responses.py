@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from tta.data.nbest.fields import read_scores, score_key
@@ -20,7 +19,7 @@ from tta.data.nbest.formats.documents.layouts import (
 )
 from tta.data.nbest.formats.documents.rewriting import rewrite
 from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
-from tta.data.nbest.lists import Hypothesis, NBestList, shown
+from tta.data.nbest.lists import Hypothesis, NBestList, shown, stem
 from tta.errors import InputError, located
 
 # Keys of a record that are its id; those of files, whose stem is the id.
@@ -33,6 +32,8 @@ _SILENT = {
     *("speechAdaptationInfo", "RecognitionStatus", "Offset", "Duration", "DisplayText"),
     *_IDS,
 }
+# The best text, which a response without alternatives has alone.
+_BEST = ("text", "translation", "DisplayText")
 _INTERIM = {"partial", "partial_result", "speechEventType", "speech_event_type"}
 
 # What a response with one text has.
@@ -79,7 +80,8 @@ class ResponseFormat(Format):
         self.layout = f"JSON records with arrays {self.what}"  # type: ignore[misc]
         if self.layouts[0].sign < 0:
             self.score_kind = "cost"  # type: ignore[misc]
-        self.has_known_scores = self.layouts[0].score is not None or name == "responses"  # type: ignore[misc]
+        # The scores of NeMo and Vosk have any sign.
+        self.has_known_scores = name != "sockeye"  # type: ignore[misc]
 
     def matches(self, source):
         return any(format_of(value) == self.name for value in source.values)
@@ -117,7 +119,8 @@ class ResponseFormat(Format):
                 if not lists:
                     if _INTERIM & record.keys() or any(find_lists(record, self.layouts, False)):
                         continue
-                    if not record.keys() <= _SILENT:
+                    has_text = any(str(record.get(key) or "").strip() for key in _BEST)
+                    if has_text or not record.keys() <= _SILENT:
                         raise InputError(f"no array {self.what} in {shown(record)}", line=line)
                 position = number, index if is_array else None
                 for found in lists or [None]:
@@ -210,18 +213,18 @@ class ResponseFormat(Format):
         return rows
 
 
-def _id(record: dict[str, Any], path: Path, stem: str) -> Any:
-    """The id that a record gives its lists, or the name of its file."""
+def _id(record: dict[str, Any], path: Path, of_file: str) -> Any:
+    """The id that a record gives its lists, or `of_file`, that of the file that holds it."""
     for key in path:
         if isinstance(key, str) and "://" in key:  # a file in the results of Google's batches
-            return PurePosixPath(key).stem
+            return stem(key)
     for key in _IDS:
         if isinstance(record.get(key), (str, int)) and record[key] != "":
             return str(record[key])
     for key in _FILES:
         if isinstance(record.get(key), str) and record[key]:
-            return PurePosixPath(record[key]).stem
-    return stem
+            return stem(record[key])
+    return of_file
 
 
 def _confidences_are_shares(lists: list[Found]) -> bool:
