@@ -10,21 +10,12 @@ from typing import Any
 from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines, named_files
-from tta.data.text.tables import table_rows
+from tta.data.text.tables import are_usual_names, table_rows
 from tta.errors import InputError
 
 # The columns of the texts, if none are named: the first of these that the header has.
 TEXT_COLUMNS = (("sentence1", "sentence2"), ("sentence",))
 LABEL_COLUMN = "label"
-# A first line of nothing but such names is a header, too.
-_USUAL_NAMES = {
-    *("label", "labels", "class", "category", "target", "sentiment", "gold", "gold_label"),
-    *("intent", "topic", "tag", "y", "stars", "rating", "id", "idx", "index"),
-    *("text", "text1", "text2", "text_a", "text_b", "sentence", "sentence1", "sentence2"),
-    *("sentence_a", "sentence_b", "review", "content", "utterance", "tweet", "comment", "title"),
-    *("document", "passage", "query", "question", "question1", "question2", "premise"),
-    "hypothesis",
-}
 
 
 @dataclass(frozen=True)
@@ -181,7 +172,7 @@ def _is_header(cells, text_columns, label_column):
     cells = {cell.strip() for cell in cells}
     choices = TEXT_COLUMNS if text_columns is None else (text_columns,)
     is_named = label_column in cells or any(set(names) <= cells for names in choices)
-    return is_named or {cell.lower() for cell in cells} <= _USUAL_NAMES
+    return is_named or are_usual_names(cells)
 
 
 def _place(column, header, path, line):

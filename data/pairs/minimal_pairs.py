@@ -9,7 +9,7 @@ from tta.data.nbest.formats.json_values import expect, load_json
 from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
-from tta.data.text.tables import table_rows
+from tta.data.text.tables import are_usual_names, table_rows
 from tta.errors import InputError, located
 
 # The names of the two sentences in BLiMP's layout.
@@ -72,6 +72,9 @@ def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
         if repeated is not None:
             raise InputError(f"two columns are named {shown(repeated)}", path, rows[0][0])
         rows = rows[1:]
+    elif rows and are_usual_names(names):
+        rule = f"expected the columns {GOOD} and {BAD}, got {shown(names)}"
+        raise InputError(rule, path, rows[0][0])
     else:
         names = [GOOD, BAD]
     for line, cells in rows:

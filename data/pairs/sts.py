@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
-from tta.data.text.tables import table_rows
-from tta.errors import InputError
+from tta.data.text.tables import are_usual_names, table_rows
+from tta.errors import InputError, located
 
 # The names of the columns in files with a header, in lower case.
 FIRST = ("sentence_a", "sentence1")
@@ -56,13 +56,16 @@ def read_sts(path: Path | str) -> list[SentencePair]:
     if not rows:
         raise InputError("the file is empty", path)
     header = rows[0][1]
-    columns = _columns_by_name(header)
+    with located(line=rows[0][0] or None, path=path):
+        columns = _columns_by_name(header)
     if columns:
         rows, allowed = rows[1:], (len(header),)
     elif not rows[0][0]:
         raise InputError(f"expected {_LAYOUTS}; got the keys {', '.join(header)}", path)
     elif len(header) >= 7:
         columns, allowed = (5, 6, 4), (7, 8, 9)  # STS-B
+    elif are_usual_names(header):
+        raise InputError(f"expected {_LAYOUTS}; got {', '.join(header)}", path, rows[0][0])
     elif len(header) in (2, 3):
         columns, allowed = (0, 1, 2)[: len(header)], (len(header),)
     else:
@@ -77,7 +80,11 @@ def _columns_by_name(header):
 
     None without a header.
     """
-    places = {name.strip().lower(): i for i, name in enumerate(header)}
+    names = [name.strip().lower() for name in header]
+    for name in {*FIRST, *SECOND, *GOLD}:
+        if names.count(name) > 1:
+            raise InputError(f"two columns are called {name}")
+    places = {name: i for i, name in enumerate(names)}
     first, second, gold = (
         [places[name] for name in names if name in places][:1] for names in (FIRST, SECOND, GOLD)
     )

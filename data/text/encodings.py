@@ -35,6 +35,8 @@ def check_first_line(raw: bytes, path: Path | str) -> bytes:
         name = encoding.removesuffix(" without a byte order mark")
         how = f"iconv -f {name} -t UTF-8 converts it"
         raise InputError(f"expected UTF-8, got {encoding}: {how}", path)
+    if raw.startswith(b"version https://git-lfs.github.com"):
+        raise InputError("a pointer of Git LFS: git lfs pull fetches the file", path)
     returns = raw.rstrip(b"\r\n").count(b"\r")  # one may be part of a text
     if returns > raw.endswith(b"\n"):
         rule = "lines end in a carriage return alone, as on old Macs: tr '\\r' '\\n' converts them"

@@ -36,6 +36,7 @@ _REFUSED = {
     rb"7z\xbc\xaf\x27\x1c": "a 7z archive",
     rb"Rar!\x1a\x07": "a rar archive",
     rb"PAR1": "a Parquet file",
+    rb"%PDF-": "a PDF",
 }
 _MAGIC_BYTES = 10
 _PACKERS: dict[str, Callable[..., Any]] = {
@@ -114,13 +115,12 @@ class _XzReader(io.RawIOBase):
     def readinto(self, buffer):
         while True:
             if self._decompressor.eof:  # another stream may follow, after zeros
-                rest = self._decompressor.unused_data or self._raw.read(io.DEFAULT_BUFFER_SIZE)
-                if not rest:
-                    return 0
-                rest = rest.lstrip(b"\0")
+                rest = self._decompressor.unused_data.lstrip(b"\0")
+                while not rest:
+                    if not (block := self._raw.read(io.DEFAULT_BUFFER_SIZE)):
+                        return 0
+                    rest = block.lstrip(b"\0")
                 self._decompressor = self._new()
-                if not rest:
-                    continue
             elif self._decompressor.needs_input:
                 rest = self._raw.read(io.DEFAULT_BUFFER_SIZE)
                 if not rest:

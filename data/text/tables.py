@@ -3,11 +3,23 @@
 import csv
 import itertools
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, TextIO
 
 from tta.errors import InputError
+
+# A first line of nothing but such names is a header, too.
+_USUAL_NAMES = {
+    *("label", "labels", "class", "category", "target", "sentiment", "gold", "gold_label"),
+    *("intent", "topic", "tag", "y", "stars", "rating", "id", "idx", "index"),
+    *("text", "text1", "text2", "text_a", "text_b", "sentence", "sentence1", "sentence2"),
+    *("sentence_a", "sentence_b", "review", "content", "utterance", "tweet", "comment", "title"),
+    *("document", "passage", "query", "question", "question1", "question2", "premise"),
+    *("hypothesis", "sent1", "sent2", "s1", "s2", "score", "similarity", "relatedness"),
+    *("good", "bad", "acceptable", "unacceptable", "grammatical", "ungrammatical"),
+}
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -75,8 +87,17 @@ def table_rows(
 def _is_object(line):
     try:
         return line.lstrip()[:1] == "{" and isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
         return False
+    except (ValueError, RecursionError):  # thousands of digits or brackets
+        return True
+
+
+def _unique_keys(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a key occurs twice in {_shown(key for key, _ in pairs)}")
+    return found
 
 
 def _object_rows(lines, path, number):
@@ -86,7 +107,10 @@ def _object_rows(lines, path, number):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=_unique_keys)
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("a text holds half a surrogate pair", path, place) from None
         except (ValueError, RecursionError) as error:
             raise InputError(f"malformed JSON: {error}", path, place) from None
         if not isinstance(row, dict):
@@ -100,11 +124,21 @@ def _object_rows(lines, path, number):
         yield place, [_cell(row[key]) for key in keys]
 
 
+def _shown(names):
+    """Names of columns for an error, shortened."""
+    return textwrap.shorten(", ".join(repr(one)[:80] for one in names), 200, placeholder=" ...")
+
+
 def _cell(value):
     """A value of JSON as a cell; null is empty."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def are_usual_names(cells: Iterable[str]) -> bool:
+    """Whether all cells of a row are usual names of columns, so that it is a header."""
+    return {cell.strip().lower() for cell in cells} <= _USUAL_NAMES
 
 
 def _cells(line, path, number):
@@ -132,11 +166,11 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
     if first is None:
         return
     names = [cell.strip() for cell in first]
-    place = int(column) - 1 if column.isdecimal() else None
+    place = int(column[:9]) - 1 if column.isdecimal() else None  # no table has a billion
     if place is None:
         if names.count(column) != 1:
             how = "several columns are" if column in names else "no column is"
-            rule = f"{how} named {column!r}; the first row has {', '.join(map(repr, names))}"
+            rule = f"{how} named {column!r}; the first row has {_shown(names)}"
             raise InputError(rule, path, line or None)
         place = names.index(column)
     else:

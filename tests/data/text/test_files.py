@@ -154,6 +154,9 @@ def test_xz_streams_one_after_another_and_padding_are_one_text(tmp_path):
         assert stream.read() == text + b"end\n"
     with open_input(path) as stream:
         assert stream.readline() == text + b"end\n"
+    path.write_bytes(lzma.compress(text) + bytes(8))
+    with open_input(path) as stream:
+        assert stream.read() == text, "padding at the end"
 
 
 @pytest.mark.parametrize("change", [lambda c: c[:-5], lambda c: c[:9], lambda c: c + b"rest"])

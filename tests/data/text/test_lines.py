@@ -86,6 +86,12 @@ CUT_GZIP = gzip.compress(b"a\n" * 999, mtime=0)[:-9]
         (b"PK\x03\x04\x14\x00", "a.txt: a zip archive", "zip, xlsx"),
         (b"\x04\x22\x4d\x18", "a.txt: compressed with lz4", "lz4"),
         (b"7z\xbc\xaf\x27\x1c", "a.txt: a 7z archive", "7z"),
+        (b"%PDF-1.7\n", "a.txt: a PDF", "PDF"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+            "a.txt: a pointer of Git LFS",
+            "a clone without the data",
+        ),
         (b"PAR1\x15", "a.txt: a Parquet file", "Parquet"),
         (b"one\rtwo\rthree", "a.txt: lines end in a carriage return alone", "old Macs"),
         (b"one\rtwo\r", "a.txt: lines end in a carriage return alone", "old Macs"),
