@@ -84,10 +84,7 @@ def test_a_first_row_with_one_name_of_the_header_is_a_pair(write):
             ":1: expected a JSON object or 2 columns separated by tabs, got 1: 'The ",
         ),
         ("[\n", ":1: expected a JSON object or 2 columns separated by tabs, got 1: '['"),
-        (
-            "good\tbad\na\tb\n",
-            ":1: expected the columns sentence_good and sentence_bad, got"
-        ),
+        ("good\tbad\na\tb\n", ":1: expected the columns sentence_good and sentence_bad, got"),
         ("a\tb\nc\n", ":2: expected 2 columns separated by tabs, got 1: 'c'"),
         ("a\tb\n\nc\td\te\n", ":3: expected 2 columns separated by tabs, got 3: "),
         (
