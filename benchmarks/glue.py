@@ -16,10 +16,9 @@ ones for both models, and the runs stay. Its last column is the mean over the ta
 have nothing to do with each other, so that their errors add up as squares.
 
 An interrupted run goes on when it is repeated with the same --output_dir. All tasks take hours.
-With --json, each finished task is written to a file, and the tables show all tasks of the file,
-those of earlier commands included. A task that is measured again is replaced as a whole, because
-the errors of differences need all its models: name them all. Finished runs are not repeated. The
-report of each cell is printed on standard error.
+With --json, each finished task is written to a file, and the tables show all tasks and models of
+the file, those of earlier commands included. A difference needs both models in one command.
+Finished runs are not repeated. The report of each cell is printed on standard error.
 """
 
 import json
@@ -68,7 +67,8 @@ def main():
             print(f"## {task}, {model}\n\n{report}\n", file=sys.stderr, flush=True)
             rows[CONTROL], *rates = report.rows
             rows[model] = max(rates, key=lambda row: row.mean(metric_of(task)))
-        results[task] = {name: result(name, rows, metric_of(task)) for name in rows}
+        measured = {name: result(name, rows, metric_of(task)) for name in rows}
+        results[task] = results.get(task, {}) | measured
         if FLAGS.json:
             with whole_file(FLAGS.json) as file:
                 file.write((json.dumps(results, indent=1) + "\n").encode())
@@ -159,7 +159,7 @@ def difference_cells(results, base):
     found = {}
     for task, models in results.items():
         for model, one in models.items():
-            if model != base and base in models:
+            if model != base and base in models and base in one["errors"]:
                 found[task, model] = mean_of(one) - mean_of(models[base]), one["errors"][base]
     for model in dict.fromkeys(model for _, model in found):
         if all((task, model) in found for task in results):

@@ -42,6 +42,7 @@ ROWS = (
     Row("AE, PAD", "small-autoencoder", "ae", {"predicts_length": False}),
     Row("VAE, GTW", "small-vae-gtw", "vae"),
     Row("VAE, PAD", "small-vae-gtw", "vae", {"decoder_input": "pad"}),
+    Row("full-VAE, GTW", "small-vae-gtw", "full_vae"),
     Row("MLM", "small-bilm", "mlm"),
 )
 

@@ -59,9 +59,9 @@ def test_no_mean_and_no_difference_of_what_was_not_measured():
     assert lines[3] == "| b | 20.0 | - | 50.0 |"
 
 
-def test_a_command_shows_and_keeps_the_tasks_of_earlier_ones(tmp_path, monkeypatch, capsys):
+def test_a_command_keeps_the_tasks_and_models_of_earlier_ones(tmp_path, monkeypatch, capsys):
     path = tmp_path / "glue.json"
-    earlier = {"rte": {"a": one([50.0], b=1.0), "b": one([60.0], a=1.0)}}
+    earlier = {"rte": {"a": one([50.0], b=1.0), "b": one([60.0], a=1.0)}, "cola": {"c": one([9.0])}}
     path.write_text(json.dumps(earlier))
     found = {"a": [10.0], "b": [14.0, 16.0]}
     flags = {"json": str(path), "tasks": ["cola"], "models": ["a", "b"], "quick": False}
@@ -76,6 +76,7 @@ def test_a_command_shows_and_keeps_the_tasks_of_earlier_ones(tmp_path, monkeypat
     glue.main()
     kept = json.loads(path.read_text())
     assert kept["rte"] == earlier["rte"]
+    assert kept["cola"]["c"] == earlier["cola"]["c"]
     assert {name: kept["cola"][name]["values"] for name in found} == found
     shown = capsys.readouterr().out
     assert "| b | 60.0 | 15.0 ± 1.4 |" in shown
