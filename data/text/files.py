@@ -70,7 +70,7 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     is_standard = str(path) == STANDARD_STREAM and opener is open
     try:
         with (
-            contextlib.nullcontext(sys.stdin.buffer) if is_standard else opener(path, "rb") as raw,
+            contextlib.nullcontext(_stdin().buffer) if is_standard else opener(path, "rb") as raw,
             _decompressed(raw, shown) as stream,
         ):
             yield stream
@@ -140,14 +140,19 @@ def open_pipe(path: str, mode: str = "rb") -> Any:
     """
     if path != STANDARD_STREAM:
         return PipeReader(path)
-    if sys.stdin is None:
-        raise InputError("standard input is closed", path)
+    standard = _stdin()
     try:
         if _PIPES_CAN_BE_ASKED:
-            return PipeReader(sys.stdin.fileno())
+            return PipeReader(standard.fileno())
     except io.UnsupportedOperation:  # it was replaced, as in a notebook
         pass
-    return contextlib.nullcontext(sys.stdin.buffer)
+    return contextlib.nullcontext(standard.buffer)
+
+
+def _stdin() -> Any:
+    if sys.stdin is None:
+        raise InputError("standard input is closed", shown_path(STANDARD_STREAM))
+    return sys.stdin
 
 
 class PipeReader(io.BufferedReader):

@@ -102,6 +102,8 @@ def _open_tensors(directory, stack) -> dict[str, _Tensor]:
             for name in sorted(file.keys()):
                 # Files converted from the original checkpoints keep its names.
                 today = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+                if today in found:
+                    raise InputError(f"tensor {name} is there twice", path)
                 found[today] = _Tensor(name, file, path)
     found.pop(_IGNORED, None)
     for copy, original in _TIED.items():  # some files have the copy alone

@@ -137,6 +137,13 @@ def test_missing_file_folder_and_empty_input(tmp_path, stdin):
         list(iter_lines("-"))
 
 
+def test_standard_input_may_be_closed(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    for lines in iter_lines("-"), TextReader(["-"]):
+        with pytest.raises(InputError, match="<stdin>: standard input is closed"):
+            list(lines)
+
+
 def test_a_line_may_be_as_long_as_the_limit(tmp_path):
     (tmp_path / "a").write_bytes(b"four\nfive5\n")
     assert list(iter_lines(tmp_path / "a", max_bytes=6)) == ["four", "five5"]

@@ -116,6 +116,14 @@ def test_a_tied_weight_under_its_second_name_alone(folder, tensors):
     assert_equal(weights(folder), expected)
 
 
+def test_a_tensor_under_two_names_is_refused(folder, tensors):
+    name = next(name for name in tensors if name.endswith("LayerNorm.weight"))
+    old = name.replace("weight", "gamma")
+    write_huggingface(folder, dict(tensors) | {old: 2 * np.asarray(tensors[name])})
+    with pytest.raises(InputError, match=r"tensor \S+LayerNorm.weight is there twice"):
+        load_model(folder)
+
+
 def test_tables_with_rows_for_no_piece(folder, tensors):
     padded = {name: tensors[name] for name in tensors}
     for name in (TABLE, BIAS):
