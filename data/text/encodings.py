@@ -37,10 +37,25 @@ def check_first_line(raw: bytes, path: Path | str) -> bytes:
         raise InputError(f"expected UTF-8, got {encoding}: {how}", path)
     if raw.startswith(b"version https://git-lfs.github.com"):
         raise InputError("a pointer of Git LFS: git lfs pull fetches the file", path)
-    returns = raw.rstrip(b"\r\n").count(b"\r")  # one may be part of a text
-    if returns > raw.endswith(b"\n"):
+    return check_line(raw, path, None, raw.endswith(b"\n"))
+
+
+def check_line(
+    raw: bytes, path: Path | str, number: int | None, may_have_return: bool = True
+) -> bytes:
+    """Removes a UTF-8 byte order mark from a line; joined files have them in the middle, too.
+
+    Args:
+        raw, path: as in `check_first_line`.
+        number: of the line, for the error; None to name the file alone.
+        may_have_return: whether one carriage return may be a part of the text.
+
+    Raises:
+        InputError: a carriage return alone ends lines.
+    """
+    if b"\r" in raw and raw.rstrip(b"\r\n").count(b"\r") > may_have_return:
         rule = "lines end in a carriage return alone, as on old Macs: tr '\\r' '\\n' converts them"
-        raise InputError(rule, path)
+        raise InputError(rule, path, number)
     return raw.removeprefix(codecs.BOM_UTF8)
 
 

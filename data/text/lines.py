@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tta.data.text.encodings import check_first_line
+from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
@@ -34,7 +34,7 @@ def iter_lines(
     """Yields the lines of a UTF-8 text file one at a time, without their line ends.
 
     Only `\\n` and `\\r\\n` end a line: U+2028 and similar characters are part of the text. A byte
-    order mark is removed.
+    order mark at the begin of a line is removed: files that were joined have them in the middle.
 
     Args:
         path, opener: as in `tta.data.text.files.open_input`.
@@ -56,8 +56,8 @@ def _decoded(stream, shown, max_bytes, strip, may_be_empty):
     try:
         while raw := stream.readline(max_bytes + 1):
             number += 1
-            if number == 1:
-                raw = check_first_line(raw, shown)
+            first = number == 1
+            raw = check_first_line(raw, shown) if first else check_line(raw, shown, number)
             if len(raw) > max_bytes:
                 raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
             line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")

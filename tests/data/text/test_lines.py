@@ -50,6 +50,8 @@ def test_reads_standard_input(stdin, compress):
         (b"a\n\nb\n", ["a", "", "b"], "empty lines count"),
         (b"\n", [""], "one empty line"),
         (b"\xef\xbb\xbfa\n", ["a"], "byte order mark"),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "b"], "two files of Windows, joined"),
+        (b"b\na\rb\nc\n", ["b", "a\rb", "c"], "a carriage return in a later line, too"),
         (b"BZh91 is a text\n", ["BZh91 is a text"], "not bzip2"),
         (b"a\rb\nc\n", ["a\rb", "c"], "a carriage return in a line is text"),
         (b"a\r\r\nb\r\r\n", ["a\r", "b\r"], "line ends that were converted twice"),
@@ -96,6 +98,7 @@ CUT_GZIP = gzip.compress(b"a\n" * 999, mtime=0)[:-9]
         (b"one\rtwo\rthree", "a.txt: lines end in a carriage return alone", "old Macs"),
         (b"one\rtwo\r", "a.txt: lines end in a carriage return alone", "old Macs"),
         (b"one\rtwo\rthree\n", "a.txt: lines end in a carriage return alone", "and a last line"),
+        (b"one\ntwo\rthree\rfour\n", "a.txt:2: lines end in a carriage return", "joined to others"),
         (b"a\r" * 999_999, "a.txt: lines end in a carriage return alone", "longer than a line"),
     ],
 )
