@@ -197,7 +197,10 @@ def with_gradients(function, features: Tensor, table: Tensor, bias: Tensor):
 
 
 def _pick(logits, targets):
-    return ops.take_along_axis(logits, targets[:, None], axis=-1)[:, 0]
+    """logits [m, n] at the targets [m]: [m]. `ops.take_along_axis` would copy the logits."""
+    rows, size = ops.shape(logits)
+    first = ops.arange(rows, dtype="int64") * ops.cast(size, "int64")
+    return ops.take(logits, first + ops.cast(targets, "int64"))
 
 
 def parts(x: Tensor) -> list[slice]:
