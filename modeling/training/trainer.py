@@ -22,7 +22,7 @@ from tta.modeling.objectives.base import Objective
 from tta.modeling.training import distribution
 from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints, restore_newest
 from tta.modeling.training.config import LoopSettings
-from tta.modeling.training.evaluation import COMMON_COMPONENT, Evaluator
+from tta.modeling.training.evaluation import COMMON_COMPONENT, Evaluation, Evaluator
 from tta.modeling.training.statistics import read_batches
 from tta.modeling.training.stopping import StopRequest
 
@@ -197,6 +197,16 @@ class Trainer:
                 raise KeyboardInterrupt
         return done
 
+    def evaluate(self) -> Evaluation | None:
+        """The held-out evaluation of the model as it is now; None if nothing is held out.
+
+        Raises:
+            InputError: there is no token to measure, or a shard is damaged.
+        """
+        if self._evaluator is None or self.heldout_batches is None:
+            return None
+        return self._evaluator(self.heldout_batches(), self.loop.max_eval_batches)
+
     def _run(self, bar, until):
         loop = self.loop
         recent, since, tokens = [], time.monotonic(), 0
@@ -346,9 +356,8 @@ class Trainer:
         return {name: float(value) for name, value in self.objective.at_step(step).items()}
 
     def _evaluate(self, bar, step):
-        if self._evaluator is None or self.heldout_batches is None:
+        if (result := self.evaluate()) is None:
             return
-        result = self._evaluator(self.heldout_batches(), self.loop.max_eval_batches)
         schedule = self._schedule(step)
         text = "".join([result.text, *(f", {name} {v:.3f}" for name, v in schedule.items())])
         result = dataclasses.replace(result, values=result.values | schedule, text=text)

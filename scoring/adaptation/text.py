@@ -13,7 +13,7 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.training.assembly import make_trainer, write_model
 from tta.modeling.training.config import TrainingSettings
 from tta.modeling.training.distribution import make_strategy
-from tta.modeling.training.evaluation import Evaluation, Evaluator
+from tta.modeling.training.evaluation import Evaluation
 from tta.names import VOCABULARY
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
@@ -162,8 +162,7 @@ def _make_trainer(config, rate, lm, start, objective, data, output_dir):
 
 def _begin(trainer, max_passes):
     """The `Training` of a trainer."""
-    heldout = trainer.heldout_batches()
-    before = Evaluator(trainer.model, trainer.objective, heldout.element_spec)(heldout)
+    before = trainer.evaluate()
     steps_per_pass = trainer.loop.num_train_steps // max_passes
 
     def take_pass(number):
