@@ -1,6 +1,6 @@
 """run_pretraining.py as a user runs it: killed, stopped, resumed, and refused with a reason.
 
-Importing TensorFlow takes seconds, so there are few runs, and all refusals share one process.
+A process takes seconds to import TensorFlow, so only the interrupted runs have one of their own.
 """
 
 import json
@@ -16,11 +16,16 @@ import numpy as np
 import pytest
 
 import tta
+from tests.commands import run_command
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
 from tta.atomic import locked_folder
 from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.errors import InputError
 from tta.modeling.formats.model_directory import save_model
+from tta.modeling.training import config as training_config
+from tta.modeling.training import pretrain as pretraining
+from tta.modeling.training.config import PretrainingConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 NUM_STEPS = 43
@@ -90,7 +95,9 @@ def checkpoint(folder, output):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """One undisturbed run, and one that is killed, stopped by SIGTERM and by Ctrl-C, and resumed.
+    """One undisturbed run, and one that is killed, stopped by Ctrl-C, and resumed.
+
+    test_trainer.py stops a run by SIGTERM, too.
 
     `unfinished` is a copy of the second run's folder after the kill.
     """
@@ -102,19 +109,16 @@ def runs(folder):
     assert not (folder / "killed" / "model.weights.h5").exists()
     shutil.copytree(folder / "killed", folder / "unfinished")
 
-    stops = []
-    for last, number in ((29, signal.SIGTERM), (36, signal.SIGINT)):
-        stopped = start(folder, "killed", signalled=(last, number))
-        status = stopped.wait()
-        step = checkpoint(folder, "killed")
-        assert step == last + 1, (folder / "killed.err").read_text()
-        assert not (folder / "killed" / "model.weights.h5").exists()
-        stops.append((status, step, (folder / "killed.err").read_text()))
+    stopped = start(folder, "killed", signalled=(32, signal.SIGINT))
+    status = stopped.wait()
+    shown = (folder / "killed.err").read_text()
+    assert checkpoint(folder, "killed") == 33, shown
+    assert not (folder / "killed" / "model.weights.h5").exists()
 
     last = start(folder, "killed")
     assert last.wait() == 0, (folder / "killed.err").read_text()
     assert whole.wait() == 0, (folder / "whole.err").read_text()
-    return {"folder": folder, "after_kill": after_kill, "stops": stops}
+    return {"folder": folder, "after_kill": after_kill, "stopped": (status, shown)}
 
 
 def weights(path):
@@ -140,11 +144,17 @@ def test_a_killed_and_resumed_run_gives_the_same_bits_as_an_undisturbed_one(runs
 
 
 def test_a_stopped_run_says_how_to_resume_and_does_not_exit_with_0(runs):
-    (terminated, step, shown), (interrupted, later, shown_later) = runs["stops"]
-    message = "stopped after step {} of 43; repeat the command to resume\n"
-    assert (terminated, interrupted) == (143, 130)
-    assert shown.endswith(message.format(step))
-    assert shown_later.endswith(f"{message.format(later)}error: interrupted\n")
+    status, shown = runs["stopped"]
+    message = "stopped after step 33 of 43; repeat the command to resume\n"
+    assert status == 130
+    assert shown.endswith(f"{message}error: interrupted\n")
+
+
+def test_a_run_that_sigterm_stopped_ends_with_143(monkeypatch):
+    unfinished = pretraining.PretrainingResult(False, None, 33, None)
+    monkeypatch.setattr(pretraining, "pretrain", lambda config: unfinished)
+    ended = run_command("tta-pretrain", "--input_dir=a", "--config_file=b", "--output_dir=c")
+    assert ended == (143, "", "")
 
 
 def test_a_killed_run_is_a_model_before_it_is_finished(runs, capsys):
@@ -194,22 +204,13 @@ def test_standard_error_has_only_the_command_s_own_lines(runs):
     assert "tokens/s" in text
 
 
-# Trains once for each dict of settings in one process, and prints how each training ended.
-DRIVER = """
-import io, json, sys
-from contextlib import redirect_stderr
-sys.path.insert(0, sys.argv[1])
-from tta.errors import InputError
-from tta.modeling.training.config import PretrainingConfig
-from tta.modeling.training.pretrain import pretrain
-for values in json.load(sys.stdin):
+def end_of(values):
+    """ "done", or the error of a training."""
     try:
-        with redirect_stderr(io.StringIO()):
-            assert pretrain(PretrainingConfig(**values)).finished
-        print("done", flush=True)
+        assert pretraining.pretrain(PretrainingConfig(**values)).finished
     except InputError as error:
-        print(repr(str(error)), flush=True)
-"""
+        return str(error)
+    return "done"
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +265,8 @@ def refusals(folder):
         "model type": settings(config="gpt.json"),
         # The runs above were refused before they began, so this one is the first.
         "good": settings(),
-        "again": settings(weights_dtype="float16", log_steps=7, eval_steps=9),
         "other rate": settings(learning_rate=0.5),
-        "longer": settings(weights_dtype="float16", num_train_steps=3),
+        "longer": settings(weights_dtype="float16", log_steps=7, eval_steps=9, num_train_steps=3),
         "other config": settings(config="dropout.json"),
         "not flags": settings(output_dir=folder / "not_flags"),
         "objective": settings(output_dir=folder / "mlm", objective="mlm"),
@@ -287,16 +287,7 @@ def refusals(folder):
     }
     (folder / "busy").mkdir()
     with locked_folder(folder / "busy"):
-        ended = subprocess.run(
-            [sys.executable, "-c", DRIVER, str(ROOT)],
-            input=json.dumps(list(cases.values())),
-            capture_output=True,
-            text=True,
-            env=environment(),
-            check=False,
-        )
-    assert ended.returncode == 0, ended.stderr
-    return dict(zip(cases, ended.stdout.splitlines(), strict=True))
+        return {name: end_of(values) for name, values in cases.items()}
 
 
 @pytest.mark.parametrize(
@@ -316,7 +307,6 @@ def refusals(folder):
         ),
         ("objective", "good.json: model_type is 'tta', which --objective=lae trains, not mlm"),
         ("good", "done"),
-        ("again", "done"),
         ("other rate", "run.json: this run began with --learning_rate=0.0001, not 0.5; choose"),
         ("longer", "done"),
         ("other config", "config.json: this run began with another config than "),
@@ -331,6 +321,7 @@ def refusals(folder):
 )
 def test_settings_that_do_not_fit_are_refused_in_one_line(refusals, case, rule):
     assert rule in refusals[case]
+    assert "\n" not in refusals[case]
 
 
 def test_flags_that_may_change_take_effect(refusals, folder):
@@ -395,38 +386,18 @@ def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
     assert not (folder / "x").exists()
 
 
-# Prints the type of the optimizer's products, and trains nothing.
-PRODUCTS = """
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from tta.flags import pretraining
-from tta.modeling.training import config
-class Muon(config.OPTIMIZERS.load("muon")):
-    def __init__(self, *args, **options):
-        super().__init__(*args, **options)
-        sys.exit(f"products in {self.product_dtype}")
-config.OPTIMIZERS["muon"] = Muon
-pretraining.run()
-"""
+def test_muon_multiplies_in_the_type_that_mixed_precision_names(folder, monkeypatch):
+    made = []
 
+    class Muon(training_config.OPTIMIZERS.load("muon")):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            made.append(self.product_dtype)
+            raise InputError("no training here")
 
-def test_muon_multiplies_in_the_type_that_mixed_precision_names(folder):
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            PRODUCTS,
-            str(ROOT),
-            f"--input_dir={folder / 'data'}",
-            f"--config_file={folder / 'config.json'}",
-            f"--output_dir={folder / 'products'}",
-            "--optimizer=muon",
-            "--mixed_precision=bfloat16",
-            *FLAGS,
-        ],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    assert ended.stderr.strip().endswith("products in bfloat16")
+    monkeypatch.setitem(training_config.OPTIMIZERS, "muon", Muon)
+    values = {"input_dir": folder / "data", "config_file": folder / "config.json"}
+    values |= {"output_dir": folder / "products", "num_train_steps": 2, "num_warmup_steps": 1}
+    values = {name: v if isinstance(v, int) else str(v) for name, v in values.items()}
+    end = end_of(values | {"optimizer": "muon", "mixed_precision": "bfloat16"})
+    assert (end, made) == ("no training here", ["bfloat16"])

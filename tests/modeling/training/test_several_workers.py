@@ -22,15 +22,15 @@ from tta.modeling.training import cluster, distribution, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 NUM_STEPS = 11
-FLAGS = [
-    f"--num_train_steps={NUM_STEPS}",
-    "--num_warmup_steps=3",
-    "--train_batch_tokens=100",
-    "--learning_rate=1e-2",
-    "--save_checkpoints_steps=4",
-    "--eval_steps=9",
-    "--deterministic",
-]
+SETTINGS = {
+    "num_train_steps": NUM_STEPS,
+    "num_warmup_steps": 3,
+    "train_batch_tokens": 100,
+    "learning_rate": 1e-2,
+    "save_checkpoints_steps": 4,
+    "eval_steps": 9,
+    "deterministic": True,
+}
 
 
 def tf_config(index, workers):
@@ -42,10 +42,33 @@ def environment(**more):
 
 
 @pytest.fixture(scope="module")
-def replicas():
-    """{name of a check in two_replicas.py: how it ended}, while the others run."""
+def folder(tmp_path_factory):
+    """A data set of 5 batches an epoch, and the config of a model with dropout."""
+    folder = tmp_path_factory.mktemp("distribution")
+    write_dataset(folder / "data", sentences_of_few_lengths(), sentences(20, seed=1))
+    tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.2).to_json(folder / "config.json")
+    return folder
+
+
+def settings(folder, output, strategy):
+    return SETTINGS | {
+        "input_dir": str(folder / "data"),
+        "config_file": str(folder / "config.json"),
+        "output_dir": str(folder / output),
+        "distribution_strategy": strategy,
+    }
+
+
+@pytest.fixture(scope="module")
+def replicas(folder):
+    """{name of a check in two_replicas.py: how it ended}.
+
+    The last one leaves the variables of an undisturbed run on two devices in devices.npz.
+    """
+    script = str(ROOT / "tests/modeling/training/two_replicas.py")
+    run = json.dumps(settings(folder, "output_devices", "mirrored"))
     ended = subprocess.run(
-        [sys.executable, str(ROOT / "tests/modeling/training/two_replicas.py")],
+        [sys.executable, script, run, str(folder / "devices.npz")],
         capture_output=True,
         text=True,
         env=environment(),
@@ -64,40 +87,24 @@ def replicas():
         "replicas_draw_numbers_of_their_own_and_keep_one_state",
         "a_vae_draws_samples_of_its_own_on_each_replica",
         "an_epoch_with_fewer_batches_than_replicas_is_refused",
+        "pretrain_trains_on_both_devices",
     ],
 )
 def test_replicas(replicas, check):
     assert replicas[check] == ["ok", check]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A data set of 5 batches an epoch, and the config of a model with dropout."""
-    folder = tmp_path_factory.mktemp("distribution")
-    write_dataset(folder / "data", sentences_of_few_lengths(), sentences(20, seed=1))
-    tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.2).to_json(folder / "config.json")
-    return folder
-
-
-def start(folder, name, output, strategy, num_cpus=1, last_step=-1, **more):
-    """Starts the command; its streams go to `<name>.out` and `<name>.err`.
+def start(folder, name, output, last_step=-1, **more):
+    """Starts a worker; its streams go to `<name>.out` and `<name>.err`.
 
     It is killed after `last_step`, if that comes.
     """
+    script = str(ROOT / "tests/modeling/training/pretraining_process.py")
+    values = settings(folder, output, "multi_worker_mirrored")
+    flags = [f"--{key}={str(v).lower() if v is True else v}" for key, v in values.items()]
     with open(folder / f"{name}.err", "wb") as err, open(folder / f"{name}.out", "wb") as out:
         return subprocess.Popen(
-            [
-                sys.executable,
-                str(ROOT / "tests/modeling/training/pretraining_process.py"),
-                str(num_cpus),
-                str(last_step),
-                str(folder / f"{name}.npz"),
-                f"--input_dir={folder / 'data'}",
-                f"--config_file={folder / 'config.json'}",
-                f"--output_dir={folder / output}",
-                f"--distribution_strategy={strategy}",
-                *FLAGS,
-            ],
+            [sys.executable, script, str(last_step), str(folder / f"{name}.npz"), *flags],
             stdout=out,
             stderr=err,
             env=environment(**more),
@@ -118,7 +125,6 @@ def start_workers(folder, name, last_step=-1):
             folder,
             f"{name}{i}",
             f"output{i}",
-            "multi_worker_mirrored",
             last_step=last_step if i == 1 else -1,
             TF_CONFIG=tf_config(i, addresses),
         )
@@ -128,7 +134,7 @@ def start_workers(folder, name, last_step=-1):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Two workers of which the second is killed, the two again, and two devices undisturbed."""
+    """Two workers of which the second is killed, and the two again."""
     started = []
     try:
         # A checkpoint is written every 4 steps.
@@ -143,10 +149,6 @@ def runs(folder):
         started += again
         for i, worker in enumerate(again):
             assert worker.wait(timeout=600) == 0, (folder / f"again{i}.err").read_text()
-        # After the others: more processes at a time than cores wait for each other.
-        devices = start(folder, "devices", "output_devices", "mirrored", num_cpus=2)
-        started.append(devices)
-        assert devices.wait(timeout=600) == 0, (folder / "devices.err").read_text()
     finally:
         for process in started:
             process.kill()
@@ -165,7 +167,9 @@ def test_a_worker_that_lost_another_says_so_in_one_line_and_fails(runs, folder):
     assert runs == 1
 
 
-def test_workers_end_with_the_same_weights_as_each_other_and_as_an_undisturbed_run(runs, folder):
+def test_workers_end_with_the_same_weights_as_each_other_and_as_an_undisturbed_run(
+    runs, replicas, folder
+):
     workers = [np.load(folder / f"again{i}.npz") for i in range(2)]
     devices = np.load(folder / "devices.npz")
     assert set(devices) == set(workers[0]) == set(workers[1])

@@ -1,10 +1,12 @@
 """What needs a process with two CPU devices: prints "ok NAME" for each check that holds.
 
-    python two_replicas.py [NAME ...]
+    python two_replicas.py CONFIG OUTPUT.npz [NAME ...]
 
+CONFIG is a `PretrainingConfig` in JSON. Its run on the two devices saves its variables in the file.
 TensorFlow takes the number of devices before anything else, and one strategy a process.
 """
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +20,7 @@ import tensorflow as tf
 
 from tests.modeling.models.test_autoencoder import autoencoder_config
 from tests.modeling.tiny import tiny_config
+from tests.modeling.training.saved_variables import saving
 from tests.tiny_dataset import (
     MAX_LENGTH,
     sentences,
@@ -31,9 +34,11 @@ from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.autoencoding import VariationalAutoencoding
 from tta.modeling.objectives.lae import LanguageAutoencoding
-from tta.modeling.training.config import LoopSettings
+from tta.modeling.training import assembly, distribution
+from tta.modeling.training.config import LoopSettings, PretrainingConfig
 from tta.modeling.training.distribution import local_replicas, make_strategy, own_random_numbers
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
+from tta.modeling.training.pretrain import pretrain
 from tta.modeling.training.trainer import Trainer
 
 ONE = tf.distribute.get_strategy()
@@ -207,7 +212,14 @@ def an_epoch_with_fewer_batches_than_replicas_is_refused():
         trained(TWO, BertAdamW, "short_out", shard="short")
 
 
+def pretrain_trains_on_both_devices():
+    assembly.make_trainer = saving(assembly.make_trainer, OUTPUT)
+    distribution.make_strategy = lambda name: TWO
+    assert pretrain(PretrainingConfig(**json.loads(CONFIG))).finished
+
+
 if __name__ == "__main__":
+    _, CONFIG, OUTPUT, *NAMES = sys.argv
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConfiguration()])
     TWO = make_strategy("mirrored")
@@ -219,9 +231,10 @@ if __name__ == "__main__":
             replicas_draw_numbers_of_their_own_and_keep_one_state,
             a_vae_draws_samples_of_its_own_on_each_replica,
             an_epoch_with_fewer_batches_than_replicas_is_refused,
+            pretrain_trains_on_both_devices,  # the last one, because it is deterministic
         )
         for check in checks:
-            if sys.argv[1:] and check.__name__ not in sys.argv[1:]:
+            if NAMES and check.__name__ not in NAMES:
                 continue
             try:
                 check()

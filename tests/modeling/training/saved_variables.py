@@ -1,0 +1,24 @@
+"""Saves every variable of a training, stacked over the replicas of its process: [L, ...]."""
+
+import numpy as np
+
+
+def saving(make_trainer, output):
+    """`make_trainer`, whose trainers save their variables in `output` when they have trained."""
+
+    def make_saving_trainer(*args):
+        trainer = make_trainer(*args)
+        train = trainer.train
+
+        def train_and_save():
+            done = train()
+            copies = trainer.strategy.experimental_local_results
+            variables = {**trainer.position, **trainer._state}
+            values = {n: np.stack([c.numpy() for c in copies(v)]) for n, v in variables.items()}
+            np.savez(output, **{n.replace("/", "."): v for n, v in values.items()})
+            return done
+
+        trainer.train = train_and_save
+        return trainer
+
+    return make_saving_trainer
