@@ -49,7 +49,8 @@ LONG = ", ".join(
 SENTENCES = (*SHORT, LONG)
 
 # Options of `tta.load`, by a name.
-DEFAULT = {"default": {}, "within_word_l2r": {"pll_variant": "within_word_l2r"}}
+PLAIN = {"default": {}}
+DEFAULT = PLAIN | {"within_word_l2r": {"pll_variant": "within_word_l2r"}}
 LEARNED = {"learned": {"normalizer": "learned"}}
 MASKLESS = {"maskless": {"pll_variant": "maskless"}}
 VECTORS = (("context", "mean"), ("embed", "mean"))
@@ -59,9 +60,9 @@ DIMENSIONS = 8  # of a vector, the first ones
 # Name -> (variants, vectors).
 MODELS = {
     "small": (DEFAULT | LEARNED, VECTORS + WHITENED),
-    "base": (DEFAULT, VECTORS + WHITENED),
+    "base": (PLAIN, WHITENED),
     "bilm-small": (DEFAULT | MASKLESS, VECTORS),
-    "unilm-small": (DEFAULT, VECTORS),
+    "unilm-small": (PLAIN, VECTORS),
 }
 
 TEST = "--nbest_file=examples/asr.test.json"
@@ -224,42 +225,47 @@ def training(objective):
 
 
 def served():
-    """The signatures of the exported built-in model, and what they answer."""
+    """As `answers_of`, of the built-in model, which is exported."""
+    from tta.scoring.serving.export import export
+
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "1"
+        export(tta.load(), output)
+        return answers_of(output)
+
+
+def answers_of(output):
+    """The files and signatures of an exported model, and what they answer."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (its operations)
-
-    from tta.scoring.serving.export import export
 
     def described(specs):
         return {
             name: [spec.dtype.name, spec.shape.as_list()] for name, spec in sorted(specs.items())
         }
 
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "1"
-        export(tta.load(), output)
-        files = sorted(str(p.relative_to(output)) for p in output.rglob("*") if p.is_file())
-        signature = (output / "assets.extra" / "tta_signature.txt").read_text(encoding="utf-8")
-        loaded = tf.saved_model.load(str(output))  # The signatures do not keep its variables.
-        signatures = loaded.signatures
-        texts = tf.constant(SERVED_TEXTS)
-        tokens = signatures["score_tokens"](texts=texts[:4])
-        ranked = signatures["rerank"](**{k: tf.constant(v) for k, v in SERVED_RERANK.items()})
-        return {
-            "files": files,
-            "signature": without_version(signature),
-            "signatures": {
-                name: {
-                    "inputs": described(function.structured_input_signature[1]),
-                    "outputs": described(function.structured_outputs),
-                }
-                for name, function in sorted(signatures.items())
-            },
-            "score": plain(signatures["score"](texts=texts)),
-            "score_tokens": plain(tokens),
-            "encode": shortened(signatures["encode"](texts=texts)["vectors"].numpy()),
-            "rerank": plain(ranked),
-        }
+    files = sorted(str(p.relative_to(output)) for p in output.rglob("*") if p.is_file())
+    signature = (output / "assets.extra" / "tta_signature.txt").read_text(encoding="utf-8")
+    loaded = tf.saved_model.load(str(output))  # The signatures do not keep its variables.
+    signatures = loaded.signatures
+    texts = tf.constant(SERVED_TEXTS)
+    tokens = signatures["score_tokens"](texts=texts[:4])
+    ranked = signatures["rerank"](**{k: tf.constant(v) for k, v in SERVED_RERANK.items()})
+    return {
+        "files": files,
+        "signature": without_version(signature),
+        "signatures": {
+            name: {
+                "inputs": described(function.structured_input_signature[1]),
+                "outputs": described(function.structured_outputs),
+            }
+            for name, function in sorted(signatures.items())
+        },
+        "score": plain(signatures["score"](texts=texts)),
+        "score_tokens": plain(tokens),
+        "encode": shortened(signatures["encode"](texts=texts)["vectors"].numpy()),
+        "rerank": plain(ranked),
+    }
 
 
 def run(name, *flags):

@@ -15,7 +15,10 @@ import pytest
 import tensorflow as tf
 
 import tta
+from tests.commands import run_command
+from tests.goldens.record import answers_of, golden
 from tests.scoring.serving.model_server import ModelServer
+from tests.test_goldens import SCORES, VECTORS, differences
 from tests.tiny import make_model, of_family, write_model_directory
 from tta.errors import InputError
 from tta.scoring.scorers.text_model import TextModel
@@ -77,7 +80,8 @@ def models(tmp_path_factory):
         write_model_directory(folder / kind, config)
         lm, output = tta.load(folder / kind), folder / "served" / kind / "1"
         if kind == "unilm":
-            done = command(f"--model={folder / kind}", f"--output_dir={output}")
+            flags = f"--model={folder / kind}", f"--output_dir={output}"
+            done = run_command("tta-export", *flags)
             assert (done.returncode, done.stderr) == (0, "")
             assert done.stdout == f"{output}: {lm.signature}\n"
         else:
@@ -324,6 +328,13 @@ def built_in(tmp_path_factory):
     return folder
 
 
+def test_the_built_in_model_answers_as_recorded(built_in):
+    found, expected = answers_of(built_in / "models" / "tta" / "1"), golden("served")
+    vectors = [one.pop("encode") for one in (found, expected)]
+    wrong = differences(*vectors, VECTORS, "encode") + differences(found, expected, SCORES)
+    assert not wrong, "\n".join(wrong)
+
+
 def rounded(value):
     """JSON with approximate numbers, because processors round differently."""
     if isinstance(value, dict):
@@ -457,6 +468,10 @@ def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, mod
     class Killed(BaseException):
         pass
 
+    def save(_, folder, signatures):
+        (folder / "saved_model.pb").write_text("whole")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
     with monkeypatch.context() as patch:
         patch.setattr("tta.scoring.serving.export.warmup_requests", killed)
         patch.setattr("tta.atomic._remove_leftover", lambda *_: None)
