@@ -81,14 +81,10 @@ def readme_block():
     return block
 
 
-def test_the_readme_block_runs_as_it_stands_and_is_quiet(tmp_path):
-    done = run("-c", readme_block(), folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_readme_block_shows_what_it_prints(tmp_path):
+def test_the_readme_block_runs_as_it_stands_is_quiet_and_shows_what_it_prints(tmp_path):
     """A line `print(...)  # text` prints the text."""
     done = run("-c", readme_block(), folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
     shown = re.findall(r"^ *print\(.*\)  # (.*)$", readme_block(), re.MULTILINE)
     assert len(shown) > 3
     assert done.stdout.splitlines() == shown

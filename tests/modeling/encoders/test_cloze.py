@@ -15,6 +15,13 @@ from tta.modeling.models.language_model import LanguageModel
 LENGTHS = range(1, 18)
 SHAPES = [(1, 1), (2, 1), (1, 2), (2, 3)]  # layers of a tower, combining layers
 FORMS = [{}, {"norm_first": True, "max_relative_distance": 3}]
+# Every shape, every form, the largest shape with the most: each is a graph of its own.
+CASES = [
+    (SHAPES[0], FORMS[0]),
+    (SHAPES[1], {"first_query_token_id": MASK_ID}),
+    (SHAPES[2], FORMS[0]),
+    (SHAPES[3], FORMS[1]),
+]
 
 
 def cloze(dtype="float32", shape=(1, 1), **changes):
@@ -28,8 +35,7 @@ def words_of(lengths, width, seed=1):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("form", [*FORMS, {"first_query_token_id": MASK_ID}])
+@pytest.mark.parametrize(("shape", "form"), CASES)
 def test_every_token_is_hidden_from_itself_and_seen_by_all_others(dtype, shape, form):
     outputs = graph_of(cloze(dtype, shape, **form))
     for length, padding in itertools.product(LENGTHS, [0, 2]):
@@ -43,8 +49,7 @@ def test_the_same_without_a_graph(dtype, length, width):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("shape", [(1, 1), (2, 2)])
+@pytest.mark.parametrize(("shape", "form"), [((1, 1), FORMS[0]), ((2, 2), FORMS[1])])
 def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(
     dtype, shape, form
 ):

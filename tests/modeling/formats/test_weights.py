@@ -145,11 +145,11 @@ def make_huge(file):
 
 
 def put_one_huge_chunk(file):
-    # Takes little space in the file, but 4 GB in memory.
+    # Takes little space in the file, but 40 MB in memory; a larger one could take all of it.
     value = file[TABLE][()]
     del file[TABLE]
     file.create_dataset(
-        TABLE, data=value, chunks=(10**3, 10**6), maxshape=(None, None), compression=9
+        TABLE, data=value, chunks=(10**2, 10**5), maxshape=(None, None), compression=9
     )
 
 

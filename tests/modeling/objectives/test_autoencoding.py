@@ -151,14 +151,27 @@ def test_a_masked_decoder_is_trained_on_hidden_tokens_only():
     model, inputs = make("pad", decoder_input="masked"), batch([9, 5, 1], width=10)
     read = []
     decode = model.decode
-    object.__setattr__(
-        model, "decode", lambda *a, **k: read.append(k["known_ids"]) or decode(*a, **k)
-    )
+
+    class ReadError(Exception):
+        pass
+
+    def reading(*_, known_ids, **__):
+        read.append(known_ids)
+        raise ReadError  # the tokens that it is given are enough
+
+    object.__setattr__(model, "decode", reading)
     objective, counts, pad_id = Autoencoding(), [], model.config.pad_id
     inputs["input_ids"] = np.where(inputs["input_ids"] == pad_id, 3, inputs["input_ids"])
     latent = model.encode_latent(inputs)["mean"]
-    for _ in range(100):
-        loss = loss_of(objective, model, inputs)
+    for draw in range(80):
+        if draw < 79:
+            with pytest.raises(ReadError):
+                loss_of(objective, model, inputs)
+        else:
+            object.__setattr__(
+                model, "decode", lambda *a, **k: read.append(k["known_ids"]) or decode(*a, **k)
+            )
+            loss = loss_of(objective, model, inputs)
         known = np.array(read[-1])
         is_known = known != pad_id
         assert (known == inputs["input_ids"])[is_known].all()

@@ -191,8 +191,6 @@ def test_other_types_learn_by_their_own_objective(
     assert tta.load(tmp_path / "new").model.config.model_type == model_type
     assert set(seen) == {OBJECTIVES.load(objective)}
     assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
-    texts = ["the cat sat on the mat", "the dog ran home"]
-    assert (tta.load(tmp_path / "new").score(texts) > tta.load(model).score(texts)).all()
 
 
 def test_a_learned_normalizer_is_kept_and_a_seed_gives_the_same_weights(text, tmp_path):
@@ -200,18 +198,23 @@ def test_a_learned_normalizer_is_kept_and_a_seed_gives_the_same_weights(text, tm
     model = write_model_directory(tmp_path / "tiny", family)
     for name in ("new", "again"):
         adapt(config(text, tmp_path / name), str(model))
-    one, other = (tta.load(tmp_path / name).model.named_weights() for name in ("new", "again"))
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name], err_msg=name)
-    before, after = (_normalizer_error(folder) for folder in (model, tmp_path / "new"))
-    assert after < before / 3
+    start, one, other = (
+        tta.load(folder) for folder in (model, tmp_path / "new", tmp_path / "again")
+    )
+    again = other.model.named_weights()
+    for name, value in one.model.named_weights().items():
+        np.testing.assert_array_equal(value, again[name], err_msg=name)
+    assert _normalizer_error(one) < _normalizer_error(start) / 3
 
 
-def _normalizer_error(model):
-    """The largest difference between learned and exact scores."""
-    texts = ["the cat sat on the mat a b", "the dog ran home c"]
-    learned, exact = (tta.load(model, normalizer=n).score(texts) for n in ("learned", "exact"))
-    return np.abs(learned - exact).max()
+def _normalizer_error(lm):
+    """The largest difference between a learned and an exact score: a sum of log-normalizers."""
+    vocabulary = lm.tokenizer.vocabulary
+    (pieces,) = lm.tokenizer.encode(["the cat sat on the mat a b"])
+    ids = np.array([[vocabulary.bos_id, *pieces, vocabulary.eos_id]], np.int32)
+    inputs = {"input_ids": ids, "padding_mask": np.ones_like(ids, bool)}
+    logits = np.asarray(lm.model(inputs)["logits"], np.float64)[0, 1:-1]
+    return abs(np.log(np.exp(logits).sum(axis=-1)).sum())
 
 
 def test_written_text_can_be_read_as_spoken(text, tmp_path, monkeypatch):
