@@ -67,10 +67,13 @@ class ServedModel(tf.Module):
         self.reduction = reduction
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
         self.saved_variables = [variable.value for variable in lm.model.variables]
+        self._scored: Callable[[tf.Tensor], tuple[Any, Any]] = self._scored_texts
 
     def signatures(self) -> dict[str, Callable[..., dict[str, Any]]]:
         """{name: `tf.function` with named inputs and outputs}; `serving_default` is `score`."""
         texts = [tf.TensorSpec([None], tf.string, "texts")]
+        # One graph, which three signatures call.
+        self._scored = tf.function(self._scored_texts, input_signature=texts, autograph=False)
         hypotheses = [
             tf.TensorSpec([None], tf.string, "hypotheses"),
             tf.TensorSpec([None], tf.float32, "first_pass_scores"),
@@ -107,7 +110,7 @@ class ServedModel(tf.Module):
 
         Returns {"scores": [N] float64, natural log, "num_tokens": [N] int64}.
         """
-        scores = self._counted(self._token_scores(texts, self._tokenize(texts)))
+        scores = self._counted(self._scored(texts)[1])
         return {
             "scores": tf.reduce_sum(tf.cast(scores, tf.float64), axis=1),
             "num_tokens": scores.row_lengths(),
@@ -119,8 +122,8 @@ class ServedModel(tf.Module):
         Returns {"pieces": [N, T] string, padded with "", "log_probabilities": [N, T] float32,
         natural log, padded with 0, "lengths": [N] int64}.
         """
-        sentences = self._tokenize(texts)
-        scores = self._counted(self._token_scores(texts, sentences))
+        sentences, scores = self._scored(texts)
+        scores = self._counted(scores)
         vocabulary = tf.constant(self.lm.tokenizer.vocabulary.tokens)
         return {
             "pieces": tf.gather(vocabulary, self._counted(sentences)).to_tensor(""),
@@ -213,8 +216,12 @@ class ServedModel(tf.Module):
         end = tf.fill([pieces.nrows(), 1], vocabulary.eos_id)
         return tf.concat([begin, pieces, end], axis=1)
 
-    def _token_scores(self, texts, sentences):
-        """The log-probability of every position that counts: RaggedTensor [N, n + 2] float32."""
+    def _scored_texts(self, texts):
+        """The ids of texts [N], and the log-probability of every position that counts.
+
+        Both are RaggedTensors [N, n + 2], of int32 and float32, boundary tokens included.
+        """
+        sentences = self._tokenize(texts)
         first = sentences.row_starts()
 
         def fill(scores, batch):
@@ -232,7 +239,7 @@ class ServedModel(tf.Module):
             costs = self.tokenizer.spelling_costs(check_texts(texts), price)
             nothing = tf.zeros([costs.nrows(), 1])
             scores -= tf.concat([nothing, costs, nothing], axis=1).values
-        return sentences.with_values(scores)
+        return sentences, sentences.with_values(scores)
 
     def _counted(self, sentences):
         """The positions of a RaggedTensor [N, n + 2] that count in a score."""
