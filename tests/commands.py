@@ -32,6 +32,9 @@ def run_command(name, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [name, *map(str, arguments)])
         patch.setattr(main, "__doc__", main.__doc__)
+        # absl checks --only_check_args in the first command of a process only.
+        patch.setattr(app._run_init, "done", False)
+        patch.setattr(app._register_and_parse_flags_with_usage, "done", False)
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 importlib.import_module(COMMANDS[name]).run()
