@@ -90,6 +90,7 @@ def test_the_readme_block_runs_as_it_stands_is_quiet_and_shows_what_it_prints(tm
     assert done.stdout.splitlines() == shown
 
 
+@pytest.mark.slow
 def test_the_process_pool_of_the_docs_works(tmp_path):
     text = (ROOT / "docs/scorers.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Pool" in one)

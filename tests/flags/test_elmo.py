@@ -172,6 +172,7 @@ def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(se
 
 
 @pytest.mark.parametrize("name", ["adaptive", "characters", "tokens"])
+@pytest.mark.slow
 def test_models_with_a_softmax_learn_and_score(folder, name):
     evaluation = train(folder, name, **OPTIONS.get(name, {})).evaluation
     assert evaluation.values["nll"] < 2.5  # 2.9 at random

@@ -137,6 +137,7 @@ def test_the_numbers_are_those_of_the_parts(data, model):
     assert (report.measure, report.sizes) == ("accuracy", (60, 0, 0))
 
 
+@pytest.mark.slow
 def test_a_mix_is_trained_for_each_seed_on_embed_and_context(tmp_path, model):
     sizes = (160, 40, 40)
     train, test, dev = (write(tmp_path / f"{i}.tsv", texts(n, i)) for i, n in enumerate(sizes))

@@ -119,6 +119,7 @@ def test_every_step_from_text_to_a_report(tmp_path):
     ("model_type", "objective", "distance", "num_train_steps"),
     [("tta", "lae", "vmf", 150), ("bilm", "mlm", "cosine", 300), ("unilm", "clm", "l2", 150)],
 )
+@pytest.mark.slow
 def test_every_family_learns_with_every_distance(
     folder, monkeypatch, model_type, objective, distance, num_train_steps
 ):

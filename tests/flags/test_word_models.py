@@ -70,6 +70,7 @@ def test_a_model_of_words_learns_and_scores(folder):
     assert lm.encode(["7 Cat dog 2"]).shape == (1, 24)
 
 
+@pytest.mark.slow
 def test_a_masked_model_of_the_most_frequent_words_takes_no_other_id(folder):
     """The random words of masked language modeling are among them, too."""
     small, path = {"vocab_size": 9}, str(folder / "bi")

@@ -64,6 +64,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_several_processes_write_the_sentences_of_the_one_machine_command(
     text, tmp_path, workers_find_tta
 ):

@@ -90,6 +90,7 @@ def replicas(folder):
         "pretrain_trains_on_both_devices",
     ],
 )
+@pytest.mark.slow
 def test_replicas(replicas, check):
     assert replicas[check] == ["ok", check]
 

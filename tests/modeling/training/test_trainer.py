@@ -196,6 +196,7 @@ def test_an_ignored_ctrl_c_stays_ignored(shard, tmp_path, ctrl_c):
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
+@pytest.mark.slow
 def test_it_learns_a_few_sentences_by_heart(tmp_path):
     path = tmp_path / "shard"
     write_shard(path, 200 * [[3, *range(5, 16), 1], [3, *range(21, 10, -1), 1]])

@@ -131,6 +131,7 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     assert str(report.after) in readme
 
 
+@pytest.mark.slow
 def test_the_decoder_of_an_autoencoder_is_adapted_by_its_name(text, tmp_path):
     values = ONE_LAYER.to_dict() | {"model_type": "autoencoder", "latent_size": 5}
     values |= {"decoder_type": "tta", "decoder_input": "ground_truth"}
@@ -175,6 +176,7 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
 @pytest.mark.parametrize(
     ("model_type", "objective"), [("bilm", "mlm"), ("unilm", "clm"), ("cloze", "lae")]
 )
+@pytest.mark.slow
 def test_other_types_learn_by_their_own_objective(
     model_type, objective, text, tmp_path, monkeypatch
 ):
@@ -253,6 +255,7 @@ def trained_to(nll):
     return train
 
 
+@pytest.mark.slow
 def test_no_improvement_is_refused(text, tmp_path, monkeypatch):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     monkeypatch.setattr(Trainer, "train", trained_to(99.0))

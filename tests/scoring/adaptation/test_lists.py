@@ -202,12 +202,14 @@ def test_the_model_learns_which_hypotheses_have_few_errors(nbest, tiny, adapted)
         ({"learned_normalizer": True, "hidden_dropout_prob": 0.5}, 2),
     ],
 )
+@pytest.mark.slow
 def test_other_models_learn_too(changes, max_passes, nbest, tmp_path):
     model = write_model_directory(tmp_path / "tiny", of_family(**{"model_type": "tta"} | changes))
     report = fine_tuned(config(nbest, tmp_path / "new", max_passes=max_passes), model)
     assert report.after.expected_errors < 0.9 * report.before.expected_errors
 
 
+@pytest.mark.slow
 def test_lists_without_scores_and_long_hypotheses_are_used(tiny, tmp_path):
     long = " a b c d e f g h" * 2  # more pieces than the model takes
     found = [([f"{t}{long}" for t in texts], None, r + long) for texts, _, r in some_lists()]
@@ -290,6 +292,7 @@ def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     assert moved[2] == pytest.approx(moved[1] / 3, rel=0.5)  # from the start again
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights(nbest, tiny, adapted, tmp_path):
     folder, _ = adapted
     adapt(config(nbest, tmp_path / "again", max_passes=1), str(tiny))
@@ -298,6 +301,7 @@ def test_the_same_seed_gives_the_same_weights(nbest, tiny, adapted, tmp_path):
         np.testing.assert_array_equal(value, weights[1][name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_with_text_and_lists_the_text_comes_first(nbest, tmp_path, monkeypatch):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     text = tmp_path / "text.txt"

@@ -172,6 +172,7 @@ def test_what_a_classifier_does_not_do(finished):
     assert "max_seq_length:11" in lm.signature
 
 
+@pytest.mark.slow
 def test_finished_runs_are_not_taken_again_and_more_can_be_added(finished, tiny, monkeypatch):
     config, report = finished
     taken = []

@@ -100,6 +100,7 @@ def test_the_epoch_with_the_highest_value_is_kept(made):
         assert (last != second).any()
 
 
+@pytest.mark.slow
 def test_a_seed_decides_everything_and_the_test_examples_nothing(made):
     """Neither their targets nor their words are read in training."""
     task, words = labelled(56)
