@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -65,7 +66,10 @@ def rows_with_targets(
     (rows [M, D], targets [M] or [M, m], weights [M]).
     """
     weights = ops.reshape(weights, (-1,))
-    positions = ops.nonzero(weights)[0]
+    if keras.config.backend() == "jax":
+        positions = ops.arange(ops.shape(weights)[0])
+    else:
+        positions = ops.nonzero(weights)[0]
     missing = -ops.shape(positions)[0] % TRAINING_ROWS_STEP
     weights = ops.pad(ops.take(weights, positions), [[0, missing]])
     positions = ops.concatenate([positions, ops.repeat(positions[:1], missing)])

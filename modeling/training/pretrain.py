@@ -59,7 +59,7 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
         OSError: the disk is full.
     """
     data = TrainingData.open(config.input_dir, config.vocab_file, config.vectors)
-    model_config, config = _resolve(config, data)
+    model_config, config = resolve(config, data)
     batches = data.batches(
         model_config, config.train_batch_tokens, config.seed, config.train_batch_size
     )
@@ -120,7 +120,7 @@ def _train(config, model_config, data, batches, chief):
     return PretrainingResult(finished, directory, trainer.step, trainer.last_evaluation)
 
 
-def _resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
+def resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
     """Completes the configs of model and run by each other; InputError if they do not fit."""
     path, info, vocabulary = config.config_file, data.info, data.vocabulary
     default = {"vocab_size": len(vocabulary), "tokenizer": info["tokenizer"]}
