@@ -130,7 +130,7 @@ if __name__ == "__main__":
     common.define_flags()
     flags.DEFINE_string("json", None, "File for the figures.")
     flags.DEFINE_integer("sentences", 1000, "Sentences whose scores are compared.", 1)
-    names = ["small", "base", "bilm-small", "unilm-small", "cloze-small"]
+    names = ["small", "cloze-base", "bilm-small", "unilm-small", "cloze-small"]
     flags.DEFINE_list("models", names, "Models of the first table.")
     flags.DEFINE_list("lists", None, "Sets of lists of the second table. Default: all.")
     flags.DEFINE_list("normalizers", NORMALIZERS, "Normalizers of the second table.")

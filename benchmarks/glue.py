@@ -33,7 +33,7 @@ from tta import cli
 from tta.atomic import whole_file
 from tta.choices import PRECISIONS
 
-MODELS = ["random:small", "bilm-small", "small", "base"]
+MODELS = ["random:small", "bilm-small", "small", "cloze-base"]
 FOLDERS = {
     "cola": "CoLA",
     "mrpc": "MRPC",

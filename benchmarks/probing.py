@@ -22,7 +22,7 @@ from tta.data.labelled.conll import read_conll
 from tta.data.labelled.tables import read_table
 from tta.scoring.probing.config import ProbeConfig
 
-MODELS = ["small", "base", "bilm-small", "unilm-small", "random:small", "random:base"]
+MODELS = ["small", "cloze-small", "cloze-base", "bilm-small", "unilm-small", "random:small"]
 JOINED = "embed+context"
 QUICK = {"data_file": 600, "test_file": 400}
 QUICK_CROSS_VALIDATED = 1000

@@ -47,8 +47,8 @@ TABLE_1 = {
     "BERT, 4,500 steps at 1.5e-3": (None, MLM),
     "nar-small, encoder": (None, ENCODER),
     "nar-small, decoder": (None, DECODER),
-    "T-TA small": (None, "small"),
-    "T-TA base": (None, "base"),
+    "T-TA small, earlier": (None, "small"),
+    "T-TA base, earlier": (None, "base"),
     "random weights": (None, "random:small"),
     "most frequent label, or mean": (None, CONTROL),
 }

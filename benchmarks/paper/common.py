@@ -92,10 +92,10 @@ SCORERS = (
     Entry("T-TA, exact, bfloat16", "tta", BFLOAT16),
     Entry("T-TA, learned", "tta", LEARNED),
     Entry("T-TA, learned, bfloat16", "tta", LEARNED | BFLOAT16),
-    Entry("T-TA base, exact", "base"),
-    Entry("T-TA base, learned", "base", LEARNED),
     Entry("cloze, exact", "cloze"),
     Entry("cloze, learned", "cloze", LEARNED),
+    Entry("cloze base, exact", "cloze_base"),
+    Entry("cloze base, learned", "cloze_base", LEARNED),
 )
 # Table 1 has two models of words (Shin et al. 2019), trained as docs/tutorials/own_model.md says.
 WORD_SCORERS = (Entry("uniSANLM (words)", "unisanlm"), Entry("biSANLM (words)", "bisanlm"))
@@ -117,8 +117,9 @@ ENCODERS = (
     *_both(Entry("biLM", "bilm", representations=("context",))),
     *_both(Entry("biLM, unmasked", "bilm", UNMASKED, ("context", "embed"))),
     *_both(Entry("T-TA", "tta", representations=("context", "embed"))),
-    *_both(Entry("T-TA base", "base", representations=("context", "embed"))),
     *_both(Entry("cloze", "cloze", representations=("context", "embed"))),
+    *_both(Entry("cloze base", "cloze_base", representations=("context", "embed"))),
+    Entry("T-TA, contrast", "similarity", representations=("context", "embed")),
 )
 
 
@@ -163,8 +164,9 @@ def define_flags():
     )
     for name, default in {
         "tta": BUILT_IN_NAME,
-        "base": "base",
         "cloze": "cloze-small",
+        "cloze_base": "cloze-base",
+        "similarity": "similarity-small",
         "bilm": "bilm-small",
         "unilm": "unilm-small",
         "unisanlm": None,

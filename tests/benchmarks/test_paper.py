@@ -211,7 +211,7 @@ def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     assert "| no model | 25.00 \N{DAGGER} | 25.00 \N{DAGGER} |" in table
     assert "\N{DAGGER} There may be no gain:" in table
     assert "old" not in table
-    assert "T-TA base" not in table  # It was not measured.
+    assert "cloze base" not in table  # It was not measured.
     assert "sample" not in table
     record = json.loads((tmp_path / "out.json").read_text())
     assert list(record) == ["table1"]
