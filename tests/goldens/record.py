@@ -60,7 +60,6 @@ DIMENSIONS = 8  # of a vector, the first ones
 # Name -> (variants, vectors).
 MODELS = {
     "small": (DEFAULT | LEARNED, VECTORS + WHITENED),
-    "base": (PLAIN, WHITENED),
     "bilm-small": (DEFAULT | MASKLESS, VECTORS),
     "unilm-small": (PLAIN, VECTORS),
 }
