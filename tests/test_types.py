@@ -36,7 +36,7 @@ def test_pyright():
 USER_SCRIPT = """
 import tta
 
-lm = tta.load("base", precision="bfloat16", batch_tokens=4096)
+lm = tta.load("cloze-base", precision="bfloat16", batch_tokens=4096)
 reveal_type(lm)
 reveal_type(lm.score(["a"]))
 lm.model({"input_ids": [[1]], "padding_mask": [[True]]})
@@ -47,7 +47,7 @@ reveal_type(lm.encode(["a"], pooling="sif"))
 reveal_type(lm.similarity(["a"], ["b"]))
 weights = tta.tune([["a", "b"]], ["a"], [[-1, -2.5]], lm)
 reveal_type(weights)
-reveal_type(tta.rerank([["a", "b"]], [[-1, -2.5]], [lm, "base"], weights=weights))
+reveal_type(tta.rerank([["a", "b"]], [[-1, -2.5]], [lm, "cloze-base"], weights=weights))
 reveal_type(tta.rerank(["a", "b"], [-1, -2.5]))
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
