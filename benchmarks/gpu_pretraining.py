@@ -38,7 +38,9 @@ flags.DEFINE_string("objective", "lae", "As in run_pretraining.py.")
 flags.DEFINE_integer("num_parts", 4, "Files into which `pack` divides the training shards.", 1)
 flags.DEFINE_integer("num_train_steps", 40_000, "Steps of `train`.", 1)
 flags.DEFINE_integer("num_warmup_steps", 500, "Steps in which the rate rises to its peak.", 1)
-flags.DEFINE_float("decay_fraction", 0.3, "The last part of the steps, in which the rate falls.")
+flags.DEFINE_float(
+    "decay_fraction", 0.3, "Fraction of the steps, at the end, over which the rate falls."
+)
 flags.DEFINE_integer("train_batch_tokens", 16_384, "Tokens in a batch, padding included.", 128)
 flags.DEFINE_float("learning_rate", 3e-3, "The peak of the learning rate.")
 flags.DEFINE_float("weight_decay", 0.01, "As in run_pretraining.py.")

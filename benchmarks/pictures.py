@@ -27,6 +27,8 @@ ROWS = {
     "biLM": "biLM",
     "T-TA, exact": "T-TA, exact",
     "T-TA, learned": "T-TA, learned",
+    "cloze, exact": "cloze, exact",
+    "cloze base, exact": "cloze base, exact",
     "oracle": "oracle",
 }
 TASKS = {"reranking": "scores of one sentence", "similarity": "vector of one sentence"}
@@ -68,7 +70,7 @@ def error_rates(table):
     """The WER of each row of table 1, with the interval of its difference from the first pass."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3), layout="constrained")
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.15)  # fonts differ between browsers
     panels = figure.subplots(1, len(SETS), sharey=True)
     for axes, (column, title) in zip(panels, SETS.items(), strict=True):

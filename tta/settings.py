@@ -85,7 +85,8 @@ LOWER_CASE = Setting(
 )
 NORMALIZATION = Setting(
     "How word_pieces reads characters. bert: by BERT's own rules. nfkc: by those of earlier "
-    "versions, which the models in pretrained/ keep (docs/serving.md).",
+    "versions, which similarity-small, bilm-small, unilm-small and nar-small keep "
+    "(docs/serving.md).",
     choices=NORMALIZATIONS,
 )
 RAW_TEXT = Setting(

@@ -38,8 +38,9 @@ page; the command above a table measures that table. [results.json](results.json
 trainings, Spearman's rho, and the differences between rows with their 95 % intervals.
 
 The paper's models have 3 layers of size 512 and saw 64 million sentences or more. Ours have a
-quarter of the parameters, except cloze base, which has as many. So compare rows, not columns. The
-T-TA and the clozes saw 495 M tokens (cloze base 317 M), biLM and uniLM 179 M.
+quarter to a third of the parameters, except cloze base, which has as many, and all saw less text.
+So compare rows, not columns. The T-TA and the cloze saw 495 M tokens, cloze base 317 M, biLM and
+uniLM 179 M.
 
 - `-`: the model was not available, or the paper has no such number.
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
@@ -74,7 +75,7 @@ MODELS = (
     ("cloze, learned", "cloze, learned", "cloze, context"),
     ("cloze base, exact", "cloze base, exact", "cloze base, context"),
     ("cloze base, learned", "cloze base, learned", "cloze base, context"),
-    ("T-TA, contrast", "", "T-TA, contrast, joint"),
+    ("T-TA, contrast", "", "T-TA, contrast, context"),
     ("biLM", "biLM", "biLM, context"),
     ("uniLM", "uniLM", "uniLM, context"),
     ("5-gram", "n-gram", ""),

@@ -19,10 +19,10 @@ from tta.scoring.similarity.sts import compare_files
 
 CONDITION = (
     "Cosine of mean vectors, without training on gold scores, as in the paper. Unlike the paper's, "
-    "our last outputs are standardized (mean 0, deviation 1 in each dimension). \"T-TA, contrast\" "
-    "(`similarity-small`) and the biLM were also trained to match the two halves of a sentence "
-    "([record](experiments/training.md#with-and-without-contrast)). A uniLM's `context` vector at a "
-    "token has seen that token"
+    "our last outputs are standardized (mean 0, deviation 1 in each dimension), and "
+    "`similarity-small` (the row of contrast) and the biLM were also trained to match the two "
+    "halves of a sentence ([record](experiments/training.md#with-and-without-contrast)). A uniLM's "
+    "`context` vector at a token has seen that token"
 )
 
 
@@ -82,7 +82,9 @@ PARTS = {
 
 # Not in the paper: vectors that give higher correlations on STS-B than means, as pairs
 # (representation, pooling).
-EXTRA = dict.fromkeys(("T-TA", "cloze", "cloze base", "T-TA, contrast"), (("token", "whitened"), ("joint", "mean")))
+EXTRA = dict.fromkeys(
+    ("T-TA", "cloze", "cloze base", "T-TA, contrast"), (("token", "whitened"), ("joint", "mean"))
+)
 
 
 def main():

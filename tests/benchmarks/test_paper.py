@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
 
 
 # The rows of these models would take seconds each.
-WITHOUT = "--ngram=kenlm:none --bilm=none --unilm=none --base=none"
+WITHOUT = "--ngram=kenlm:none --bilm=none --unilm=none --cloze_base=none"
 
 
 @pytest.fixture(scope="module")
@@ -174,8 +174,8 @@ def test_correlations_and_the_papers_figures(tmp_path):
     sick.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
     (tmp_path / "vectors.txt").write_text("a 1 0\nb 0 1\n")
     flags = (f"--data_dir={tmp_path}", f"--output_dir={tmp_path}", "--tta=none", "--limit=3")
-    flags += ("--tables=table4", f"--glove=glove:{tmp_path}/vectors.txt", "--base=none")
-    flags += ("--bilm=none", "--cloze=none")
+    flags += ("--tables=table4", f"--glove=glove:{tmp_path}/vectors.txt", "--cloze_base=none")
+    flags += ("--bilm=none", "--cloze=none", "--similarity=none")
     done = command("sts", *flags, fake=False)
     assert done.returncode == 0, done.stderr
     gold, cosines = [5, 1, 3], [1, 0, 0.5**0.5]  # of pairs 1, 3 and 5
