@@ -29,24 +29,6 @@ from absl import app, flags
 from tta.names import DATASET, VOCABULARY
 
 FLAGS = flags.FLAGS
-flags.DEFINE_string("input_dir", None, "The data set of tta-create-tfrecords.")
-flags.DEFINE_string("packed_dir", None, "The data set as `pack` writes it.")
-flags.DEFINE_string("config_file", None, "As in run_pretraining.py.")
-flags.DEFINE_string("weights_file", None, "The weights that `train` writes, an npz.")
-flags.DEFINE_string("output_dir", None, "The model directory that `finish` writes.")
-flags.DEFINE_string("objective", "lae", "As in run_pretraining.py.")
-flags.DEFINE_integer("num_parts", 4, "Files into which `pack` divides the training shards.", 1)
-flags.DEFINE_integer("num_train_steps", 40_000, "Steps of `train`.", 1)
-flags.DEFINE_integer("num_warmup_steps", 500, "Steps in which the rate rises to its peak.", 1)
-flags.DEFINE_float(
-    "decay_fraction", 0.3, "Fraction of the steps, at the end, over which the rate falls."
-)
-flags.DEFINE_integer("train_batch_tokens", 16_384, "Tokens in a batch, padding included.", 128)
-flags.DEFINE_float("learning_rate", 3e-3, "The peak of the learning rate.")
-flags.DEFINE_float("weight_decay", 0.01, "As in run_pretraining.py.")
-flags.DEFINE_float("log_normalizer_weight", 0.1, "As in run_pretraining.py.")
-flags.DEFINE_integer("eval_steps", 5_000, "Steps between two held-out evaluations.", 1)
-flags.DEFINE_integer("seed", 0, "Seed of the initial weights and of the order of batches.")
 
 # Padded lengths of batches. XLA compiles a step for each of them.
 LENGTHS = (12, 16, 20, 24, 32, 44, 64, 128)
@@ -377,5 +359,28 @@ def main(argv):
     commands[argv[1]]()
 
 
+def define_flags():
+    """Defines the flags of all three commands."""
+    flags.DEFINE_string("input_dir", None, "The data set of tta-create-tfrecords.")
+    flags.DEFINE_string("packed_dir", None, "The data set as `pack` writes it.")
+    flags.DEFINE_string("config_file", None, "As in run_pretraining.py.")
+    flags.DEFINE_string("weights_file", None, "The weights that `train` writes, an npz.")
+    flags.DEFINE_string("output_dir", None, "The model directory that `finish` writes.")
+    flags.DEFINE_string("objective", "lae", "As in run_pretraining.py.")
+    flags.DEFINE_integer("num_parts", 4, "Files into which `pack` divides the training shards.", 1)
+    flags.DEFINE_integer("num_train_steps", 40_000, "Steps of `train`.", 1)
+    flags.DEFINE_integer("num_warmup_steps", 500, "Steps in which the rate rises to its peak.", 1)
+    flags.DEFINE_float(
+        "decay_fraction", 0.3, "Fraction of the steps, at the end, over which the rate falls."
+    )
+    flags.DEFINE_integer("train_batch_tokens", 16_384, "Tokens in a batch, padding included.", 128)
+    flags.DEFINE_float("learning_rate", 3e-3, "The peak of the learning rate.")
+    flags.DEFINE_float("weight_decay", 0.01, "As in run_pretraining.py.")
+    flags.DEFINE_float("log_normalizer_weight", 0.1, "As in run_pretraining.py.")
+    flags.DEFINE_integer("eval_steps", 5_000, "Steps between two held-out evaluations.", 1)
+    flags.DEFINE_integer("seed", 0, "Seed of the initial weights and of the order of batches.")
+
+
 if __name__ == "__main__":
+    define_flags()
     app.run(main)

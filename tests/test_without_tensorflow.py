@@ -97,7 +97,9 @@ def test_the_built_in_model_picks_the_same_hypotheses(tmp_path):
         assert f"|engine:{name}|" in done.stdout
         lists = json.loads(path.read_text(encoding="utf-8"))
         picks = re.sub('"score": .*', "", json.dumps(lists, indent=1))
-        written[name] = picks, re.sub("model:.*", "", done.stdout)
+        # Tuned numbers follow the scores, which differ in the last digits.
+        shown = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.3f}", done.stdout)
+        written[name] = picks, re.sub("model:.*", "", shown)
     assert written["onnxruntime"] == written["tensorflow"]
 
 
