@@ -85,8 +85,6 @@ NOTES = """\
 - \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
 - \u2021 The same for the difference from "no model": the language model may add nothing.
 - LibriSpeech has no dev lists: each half is tuned on the other half.
-- Sentences/s: all models compute a softmax over the vocabulary, except the learned rows, which omit
-  its sum, and the 5-gram.
 """
 
 
