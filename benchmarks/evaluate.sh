@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Evaluates a model on all evaluation sets and prints the output of each command. docs/comparison.md
-# has some of these figures, by benchmarks/evaluation.py. Usage: benchmarks/evaluate.sh [model directory]
+# has some of these figures, by benchmarks/evaluation.py.
+# Usage: benchmarks/evaluate.sh [model directory]
 # The data is in $TTA_DATA.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -50,6 +50,17 @@ def test_similarities_of_readme():
     assert shown == (f"{best['dev']:.2f}", f"{best['test']:.2f}")
 
 
+def test_similarities_of_the_table_of_models():
+    (cell,) = [row[2] for row in rows(COMPARISON, "| for | take |") if row[0] == "similarity"]
+    names = ("T-TA, contrast", "T-TA", "cloze base")
+    kinds = ("context",) * 3 + ("joint",) * 3
+    measured = RECORD["table3"]["rows"]
+    expected = [
+        measured[f"{name}, {kind}"]["dev"] for name, kind in zip(names * 2, kinds, strict=True)
+    ]
+    assert re.findall(r"\d+\.\d\d", cell) == [f"{value:.2f}" for value in expected]
+
+
 # Rows of README's table, by number. benchmarks.adaptation prints the figures of the other one.
 LISTS = {0: "Arctic clean", 1: "Arctic 5 dB", 2: "ATIS", 4: "IWSLT'14"}
 
