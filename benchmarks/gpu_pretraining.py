@@ -17,6 +17,7 @@ import json
 import lzma
 import math
 import os
+import re
 import shutil
 import sys
 import time
@@ -26,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from absl import app, flags
 
+from tta.modeling.training.config import NOT_DECAYED, ORTHOGONALIZING
 from tta.names import DATASET, VOCABULARY
 
 FLAGS = flags.FLAGS
@@ -132,12 +134,6 @@ def learning_rate(step):
 
 # The optimizer: `modeling.training.optimizers.Muon` for JAX.
 
-ORTHOGONALIZING = (
-    (8.013256, -22.925896, 16.599532),
-    (3.600578, -2.641875, 0.510505),
-    (2.634949, -1.919008, 0.430650),
-    (1.956171, -1.337507, 0.383853),
-)
 MOMENTUM, RMS_RATE, BETA_1, BETA_2, EPSILON = 0.95, 0.2, 0.9, 0.999, 1e-7
 
 
@@ -165,8 +161,7 @@ def updated(path, weight, moments, gradient, rate, step):
     """The weight after a step, and its moments: one array if it is Muon's, two if Adam's."""
     import jax.numpy as jnp
 
-    decayed = path.rsplit("/", 1)[-1] not in ("bias", "beta", "gamma")
-    kept = 1.0 - rate * FLAGS.weight_decay if decayed else 1.0
+    kept = 1.0 if re.search(NOT_DECAYED, path) else 1.0 - rate * FLAGS.weight_decay
     if by_muon(path, weight.shape):
         momentum = MOMENTUM * moments[0] + gradient
         update = orthogonalized(gradient + MOMENTUM * momentum)
@@ -230,18 +225,18 @@ def train():
             task = task._replace(weights=task.weights / jnp.maximum(count, 1.0))
             loss = objective.loss(model, task)
             states = [scope.get_current_value(v) for v in state]
-        return loss.total, (states, count)
+        return loss.total, states
 
     def step_of(values, states, moments, rows, counts, rate, step):
         batch = batch_of(rows, counts)
         gradient_of = jax.value_and_grad(loss_of, has_aux=True)
-        (loss, (states, count)), gradients = gradient_of(values, states, batch)
+        (loss, states), gradients = gradient_of(values, states, batch)
         norm = jnp.sqrt(sum(jnp.sum(g.astype(jnp.float32) ** 2) for g in gradients))
         scale = jnp.minimum(1.0, 1.0 / (norm + 1e-6))
         given = zip(paths, values, moments, gradients, strict=True)
         results = [updated(p, w, m, g * scale, rate, step) for p, w, m, g in given]
         values, moments = [r[0] for r in results], [r[1] for r in results]
-        return values, states, moments, loss, count
+        return values, states, moments, loss
 
     def measure(values, rows, counts):
         batch = batch_of(rows, counts)
@@ -287,7 +282,7 @@ def train():
     while step < FLAGS.num_train_steps:
         for rows, counts in batches(ids, lengths, FLAGS.train_batch_tokens, order):
             rate, number = np.float32(learning_rate(step)), np.float32(step + 1)
-            values, states, moments, loss, _ = steps[rows.shape[1]](
+            values, states, moments, loss = steps[rows.shape[1]](
                 values, states, moments, rows, counts, rate, number
             )
             step, tokens = step + 1, tokens + int(counts.sum())

@@ -11,22 +11,12 @@ from keras import ops
 
 from tta.modeling.layers.fused import fused
 from tta.modeling.layers.types import Tensor
-from tta.modeling.training.config import OPTIMIZERS, OptimizerSettings
-
-# Coefficients (a, b, c) of a x + b x^3 + c x^5, one polynomial after the other. Each is the one
-# nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
-# (Amsel et al., 2025, "The Polar Express", arXiv:2505.16932). The first three take x / 1.01, as
-# there: rounding to bfloat16 must not leave the interval. Together they map [0.01, 1] into
-# [0.98, 1.02]. Keras's five equal polynomials map it into [0.68, 1.14].
-_ORTHOGONALIZING = (
-    (8.013256, -22.925896, 16.599532),
-    (3.600578, -2.641875, 0.510505),
-    (2.634949, -1.919008, 0.430650),
-    (1.956171, -1.337507, 0.383853),
+from tta.modeling.training.config import (
+    NOT_DECAYED,
+    OPTIMIZERS,
+    ORTHOGONALIZING,
+    OptimizerSettings,
 )
-
-# Weights without weight decay, by the end of their path (TensorFlow adds ":0").
-NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 
 
 @dataclass(eq=False)
@@ -268,7 +258,7 @@ class Muon(_OnePass, keras.optimizers.Muon):
         wide = x.shape[0] <= x.shape[1]
         x = x / (ops.norm(x) + 1e-7)
         x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
-        for coefficients in _ORTHOGONALIZING:
+        for coefficients in ORTHOGONALIZING:
             gram = ops.matmul(x, ops.transpose(x))
             x = ops.matmul(_quadratic(gram, ops.matmul(gram, gram), *coefficients), x)
         return ops.cast(x if wide else ops.transpose(x), "float32")

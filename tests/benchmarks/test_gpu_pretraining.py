@@ -105,7 +105,7 @@ def test_the_optimizer_is_that_of_tensorflow(path, shape, flags):
 
 @NEEDS_JAX
 @pytest.mark.slow
-def test_a_trained_model_is_finished_with_the_same_held_out_result(tmp_path, capsys):
+def test_a_trained_model_is_finished_with_the_same_held_out_result(tmp_path):
     folder = write_dataset(tmp_path / "set", letters(120), letters(10, seed=1))
     program = [sys.executable, "-m", "benchmarks.gpu_pretraining"]
     flags = [f"--packed_dir={tmp_path / 'packed'}", "--config_file=configs/tiny.json"]
