@@ -10,12 +10,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks.paper import common, reranking, sts, table1, table2, table7
-from benchmarks.paper.common import Entry, Table
+from benchmarks.paper.common import Entry, Table, training_of
 from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
 from benchmarks.paper.table7 import perplexities
@@ -260,6 +261,14 @@ def test_the_pages_have_the_figures_of_the_record():
     assert (ROOT / "docs/results.md").read_text(encoding="utf-8") == results(tables)
     page = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     assert page.partition(f"{BEGIN}\n")[2].partition(END)[0] == side_by_side(tables)
+
+
+def test_the_record_says_how_todays_models_were_trained():
+    record = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
+    shipped = {"small", *(folder.name for folder in (ROOT / "pretrained").iterdir())}
+    for table in record.values():
+        kept = {name: text for name, text in table["models"].items() if name in shipped}
+        assert kept == {name: training_of(SimpleNamespace(model=name)) for name in kept}
 
 
 def test_readme_names_the_tables_measured_on_a_sample():
