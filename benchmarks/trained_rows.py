@@ -23,12 +23,14 @@ class Row:
         config: a file of configs/.
         objective: of the training.
         changes: keys of the config.
+        start: flags that name the models it starts from; empty: the benchmark's start.
     """
 
     name: str
     config: str
     objective: str
     changes: dict = field(default_factory=dict)
+    start: dict = field(default_factory=dict)
 
     def write_config(self, path: Path) -> None:
         """Writes the model's config."""

@@ -29,6 +29,8 @@ from tta.choices import PRECISIONS
 from tta.modeling.training.run_record import RUN_FILE
 
 FLAGS = flags.FLAGS
+# Optimus (Li et al. 2020) starts from BERT and GPT-2.
+OPTIMUS = {"init_encoder": "bilm-small", "init_decoder": "unilm-small"}
 STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
 
 
@@ -60,6 +62,7 @@ def _rows():
         if objective != "full_vae":
             yield MeasuredRow(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
     yield MeasuredRow("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
+    yield MeasuredRow("Optimus", "small-optimus", "vae", start=OPTIMUS)
     # What was tried to raise the accuracy of "AE, PAD".
     yield MeasuredRow("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
     for count in (4, 8):
@@ -109,13 +112,13 @@ def trained(row, work):
 
 
 def train(row: Row, folder: Path, **settings: Any) -> float:
-    """Trains a row from --init_checkpoint, or resumes its training; the seconds that it took."""
+    """Trains a row from its start, or resumes its training; the seconds that it took."""
     config = folder.with_name(f"{folder.name}.config.json")
     row.write_config(config)
     settings |= {
         "input_dir": Path(FLAGS.data_dir).resolve(),
         "config_file": config.resolve(),
-        "init_checkpoint": FLAGS.init_checkpoint,
+        **(row.start or {"init_checkpoint": FLAGS.init_checkpoint}),
         "objective": row.objective,
         "num_train_steps": FLAGS.num_train_steps,
         "num_sampled_pieces": 3072,

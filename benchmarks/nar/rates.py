@@ -19,7 +19,7 @@ from pathlib import Path
 from absl import app, flags
 
 from benchmarks import evaluation_data
-from benchmarks.nar.quality import reconstruction, train
+from benchmarks.nar.quality import OPTIMUS, reconstruction, train
 from benchmarks.trained_rows import Row, chosen, is_trained, kept, slug
 from tta.choices import PRECISIONS
 
@@ -33,6 +33,8 @@ def models_of(row: Row) -> dict[str, str]:
     """How tta.load names what is probed, by its name in the table; %s is the folder."""
     if row.objective == "mlm":
         return {"all of it": "%s"}
+    if row.start:  # the decoder of Optimus is no BERT
+        return {"encoder": "encoder:%s"}
     return {"encoder": "encoder:%s", "decoder": "decoder:%s"}
 
 
@@ -43,6 +45,7 @@ ROWS = (
     Row("VAE, GTW", "small-vae-gtw", "vae"),
     Row("VAE, PAD", "small-vae-gtw", "vae", {"decoder_input": "pad"}),
     Row("full-VAE, GTW", "small-vae-gtw", "full_vae"),
+    Row("Optimus", "small-optimus", "vae", {"latent_size": 256}, OPTIMUS),
     Row("MLM", "small-bilm", "mlm"),
 )
 

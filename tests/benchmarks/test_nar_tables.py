@@ -38,7 +38,7 @@ def test_the_papers_means_are_those_of_its_numbers(table):
 
 def test_a_training_has_its_hours_only_if_it_ran_in_one_piece(tmp_path, monkeypatch):
     run = {"num_train_steps": 4500, "train_batch_tokens": 4096, "input_dir": "data"}
-    for slug, is_finished in (("ae--pad", True), ("vae--pad", True), ("ae--ar", False)):
+    for slug, is_finished in (("ae--pad", True), ("vae--pad", True), ("optimus", False)):
         (tmp_path / slug).mkdir()
         (tmp_path / slug / "run.json").write_text(json.dumps(run))
         if is_finished:
