@@ -8,12 +8,14 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from absl import flags
 
 from benchmarks.paper import common
 from benchmarks.paper.common import ENCODERS, FLAGS, asked, cached, data, say, spread
 from tta import cli
 from tta.data.pairs.sts import read_sts
+from tta.scoring.metrics.significance import LEVEL, RESAMPLES, SEED
 from tta.scoring.similarity.config import StsConfig
 from tta.scoring.similarity.sts import compare_files
 
@@ -80,6 +82,8 @@ PARTS = {
     ),
 }
 
+FOCUS = "T-TA, context"  # the row from which the differences of the others are kept
+
 # Not in the paper: vectors that give higher correlations on STS-B than means, as pairs
 # (representation, pooling).
 EXTRA = dict.fromkeys(
@@ -111,7 +115,7 @@ def measure(table, files):
         files: {column: path below --data_dir}.
     """
     paths = {column: _file(name) for column, name in files.items()}
-    signatures = {}
+    signatures, measured = {}, {column: {} for column in files}
     entries = [entry for entry in asked(ENCODERS) if not (entry.is_raw and entry.missing)]
     for entry in entries:
         for representation in entry.representations:
@@ -132,15 +136,52 @@ def measure(table, files):
             report = compare_files(config, [entry.model], **entry.load_options)
             for result in report.results:
                 column = next(c for c, path in paths.items() if path == str(result.path))
-                table.set(row_name(entry, result.vectors), column, result.correlation.pearson)
+                row = row_name(entry, result.vectors)
+                table.set(row, column, result.correlation.pearson)
+                measured[column][row] = result
                 table.findings.append(
-                    f"{row_name(entry, result.vectors)}, {column}: Spearman's rho x 100 "
-                    f"{result.correlation.spearman:.2f}"
+                    f"{row}, {column}: Spearman's rho x 100 {result.correlation.spearman:.2f}"
                 )
         signatures[entry.name] = report.signatures[-1]
+    for column, results in measured.items():
+        if FOCUS in results:
+            table.differences[column] = {
+                row: {FOCUS: difference(result, results[FOCUS])}
+                for row, result in results.items()
+                if row != FOCUS
+            }
     names = dict.fromkeys(table.rows)
     table.note_models(entries, signatures)
     table.rows = {name: table.rows[name] for name in names}  # drops the rows of whole models
+
+
+def difference(first, second):
+    """Pearson's r x 100 of one `StsResult` minus that of another of the same pairs, at least three.
+
+    Returns:
+        [difference, low, high]: its interval is that of a paired bootstrap over the pairs.
+    """
+    from scipy import stats
+
+    gold = np.array([pair.gold for pair in first.pairs])
+
+    def statistic(gold, one, other, axis=-1):
+        ones, others = (stats.pearsonr(x, gold, axis=axis).statistic for x in (one, other))
+        return 100 * (ones - others)
+
+    interval = stats.bootstrap(
+        (gold, first.similarities, second.similarities),
+        statistic,
+        n_resamples=RESAMPLES,
+        batch=500,  # limits the memory
+        vectorized=True,
+        paired=True,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(SEED),
+    ).confidence_interval
+    value = first.correlation.pearson - second.correlation.pearson
+    return [value, float(interval.low), float(interval.high)]
 
 
 def row_name(entry, vectors):

@@ -185,6 +185,28 @@ def test_correlations_and_the_papers_figures(tmp_path):
     assert "not standardized, context" not in done.stdout  # unilm-small has no record
 
 
+def test_the_difference_of_correlations_is_that_of_resampled_pairs():
+    rng = np.random.default_rng(1)
+    gold = rng.normal(size=40)
+    good, bad = (gold + noise * rng.normal(size=40) for noise in (0.3, 3.0))
+
+    def result(similarities):
+        pairs = [SimpleNamespace(gold=value) for value in gold]
+        pearson = 100 * np.corrcoef(similarities, gold)[0, 1]
+        correlation = SimpleNamespace(pearson=pearson)
+        return SimpleNamespace(pairs=pairs, similarities=similarities, correlation=correlation)
+
+    value, low, high = sts.difference(result(good), result(bad))
+    assert value == result(good).correlation.pearson - result(bad).correlation.pearson
+    drawn = np.random.default_rng(2).integers(40, size=(3000, 40))
+    own = [
+        100 * (np.corrcoef(good[i], gold[i])[0, 1] - np.corrcoef(bad[i], gold[i])[0, 1])
+        for i in drawn
+    ]
+    np.testing.assert_allclose([low, high], np.percentile(own, [2.5, 97.5]), atol=3)
+    assert sts.difference(result(good), result(good)) == [0, 0, 0]
+
+
 def test_missing_data_is_one_line(tmp_path):
     done = command("table1", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}")
     assert done.returncode == 1
