@@ -97,6 +97,14 @@ class NewWordVectors:
         """The vectors of words: [N, m] float32."""
         raise NotImplementedError
 
+    def check_values(self) -> None:
+        """Reads all numbers that were not read yet. Raises InputError if one is not finite."""
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the files."""
+        return file_digest(self.path)
+
     def check_size(self, size: int) -> None:
         """Raises InputError unless its vectors have as many dimensions as those of words."""
         if self.size != size:

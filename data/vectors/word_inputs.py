@@ -19,7 +19,7 @@ from tta.data.vectors.words_as_characters import (
 )
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.errors import InputError
-from tta.names import CHARACTER_NETWORK, NGRAMS
+from tta.names import CHARACTER_NETWORK, NGRAMS, NGRAMS_SETTINGS
 
 
 class WordVectorInputs:
@@ -76,10 +76,21 @@ class WordVectorInputs:
 def word_vectors_in(directory: Path | str, tokenizer: Any) -> WordVectorInputs:
     """The vectors in a folder, those of new words included; errors as in the classes it makes."""
     vectors = TargetVectors(directory, tokenizer.vocabulary)
-    kinds = {NGRAMS: NgramVectors, CHARACTER_NETWORK: CharacterNetwork}
-    found = (kind(directory) for name, kind in kinds.items() if (Path(directory) / name).exists())
     grows = isinstance(tokenizer, WordTokenizer)
-    return WordVectorInputs(vectors, tokenizer if grows else None, next(found, None))
+    return WordVectorInputs(vectors, tokenizer if grows else None, letters_in(directory))
+
+
+def letters_in(directory: Path | str) -> NewWordVectors | None:
+    """What makes the vectors of new words in a folder; None if it has neither of the two.
+
+    Raises:
+        InputError: a file is missing or damaged.
+    """
+    kinds = {NgramVectors: (NGRAMS, NGRAMS_SETTINGS), CharacterNetwork: (CHARACTER_NETWORK,)}
+    for kind, names in kinds.items():
+        if any((Path(directory) / name).exists() for name in names):
+            return kind(directory)
+    return None
 
 
 class CharacterInputs:

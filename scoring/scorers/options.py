@@ -20,7 +20,7 @@ _MODEL = (
     "TensorFlow 1 code, or a BERT in Google's format (bert_model.ckpt.*) or Hugging Face's "
     "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
     "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
-    "fasttext:vectors.bin, vectors:DIRECTORY (of tta-create-vectors --source=fasttext), "
+    "fasttext:vectors.bin, vectors:DIRECTORY (of words, by tta-create-vectors), "
     "random:MODEL, an untrained model like MODEL, raw:MODEL, a model whose outputs are not "
     "standardized, encoder:MODEL or decoder:MODEL, a half of an "
     "autoencoder (docs/autoencoder.md), or cosine:DIRECTORY, a SemFit model that reranks by "

@@ -12,6 +12,7 @@ from tta.data.text.files import file_digest
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vectors.word_inputs import letters_in
 from tta.data.vectors.word_vectors import WordVectorFile
 from tta.data.vocabulary import word_tokenizer
 from tta.data.vocabulary.words import WordVocabulary
@@ -123,13 +124,16 @@ class FastTextVectors(StaticVectors):
 
 
 class VectorsFolder(StaticVectors):
-    """A folder that tta-create-vectors --source=fasttext wrote: `tta.load("vectors:DIRECTORY")`.
+    """A folder with the vectors of words: `tta.load("vectors:DIRECTORY")`.
 
-    A text is split into words as its data set was; punctuation is left out. A word has its row of
-    `vectors.npy`, and a word without a row the mean of the vectors of its n-grams.
+    tta-create-vectors wrote it. A text is split into words as its data set was; punctuation is left
+    out. A word has its row of `vectors.npy`. A word without a row has the mean of the vectors of
+    its n-grams (`--source=fasttext`), or what the network over characters makes of it
+    (`input_layer`); of vectors from other sources, it is unknown. Words are lower-cased if the
+    folder says so or, without n-grams, if no word of the vocabulary has a capital letter.
 
     Args:
-        path: the folder, with `vectors.npy`, `vocab.txt`, `ngrams.npy` and `ngrams.json`.
+        path: the folder, with `vectors.npy`, `vocab.txt` and what makes vectors of new words.
 
     Raises:
         InputError: a file is missing or damaged, or the files do not fit each other.
@@ -138,21 +142,26 @@ class VectorsFolder(StaticVectors):
     def open(self, path):
         self._vocabulary = WordVocabulary.from_file(Path(path) / VOCABULARY)
         self._table = TargetVectors(path, self._vocabulary)
-        self._ngrams = NgramVectors(path)
-        self._ngrams.check_size(self._table.size)
-        for vectors in (self._table, self._ngrams):
-            vectors.check_values()
+        self._letters = letters_in(path)
+        if self._letters is not None:
+            self._letters.check_size(self._table.size)
+            self._letters.check_values()
+        self._table.check_values()
+        if isinstance(self._letters, NgramVectors):
+            self._lower_case = self._letters.settings.lower_case
+        else:
+            self._lower_case = all(word == word.lower() for word in self._vocabulary.ids)
         return _Composed(self._table.size, self._compose)
 
     @property
     def case(self):
-        return "lower" if self._ngrams.settings.lower_case else "as is"
+        return "lower" if self._lower_case else "as is"
 
     def digest(self):
-        return self._table.digest + self._ngrams.digest
+        return self._table.digest + ("" if self._letters is None else self._letters.digest)
 
     def split(self, text):
-        words = word_tokenizer.split_words(text, self._ngrams.settings.lower_case)
+        words = word_tokenizer.split_words(text, self._lower_case)
         return [word for word in words if word not in PUNCTUATION]
 
     def forms(self, word):
@@ -161,7 +170,8 @@ class VectorsFolder(StaticVectors):
     def _compose(self, words):
         ids = np.array([self._vocabulary.ids.get(word, -1) for word in words], np.int64)
         made = self._table.array[ids].astype(np.float32)
-        made[ids < 0] = self._ngrams.vectors([w for w, i in zip(words, ids, strict=True) if i < 0])
+        new = [word for word, i in zip(words, ids, strict=True) if i < 0]
+        made[ids < 0] = 0 if self._letters is None else self._letters.vectors(new)
         return made
 
 

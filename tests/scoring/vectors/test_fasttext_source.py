@@ -225,6 +225,24 @@ def test_a_folder_of_lower_case_words(dataset, tmp_path):
     assert "|case:lower|" in lm.signature
 
 
+def test_a_folder_of_words_without_ngrams(dataset, tmp_path):
+    made = create(dataset, tmp_path).astype(np.float16).astype(np.float64)
+    for name in ("ngrams.npy", "ngrams.json"):
+        (tmp_path / name).unlink()
+    lm = tta.load(f"vectors:{tmp_path}")
+    walk, naive = (made[VOCABULARY.ids[word]] for word in ("walk", "naïve"))
+    found = lm.encode(["walk-walking: naïve.", "xyz", "Walk"])
+    np.testing.assert_allclose(found[0], means([walk, naive]), 1e-5)
+    assert not found[1].any(), "a new word is unknown"
+    assert "|case:as is|" in lm.signature
+    assert not found[2].any(), "'The' is in the vocabulary, so case counts"
+    vocabulary = (tmp_path / "vocab.txt").read_text().replace("The", "thee")
+    (tmp_path / "vocab.txt").write_text(vocabulary)
+    lm = tta.load(f"vectors:{tmp_path}")
+    assert "|case:lower|" in lm.signature
+    np.testing.assert_allclose(lm.encode(["Walk"])[0], walk, 1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "rule"),
     [
