@@ -96,8 +96,7 @@ def trained(row, work):
     """The folder of a trained model; trains it if it has not finished."""
     folder = work / slug(row.name)
     if not is_trained(folder):
-        is_new = not folder.exists()
-        seconds = train(
+        train(
             row,
             folder,
             num_warmup_steps=min(500, FLAGS.num_train_steps // 10),
@@ -105,14 +104,12 @@ def trained(row, work):
             optimizer="muon",
             weights_dtype="float16",
         )
-        if is_new:
-            record = {"seconds": seconds, "cores": len(os.sched_getaffinity(0))}
-            _time_file(row.name, work).write_text(json.dumps(record), encoding="utf-8")
     return folder
 
 
-def train(row: Row, folder: Path, **settings: Any) -> float:
-    """Trains a row from its start, or resumes its training; the seconds that it took."""
+def train(row: Row, folder: Path, **settings: Any) -> None:
+    """Trains a row from its start, or resumes its training; `training_of` says how long it took."""
+    is_new = not folder.exists()
     config = folder.with_name(f"{folder.name}.config.json")
     row.write_config(config)
     settings |= {
@@ -125,23 +122,26 @@ def train(row: Row, folder: Path, **settings: Any) -> float:
         "mixed_precision": FLAGS.precision,
         "max_eval_batches": 20,
     }
-    return pretrain(folder, [f"--{name}={value}" for name, value in settings.items()])
+    seconds = pretrain(folder, [f"--{name}={value}" for name, value in settings.items()])
+    if is_new:
+        record = {"seconds": seconds, "cores": len(os.sched_getaffinity(0))}
+        _time_file(folder).write_text(json.dumps(record), encoding="utf-8")
 
 
-def training_of(name: str, work: Path) -> dict | None:
-    """The settings of a row's training, with its "seconds" and "cores"; None if it was not trained.
+def training_of(folder: Path) -> dict | None:
+    """The settings of a training, with its "seconds" and "cores"; None if it has not finished.
 
     A run that was resumed has no time.
     """
-    folder, path = work / slug(name), _time_file(name, work)
+    path = _time_file(folder)
     if not is_trained(folder):
         return None
     run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
     return run | (json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
 
 
-def _time_file(name, work):
-    return work / f"{slug(name)}.time.json"
+def _time_file(folder):
+    return folder.with_name(f"{folder.name}.time.json")
 
 
 def measured(model, passes):

@@ -1,24 +1,22 @@
 """Tables 1 to 4 of Sohrab et al.: the paper's numbers, and ours beside them, as Markdown.
 
-    python -m benchmarks.nar.quality --work_dir=runs/nar ...
-    python -m benchmarks.nar.rates --work_dir=runs/nar-rates --rates=5e-5 ...
+    python -m benchmarks.nar.rates --rates=5e-5 ...
     python -m benchmarks.glue --json=glue.json --models=random:small,bilm-small,runs/nar/mlm,\
         encoder:nar-small,decoder:nar-small
     python -m benchmarks.glue --json=gentle.json --models=bilm-small,\
         encoder:runs/nar-rates/ae--gtw-adamw-5e-5,decoder:runs/nar-rates/ae--gtw-adamw-5e-5,...
-    python -m benchmarks.nar.tables --glue=gentle.json,glue.json --work_dir=runs/nar
+    python -m benchmarks.nar.tables --glue=gentle.json,glue.json
 
-The models of glue.py must have these names; of two files, the first that has a model counts. The
-paper's models have 110 M parameters in each half, and the best of several runs on dev is given.
-Ours are small; the mean over the seeds is given. So compare the order of the rows, not the numbers.
-Tables 1 to 3 are percent. A row without a line of ours, or with "-", was not measured; the reasons
-stand below the tables.
+The trainings are read from the folder of rates.py. The models of glue.py must have these names; of
+two files, the first that has a model counts. The paper's models have 110 M parameters in each half,
+and the best of several runs on dev is given. Ours are small; the mean over the seeds is given. So
+compare the order of the rows, not the numbers. Tables 1 to 3 are percent. A row without a line of
+ours, or with "-", was not measured; the reasons stand below the tables.
 """
-
-from pathlib import Path
 
 from absl import app, flags
 
+from benchmarks import ROOT
 from benchmarks.glue import CONTROL, mean_of, read_results
 from benchmarks.nar.quality import training_of
 from tta.data.records.dataset import load_dataset_info
@@ -71,11 +69,11 @@ TABLE_3 = {
     "most frequent label": (None, CONTROL),
 }
 # The paper's sentences of the data (M), steps (thousands), sentences or merged sequences in a
-# batch, machines, hours; our row of quality.py.
+# batch, machines, hours; our model.
 TABLE_4 = {
-    "Optimus": ("32 | 20 | 1,600 | 200 V100 | 46", "Optimus"),
-    "AE": ("207 | 27 | 600 | 200 V100 | 38.5", "AE, PAD"),
-    "VAE": ("207 | 27 | 600 | 200 V100 | 39", "VAE, PAD"),
+    "Optimus": ("32 | 20 | 1,600 | 200 V100 | 46", OPTIMUS),
+    "AE": ("207 | 27 | 600 | 200 V100 | 38.5", AE_PAD),
+    "VAE": ("207 | 27 | 600 | 200 V100 | 39", VAE_PAD),
 }
 REASONS = {
     "Ours": "trained further for 500 steps at 5e-5, 2 M tokens (rates.py), a twelfth of our text, "
@@ -97,7 +95,7 @@ def main(_):
         (1, task_table(TABLE_1, TASKS, HEADS, results)),
         (2, task_table(TABLE_2, TASKS, HEADS, results)),
         (3, task_table(TABLE_3, ("wnli",), ("WNLI",), results)),
-        (4, table_4(Path(FLAGS.work_dir))),
+        (4, table_4()),
     ):
         print(f"**Table {number}**", "", *lines, "", sep="\n")
     for name, reason in REASONS.items():
@@ -133,15 +131,15 @@ def ours_of(results, tasks, model):
     return [NONE if value is None else f"{value:.1f}" for value in values]
 
 
-def table_4(work):
-    """The trainings: ours from the records of quality.py."""
+def table_4(root=ROOT):
+    """The trainings: ours from the records of rates.py, below a folder."""
     lines = [
         "| | | sentences of the data, M | steps, thousands | batch | machines | hours |",
         "|---|---|" + "---:|" * 5,
     ]
-    for name, (paper, row) in TABLE_4.items():
+    for name, (paper, model) in TABLE_4.items():
         lines.append(f"| {name} | paper | {paper} |")
-        training = training_of(row, work)
+        training = training_of(root / model)
         if training is not None:
             info = load_dataset_info(training["input_dir"])
             sentences = info["splits"]["train"]["sentences"] / 1e6
@@ -149,7 +147,7 @@ def table_4(work):
             machine = hours = NONE
             if "seconds" in training:
                 machine = format_count(training["cores"], "CPU core", "CPU cores")
-                hours = f"{training['seconds'] / 3600:.2f}"
+                hours = f"{training['seconds'] / 3600:.3f}"
             ours = f"{sentences:.1f} | {steps:g} | {batch:,} tokens | {machine} | {hours}"
             lines.append(f"| {name} | ours | {ours} |")
     return lines
@@ -157,5 +155,4 @@ def table_4(work):
 
 if __name__ == "__main__":
     flags.DEFINE_list("glue", None, "Files that glue.py --json wrote.", required=True)
-    flags.DEFINE_string("work_dir", "runs/nar", "The folder of quality.py.")
     app.run(main)

@@ -42,16 +42,17 @@ def test_the_papers_means_are_those_of_its_numbers(table):
 
 def test_a_training_has_its_hours_only_if_it_ran_in_one_piece(tmp_path, monkeypatch):
     run = {"num_train_steps": 4500, "train_batch_tokens": 4096, "input_dir": "data"}
-    for slug, is_finished in (("ae--pad", True), ("vae--pad", True), ("optimus", False)):
-        (tmp_path / slug).mkdir()
-        (tmp_path / slug / "run.json").write_text(json.dumps(run))
+    trainings = {tables.AE_PAD: True, tables.VAE_PAD: True, tables.OPTIMUS: False}
+    for name, is_finished in trainings.items():
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "run.json").write_text(json.dumps(run))
         if is_finished:
-            (tmp_path / slug / "model.weights.h5").touch()
+            (tmp_path / name / "model.weights.h5").touch()
     time = json.dumps({"seconds": 1800.0, "cores": 2})
-    (tmp_path / "ae--pad.time.json").write_text(time)
+    (tmp_path / f"{tables.AE_PAD}.time.json").write_text(time)
     info = {"data": {"splits": {"train": {"sentences": 1_310_577}}}}
     monkeypatch.setattr(tables, "load_dataset_info", info.__getitem__)
     lines = tables.table_4(tmp_path)
-    assert cells(lines, "AE", "ours") == ["1.3", "4.5", "4,096 tokens", "2 CPU cores", "0.50"]
+    assert cells(lines, "AE", "ours") == ["1.3", "4.5", "4,096 tokens", "2 CPU cores", "0.500"]
     assert cells(lines, "VAE", "ours") == ["1.3", "4.5", "4,096 tokens", "-", "-"]
     assert not any(line.startswith("| Optimus | ours") for line in lines)
