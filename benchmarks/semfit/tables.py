@@ -7,8 +7,8 @@
 The paper's models are large, were trained for days on One Billion Word, and were measured below
 networks of their own for each task. Ours are the small configs after a few minutes, below a linear
 classifier (tta-probe) or, where a line of Table 3 says "mix", below a biLSTM over a learned mix of
-the layers. So compare the order of the rows, not the numbers. "-" is a row that was not measured;
-the reasons stand below the tables.
+the layers. So compare the order of the rows, not the numbers. A row without a line of ours, or with
+"-", was not measured; the reasons stand below the tables.
 """
 
 import json
@@ -126,7 +126,7 @@ def table_3(measured):
         column = COLUMNS_3.get(task)
         for line, mix in LINES_3.items():
             ours = [score(measured, OURS_3.get(name), column, mix) for name in MODELS_3]
-            if not mix or set(ours) != {NONE}:
+            if set(ours) != {NONE}:
                 lines.append(f"| | {line} | {' | '.join(ours)} |")
     return lines
 
@@ -137,7 +137,8 @@ def table_4(measured):
     for name, paper in TABLE_4.items():
         ours = [score(measured, OURS_4.get(name), COLUMNS_4.get(task)) for task in TASKS_4]
         lines.append(f"| {name} | paper | {' | '.join(paper.split())} |")
-        lines.append(f"| | ours | {' | '.join(ours)} |")
+        if set(ours) != {NONE}:
+            lines.append(f"| | ours | {' | '.join(ours)} |")
     return lines
 
 

@@ -59,7 +59,7 @@ def test_quality_is_the_mean_over_the_seeds_and_a_dash_without_a_row(tmp_path):
     index = lines.index(next(line for line in lines if line.startswith("| ELMo-S_ONEB")))
     expected = ["55.00", *["-"] * 4, "40.50", "77.00"]
     assert cells(lines[index + 1 : index + 2], "", "ours")[:7] == expected
-    assert cells(lines[-1:], "", "ours") == ["-"] * 10
+    assert lines[-1].startswith("| ELMo-S | paper |"), "nothing of ours was measured"
     for line, value in (("ours", "55.00"), ("ours, mix", "66.00")):
         ours = cells(tables.table_3(measured)[3:5], "", line)
         assert ours[tables.MODELS_3.index("S_ONEB")] == value
