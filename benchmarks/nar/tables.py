@@ -73,7 +73,7 @@ REASONS = {
     "Ours": "trained further for 500 steps at 5e-5, 2 M tokens (rates.py), a twelfth of our text, "
     "so Table 1 has ours of Table 2. Fine-tuned with two seeds on the small tasks (MRPC: one); the "
     "large ones (MNLI, QQP, QNLI, SST-2) would take hours. Optimus: its encoder",
-    "Random weights, and BERT on the large tasks": "an earlier run (glue.json, commit 56478ca) with "
+    "Random weights, and BERT on the large tasks": "an earlier run (glue.json, commit 56478ca), "
     "five seeds on the small tasks",
     "MNLI, QQP, QNLI": "ours are trained on parts of the training sets (benchmarks/glue.py)",
     "STS-B": "ours is trained on SICK",
