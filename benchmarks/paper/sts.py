@@ -15,7 +15,7 @@ from benchmarks.paper import common
 from benchmarks.paper.common import ENCODERS, FLAGS, asked, cached, data, say, spread
 from tta import cli
 from tta.data.pairs.sts import read_sts
-from tta.scoring.metrics.significance import LEVEL, RESAMPLES, SEED
+from tta.scoring.metrics.significance import bootstrap_interval
 from tta.scoring.similarity.config import StsConfig
 from tta.scoring.similarity.sts import compare_files
 
@@ -166,23 +166,16 @@ def difference(first, second):
 
     gold = np.array([pair.gold for pair in first.pairs])
 
-    def statistic(gold, one, other, axis=-1):
-        ones, others = (stats.pearsonr(x, gold, axis=axis).statistic for x in (one, other))
+    def on_resamples(index, axis=-1):
+        ones, others = (
+            stats.pearsonr(result.similarities[index], gold[index], axis=axis).statistic
+            for result in (first, second)
+        )
         return 100 * (ones - others)
 
-    interval = stats.bootstrap(
-        (gold, first.similarities, second.similarities),
-        statistic,
-        n_resamples=RESAMPLES,
-        batch=500,  # limits the memory
-        vectorized=True,
-        paired=True,
-        confidence_level=LEVEL,
-        method="percentile",
-        rng=np.random.default_rng(SEED),
-    ).confidence_interval
+    low, high = bootstrap_interval(len(gold), on_resamples)
     value = first.correlation.pearson - second.correlation.pearson
-    return [value, float(interval.low), float(interval.high)]
+    return [value, float(low), float(high)]
 
 
 def row_name(entry, vectors):

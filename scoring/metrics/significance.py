@@ -23,7 +23,7 @@ SIGNATURE = (
     f"bootstrap|paired:lists|interval:{LEVEL:.0%} percentile|resamples:{RESAMPLES}|seed:{SEED}"
 )
 
-_BATCH = 500  # resamples at a time; limits memory to 500 numbers per list
+_BATCH = 500  # resamples at a time; limits memory to 500 numbers per list or pair
 
 
 def paired_bootstrap(
@@ -45,8 +45,6 @@ def paired_bootstrap(
         [Q, 2] float64, the lower and upper bound of each number. NaN if there is only one list, or
         if the number or the metric is undefined on a resample.
     """
-    from scipy import stats
-
     systems, lists, size = picked.shape
     # Sums are exact in float64: they are integers far below 2 ** 53.
     columns = picked.transpose(1, 0, 2).reshape(lists, -1).astype(np.float64)
@@ -61,22 +59,44 @@ def paired_bootstrap(
     if lists < 2:
         return undefined
     try:
-        with warnings.catch_warnings():  # a number without an interval becomes NaN
-            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-            interval = stats.bootstrap(
-                (np.arange(lists),),
-                on_resamples,
-                n_resamples=resamples,
-                batch=_BATCH,
-                vectorized=True,
-                confidence_level=LEVEL,
-                method="percentile",
-                rng=np.random.default_rng(seed),
-            ).confidence_interval
+        low, high = bootstrap_interval(lists, on_resamples, resamples, seed)
     except InputError:  # the references of a resample have no words
         return undefined
-    bounds = np.stack([interval.low, interval.high], axis=-1)
+    bounds = np.stack([low, high], axis=-1)
     return np.where(np.isfinite(bounds).all(axis=-1, keepdims=True), bounds, np.nan)
+
+
+def bootstrap_interval(
+    count: int,
+    on_resamples: Callable[..., np.ndarray],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The middle 95 % of numbers that are computed from things drawn with replacement.
+
+    Args:
+        count: the number of things.
+        on_resamples: computes the numbers of R resamples: the drawn things' numbers, [R, `count`]
+            int64 from 0, and `axis=-1` -> [..., R] float64.
+
+    Returns:
+        (low, high), each [...] float64. NaN where a number has no interval.
+    """
+    from scipy import stats
+
+    with warnings.catch_warnings():  # a number without an interval becomes NaN
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        interval = stats.bootstrap(
+            (np.arange(count),),
+            on_resamples,
+            n_resamples=resamples,
+            batch=_BATCH,
+            vectorized=True,
+            confidence_level=LEVEL,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+        ).confidence_interval
+    return interval.low, interval.high
 
 
 def relative_gain(values: ArrayLike, base: ArrayLike, metric: Metric) -> np.ndarray:
