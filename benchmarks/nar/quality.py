@@ -29,8 +29,6 @@ from tta.choices import PRECISIONS
 from tta.modeling.training.run_record import RUN_FILE
 
 FLAGS = flags.FLAGS
-# Optimus (Li et al. 2020) starts from BERT and GPT-2.
-OPTIMUS = {"init_encoder": "bilm-small", "init_decoder": "unilm-small"}
 STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
 
 
@@ -62,7 +60,6 @@ def _rows():
         if objective != "full_vae":
             yield MeasuredRow(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
     yield MeasuredRow("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
-    yield MeasuredRow("Optimus", "small-optimus", "vae", start=OPTIMUS)
     # What was tried to raise the accuracy of "AE, PAD".
     yield MeasuredRow("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
     for count in (4, 8):

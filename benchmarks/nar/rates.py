@@ -19,7 +19,7 @@ from pathlib import Path
 from absl import app, flags
 
 from benchmarks import evaluation_data
-from benchmarks.nar.quality import OPTIMUS, reconstruction, train
+from benchmarks.nar.quality import reconstruction, train
 from benchmarks.trained_rows import Row, chosen, is_trained, kept, slug
 from tta.choices import PRECISIONS
 
@@ -27,6 +27,8 @@ FLAGS = flags.FLAGS
 SENTENCES = evaluation_data.FOLDER / "labelled" / "sentences"
 RATES = ("5e-5", "1e-4", "2e-4", "5e-4", "1.5e-3")
 OPTIMIZERS = ("adamw", "muon")
+# Optimus (Li et al. 2020) starts from BERT and GPT-2.
+OPTIMUS = {"init_encoder": "bilm-small", "init_decoder": "unilm-small"}
 
 
 def models_of(row: Row) -> dict[str, str]:
