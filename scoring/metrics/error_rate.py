@@ -11,6 +11,7 @@ from tta.scoring.metrics.normalization import NORMALIZATIONS
 
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
 CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
+_WORD_LENGTH = 5  # characters, with a blank
 _COLUMN = {"replace": SUBSTITUTIONS, "insert": INSERTIONS, "delete": DELETIONS}
 
 
@@ -29,6 +30,7 @@ class WordErrorRate:
     name = "WER"
     loss_name = "word errors"
     higher_is_better = False
+    uses_list_features = True
 
     def __init__(self, normalize: str = "none"):
         self.normalize = NORMALIZATIONS.load(normalize)
@@ -61,12 +63,12 @@ class WordErrorRate:
             raise InputError("the references have no words: the word error rate is not defined")
         return 100.0 * totals[..., :REFERENCE_WORDS].sum(-1) / totals[..., REFERENCE_WORDS]
 
-    def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """[..., 6] -> [...] float64, minus the number of word errors.
+    def errors(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 6] -> [...] float64, the number of word errors.
 
         The hypotheses of a list share a reference, so the fewest errors give the lowest WER.
         """
-        return -statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
+        return statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """The number of word errors of text i if text j is correct: [n, n] float32."""
@@ -116,9 +118,9 @@ class CharacterErrorRate(WordErrorRate):
             )
         return 100.0 * totals[..., CHARACTER_ERRORS] / totals[..., REFERENCE_CHARACTERS]
 
-    def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """[..., 6] -> [...] float64, minus the number of character errors."""
-        return -statistics[..., CHARACTER_ERRORS].astype(np.float64)
+    def errors(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 6] -> [...] float64, character errors divided by the length of a word."""
+        return statistics[..., CHARACTER_ERRORS] / _WORD_LENGTH
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """The number of character errors of text i if text j is correct: [n, n] float32."""

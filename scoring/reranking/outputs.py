@@ -109,6 +109,9 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 row["lm_score"] = float(decision.lm_scores[i, j])
             if len(models) == 1:
                 row["num_tokens"] = int(models[0].num_tokens[i, j])
+            used = decision.weights.features
+            if used:
+                row["features"] = {name: float(decision.lists.feature(name)[i, j]) for name in used}
             row["combined"] = float(decision.combined[i, j])
             if decision.expected_losses is not None:
                 row["posterior"] = float(decision.posteriors[i, j])

@@ -128,14 +128,16 @@ def test_one_list_is_a_list_of_lists_with_one_item():
 
 
 def test_equal_scores_keep_their_order():
-    found = tta.rerank(["the cat", "the dog", "the mat"], [-1, -1, -1], FakeModel())
+    weights = RerankWeights(lm_weight=0.25)
+    texts, scores = ["the cat", "the dog", "the mat"], [-1, -1, -1]
+    found = tta.rerank(texts, scores, FakeModel(), weights=weights)
     assert found.indices == [0, 1, 2]
 
 
-def test_with_no_rank_scores_the_model_decides_alone():
+def test_with_no_rank_scores_the_model_decides():
     found = tta.rerank(["the kat", "the cat"], model=FakeModel(), rank_scores=False)
     assert found.texts == ["the cat", "the kat"]
-    assert found.weights.lm_weight == 1
+    assert found.weights.lm_weight > 0
 
 
 def test_without_scores_the_rank_is_the_score():
@@ -154,7 +156,7 @@ def test_without_scores_the_rank_is_the_score():
 def test_equal_scores_leave_the_choice_to_the_model():
     found = tta.rerank(["the kat", "the cat"], [-7, -7], FakeModel())
     assert found.texts == ["the cat", "the kat"]
-    assert found.weights.lm_weight == 1
+    assert found.weights.lm_weight > 0
 
 
 # "a b c" is the most probable text, but the others are nearly the same and outvote it.
