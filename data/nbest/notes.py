@@ -3,23 +3,28 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from tta.choices import SCORE_KINDS
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.formats import load_format
+from tta.data.text.spelling import WITHOUT_BLANKS
 
+# What a note says to do about scores of each kind.
+FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
 # The part of lists, or of texts, that is "nearly all".
 NEARLY_ALL = 0.9
-# Scripts that are written without blanks: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
-_WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def score_notes(file: NBestFile) -> Iterator[str]:
+def score_notes(
+    file: NBestFile, use: Mapping[str, str] = FLAGS, min_lists: int = 1
+) -> Iterator[str]:
     """Yields a note if the scores of a file do not look like log-probabilities.
 
-    Call it only if nobody said what they are.
+    Call it only if nobody said what they are. `use` says what to do about the scores of each kind.
+    Fewer than `min_lists` lists need not be ordered best first.
     """
     chosen = load_format(file.format)
     lists = [[h.score for h in one.hypotheses if h.score is not None] for one in file.lists]
@@ -29,27 +34,26 @@ def score_notes(file: NBestFile) -> Iterator[str]:
     if chosen.score_kind == "cost":
         if scores.min() >= 0 < scores.max():
             yield (
-                "the costs are all negative, like log-likelihoods; if they are, use "
-                "--scores=log_probability"
+                "the costs are all negative, like log-likelihoods; if they are, "
+                f"{use['log_probability']}"
             )
         return
     different = [one for one in lists if len(set(one)) > 1]
     rising = sum(all(a <= b for a, b in itertools.pairwise(one)) for one in different)
-    is_rising = len(different) > 0 and rising >= NEARLY_ALL * len(different)
+    is_rising = len(different) >= min_lists and rising >= NEARLY_ALL * len(different)
     if scores.min() >= 0 and 0 < scores.max() <= 1:
         yield (
-            "the scores are between 0 and 1, like probabilities; if they are, use "
-            "--scores=probability"
+            f"the scores are between 0 and 1, like probabilities; if they are, {use['probability']}"
         )
     elif is_rising:
         yield (
             f"the scores rise from the first to the last hypothesis in {rising:,} of "
-            f"{len(different):,} lists, like costs; if they are, use --scores=cost"
+            f"{len(different):,} lists, like costs; if they are, {use['cost']}"
         )
     elif scores.min() >= 0 < scores.max():
         yield (
             "the scores are all positive or 0, which log-probabilities are not; if they are costs, "
-            "use --scores=cost; if they are right, --scores=log_probability"
+            f"{use['cost']}; if they are right, {use['log_probability']}"
         )
 
 
@@ -68,7 +72,7 @@ def feature_notes(file: NBestFile) -> Iterator[str]:
 def text_notes(file: NBestFile) -> Iterator[str]:
     """Yields a note if the texts are in a script without blanks, so that words are sentences."""
     texts = [h.text for one in file.lists for h in one.hypotheses if h.text]
-    joined = sum(not re.search(r"\s", t) and bool(_WITHOUT_BLANKS.search(t)) for t in texts)
+    joined = sum(not re.search(r"\s", t) and bool(WITHOUT_BLANKS.search(t)) for t in texts)
     if texts and joined >= NEARLY_ALL * len(texts):
         yield (
             "the hypotheses have no blanks, so each counts as one word; --metric=cer counts "

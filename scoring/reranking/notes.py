@@ -41,7 +41,7 @@ def find_notes(
     yield from _conventions(test, files[-1])
     yield from _first_pass(dev, test, systems.final)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
-        yield from (f"{part.path}: {note}" for note in feature_notes(file))
+        yield from (f"{part.path}: {note}" for note in (*file.notes, *feature_notes(file)))
         if config.scores is None:
             yield from (f"{part.path}: {note}" for note in score_notes(file))
     yield from _lists(dev, test)
