@@ -5,12 +5,15 @@ Scores become natural logs, higher is better; texts that a tokenizer spelled bec
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
+
+Item = TypeVar("Item", Hypothesis, NBestList)
 
 
 def in_memory(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
@@ -37,28 +40,25 @@ def in_file(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
     return _converted(nbest, lambda score: 0.0 - score)
 
 
-def plain_lists(lists: Iterable[NBestList]) -> tuple[list[NBestList], list[str]]:
+def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]:
     """`plain_texts` of hypotheses and of references; `as_read` undoes it.
 
     Returns:
         The lists, and the notes on them.
     """
-    lists = list(lists)
     texts = [h.text for one in lists for h in one.hypotheses]
     references = [one.reference or "" for one in lists]
     (plain, notes), (plain_references, more) = plain_texts(texts), plain_texts(references)
     notes += [f"references: {note}" for note in more]
-    if not notes:
-        return lists, []
     found = iter(plain)
-    lists = [
+    read = [
         replace(
             _respelled(one, "reference", text) if text != (one.reference or "") else one,
             hypotheses=tuple(_respelled(h, "text", next(found)) for h in one.hypotheses),
         )
         for one, text in zip(lists, plain_references, strict=True)
     ]
-    return lists, notes
+    return read, notes
 
 
 def as_read(nbest: NBestList) -> NBestList:
@@ -86,14 +86,14 @@ def _log(score, kind):
     return math.log(max(score, sys.float_info.min))
 
 
-def _respelled(item: Hypothesis | NBestList, name: str, text: str):
+def _respelled(item: Item, name: str, text: str) -> Item:
     old = getattr(item, name)
     if text == old:
         return item
     return replace(item, **{name: text}, extra={**(item.extra or {}), "spelling": (text, old)})
 
 
-def _original(item: Hypothesis | NBestList, name: str):
+def _original(item: Item, name: str) -> Item:
     text, old = (item.extra or {}).get("spelling", (None, None))
     is_ours = text is not None and getattr(item, name) == text
     return replace(item, **{name: old}) if is_ours else item
