@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tta.data.nbest.formats.json_values import iter_json
-from tta.data.nbest.lists import shown, stem
-from tta.errors import InputError
+from tta.data.nbest.lists import check_readings, shown, stem
+from tta.errors import InputError, located
 
 # Names of fields and columns, in any case: the first one that is there counts.
 TEXTS = (
@@ -35,8 +35,6 @@ FILES = (
 _STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*))?")
 _CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
 _TRN = re.compile(r"(.*?)(?<!\s)\s*\(([^()\s]+)\)\s*")
-# Several readings of a word, or a word that may be left out, in files for sclite.
-_READINGS = re.compile(r"\{(?=[^{}]*\s/\s)[^{}]*\}|(?<!\S)\([^\s()]+\)(?!\S)")
 _TAG = re.compile(r"(?i)<(/?)(refset|ref|seg)\b([^<>]*)>")
 _NUMBER = re.compile(r"\bid\s*=\s*[\"']?([0-9]{1,9})\b")
 _ATTRIBUTE = re.compile(r'\b(\w+)\s*=\s*"([^"]*)"')
@@ -69,16 +67,26 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
     """Reads the lines of a reference file for lists with these ids, in any layout of this module.
 
     Raises:
-        InputError: the file is malformed, or in a layout that holds no references.
+        InputError: the file is malformed, in a layout that holds no references, or a reference has
+            several readings.
     """
+    kind, references, is_for_sclite = _parse(lines, ids)
+    for one in references:
+        with located(line=one.line):
+            check_readings(one.text, is_for_sclite)
+    return kind, references
+
+
+def _parse(lines, ids):
+    """How references find their lists, the references, and whether they are in sclite's layouts."""
     rows = [(n, line.strip()) for n, line in enumerate(lines, 1)]
     filled = [(n, row) for n, row in rows if row and not row.startswith(";;")]
     texts = [row for _, row in filled]
     first = texts[0] if texts else ""
     if re.match(r"<[?!a-zA-Z]", first):
-        return Kind.ORDERED, _segments("\n".join(lines))
+        return Kind.ORDERED, _segments("\n".join(lines)), False
     if _JSON.match(first):
-        return _objects("\n".join(lines))
+        return *_objects("\n".join(lines)), False
     for start, name in _OTHERS.items():
         if first.startswith(start):
             raise InputError(f"this is {name}: expected one reference per line")
@@ -88,15 +96,15 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         found = list(_stm(filled))
         keys = {one.key for one in found}
         is_keyed = len(keys) == len(found) and keys.issuperset(ids)
-        return Kind.KEYED if is_keyed else Kind.ORDERED, found
+        return Kind.KEYED if is_keyed else Kind.ORDERED, found, True
     if all(map(_CTM.fullmatch, texts)) and texts:
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
     ids = frozenset(ids)
     lengths = {len(one) for one in ids}
     if trn := _trn(filled, ids, lengths):
-        return Kind.KEYED, trn
+        return Kind.KEYED, trn, True
     if table := _table([(n, lines[n - 1]) for n, row in filled], ids):
-        return table
+        return *table, False
     keyed = [row.split(maxsplit=1) for row in texts]
     first_words = {words[0] for words in keyed}
     starts = {re.split(r"[\s,;:|]", row, maxsplit=1)[0].strip('"') for row in texts}
@@ -112,11 +120,15 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         or 2 * num_ours > len(keyed)
         or (len(first_words) == len(rows) and all(re.search("[0-9]", w) for w in first_words))
     ):
-        return Kind.KEYED, [
-            Reference("".join(text), key, n)
-            for (n, _), (key, *text) in zip(filled, keyed, strict=True)
-        ]
-    return Kind.ORDERED, [Reference(row, None, n) for n, row in rows]
+        return (
+            Kind.KEYED,
+            [
+                Reference("".join(text), key, n)
+                for (n, _), (key, *text) in zip(filled, keyed, strict=True)
+            ],
+            False,
+        )
+    return Kind.ORDERED, [Reference(row, None, n) for n, row in rows], False
 
 
 def _trn(rows, ids, lengths) -> list[Reference]:
@@ -133,16 +145,8 @@ def _trn(rows, ids, lengths) -> list[Reference]:
     for (n, row), match, key in zip(rows, matches, keys, strict=True):
         if match is None:
             raise InputError(f"expected `words (id)` as in other lines, got {shown(row)}", line=n)
-        found.append(Reference(_one_reading(match[1], n), key, n))
+        found.append(Reference(match[1], key, n))
     return found
-
-
-def _one_reading(text, line):
-    """The text, unless it has several readings."""
-    if match := _READINGS.search(text):
-        rule = f"several readings or none, {shown(match[0])}, as for sclite: expected one"
-        raise InputError(rule, line=line)
-    return text
 
 
 def _without_speaker(key, ids, lengths):
@@ -160,7 +164,7 @@ def _stm(rows) -> Iterator[Reference]:
         match = _STM.fullmatch(row)
         text = (match and match[1]) or ""
         if text.lower() not in ("ignore_time_segment_in_scoring", "inter_segment_gap"):
-            yield Reference(_one_reading(text, number), row.split(maxsplit=1)[0], number)
+            yield Reference(text, row.split(maxsplit=1)[0], number)
 
 
 def _segments(text) -> list[Reference]:
