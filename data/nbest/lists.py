@@ -70,6 +70,10 @@ class ListCollector:
         lists, self.lists = self.lists, []
         return lists
 
+    def has(self, utterance_id: str) -> bool:
+        """Whether a list has this id."""
+        return utterance_id in self._ids
+
     def add(
         self,
         utterance_id: Any,

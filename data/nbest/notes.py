@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tta.data.text.spelling import WITHOUT_BLANKS
 FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
 # The part of lists, or of texts, that is "nearly all".
 NEARLY_ALL = 0.9
+_HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)$")
 
 
 def score_notes(
@@ -57,8 +58,11 @@ def score_notes(
         )
 
 
-def feature_notes(file: NBestFile) -> Iterator[str]:
-    """Yields a note if only some hypotheses have a feature, which cannot be used then."""
+def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator[str]:
+    """Yields notes on features that cannot be used, or contradict the order that is used.
+
+    `others` are files whose hypotheses must have the same features.
+    """
     hypotheses = [h for one in file.lists for h in one.hypotheses]
     counts = Counter(name for h in hypotheses for name in h.features)
     for name, count in sorted(counts.items()):
@@ -67,14 +71,41 @@ def feature_notes(file: NBestFile) -> Iterator[str]:
                 f"the feature {name} is left out: only {count:,} of {len(hypotheses):,} "
                 "hypotheses have it"
             )
+            continue
+        if not all(name in h.features for one in others for x in one.lists for h in x.hypotheses):
+            yield f"the feature {name} is left out: the lists of the other file do not have it"
+        if _HIGHER_IS_BETTER.search(name) and hypotheses[0].score is None:
+            lists = [[h.features[name] for h in one.hypotheses] for one in file.lists]
+            worse = sum(one[0] < max(one) for one in lists if one)
+            if worse > (1 - NEARLY_ALL) * len(lists):
+                yield (
+                    f"the order of the hypotheses counts, but in {worse:,} of {len(lists):,} lists "
+                    f"the first one does not have the highest {name}; call it score to use it"
+                )
 
 
 def text_notes(file: NBestFile) -> Iterator[str]:
-    """Yields a note if the texts are in a script without blanks, so that words are sentences."""
-    texts = [h.text for one in file.lists for h in one.hypotheses if h.text]
-    joined = sum(not re.search(r"\s", t) and bool(WITHOUT_BLANKS.search(t)) for t in texts)
-    if texts and joined >= NEARLY_ALL * len(texts):
+    """Yields a note if the texts are numbers of words."""
+    texts = [h.text.split() for one in file.lists for h in one.hypotheses if h.text.strip()]
+    numbers = [text for text in texts if all(map(str.isdecimal, text))]
+    if len(numbers) >= NEARLY_ALL * len(texts) and any(
+        int(word[:9]) > 99 for text in numbers for word in text
+    ):
         yield (
-            "the hypotheses have no blanks, so each counts as one word; --metric=cer counts "
-            "characters"
+            "the words are numbers; if they are indices of a vocabulary, turn them into words, as "
+            "Kaldi's int2sym.pl does"
         )
+
+
+def blank_notes(file: NBestFile) -> Iterator[str]:
+    """Yields a note if texts are in a script without blanks, so that words are sentences."""
+    hypotheses = [h.text for one in file.lists for h in one.hypotheses if h.text]
+    references = [one.reference for one in file.lists if one.reference]
+    for name, texts in {"hypotheses": hypotheses, "references": references}.items():
+        joined = sum(not re.search(r"\s", t) and bool(WITHOUT_BLANKS.search(t)) for t in texts)
+        if texts and joined >= NEARLY_ALL * len(texts):
+            yield (
+                f"the {name} have no blanks, so each counts as one word; --metric=cer counts "
+                "characters"
+            )
+            return

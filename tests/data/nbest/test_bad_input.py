@@ -362,10 +362,10 @@ UNKNOWN = [
         "a header with the columns id and text, not 'a,x,-1'",
     ),
     (
-        "utt,sentence,score\na,x,-1\n",
+        "utt,phrase,score\na,x,-1\n",
         "a table of 3 columns, separated by commas",
         "csv",
-        "a header with the columns id and text, not 'utt,sen",
+        "a header with the columns id and text, not 'utt,phr",
     ),
     (
         "a\tx\na\ty\n",

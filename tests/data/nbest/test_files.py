@@ -118,6 +118,22 @@ FILES = [
         "no scores, ids by index, repeated hypotheses stay",
     ),
     (
+        "json_rows",
+        '{"utt_id": "a-b", "text": "the cat", "score": -1.5, "ref": "a cat"}\n'
+        '{"utt_id": "a-b", "text": "the hat", "score": -2.0, "ref": "a cat"}\n'
+        '{"utt_id": "c", "text": "", "score": -3.0, "ref": ""}\n',
+        WITH_REFERENCES,
+        "one hypothesis a line",
+    ),
+    (
+        "json_rows",
+        '[{"rank": 1, "Uid": "a-b", "hyp": "the cat", "logprob": -1.5},'
+        '{"rank": 2, "Uid": "a-b", "hyp": "the hat", "logprob": -2},'
+        '{"rank": 1, "Uid": "c", "hyp": "", "logprob": -3}]',
+        SCORED,
+        "an array of rows, other names",
+    ),
+    (
         "tsv",
         "a-b\tthe cat\t-1.5\na-b\tthe hat\t-2\nc\t\t-3\n",
         SCORED,

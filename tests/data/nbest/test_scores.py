@@ -7,7 +7,7 @@ import pytest
 
 from tests.data.nbest.test_files import nbest, write  # noqa: F401
 from tta.data.nbest.files import NBestFile, read_nbest, write_nbest
-from tta.data.nbest.notes import feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import blank_notes, feature_notes, score_notes
 from tta.errors import InputError
 
 ROWS = "u\ta\t{}\nu\tb\t{}\n"
@@ -114,4 +114,4 @@ def test_a_feature_of_some_hypotheses_is_left_out_with_a_note():
 )
 def test_a_note_says_that_texts_have_no_blanks(texts, has_note):
     one = nbest("u", *((text, None) for text in texts))
-    assert len(list(text_notes(NBestFile([one], "jsonl")))) == has_note
+    assert len(list(blank_notes(NBestFile([one], "jsonl")))) == has_note
