@@ -91,9 +91,11 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
         gap = inside - sum(ends) / len(ends)
         return len(ends) * (len(near) - len(ends)) * gap**2 if gap >= _GAP else 0.0
 
+    if size == len(texts):
+        return doubt_of_groups({"": texts[:_MOST]}, format_name)
     sizes = [one for one in range(2, len(texts) // 2 + 1) if len(texts) % one == 0]
     best = max(sizes, key=separation, default=size)
-    if size == len(texts) or separation(best) <= 1.5 * separation(size):
+    if separation(best) <= 1.5 * separation(size):
         return None
     return (
         f"with beam size {size} the texts of a list have less in common than with {best}; "

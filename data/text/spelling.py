@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 # Scripts that are written without blanks: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
 WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -11,114 +10,74 @@ WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30
 # What Moses calls the characters that it escapes, besides the names of HTML.
 _MOSES = {"&bar;": "|", "&bra;": "[", "&ket;": "]"}
 
-
-@dataclass(frozen=True)
-class Spelling:
-    """A way in which tokenizers spell texts.
-
-    Attributes:
-        name: what a note calls it.
-        pattern: what shows it.
-        undo: turns a text with the pattern into words; None if nothing is to be undone.
-        unless: it is not certain if more texts match this than `pattern`.
-        share: the least part of the texts that shows it where it is certain.
-    """
-
-    name: str
-    pattern: re.Pattern[str]
-    undo: Callable[[str], str] | None
-    unless: str | None = None
-    share: float = 0.0
-
-
-def _removed(name: str, pattern: str, share: float = 0.0) -> Spelling:
-    """Tokens that are no part of the text. Texts without blanks get none in their place."""
-    token = re.compile(pattern)
-
-    def undo(text):
-        parts = list(filter(None, (part.strip() for part in token.split(text))))
-        is_joined = any(map(WITHOUT_BLANKS.search, parts)) and not re.search(r"\s", "".join(parts))
-        return ("" if is_joined else " ").join(parts)
-
-    return Spelling(name, token, undo, share=share)
-
-
-def _replaced(name: str, pattern: str, by: str, **options) -> Spelling:
-    """Marks that are replaced where they are."""
-    mark = re.compile(pattern)
-    return Spelling(name, mark, lambda text: mark.sub(by, text).strip(), **options)
-
-
-def _joined(name: str, mark: str, decode: Callable[[str], str] = str) -> Spelling:
-    """Pieces with a mark where words begin or end; blanks between pieces mean nothing."""
-
-    def undo(text):
-        return " ".join(decode("".join(text.split())).replace(mark, " ").split())
-
-    return Spelling(name, re.compile(re.escape(mark)), undo, share=0.5)
-
-
-def _of_bytes(text: str) -> str:
-    """Decodes a text in which a character stands for each byte, as in GPT-2's vocabulary."""
-    try:
-        return bytes(_BYTES[c] for c in text).decode().replace(" ", "\u0120")
-    except (KeyError, UnicodeDecodeError):
-        return text
-
-
-def _fallback(text: str) -> str:
-    """Decodes the bytes of SentencePiece, `<0xE2><0x82><0xAC>`."""
-    return re.sub(
-        r"(?:<0x[0-9A-F]{2}>)+",
-        lambda found: bytes.fromhex(re.sub("<0x|>", "", found[0])).decode(errors="replace"),
-        text,
-    )
-
-
-def _letters(text: str) -> str:
-    """`t h e <space> c a t` or `the<space>cat`: single characters are joined."""
-    words = text.split("<space>")
-    if all(len(one) == 1 for word in words for one in word.split()):
-        words = ["".join(word.split()) for word in words]
-    return " ".join(" ".join(words).split())
-
-
+# GPT-2's vocabulary has a character for each byte.
 _OTHERS = iter(range(256, 512))
-_BYTES = {chr(b) if chr(b).isprintable() and b != 32 else chr(next(_OTHERS)): b for b in range(256)}
+_BYTES = {chr(b) if b != 32 and chr(b).isprintable() else chr(next(_OTHERS)): b for b in range(256)}
 
-# In the order in which they are undone.
-SPELLINGS = (
-    _removed("control tokens", r"<\|[^|<>\s]{1,40}\|>|\[_[A-Z]+_\w{0,4}\]"),
-    _removed(
+
+def _remove(token: re.Pattern[str], text: str) -> str:
+    """Removes tokens. Texts without blanks get none in their place."""
+    parts = list(filter(None, map(str.strip, token.split(text))))
+    is_joined = any(map(WITHOUT_BLANKS.search, parts)) and not re.search(r"\s", "".join(parts))
+    return ("" if is_joined else " ").join(parts)
+
+
+def _join(mark: re.Pattern[str], text: str) -> str:
+    """Joins pieces with a mark where words begin or end; blanks between pieces mean nothing."""
+    joined = "".join(text.split())
+    if mark.pattern == "\u0120" and all(c in _BYTES for c in joined):
+        return " ".join(bytes(_BYTES[c] for c in joined).decode(errors="replace").split())
+    joined = re.sub("(?:<0x[0-9A-F]{2}>)+", _decode, joined)
+    return " ".join(mark.sub(" ", joined).split())
+
+
+def _decode(run: re.Match[str]) -> str:
+    """The bytes of SentencePiece."""
+    return bytes.fromhex(re.sub("<0x|>", "", run[0])).decode(errors="replace")
+
+
+def _join_letters(blank: re.Pattern[str], text: str) -> str:
+    words = [word.split() for word in blank.split(text)]
+    is_spelled = all(len(one) == 1 for word in words for one in word)
+    return " ".join(("" if is_spelled else " ").join(word) for word in words if word)
+
+
+def _unescape(escape: re.Pattern[str], text: str) -> str:
+    found = escape.sub(lambda e: _MOSES.get(e[0]) or html.unescape(e[0]), text)
+    return text if re.search("[\ud800-\udfff\r\n]", found) else found
+
+
+# Name; what shows it; the least part of the texts that shows it if it is certain; what undoes it:
+# what to write in its place, or a function. In the order in which they are undone.
+_ESCAPE = r"&(?:apos|quot|amp|lt|gt|bar|bra|ket|#[0-9]{1,5}|#[xX][0-9a-fA-F]{1,4});"
+_Row = tuple[str, str, float, str | Callable[[re.Pattern[str], str], str] | None]
+_SPELLINGS: tuple[_Row, ...] = (
+    ("control tokens", r"<\|[^|<>\s]{1,40}\|>|\[_[A-Z]+_\w{0,4}\]", 0, _remove),
+    (
         "begin, end and padding tokens",
         r"(?i:<(?:/?s|pad|[bse]os|sos/eos|eot|blank|blk|null)>)|\[(?:CLS|SEP|PAD|BOS|EOS|SOS)\]",
+        0,
+        _remove,
     ),
-    _removed(
+    (
         "codes of languages",
         r"(?<!\S)(?:__[a-z]{2,3}__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3})(?!\S)",
         0.5,
+        _remove,
     ),
-    Spelling("letters with <space>", re.compile("<space>"), _letters),
-    _joined("word pieces (\u2581)", "\u2581", _fallback),
-    _joined("word pieces (\u0120)", "\u0120", _of_bytes),
-    _joined("word pieces (</w>)", "</w>"),
-    _replaced("word pieces (@@)", r"@@(?:\s+|$)|\s@@(?=\w)", ""),
-    _replaced("word pieces (##)", r"(?<=\S)\s##(?=\w)", ""),
-    _replaced("joined tokens (\uffed)", r"\s?\uffed\s?", ""),
-    _replaced("split hyphens (@-@)", r"(?:(?<=\S)\s)?(?<!\S)@([-/,.:\u2013])@(?:\s|$)", r"\1"),
-    Spelling(
-        "escaped characters (&apos;)",
-        re.compile(r"&(?:apos|quot|amp|lt|gt|bar|bra|ket|#[0-9]{1,5}|#[xX][0-9a-fA-F]{1,4});"),
-        lambda text: re.sub(r"&[#\w]{2,6};", lambda e: _MOSES.get(e[0]) or _unescape(e[0]), text),
-        unless="['\"]|&(?!#?[a-zA-Z0-9]{1,6};)",
-    ),
-    Spelling("unknown words", re.compile(r"(?i:<unk>)|\[UNK\]|\u2047"), None),
+    ("letters with <space>", "<space>", 0, _join_letters),
+    ("word pieces (\u2581)", "\u2581", 0.5, _join),
+    ("word pieces (\u0120)", "\u0120", 0.5, _join),
+    ("word pieces (</w>)", "</w>", 0.5, _join),
+    ("word pieces (@@)", r"@@(?:\s+|$)|\s@@(?=\w)", 0, ""),
+    ("word pieces (##)", r"(?<=\S)\s##(?=\w)", 0, ""),
+    ("joined tokens (\uffed)", r"\s?\uffed\s?", 0, ""),
+    ("split hyphens (@-@)", r"(?:(?<=\S)\s)?(?<!\S)@([-/,.:\u2013])@(?:\s|$)", 0, r"\1"),
+    ("escaped characters (&apos;)", _ESCAPE, 0, _unescape),
+    ("unknown words", r"(?i:<unk>)|\[UNK\]|\u2047", 0, None),
 )
-
-
-def _unescape(reference):
-    text = html.unescape(reference)
-    return reference if re.search("[\ud800-\udfff\r\n]", text) else text
+# Moses escapes these everywhere, or nowhere.
+_UNESCAPED = re.compile("['\"]|&(?!#?[a-zA-Z0-9]{1,6};)")
 
 
 def plain_texts(texts: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -129,24 +88,22 @@ def plain_texts(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     texts, notes = list(texts), list[str]()
     filled = sum(map(bool, texts))
-    for one in SPELLINGS:
-        places = [i for i, text in enumerate(texts) if one.pattern.search(text)]
+    for name, pattern, share, undo in _SPELLINGS:
+        shows = re.compile(pattern)
+        places = [i for i, text in enumerate(texts) if shows.search(text)]
         if not places:
             continue
-        others = sum(bool(re.search(one.unless, text)) for text in texts) if one.unless else 0
-        is_certain = len(places) >= one.share * filled and others <= len(places)
-        example = _shortened(texts[places[0]])
-        if one.undo and is_certain:
+        first = texts[places[0]]
+        is_certain = undo is not None and len(places) >= share * filled
+        if undo is _unescape:
+            is_certain = sum(map(bool, map(_UNESCAPED.search, texts))) <= len(places)
+        became = "they count as words"
+        if is_certain:
             for i in places:
-                texts[i] = one.undo(texts[i])
-            became = f"read as words, {_shortened(texts[places[0]])}, and written back as they were"
-        else:
-            became = "not undone: they count as words"
+                new = shows.sub(undo, texts[i]) if isinstance(undo, str) else undo(shows, texts[i])
+                texts[i] = new.strip()
+            became = f"read as words, {texts[places[0]][:60]!r}, and written back as they were"
         notes.append(
-            f"{one.name} in {len(places):,} of {len(texts):,} texts, first {example}: {became}"
+            f"{name} in {len(places):,} of {len(texts):,} texts, first {first[:60]!r}: {became}"
         )
     return texts, notes
-
-
-def _shortened(text):
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")

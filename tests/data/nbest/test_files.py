@@ -91,6 +91,14 @@ FILES = [
     ),
     (
         "moses",
+        "a-b ||| the cat ||| -1.5 ||| 0-0 1-1 ||| [S [NP [DT the] [NN cat]]]\n"
+        "a-b ||| the hat ||| -2.0 ||| 0-0 ||| (TOP (NP the hat))\n"
+        "c ||| ||| -3.0 ||| |||\n",
+        SCORED,
+        "trees after the alignment",
+    ),
+    (
+        "moses",
         "a-b ||| the cat ||| -1.5\na-b ||| the hat ||| -2e0\nc ||| ||| -3\n",
         SCORED,
         "without features",
