@@ -54,7 +54,8 @@ class MosesFormat(Format):
             raise InputError(f"expected {self.layout}, got {len(fields)} fields")
         utterance_id, surface, *rest = fields
         end = len(rest)
-        while end > 1 and _ALIGNMENT.fullmatch(rest[end - 1]):
+        least = 1 if is_number(rest[0]) else 2
+        while end > least and _ALIGNMENT.fullmatch(rest[end - 1]):
             end -= 1
         if end > 2 and not is_number(rest[end - 1]) and is_number(rest[end - 2]):
             end -= 1  # the words of the source, which may follow
