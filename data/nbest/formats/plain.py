@@ -10,6 +10,7 @@ from tta.errors import InputError
 
 # sclite's trn and the hypotheses of Sphinx end with an id.
 _WITH_IDS = re.compile(r".*\([^\s()]+(\s+-?[0-9.]+)?\)\s*")
+_START = re.compile(r"\A[\s\ufeff]+")
 _OTHER = re.compile(r"\s*([{\[<]|[^\s0-9]*[0-9]\S*-[0-9]+\s)|.*(\t|\|\|\|)")
 
 
@@ -42,8 +43,8 @@ class PlainFormat(Format):
         if number % size:
             raise InputError(f"expected a multiple of the beam size {size}, got {number} rows")
         for start in range(0, number, size):
-            lines = source.lines[start : start + size]
-            collector.add(start // size, [Hypothesis(line.strip(), None) for line in lines])
+            texts = [_START.sub("", line).rstrip() for line in source.lines[start : start + size]]
+            collector.add(start // size, [Hypothesis(text, None) for text in texts])
 
     def write(self, lists, stream):
         for nbest in lists:

@@ -134,7 +134,8 @@ def _repeated(item, old, new):
 
 def _arrays(item, values):
     """The arrays beside plain strings or arrays of tokens that have an entry for each of them."""
-    are_texts = [as_object(v).keys() == {"text"} for v in values if isinstance(v, (str, list))]
+    objects = [as_object(value) for value in values if not isinstance(value, dict)]
+    are_texts = [isinstance(one, dict) and one.keys() == {"text"} for one in objects]
     if any(are_texts) and item.get("scores") is not None:
         expect(item["scores"], list, '"scores"')
     scores = [key for key in (*_ARRAYS, *PARTS) if isinstance(item.get(key), list)]
