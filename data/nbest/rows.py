@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tta.data.nbest.formats.base import Format, Source
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
 from tta.errors import InputError, located
 
@@ -23,15 +24,15 @@ def mostly(lines: Sequence[str], test: Callable[[str], Any]) -> bool:
 
 
 def collect_groups(
-    rows: Iterable[tuple[int, str]],
-    parse: Callable[[str], tuple[str, Hypothesis]],
+    rows: Iterable[tuple[int, Any]],
+    parse: Callable[[Any], tuple[str, Hypothesis]],
     collector: ListCollector,
-    find_reference: Callable[[Sequence[Hypothesis]], str | None] = lambda hypotheses: None,
+    reference_of: Callable[[Hypothesis], str | None] = lambda hypothesis: None,
 ) -> None:
-    """Adds a list for each run of rows, [(line number, line)], with the same id.
+    """Adds a list for each run of rows, [(line number, row)], with the same id.
 
-    `parse` turns a line into id and hypothesis; `find_reference` finds the reference of a list in
-    its hypotheses.
+    `parse` turns a row into id and hypothesis; `reference_of` finds the reference of its list,
+    which may be missing in all rows but the first.
     """
 
     def parsed():
@@ -43,7 +44,10 @@ def collect_groups(
     for utterance_id, group in itertools.groupby(parsed(), key=lambda row: row[1]):
         numbers, _, hypotheses = zip(*group, strict=True)
         with located(f"list {shown(utterance_id)}", numbers[0]):
-            collector.add(utterance_id, hypotheses, find_reference(hypotheses))
+            reference, *others = map(reference_of, hypotheses)
+            if any(one not in (reference, "", None) for one in others):
+                raise InputError(f"expected one reference, got {shown([reference, *others])}")
+            collector.add(utterance_id, hypotheses, reference)
 
 
 def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: str) -> None:
@@ -59,17 +63,21 @@ def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: 
             )
 
 
+def doubt_of_rows(format: Format, source: Source) -> str | None:
+    """Says why a file without scores, with one hypothesis per row, may hold no lists, or None."""
+    collector = ListCollector()
+    format.read(source, collector)
+    groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
+    return None if collector.has_scores else doubt_of_groups(groups, format.name)
+
+
 def doubt_of_groups(texts: Mapping[str, Sequence[str]], format_name: str) -> str | None:
     """Says why {id: texts} may be no lists: one text for each id, or unlike ones; or None."""
-    name_it = f"--format={format_name} reads it as lists"
     several = [one for one in texts.values() if len(one) > 1]
-    if not several:
-        return f"each id has one hypothesis; {name_it}"
+    doubt = "each id has one hypothesis" if len(texts) > 1 and not several else None
     if _mean_similarity(several) < _SIMILAR:
-        return (
-            f"the texts of an id have little in common, as those of different utterances; {name_it}"
-        )
-    return None
+        doubt = "the texts of an id have little in common, as those of different utterances"
+    return doubt and f"{doubt}; --format={format_name} reads it as lists"
 
 
 def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | None:

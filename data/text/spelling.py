@@ -94,11 +94,11 @@ def plain_texts(texts: Sequence[str]) -> tuple[list[str], list[str]]:
         if not places:
             continue
         first = texts[places[0]]
-        is_certain = undo is not None and len(places) >= share * filled
+        is_certain = len(places) >= share * filled
         if undo is _unescape:
             is_certain = sum(map(bool, map(_UNESCAPED.search, texts))) <= len(places)
         became = "they count as words"
-        if is_certain:
+        if undo is not None and is_certain:
             for i in places:
                 new = shows.sub(undo, texts[i]) if isinstance(undo, str) else undo(shows, texts[i])
                 texts[i] = new.strip()

@@ -1,6 +1,5 @@
 """Comma-separated rows with a header that names the columns."""
 
-import contextlib
 import csv
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -8,7 +7,6 @@ from typing import Any, ClassVar
 from tta.data.nbest.fields import (
     HYPOTHESES,
     IDS,
-    PARTS,
     RECORDINGS,
     REFERENCES,
     TRANSCRIPTS,
@@ -19,7 +17,7 @@ from tta.data.nbest.fields import (
 )
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis, shown
-from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
+from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_rows
 from tta.data.text.tables import is_number
 from tta.errors import InputError
 
@@ -50,15 +48,7 @@ class CsvFormat(Format):
         return _places(self._header(source)).keys() >= _NEEDED
 
     def doubt(self, source):
-        header = self._header(source)
-        places = _places(header)
-        groups: dict[str, list[str]] = {}
-        has_scores = "score" in places or any(named(header, [name]) for name in PARTS)
-        for _, line in source.rows[1:] if places.keys() >= _NEEDED and not has_scores else ():
-            with contextlib.suppress(InputError):
-                fields = [*self._split(line), *[""] * len(places)]
-                groups.setdefault(fields[places["id"]], []).append(fields[places["text"]])
-        return doubt_of_groups(groups, self.name) if len(groups) > 1 else None
+        return doubt_of_rows(self, source)
 
     def missing(self, source):
         header = self._header(source)
@@ -96,15 +86,12 @@ class CsvFormat(Format):
             utterance_id = _id(names, places, values["id"])
             return utterance_id, Hypothesis(values["text"], score, {self.name: extra}, features)
 
-        def find_reference(hypotheses):
-            if "reference" not in places:
-                return None
-            column = [self.extra_of(h)["fields"][places["reference"]].strip() for h in hypotheses]
-            if set(column[1:]) - {column[0], ""}:
-                raise InputError(f"expected one reference, got {shown(sorted(set(column)))}")
-            return column[0]
+        def reference_of(hypothesis):
+            if "reference" in places:
+                return self.extra_of(hypothesis)["fields"][places["reference"]].strip()
+            return None
 
-        collect_groups(source.rows[1:], parse, collector, find_reference)
+        collect_groups(source.rows[1:], parse, collector, reference_of)
         self._check_text(names, places, collector)
 
     def _check_text(self, names, places, collector):

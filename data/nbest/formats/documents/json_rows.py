@@ -8,7 +8,7 @@ from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.json_text import hypothesis_object, parse_hypothesis, text_key
 from tta.data.nbest.formats.json_values import dump_json, iter_json
 from tta.data.nbest.lists import shown
-from tta.data.nbest.rows import collect_groups, doubt_of_groups
+from tta.data.nbest.rows import collect_groups, doubt_of_rows
 from tta.errors import InputError
 
 
@@ -27,11 +27,7 @@ class JsonRowsFormat(Format):
         return None not in ids and any(one == other for one, other in itertools.pairwise(ids))
 
     def doubt(self, source):
-        groups: dict[str, list[str]] = {}
-        for _, (row, _) in _rows(source):
-            if (found := _id(row)) is not None:
-                groups.setdefault(found, []).append(row[text_key(row)])
-        return doubt_of_groups(groups, self.name)
+        return doubt_of_rows(self, source)
 
     def read(self, source, collector):
         def parse(found):
@@ -42,14 +38,11 @@ class JsonRowsFormat(Format):
             extra = {**(hypothesis.extra or {}), "is_array": is_array}
             return utterance_id, replace(hypothesis, extra=extra)
 
-        def find_reference(hypotheses):
-            rows = map(self.extra_of, hypotheses)
-            found = [row[key] for row in rows if (key := named(row, REFERENCES)) is not None]
-            if any(one != found[0] for one in found):
-                raise InputError(f"expected one reference, got {shown(found)}")
-            return found[0] if found else None
+        def reference_of(hypothesis):
+            row = self.extra_of(hypothesis)
+            return row.get(named(row, REFERENCES) or REFERENCES[0])
 
-        collect_groups(_rows(source), parse, collector, find_reference)
+        collect_groups(_rows(source), parse, collector, reference_of)
 
     def write(self, lists, stream):
         rows, is_array = [], False

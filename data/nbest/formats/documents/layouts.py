@@ -155,9 +155,9 @@ def _total(choice: dict[str, Any]) -> dict[str, float]:
     found = choice.get("logprobs")
     found = found if isinstance(found, dict) else {}
     tokens = found.get("token_logprobs") or found.get("content") or ()
-    values = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
-    is_right = values and all(type(value) in (int, float) for value in values)
-    return {"logprob": math.fsum(values)} if is_right else {}
+    values: list[Any] = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
+    numbers = [value for value in values if type(value) in (int, float)]
+    return {"logprob": math.fsum(numbers)} if values and numbers == values else {}
 
 
 # The names of formats -> their layouts. The first one is that of new records.
