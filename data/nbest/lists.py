@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,10 @@ class ListCollector:
         lists, self.lists = self.lists, []
         return lists
 
+    def has(self, utterance_id: str) -> bool:
+        """Whether a list has this id."""
+        return utterance_id in self._ids
+
     def add(
         self,
         utterance_id: Any,
@@ -79,8 +84,9 @@ class ListCollector:
         """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
         Raises:
-            InputError: the id is empty or a duplicate, a text is not a string, or only some
-                hypotheses have a score or only some lists a reference.
+            InputError: the id is empty or a duplicate, a text is not a string, a reference has
+                several readings, or only some hypotheses have a score or only some lists a
+                reference.
         """
         if type(utterance_id) is int:
             utterance_id = str(utterance_id)
@@ -94,6 +100,7 @@ class ListCollector:
             _check_text(hypothesis.text, "a hypothesis")
         if reference is not None:
             _check_text(reference, "the reference")
+            check_readings(reference)
         self._check_agreement(hypotheses, reference)
         if self._score_parts and len(self._score_parts) == 1:
             self._score_parts = None  # The next list may have another name for the score.
@@ -129,6 +136,17 @@ class ListCollector:
         if (reference is not None) != self._has_references:
             have, before = ("no", "one") if reference is None else ("a", "none")
             raise InputError(f"has {have} reference, but the lists before it have {before}")
+
+
+def check_readings(reference: str, optional: bool = False) -> None:
+    """Checks that a reference has no alternatives as for sclite, `{ um / uh / @ }`.
+
+    Raises:
+        InputError: it has some, or, if `optional`, words that may be left out, `(um)`.
+    """
+    if match := _ALTERNATIVES.search(reference) or (optional and _OPTIONAL.search(reference)):
+        rule = f"several readings or none, {shown(match[0])}, as for sclite: expected one"
+        raise InputError(rule)
 
 
 def parse_score(value: Any) -> float | None:
@@ -176,6 +194,10 @@ def _check_text(value, what):
     except UnicodeEncodeError:
         raise InputError(f"{what} holds half a surrogate pair: {shown(value)}") from None
 
+
+# Several readings of a word, or a word that may be left out, in references for sclite.
+_ALTERNATIVES = re.compile(r"\{[^{}/]*/[^{}]*\}")
+_OPTIONAL = re.compile(r"(?<!\S)\([^\s()]+\)(?!\S)")
 
 _SHORT = reprlib.Repr()  # safe for values of any depth
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

@@ -4,13 +4,17 @@ The steps and defaults are those of run_rerank.py, so the same lists get the sam
 """
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
 import tta
 from tta.choices import DECISIONS
+from tta.data.nbest.conversion import as_read, plain_lists
+from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
+from tta.data.nbest.notes import score_notes
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
@@ -20,6 +24,13 @@ from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeight
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
 from tta.scoring.scorers.scorer import Scorer, as_list, as_texts
+
+# What a warning says to do about scores of each kind.
+_USE = {
+    "cost": "pass their negatives",
+    "probability": "pass their logarithms",
+    "log_probability": "ignore this",
+}
 
 Model: TypeAlias = Scorer | os.PathLike[str] | str | None
 
@@ -192,7 +203,7 @@ def tune(
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
-    hypotheses, order = decision.lists.nbest[row].hypotheses, decision.ranking(row)
+    hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
     texts = [hypotheses[j].text for j in order]
     scores = decision.combined[row, order].tolist()
     if decision.expected_losses is None:
@@ -218,7 +229,7 @@ def _as_models(model: Any) -> list[Model]:
 
 
 def _nbest(lists, scores=None, references=None) -> list[NBestList]:
-    """The lists with their index as id, and the rules that lists in files have, too."""
+    """The lists with their index as id, and the rules and notes that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
         columns["scores"] = as_list(scores, "scores", "lists of numbers")
@@ -237,7 +248,11 @@ def _nbest(lists, scores=None, references=None) -> list[NBestList]:
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    return collector.take()
+    found, notes = plain_lists(collector.take())
+    file = NBestFile(found, "jsonl", notes=tuple(notes))
+    for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):
+        warnings.warn(note, stacklevel=3)
+    return found
 
 
 def _check_length(name, values, other_name, others):

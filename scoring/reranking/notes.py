@@ -8,7 +8,7 @@ import numpy as np
 
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import shown
-from tta.data.nbest.notes import feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
 from tta.errors import InputError
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.list_features import FEATURE_UNITS
@@ -45,7 +45,8 @@ def find_notes(
     yield from _conventions(test, files[-1])
     yield from _first_pass(dev, test, systems.final)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
-        yield from (f"{part.path}: {note}" for note in feature_notes(file))
+        found = *file.notes, *text_notes(file), *feature_notes(file, files)
+        yield from (f"{part.path}: {note}" for note in found)
         if config.scores is None:
             yield from (f"{part.path}: {note}" for note in score_notes(file))
     yield from _lists(dev, test)
@@ -173,7 +174,7 @@ def _conventions(test: Part, file: NBestFile) -> Iterator[str]:
     """Yields notes on the words of WER: no blanks between them, or other case and punctuation."""
     if test.statistics is None or test.statistics.metric.name != "WER":
         return
-    yield from text_notes(file)
+    yield from blank_notes(file)
     picks = select(test.lists, FIRST_PASS)
     picked = [
         replace(one, hypotheses=one.hypotheses[i : i + 1])

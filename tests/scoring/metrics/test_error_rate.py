@@ -142,3 +142,46 @@ def test_cer_counts_characters_as_the_detail_of_wer_does():
     assert losses.tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
     with pytest.raises(InputError, match="the character error rate is not defined"):
         cer.corpus(cer.statistics(["a"], "")[0])
+
+
+@pytest.mark.parametrize("name", ["wer", "cer"])
+@pytest.mark.parametrize("normalize", ["none", "lower", "basic"])
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("cafe\u0301 noe\u0308l", "caf\xe9 no\xebl"),
+        ("\u200bthe\u200b ca\xadt\ufeff", "the cat"),
+        ("\u202bthe\u202c \u2060cat\u200f", "the cat"),
+        ("\u1112\u1161\u11ab\u1100\u116e\u11a8", "\ud55c\uad6d"),
+    ],
+)
+def test_texts_that_look_the_same_are_equal(name, normalize, text, same):
+    metric = load_metric(name, normalize=normalize)
+    assert metric.goodness(metric.statistics([text], same)) == [0]
+    assert metric.goodness(metric.statistics([same], text)) == [0]
+    assert not metric.losses([text, same]).any()
+
+
+def test_joiners_count():
+    metric = load_metric("wer")
+    assert metric.goodness(
+        metric.statistics(["\u0645\u06cc\u200c\u0634"], "\u0645\u06cc\u0634")
+    ) == [-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "errors"),
+    [
+        ("打 开 窗 户", "打开窗户", 0),
+        ("打开窗户", "打 开 窗户", 0),
+        ("打开 window now", "打开window now", 0),
+        ("打 关 窗 户", "打开窗户", 1),
+        ("สวัสดี ครับ", "สวัสดีครับ", 0),
+        ("the cat", "thecat", 1),
+        ("한 국", "한국", 1),
+    ],
+)
+def test_blanks_of_scripts_without_blanks_are_no_characters(text, reference, errors):
+    metric = load_metric("cer")
+    assert metric.goodness(metric.statistics([text], reference)) == [-errors]
+    assert metric.losses([text, reference])[0, 1] == errors

@@ -334,3 +334,33 @@ def test_input_errors(call, message):
 def test_type_errors(call, message):
     with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
         call()
+
+
+SPELLED = [["it &apos;s open", "it 's shut"]]
+
+
+@pytest.mark.parametrize(
+    ("lists", "scores", "warning"),
+    [
+        (SPELLED, [[-1, -2]], "escaped characters .* read as words"),
+        ([["a", "b"]], [[1.5, 2.5]], "if they are costs, pass their negatives"),
+        ([["a", "b"]], [[0.7, 0.3]], "like probabilities; if they are, pass their logarithms"),
+        ([["a", "b"]] * 10, [[-2, -1]] * 10, "like costs; if they are, pass their negatives"),
+        ([["a", "b"]] * 9, [[-2, -1]] * 9, None),
+        ([["a", "b"]], [[-1, -2]], None),
+    ],
+)
+@pytest.mark.filterwarnings("default")
+def test_what_looks_wrong_in_memory_is_a_warning_at_the_call(recwarn, lists, scores, warning):
+    tta.rerank(lists, scores, "none")
+    found = list(recwarn)
+    assert len(found) == (warning is not None)
+    assert all(re.search(warning, str(w.message)) and w.filename == __file__ for w in found)
+
+
+@pytest.mark.filterwarnings("ignore:escaped")
+def test_texts_come_back_in_their_own_spelling():
+    (one,) = tta.rerank(SPELLED, [[-1, -2]], FakeModel("known"))
+    assert sorted(one.texts) == sorted(SPELLED[0])
+    alone = tta.rerank(SPELLED[0], [-1, -2], "none")
+    assert [SPELLED[0][i] for i in alone.indices] == alone.texts

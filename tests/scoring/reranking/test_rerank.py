@@ -551,3 +551,20 @@ def test_extreme_scores_are_noted(tmp_path):
         f"extreme first-pass scores in {path}: 1, first -1e+09 in list 'u0'; the scale of the "
         "scores is measured without them" in report.notes
     )
+
+
+def test_notes_of_the_files_are_printed(tmp_path):
+    test, dev = tmp_path / "test", tmp_path / "dev"
+    texts = ["▁op en ▁it", "▁op en ▁that"]
+    for path, name in ((test, "x_score"), (dev, "y_score")):
+        rows = [{"text": text, "score": -1.0, name: 1.0} for text in texts]
+        path.write_text(json.dumps({"id": "u", "hyps": rows, "ref": "open it"}) + "\n")
+    config = RerankConfig(
+        nbest_file=str(test), dev_nbest_file=str(dev), scores_file=str(tmp_path / "scores")
+    )
+    report = str(rerank_files(config, []))
+    for path, name in ((test, "x_score"), (dev, "y_score")):
+        assert f"note: {path}: word pieces (\u2581) in 2 of 2 texts" in report
+        assert f"note: {path}: the feature {name} is left out: the lists of the other" in report
+    rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
+    assert {row["text"] for row in rows} == {"open it", "open that"}
