@@ -291,6 +291,11 @@ def test_output_that_cannot_be_written_is_one_line(redirect, character, message,
     assert (ended.returncode, ended.stderr) == (1, f"error: {message}\n")
 
 
+def test_full_memory_is_one_line():
+    ended = python("from tta import cli\ndef main():\n    bytearray(1 << 62)\ncli.run(main)")
+    assert (ended.returncode, ended.stderr) == (1, "error: out of memory\n")
+
+
 def test_a_flag_that_takes_one_value_is_given_once():
     ended = python(CODE, "--folder=a", "--folder=b")
     assert ended.returncode == 2

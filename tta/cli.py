@@ -227,6 +227,8 @@ def _guarded(main: Callable[[], None]) -> None:
     except OSError as error:
         shown = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
         _stop(" ".join(shown.split()), FAILED)
+    except MemoryError:
+        _stop("out of memory", FAILED)
     except KeyboardInterrupt:
         _stop("interrupted", INTERRUPTED)
     except _Terminated:
