@@ -7,15 +7,14 @@ import sys
 
 from tta import cli
 from tta.commands import COMMANDS
-from tta.standard_streams import use_utf8
+from tta.standard_streams import prepare_streams
 
 NAMES = {name.removeprefix("tta-"): module for name, module in COMMANDS.items()}
 
 
 def run() -> None:
     """Runs the command that the first argument names, and exits with its status (`tta.cli.run`)."""
-    use_utf8(sys.stdout)
-    use_utf8(sys.stderr, "backslashreplace")
+    prepare_streams()
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in cli.HELP:
         cli.show(overview())

@@ -1,5 +1,6 @@
 """What every command shares: flags made from configs, exit status, one-line errors."""
 
+import errno
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ import tta
 from tta import settings
 from tta.errors import InputError
 from tta.help import help_text
-from tta.standard_streams import quiet_tensorflow, use_utf8
+from tta.standard_streams import prepare_streams, quiet_tensorflow
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
@@ -70,8 +71,7 @@ def run(
         passes_on: whether the arguments after `--` belong to another program. They are then the
             last argument of `main`, as a list of str.
     """
-    use_utf8(sys.stdout)
-    use_utf8(sys.stderr, "backslashreplace")
+    prepare_streams()
     for config in configs:
         define_flags(config)
     about = sys.modules[main.__module__].__doc__ or ""
@@ -225,7 +225,9 @@ def _guarded(main: Callable[[], None]) -> None:
         character = ascii(error.object[error.start])
         _stop(f"{character} cannot be written as {error.encoding}", FAILED)
     except OSError as error:
-        shown = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
+        # Writers of files name theirs.
+        path = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
+        shown = f"{path}: {error.strerror or error}" if path else str(error)
         _stop(" ".join(shown.split()), FAILED)
     except MemoryError:
         _stop("out of memory", FAILED)

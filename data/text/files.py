@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tta.atomic import whole_file
+from tta.atomic import naming, whole_file
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -274,7 +274,10 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
     if mode and not stat.S_ISREG(mode):
-        with open(path, "wb") if binary else open(path, "w", encoding="utf-8") as stream:
+        with (
+            naming(path),
+            open(path, "wb") if binary else open(path, "w", encoding="utf-8") as stream,
+        ):
             yield stream
         return
     if mode and not overwrite:

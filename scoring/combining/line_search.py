@@ -105,7 +105,9 @@ class Lines:
         for rows, losses in self.lists.losses.blocks:
             width = losses.shape[1]
             here = present[rows, :width]
-            scores = values[rows, :width].astype(np.float32) @ points.T.astype(np.float32)
+            # An extreme score stays extreme, and the products are float32, too.
+            known = np.clip(values[rows, :width], -1e30, 1e30).astype(np.float32)
+            scores = known @ points.T.astype(np.float32)
             expected = losses @ posteriors(here, scores)
             expected[~here] = np.inf
             picks[rows] = expected.argmin(axis=1)

@@ -49,7 +49,8 @@ class ScoreConfig(Config):
     )
     perplexity: bool = setting(
         False,
-        "Add the perplexity per token of each sentence, as `perplexity`; null without a token. "
+        "Add the perplexity per token of each sentence, as `perplexity`; null without a token, "
+        "and above 1.798e308. "
         "Needs --normalizer=exact. Not for pairs.",
     )
     tokens: bool = setting(

@@ -1,5 +1,6 @@
 """Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
 
+import contextlib
 import math
 import sys
 from dataclasses import dataclass, field
@@ -62,7 +63,9 @@ class ScoreReport:
         if self.normalizer != "exact":
             text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
         elif self.tokens:
-            text += f", perplexity per token {_perplexity(self.score, self.tokens):.4g}"
+            perplexity = _perplexity(self.score, self.tokens)
+            shown = f"above {sys.float_info.max:.4g}" if perplexity is None else f"{perplexity:.4g}"
+            text += f", perplexity per token {shown}"
         if self.unknown:
             text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
         if self.empty:
@@ -114,8 +117,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
 
 def _perplexity(score, num_tokens):
-    """The perplexity per token, at most the largest float."""
-    return math.exp(min(-score / num_tokens, math.log(sys.float_info.max)))
+    """The perplexity per token; None without tokens, or if it is larger than any float."""
+    with contextlib.suppress(ZeroDivisionError, OverflowError):
+        return math.exp(-score / num_tokens)
 
 
 def _row(sentence, config):
@@ -124,8 +128,7 @@ def _row(sentence, config):
     counts = {"num_tokens": sentence.num_tokens, "num_unknown": sentence.num_unknown}
     fields |= {"score": sentence.score} | counts
     if config.perplexity:
-        count = sentence.num_tokens
-        fields["perplexity"] = _perplexity(sentence.score, count) if count else None
+        fields["perplexity"] = _perplexity(sentence.score, sentence.num_tokens)
     return fields
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tta.scoring.scorers.files import ScoreReport
+from tta.scoring.scorers.config import ScoreConfig
+from tta.scoring.scorers.files import ScoreReport, _row
+from tta.scoring.scorers.stream import Sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,9 +82,11 @@ def test_the_perplexity_of_each_sentence(tmp_path):
     assert done.stderr.startswith(b"error: perplexity needs input_file, not pairs")
 
 
-def test_a_perplexity_beyond_the_largest_float_is_that_float():
+def test_a_perplexity_beyond_the_largest_float_is_no_number():
     report = ScoreReport(sentences=1, scored=1, tokens=1, score=-1e6)
-    assert "perplexity per token 1.798e+308" in str(report)
+    assert "perplexity per token above 1.798e+308" in str(report)
+    row = _row(Sentence("a", 1, -1e6, 1), ScoreConfig(input_file="a", perplexity=True))
+    assert row["perplexity"] is None
 
 
 def test_words_are_added_with_their_scores():
