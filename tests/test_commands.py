@@ -14,6 +14,7 @@ import pytest
 import tta
 from tta.commands import COMMANDS
 from tta.data.text.files import open_output
+from tta.errors import install
 from tta.settings import fields
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -193,7 +194,7 @@ def test_flags_have_the_defaults_of_the_configs(module, monkeypatch):
 def test_a_command_without_its_package_says_what_to_install(module, flags):
     ended = python(POISONED, module, *(f"--{name}=x" for name in flags))
     assert ended.returncode == 1
-    assert ended.stderr == "error: Apache Beam is missing: pip install 'tta-lm[beam]'\n"
+    assert ended.stderr == f"error: Apache Beam is missing: {install('beam')}\n"
 
 
 CODE = """

@@ -1,12 +1,12 @@
 """All commands under one name: `tta rerank --flag=value ...`, also as `python -m tta`."""
 
-import difflib
 import importlib
 import re
 import sys
 
 from tta import cli
 from tta.commands import COMMANDS
+from tta.errors import did_you_mean
 from tta.standard_streams import prepare_streams
 
 NAMES = {name.removeprefix("tta-"): module for name, module in COMMANDS.items()}
@@ -46,8 +46,7 @@ def _wrong(name):
     """What is wrong with a first argument that names no command."""
     if not name:
         return "a command is required"
-    close = difflib.get_close_matches(name, NAMES, 1)
-    return f"no command is named {name!r}" + "".join(f"; did you mean {one}?" for one in close)
+    return f"no command is named {name!r}{did_you_mean(name, NAMES)}"
 
 
 if __name__ == "__main__":

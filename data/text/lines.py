@@ -223,6 +223,24 @@ class TextReader:
         return self._stored
 
 
+class GivenTexts(list[str]):
+    """Texts in memory, with what is asked of a `TextReader`."""
+
+    total_bytes, bytes_read = None, 0
+
+    def is_ready(self, seconds: float) -> bool:
+        return True
+
+    def notes(self) -> list[str]:
+        names = filter(os.path.isfile, self)
+        return [
+            f"{name} was scored as a text; --input_file={name} reads the file" for name in names
+        ]
+
+    def place(self, number: int) -> tuple[str, int]:
+        return "<text>", number
+
+
 def print_notes(reader: TextReader) -> None:
     """Prints the notes of a reader to standard error."""
     for note in reader.notes():

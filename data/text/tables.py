@@ -197,22 +197,28 @@ def row_writer(
     """A function that writes a row: csv or tab-separated by the file's ending, else a JSON line.
 
     A table begins with a header, the keys of the first row. A list in a cell is JSON. Tab-separated
-    cells have no quotes; white space in a text becomes a blank.
+    cells have no quotes; white space in a text becomes a blank. A number has the fewest digits that
+    read back as the same float32.
 
     Args:
         stream, path: the open file and its name.
         default: the delimiter for other endings than .csv and .tsv; None writes JSON lines.
     """
     delimiter = delimiter_of(path) or default
+
+    def as_json(value):
+        return json.dumps(_short(value), ensure_ascii=False)
+
     if delimiter is None:
-        return lambda row: print(json.dumps(row, ensure_ascii=False), file=stream)
+        # One call: an interrupt leaves whole lines.
+        return lambda row: stream.write(as_json(row) + "\n")
     table = csv.writer(stream, lineterminator="\n")
     has_header = False
 
     def write(row):
         nonlocal has_header
         for values in [row.values()] if has_header else [row, row.values()]:
-            cells = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+            cells = [v if isinstance(v, str) else as_json(v) for v in values]
             if delimiter == ",":
                 table.writerow(cells)
             else:
@@ -220,3 +226,16 @@ def row_writer(
         has_header = True
 
     return write
+
+
+def _short(value):
+    """The value with floats of few digits. Those that no float32 holds stay."""
+    if isinstance(value, Mapping):
+        return {key: _short(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return list(map(_short, value))
+    if not isinstance(value, float) or not 1e-37 < abs(value) < 3e38:
+        return value
+    import numpy as np  # not needed for --help
+
+    return float(str(np.float32(value)))

@@ -11,7 +11,7 @@ import numpy as np
 
 import tta
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.data.text.lines import TextReader, expand_globs, print_notes, sample_lines
+from tta.data.text.lines import GivenTexts, TextReader, expand_globs, print_notes, sample_lines
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
@@ -75,7 +75,7 @@ class ScoreReport:
 
 
 def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
-    """Scores the lines of `config.input_file`, or a column of it, and writes a row for each.
+    """Scores the lines of `config.input_file`, or a column, or texts, and writes a row for each.
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
@@ -86,10 +86,13 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             such model, or a score is not finite.
     """
     output_file = config.output_file or STANDARD_STREAM
-    if config.input_file is None:
-        raise InputError("input_file is required")
-    paths = expand_globs([config.input_file])
-    reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+    if config.texts is not None:
+        reader = GivenTexts(config.texts)
+    elif config.input_file is not None:
+        paths = expand_globs([config.input_file])
+        reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+    else:
+        raise InputError("a text, input_file or pairs is required")
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
