@@ -223,21 +223,21 @@ class TextReader:
         return self._stored
 
 
-class GivenTexts(list[str]):
-    """Texts in memory, with what is asked of a `TextReader`."""
+class GivenTexts(TextReader):
+    """A `TextReader` of texts in memory."""
 
-    total_bytes, bytes_read = None, 0
+    def __init__(self, texts: Iterable[str]):
+        super().__init__([])
+        self._texts = list(texts)
 
-    def is_ready(self, seconds: float) -> bool:
-        return True
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
 
     def notes(self) -> list[str]:
         names = filter(os.path.isfile, self)
-        return [
-            f"{name} was scored as a text; --input_file={name} reads the file" for name in names
-        ]
+        return [f"{one!r} is a text here; --input_file={one} reads the file" for one in names]
 
-    def place(self, number: int) -> tuple[str, int]:
+    def place(self, number: int) -> tuple[Path | str, int]:
         return "<text>", number
 
 

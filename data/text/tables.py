@@ -207,7 +207,8 @@ def row_writer(
     delimiter = delimiter_of(path) or default
 
     def as_json(value):
-        return json.dumps(_short(value), ensure_ascii=False)
+        short = json.loads(json.dumps(value), parse_float=_short)
+        return json.dumps(short, ensure_ascii=False)
 
     if delimiter is None:
         # One call: an interrupt leaves whole lines.
@@ -228,14 +229,9 @@ def row_writer(
     return write
 
 
-def _short(value):
-    """The value with floats of few digits. Those that no float32 holds stay."""
-    if isinstance(value, Mapping):
-        return {key: _short(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return list(map(_short, value))
-    if not isinstance(value, float) or not 1e-37 < abs(value) < 3e38:
-        return value
+def _short(digits: str) -> float:
+    """The number, with fewer digits if it is in the range of float32."""
     import numpy as np  # not needed for --help
 
-    return float(str(np.float32(value)))
+    value = float(digits)
+    return float(str(np.float32(value))) if 1e-37 < abs(value) < 3e38 else value

@@ -46,16 +46,13 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
         server_version, sys_version = "tta-demo", ""
         timeout = TIMEOUT
 
-        def setup(self) -> None:
-            super().setup()
+        def handle(self) -> None:
             # The socket's timeout is that of a byte: a slow client could hold a thread for hours.
-            self._too_late = threading.Timer(TIMEOUT, self._stop_reading)
-            self._too_late.daemon = True
-            self._too_late.start()
-
-        def finish(self) -> None:
-            self._too_late.cancel()
-            super().finish()
+            late = threading.Timer(TIMEOUT, self._stop_reading)
+            late.daemon = True
+            late.start()
+            super().handle()
+            late.cancel()
 
         def _stop_reading(self) -> None:
             with contextlib.suppress(OSError):  # it is closed
@@ -96,17 +93,20 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
         def _answer(self, body: bytes) -> None:
             try:
                 with lock:
-                    content = _as_json(answers.answer(json.loads(body)))
+                    answer = json.dumps(answers.answer(json.loads(body)), allow_nan=False)
             except InputError as error:
                 self._fail(400, str(error))
-            except (ValueError, RecursionError):  # no UTF-8, no JSON, thousands of digits
-                self._fail(400, "expected JSON in UTF-8")
+            except (ValueError, RecursionError):  # in the request, or NaN in the answer
+                self._fail(400, "expected JSON in UTF-8 with numbers of usual size")
             else:
-                self._send(200, "application/json", content)
+                self._send_json(200, answer)
 
         def _fail(self, status: int, rule: str) -> None:
             self.close_connection = True  # a body may be unread
-            self._send(status, "application/json", _as_json({"error": rule}))
+            self._send_json(status, json.dumps({"error": rule}))
+
+        def _send_json(self, status: int, text: str) -> None:
+            self._send(status, "application/json", text.encode())
 
         def _send(self, status: int, kind: str, content: bytes) -> None:
             self.send_response(status)
@@ -137,9 +137,7 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
 def is_own(header: str, host: str) -> bool:
     """Whether the Host of a request names the server that listens on `host`.
 
-    A page of another site can reach a local server under a domain of its own that it resolves to
-    127.0.0.1 (DNS rebinding), but not under an address. So a server of this machine alone has its
-    loopback names, and one that others can reach also has every address and the machine's name.
+    Other sites can resolve a domain of theirs to it (DNS rebinding), but do not have its addresses.
     """
     match = _HOST.fullmatch(header.strip().lower())
     if match is None:
@@ -149,11 +147,3 @@ def is_own(header: str, host: str) -> bool:
         return name in _LOOPBACK
     is_address = match[1].startswith("[") or set(name) <= set("0123456789.")
     return is_address or name in (host.lower(), socket.gethostname().lower())
-
-
-def _as_json(value: Any) -> bytes:
-    """JSON without NaN and infinity, which a browser does not read."""
-    try:
-        return json.dumps(value, allow_nan=False).encode()
-    except ValueError:
-        raise InputError("a score is too large: the answer is not a finite number") from None

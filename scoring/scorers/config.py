@@ -16,8 +16,8 @@ class ScoreConfig(Config):
     input_file: str | None = setting(
         None,
         "Sentences to score in UTF-8, one per line: a file, plain, .gz, .bz2 or .xz; a folder or a "
-        "glob, whose files are read one after another; - is standard input, which is read without "
-        "this flag, too, if it is a pipe or a file.",
+        "glob, whose files are read one after another; - is standard input. "
+        "Default: -, unless there are texts or pairs.",
         group=FILES,
     )
     texts: list[str] | None = setting(

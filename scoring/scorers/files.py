@@ -88,11 +88,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     output_file = config.output_file or STANDARD_STREAM
     if config.texts is not None:
         reader = GivenTexts(config.texts)
-    elif config.input_file is not None:
-        paths = expand_globs([config.input_file])
-        reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
     else:
-        raise InputError("a text, input_file or pairs is required")
+        paths = expand_globs([config.input_file or STANDARD_STREAM])
+        reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)

@@ -13,12 +13,7 @@ import tensorflow as tf
 
 from tta.scoring.scorers.text_model import TextModel
 from tta.scoring.serving.graph_tokenizer import GraphTokenizer
-from tta.scoring.serving.served_decision import (
-    MAX_LIST_WORDS,
-    MAX_WORDS,
-    decide,
-    split_words,
-)
+from tta.scoring.serving.served_decision import MAX_LIST_WORDS, MAX_WORDS, decide, split_words
 
 # Well-formed UTF-8: all code points except surrogates. (RE2 does not match malformed bytes.)
 UTF8 = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
@@ -191,16 +186,13 @@ class ServedModel(tf.Module):
             tf.stack([tf.size(hypotheses), tf.size(first_pass)]),
         )
         words = split_words(hypotheses)
-        longest = tf.cast(tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0)), tf.int32)
+        longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
+        count = tf.size(hypotheses, tf.int64)
         require(
-            longest <= MAX_WORDS,
-            f"a hypothesis has at most {MAX_WORDS:,} words, the longest has",
-            longest,
-        )
-        require(
-            tf.size(hypotheses, tf.int64) * tf.cast(longest, tf.int64) <= MAX_LIST_WORDS,
-            f"hypotheses times words of the longest must be at most {MAX_LIST_WORDS:,}, got",
-            tf.stack([tf.size(hypotheses), longest]),
+            (longest <= MAX_WORDS) & (count * longest <= MAX_LIST_WORDS),
+            f"a hypothesis has at most {MAX_WORDS:,} words, and hypotheses times words of the "
+            f"longest are at most {MAX_LIST_WORDS:,}; hypotheses and words:",
+            tf.stack([count, longest]),
         )
         scored = self.score(hypotheses)
         lm, counts = scored["scores"], scored["num_tokens"]

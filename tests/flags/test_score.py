@@ -81,18 +81,13 @@ def test_sentences_are_arguments(tmp_path):
     assert [(row["text"], row["score"]) for row in rows(done.stdout)] == [
         ("cat", -1.0), ("the cat sat", -3.0), (" kåt\n", -5.0),
     ]  # fmt: skip
-    assert b"note: cat was scored as a text; --input_file=cat reads the file" in done.stderr
+    assert b"note: 'cat' is a text here; --input_file=cat reads the file" in done.stderr
     done = command("the nan")
     assert done.stderr.endswith(b"<text>:1: the model's score is nan, not a finite number\n")
 
 
-def test_standard_input_is_read_if_it_is_a_pipe_or_a_file():
+def test_standard_input_is_the_default():
     assert [row["score"] for row in rows(command(stdin=b"kat\n").stdout)] == [-5.0]
-    for nothing in (subprocess.DEVNULL, pty.openpty()[1]):
-        run = [sys.executable, ROOT / "tests/fake_model.py", "flags/score.py"]
-        done = subprocess.run(run, stdin=nothing, capture_output=True)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert b"error: a text, --input_file or --pairs is required" in done.stderr
 
 
 def test_scores_have_the_fewest_digits_of_a_float32():

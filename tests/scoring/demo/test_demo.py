@@ -227,7 +227,7 @@ def test_an_answer_never_holds_nan():
     lm.signature = math.nan
     with serving(lm) as port:
         status, _, reply = ask(port, {"text": "a"})
-    assert (status, json.loads(reply)["error"][:20]) == (400, "a score is too large")
+    assert (status, list(json.loads(reply))) == (400, ["error"])
 
 
 def test_the_texts_of_a_moved_weight_are_not_scored_again():

@@ -199,10 +199,10 @@ def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, scale, reduc
         ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus must"),
         ({"hypotheses": [["a", "b"]]}, "not compatible with expected shape [?]"),
         ({"hypotheses": ["a", b"\xff"]}, "not valid UTF-8, texts (from 0):"),
-        ({"hypotheses": ["a", "a " * 5_001]}, "has at most 5,000 words, the longest has"),
+        ({"hypotheses": ["a", "a " * 5_001]}, "has at most 5,000 words, and hypotheses"),
         (
             {"hypotheses": ["a"] * 40 + ["a " * 2_500], "first_pass_scores": [0.0] * 41},
-            "hypotheses times words of the longest must be at most 100,000, got",
+            "hypotheses times words of the longest are at most 100,000",
         ),
     ],
 )
