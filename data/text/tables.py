@@ -193,7 +193,7 @@ def delimiter_of(path: Path | str) -> str | None:
 
 def row_writer(
     stream: TextIO, path: Path | str, default: str | None = None
-) -> Callable[[Mapping[str, Any]], None]:
+) -> Callable[[Mapping[str, Any]], object]:
     """A function that writes a row: csv or tab-separated by the file's ending, else a JSON line.
 
     A table begins with a header, the keys of the first row. A list in a cell is JSON. Tab-separated

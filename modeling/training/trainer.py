@@ -374,7 +374,7 @@ class _LogLines(tqdm):
     """A progress bar for a log file, which gets a new line where a terminal's line is replaced."""
 
     @staticmethod
-    def status_printer(file):
+    def status_printer(file: Any) -> Any:
         return lambda text: print(text, file=file, flush=True)
 
     def clear(self, nolock=False):
