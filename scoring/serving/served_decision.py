@@ -134,7 +134,7 @@ def _common_subsequences(texts, others, num_symbols):
     matches = tf.reshape(matches, tf.stack([-1, count]))  # [symbols * P, R]
     # An integer reads a word one step after the integer before it, whose carry it needs. So there
     # is no loop over integers in a step, and P - 1 more steps.
-    late = parts - 1
+    late: Any = parts - 1
     steps = tf.transpose(texts.with_values(numbers).to_tensor(padding))  # [symbols, B]
     steps = tf.pad(steps, [[2 * late, 2 * late], [0, 0]], constant_values=padding)
     steps = tf.reshape(steps, tf.stack([-1, 2, tf.shape(steps)[1]]))  # [words, 2, B]
