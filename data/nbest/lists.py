@@ -12,6 +12,8 @@ from typing import Any
 from tta.data.text.lines import MAX_LINE_BYTES
 from tta.errors import InputError
 
+MAX_NUMBER = 1e100  # so that sums, products and squares of scores are finite
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -162,15 +164,18 @@ def parse_number(value: Any, what: str) -> float:
     """Turns a number, or its text, into a finite float; `what` names it in the error.
 
     Raises:
-        InputError: `value` is not a finite number.
+        InputError: `value` is not a finite number, or larger than `MAX_NUMBER`.
     """
     number = math.nan
-    # Python reads 1_5 as 15.
-    if not isinstance(value, bool) and "_" not in str(value):
+    is_text = isinstance(value, str)
+    if not isinstance(value, bool) and not (is_text and "_" in value):  # Python reads 1_5 as 15
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = float(value)
     if not math.isfinite(number):
         raise InputError(f"expected a finite number as {what}, got {shown(value)}")
+    if abs(number) > MAX_NUMBER:
+        rule = f"expected a number of at most {MAX_NUMBER:g} in size as {what}"
+        raise InputError(f"{rule}, got {number}")
     return number
 
 
@@ -181,7 +186,10 @@ def stem(path: str) -> str:
 
 def shown(value: Any) -> str:
     """The value as error messages show it: its repr, shortened."""
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:
+        return "an integer of thousands of digits"
 
 
 def _check_text(value, what):

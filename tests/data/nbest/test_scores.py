@@ -54,6 +54,23 @@ def test_a_probability_is_between_0_and_1(write, score):  # noqa: F811
         read_nbest(write(ROWS.format(0.5, score)), scores="probability")
 
 
+@pytest.mark.parametrize("number", ["1.5e155", "-1.7e308"])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("u\ta\t-1\nu\tb\tX\n", ":2: "),
+        ("0 ||| a ||| lm= X ||| -1\n0 ||| b ||| lm= -1 ||| -2\n", ":1: "),
+        ('{"v":{"hyp_1":{"text":"a","score":X},"hyp_2":{"text":"b","score":-2}}}', ": list 'v': "),
+        ('[{"input":["a","b"],"output":"a","am_score":[1,X],"lm_score":[1,2]}]', ": item 0: "),
+        ("id,text,score,am\nu,a,-1,-1\nu,b,-1,X\n", ":3: "),
+    ],
+)
+def test_numbers_whose_squares_are_infinite_are_refused(write, text, place, number):  # noqa: F811
+    rule = f"{place}.*expected a number of at most 1e.100 in size as .*, got {number[:3]}"
+    with pytest.raises(InputError, match=rule):
+        read_nbest(write(text.replace("X", number)))
+
+
 COSTS = "like costs; if they are, use --scores=cost"
 SHARES = "between 0 and 1, like probabilities"
 POSITIVE = "all positive"

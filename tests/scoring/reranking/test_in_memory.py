@@ -241,6 +241,16 @@ def test_tuning_takes_a_decision(monkeypatch):
         tta.tune(lists, references, scores, FakeModel(), decision="mbr")
 
 
+@pytest.mark.parametrize("size", [-3.4e38, 1e60, -1e100])
+@pytest.mark.parametrize("decision", [None, "max", "mbr"])
+def test_scores_that_mean_impossible_are_tuned_without_warnings(size, decision):
+    """The lowest float32 and beyond; warnings are errors in tests."""
+    texts, scores = [["a b", "a c", "b"]] * 4, [[-1.0, -2.0, -3.0] for _ in range(4)]
+    scores[2][1] = size
+    weights = tta.tune(texts, ["a b"] * 3 + ["b"], scores, "none", decision=decision)
+    assert tta.rerank(texts, scores, "none", weights=weights)[0].texts[0] == "a b"
+
+
 def test_tuning_takes_a_metric():
     lists, scores, references = make_lists(5)
     upper = [reference.upper() for reference in references]
