@@ -89,7 +89,8 @@ def load(path: Path, folder: Path, model: str | None = None) -> Part:
     file = read_nbest(path, reference_file=reference if reference.exists() else None)
     metric = load_metric("bleu", "none") if file.format == "moses" else load_metric("wer")
     part = Part.build(file.lists, str(path)).compared(metric)
-    kept = folder / f"{model or ''}{path.parent.name}.{path.name}.scores.json"
+    prefix = f"{Path(model).name}." if model else ""
+    kept = folder / f"{prefix}{path.parent.name}.{path.name}.scores.json"
     if not kept.exists():
         lm = tta.load(model, **RerankOptions(engine="onnxruntime").for_load())
         kept.write_text(json.dumps(score_texts(lm, part.texts, progress=True)))

@@ -1,7 +1,7 @@
 """The ways of reranking that are compared: without a model, with each model, with all together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.scored_lists import ScoredLists
@@ -18,11 +18,13 @@ class Systems:
 
     `alone` has the first pass without a model, and each model without the first pass. `reranked`
     has each model with the first pass and, if there are several, all together as the last. Without
-    a model, `reranked` has the first pass alone.
+    a model, `reranked` has the first pass alone. `variants` have the last of `reranked` with one
+    feature left out and the other weights tuned again.
     """
 
     alone: dict[str, RerankWeights]
     reranked: dict[str, RerankWeights]
+    variants: dict[str, RerankWeights] = field(default_factory=dict)
 
     @property
     def final(self) -> RerankWeights:
@@ -43,8 +45,16 @@ def choose_systems(
     on them, or None to guess the weights. Weights that are given are kept: those in `given`, and
     `lm_weights`, one per model.
     """
+    reranked = choose_reranked(names, lists, statistics, given, lm_weights)
+    used = list(reranked.values())[-1].features
+    variants = {}
+    for left_out in used if statistics is not None else ():
+        rest = {name: weight for name, weight in given.features.items() if name != left_out}
+        fewer = replace(given, features=rest)
+        chosen = choose_reranked(names, lists, statistics, fewer, lm_weights)
+        variants[f"without {left_out}"] = list(chosen.values())[-1]
     if not names:
-        return Systems({}, choose_reranked(names, lists, statistics, given))
+        return Systems({}, reranked, variants)
     choose = _chooser(lists, statistics)
     # Scores without the model, or of a model alone, have another scale, so a given bonus or scale
     # is not for them.
@@ -53,7 +63,7 @@ def choose_systems(
     for k, name in enumerate(names):
         title = "LM alone" if len(names) == 1 else f"{name} alone"
         alone[title] = choose(replace(freed, shares=only(k, len(names)), lm_weight=1.0))
-    return Systems(alone, choose_reranked(names, lists, statistics, given, lm_weights))
+    return Systems(alone, reranked, variants)
 
 
 def choose_reranked(

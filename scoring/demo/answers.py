@@ -20,7 +20,7 @@ MAX_TEXTS, MAX_CHARACTERS = 100, 20_000
 # Lists whose token scores are kept: while a weight moves, the texts stay the same.
 _KEPT = 8
 
-WEIGHTS = ("lm_weight", "length_bonus", "scale")
+WEIGHTS = ("lm_weight", "length_bonus", "scale", "features")
 # "score | text", or a tab from a spreadsheet in place of the bar
 _SCORED = re.compile(r"\s*([^\s|]+)\s*[|\t]\s*(.*)", re.DOTALL)
 
@@ -43,7 +43,7 @@ class Answers:
         Args:
             request: {"text": str, one hypothesis per line, as a text or "score | text"; "weights":
                 {name of `WEIGHTS`: number}, or None to guess them from the scale of the scores; an
-                infinite scale, the decision `max`, is None}.
+                infinite scale, the decision `max`, is None; features are {name: number}}.
 
         Returns:
             "hypotheses", best first: n dicts with "text", "rank" (the line of the input, from 1),
@@ -82,7 +82,7 @@ class Answers:
                 for i in order.indices
             ],
             "weights": {
-                name: None if math.isinf(value) else value
+                name: None if value == math.inf else value
                 for name in WEIGHTS
                 for value in [getattr(order.weights, name)]
             },
@@ -140,4 +140,7 @@ def _weights(given: Any) -> RerankWeights | None:
         raise InputError(f"expected the weights {', '.join(WEIGHTS)}")
     scale = math.inf if given["scale"] is None else parse_number(given["scale"], "scale")
     lm_weight, length_bonus = (parse_number(given[name], name) for name in WEIGHTS[:2])
-    return RerankWeights(lm_weight, length_bonus, scale=scale)
+    if not isinstance(given["features"], Mapping):
+        raise InputError('expected "features" as an object')
+    features = {name: parse_number(weight, name) for name, weight in given["features"].items()}
+    return RerankWeights(lm_weight, length_bonus, scale=scale, features=features)

@@ -16,6 +16,7 @@ from tta.scoring.metrics.metric import CorpusMetric, Metric
 
 LEVEL = 0.95
 RESAMPLES = 10_000
+MIN_LISTS = 10  # resamples of fewer show too little of what other lists would give
 SEED = 0
 
 # Describes the intervals in reports.
@@ -42,8 +43,8 @@ def paired_bootstrap(
             [Q, R] float64.
 
     Returns:
-        [Q, 2] float64, the lower and upper bound of each number. NaN if there is only one list, or
-        if the number or the metric is undefined on a resample.
+        [Q, 2] float64, the lower and upper bound of each number. NaN if there are fewer than
+        `MIN_LISTS` lists, or if the number or the metric is undefined on a resample.
     """
     systems, lists, size = picked.shape
     # Sums are exact in float64: they are integers far below 2 ** 53.
@@ -56,7 +57,7 @@ def paired_bootstrap(
         return quantities(metric.corpus(totals).T)
 
     undefined = np.full([len(quantities(np.ones([systems, 1]))), 2], np.nan)
-    if lists < 2:
+    if lists < MIN_LISTS:
         return undefined
     try:
         low, high = bootstrap_interval(lists, on_resamples, resamples, seed)

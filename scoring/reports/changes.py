@@ -17,7 +17,7 @@ class Change:
         number: the index of its list.
         before, after: the indices of the hypotheses picked by the first pass and by reranking.
         verdict: "better", "worse" or "neither"; "" without a reference.
-        size: the difference of the metric's goodness, or, without a reference, of combined scores
+        size: the difference of the metric's errors, or, without a reference, of combined scores
             or expected losses.
     """
 

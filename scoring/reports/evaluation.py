@@ -11,7 +11,7 @@ from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import Metric
-from tta.scoring.metrics.significance import paired_bootstrap, relative_gain
+from tta.scoring.metrics.significance import MIN_LISTS, paired_bootstrap, relative_gain
 
 Interval = tuple[float, float]
 
@@ -66,21 +66,23 @@ def evaluate(
     statistics: ListStatistics,
     systems: Mapping[str, RerankWeights],
     compared: Iterable[str] = (),
+    variants: Mapping[str, RerankWeights] | None = None,
 ) -> Evaluation:
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
     `statistics` is the metric on the same lists. The systems named in `compared` are compared
-    pairwise.
+    pairwise. The last system is compared with `variants`, which get no row.
     """
-    metric = statistics.metric
+    metric, variants = statistics.metric, variants or {}
     picks = {"first pass": select(lists, FIRST_PASS)}
-    picks |= {name: select(lists, weights) for name, weights in systems.items()}
+    picks |= {name: select(lists, weights) for name, weights in (systems | variants).items()}
     picks["oracle"] = statistics.oracle()
     picked = {name: statistics.of(one) for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}
     values = {name: float(metric.corpus(one)) for name, one in totals.items()}
 
     pairs = list(itertools.combinations(compared, 2))
+    pairs += [(list(systems)[-1], name) for name in variants]
 
     def quantities(values):
         """The systems' gains and the pairs' differences, from the values of all picks."""
@@ -103,6 +105,7 @@ def evaluate(
             picked[name],
         )
         for name in picks
+        if name not in variants
     ]
     differences = [Difference(a, b, values[a] - values[b], intervals[a, b]) for a, b in pairs]
     return Evaluation(rows, differences, notes)
@@ -114,8 +117,8 @@ def _why_undefined(
     """Yields the reasons why gains, or the [Q, 2] bounds of intervals, are NaN."""
     if first_pass == 0:
         yield f"no gains in percent: the {metric.name} of the first pass is 0"
-    if num_lists < 2:
-        yield "no intervals: they need at least two lists"
+    if num_lists < MIN_LISTS:
+        yield f"no intervals: they need at least {MIN_LISTS} lists"
     elif first_pass != 0 and np.isnan(bounds).any():
         yield (
             f"no interval: the {metric.name} of the first pass is 0 or not defined on some of the "

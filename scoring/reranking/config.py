@@ -44,8 +44,7 @@ class RerankConfig(Config):
     rank_scores: bool = setting(
         True,
         "For lists without first-pass scores: -ln(rank in the list) is the score, because lists "
-        "are usually ordered best first. With --norank_scores the order does not count, and the "
-        "language model alone reranks such lists.",
+        "are usually ordered best first. With --norank_scores the order does not count.",
     )
     decision: str | None = setting(
         None,

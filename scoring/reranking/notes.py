@@ -135,6 +135,13 @@ def _picks(test: Part, systems: Systems) -> Iterator[str]:
     def changed(weights):
         return f"{(picks != select(test.lists, weights)).sum():,}"
 
+    if systems.final.bonus_is_guessed:
+        kept = select(test.lists, replace(systems.final, bonus_is_guessed=False))
+        if lost := (picks != kept).sum():
+            yield (
+                f"the guessed length_bonus was left out of {lost:,} lists, where both scores "
+                "prefer another hypothesis"
+            )
     note = f"of {len(picks):,} picks, {changed(FIRST_PASS)} differ from those of the first pass"
     if NO_MODEL in systems.alone:
         note += f", and {changed(systems.alone[NO_MODEL])} from those without a model"

@@ -145,7 +145,7 @@ def _report(part: Part, systems: Systems) -> PartReport:
     if part.statistics is not None:
         rows = systems.alone | systems.reranked
         compared = [*systems.reranked, *({NO_MODEL} & systems.alone.keys())]
-        evaluation = evaluate(part.lists, part.statistics, rows, compared)
+        evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 
 

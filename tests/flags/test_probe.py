@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tta
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.scoring.probing.config import ProbeConfig
 from tta.scoring.probing.probe import probe_files
 
@@ -335,7 +335,7 @@ runpy.run_module("tta.flags.probe", run_name="__main__", alter_sys=True)
     run = [sys.executable, "-c", code, "--data_file=x", *flags]
     done = subprocess.run(run, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 1
-    assert done.stderr == f"error: {message}: pip install 'tta-lm[probe]'\n"
+    assert done.stderr == f"error: {message}: {install('probe')}\n"
 
 
 def test_notes_on_tags_and_on_convergence(tmp_path, monkeypatch, model):

@@ -115,3 +115,15 @@ def test_a_given_decision_holds_for_every_row(tuned, decision):
     systems = systems_of(made, tuned, GivenWeights(decision=decision))
     rows = systems.alone | systems.reranked
     assert {weights.decision for weights in rows.values()} == {decision}
+
+
+def test_each_feature_is_left_out_once():
+    made = make(6, models=(2.0,), features=(1.0, 0.5), count=41)
+    given = GivenWeights(features={"f0": None, "f1": None})
+    systems = choose_systems(["m"], made.lists, made.statistics, given)
+    assert list(systems.variants) == ["without f0", "without f1"]
+    for name, other in (("f0", "f1"), ("f1", "f0")):
+        fewer = GivenWeights(shares=(1.0,), features={other: None})
+        expected = tune(made.lists, made.statistics, fewer).rounded(fewer)
+        assert systems.variants[f"without {name}"] == expected
+    assert choose_systems(["m"], made.lists, None, given).variants == {}

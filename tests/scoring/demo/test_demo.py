@@ -21,7 +21,7 @@ from tta.scoring.demo.server import MAX_BYTES, is_own, make_server
 from tta.scoring.reports.page import style
 
 LIST = "-1.0 | the kat sat\n\n-1.5\tthe cat sat"
-WEIGHTS = {"lm_weight": 0.5, "length_bonus": 0.0, "scale": None}
+WEIGHTS = {"lm_weight": 0.5, "length_bonus": 0.0, "scale": None, "features": {}}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,14 @@ def test_a_list_is_reranked_and_its_tokens_have_levels(port):
     assert (len(answer["legend"]), answer["signature"]) == (6, "fake|version:0")
 
 
-@pytest.mark.parametrize("weights", [None, {"lm_weight": 0.2, "length_bonus": 1.5, "scale": 0.5}])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        None,
+        {"lm_weight": 0.2, "length_bonus": 1.5, "scale": 0.5, "features": {}},
+        {"lm_weight": 0.1, "length_bonus": 1.5, "scale": 0.5, "features": {"distance": 0.5}},
+    ],
+)
 def test_the_order_is_that_of_tta_rerank(port, weights):
     answer = json.loads(ask(port, {"text": LIST, "weights": weights})[2])
     given = None if weights is None else RerankWeights(**weights)
@@ -72,10 +79,11 @@ def test_the_order_is_that_of_tta_rerank(port, weights):
     assert [one["combined"] for one in shown] == expected.scores
     assert [one["posterior"] for one in shown] == expected.posteriors
     assert answer["weights"]["lm_weight"] == expected.weights.lm_weight
+    assert answer["weights"]["features"] == expected.weights.features
 
 
 def test_texts_without_scores_are_ordered_best_first(port):
-    keep = {"lm_weight": 0.0, "length_bonus": 0.0, "scale": None}
+    keep = {"lm_weight": 0.0, "length_bonus": 0.0, "scale": None, "features": {}}
     answer = json.loads(ask(port, {"text": "the kat sat\nthe cat sat", "weights": keep})[2])
     assert [(one["rank"], one["first_pass"]) for one in answer["hypotheses"]] == [
         (1, None),
@@ -118,6 +126,9 @@ WRONG = [
     ({"text": "a", "weights": WEIGHTS | {"lm_weight": 2}}, "lm_weight must be between 0 and 1"),
     ({"text": "a", "weights": WEIGHTS | {"scale": -1}}, "scale must be at least 0, not -1.0"),
     ({"text": "a", "weights": WEIGHTS | {"length_bonus": "x"}}, "expected a finite number"),
+    ({"text": "a", "weights": WEIGHTS | {"features": [1]}}, 'expected "features" as an object'),
+    ({"text": "a", "weights": WEIGHTS | {"features": {"am": 1}}}, "not every hypothesis has"),
+    ({"text": "a", "weights": WEIGHTS | {"features": {"rank": "x"}}}, "expected a finite number"),
 ]
 
 

@@ -144,7 +144,7 @@ def test_a_number_without_an_interval_takes_none_from_the_others():
     def both(values):
         return np.concatenate([gain(values), difference(values)])
 
-    intervals = paired_bootstrap(picked([0, 0, 0], [1, 1, 1]), WER, both)
+    intervals = paired_bootstrap(picked([0] * 10, [1] * 10), WER, both)
     assert np.isnan(intervals[0]).all()
     np.testing.assert_allclose(intervals[1], [10, 10])
 

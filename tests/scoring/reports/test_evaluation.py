@@ -44,10 +44,10 @@ def test_gain_is_relative_to_the_first_pass():
 
 
 def test_rows_of_two_reports_differ_as_those_of_one():
-    """Of six lists, one model is correct in the first, the other in the rest."""
+    """Of twelve lists, one model is correct in every sixth, the other in the rest."""
     metric = WordErrorRate()
     hypotheses = (Hypothesis("a b", -1.0), Hypothesis("a c", -2.0))
-    lists = [NBestList(f"u{i}", hypotheses, "a c" if i else "a b") for i in range(6)]
+    lists = [NBestList(f"u{i}", hypotheses, "a c" if i % 6 else "a b") for i in range(12)]
     one, other = ({"a b": (ab, 1), "a c": (ac, 1)} for ab, ac in ((-1.0, -2.0), (-2.0, -1.0)))
     statistics = ListStatistics.build(lists, metric)
     systems = {
@@ -85,23 +85,24 @@ def few(*errors):
 @pytest.mark.parametrize(
     ("errors", "expected"),
     [
-        ([1], ["no intervals: they need at least two lists"]),
-        ([0, 0], ["no gains in percent: the WER of the first pass is 0"]),
+        ([1], ["no intervals: they need at least 10 lists"]),
+        ([1] * 9, ["no intervals: they need at least 10 lists"]),
+        ([0] * 10, ["no gains in percent: the WER of the first pass is 0"]),
         (
             [0],
             [
                 "no gains in percent: the WER of the first pass is 0",
-                "no intervals: they need at least two lists",
+                "no intervals: they need at least 10 lists",
             ],
         ),
         (
-            [1, 0, 0],
+            [1] + [0] * 9,
             [
                 "no interval: the WER of the first pass is 0 or not defined on some of the "
                 "resamples, because only few lists have errors or words"
             ],
         ),
-        ([1, 1, 1], []),
+        ([1] * 10, []),
     ],
 )
 def test_an_empty_interval_says_why(errors, expected):
@@ -135,6 +136,17 @@ def test_rows_have_intervals_around_their_gains_and_the_first_pass_has_none():
     assert "95% interval" in lines[0]
     assert f"[{low:+.1f}, {high:+.1f}]" in lines[2]
     assert "[" not in lines[1] + lines[4]
+
+
+def test_variants_are_compared_with_the_last_system_and_have_no_row():
+    arrays, statistics = many()
+    keep = RerankWeights(0.0)
+    evaluation = evaluate(arrays, statistics, {"a": keep, "b": ALONE}, (), {"without x": keep})
+    assert [row.name for row in evaluation.rows] == ["first pass", "a", "b", "oracle"]
+    (one,) = evaluation.differences
+    assert (one.first, one.second) == ("b", "without x")
+    assert one.value == evaluation.rows[2].value - evaluation.rows[1].value < 0
+    assert one.interval[0] < one.value < one.interval[1] < 0
 
 
 def test_every_two_of_the_compared_are_compared():

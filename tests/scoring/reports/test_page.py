@@ -270,7 +270,7 @@ def test_errors_are_those_of_the_metric():
 def test_the_page_says_why_an_interval_is_empty():
     text = Reader(render(part(BETTER))).text
     assert "1 list; tta-lm" in text
-    assert "no intervals: they need at least two lists" in text
+    assert "no intervals: they need at least 10 lists" in text
 
 
 def test_lists_without_references_or_changes():
