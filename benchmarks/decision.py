@@ -16,7 +16,7 @@ from tta import cli
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
@@ -34,9 +34,9 @@ def main():
         start = time.monotonic()
         losses = PairwiseLosses.build(lists, metric)
         statistics = ListStatistics.build(lists, metric)
-        scored = ScoredLists.build(lists, scores, losses=losses)
+        scored = ScoredLists.build(lists, scores, losses=losses).with_list_features(metric)
         built = time.monotonic()
-        weights = tune(scored, statistics, GivenWeights(shares=(1.0,), features={RANK: None}))
+        weights = tune(scored, statistics, GivenWeights(features=dict.fromkeys(scored.features)))
         tuned = time.monotonic()
         print(
             f"{name}: {LISTS:,} lists of {HYPOTHESES}: compared in {built - start:.1f} s, one "
