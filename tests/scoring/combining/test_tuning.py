@@ -143,7 +143,7 @@ def test_a_bonus_stays_in_the_order_of_what_a_word_costs(count):
             assert select(lists, weights).tolist() == [0] * count
 
 
-def test_the_scale_follows_the_errors_of_the_picks():
+def test_the_scale_follows_the_errors_of_the_picks(monkeypatch):
     """Expected errors always prefer sharper probabilities; a consensus of all may be better."""
     texts = ["a b c d", "a b x d", "a b c x", "x y z w"]
     scores = -2.0, -2.2, -2.1, -1.5
@@ -151,10 +151,15 @@ def test_the_scale_follows_the_errors_of_the_picks():
     nbest = [NBestList(f"u{i}", hypotheses, "a b c d") for i in range(60)]
     losses = PairwiseLosses.build(nbest, WER)
     lists, statistics = ScoredLists.build(nbest, losses=losses), ListStatistics.build(nbest, WER)
-    weights = tune(lists, statistics, GivenWeights(shares=()))
-    assert select(lists, weights).tolist() == [0] * 60
-    sharp = dataclasses.replace(weights, scale=math.inf)
+    given = GivenWeights(shares=(), length_bonus=0.0)
+    sharp = dataclasses.replace(guess(lists, given), scale=5 * guess(lists, given).scale)
     assert select(lists, sharp).tolist() == [3] * 60
+    monkeypatch.setattr(
+        "tta.scoring.combining.tuning._fit", lambda _, columns, __: columns.point(sharp)
+    )
+    weights = tune(lists, statistics, given)
+    assert select(lists, weights).tolist() == [0] * 60
+    assert weights == dataclasses.replace(sharp, scale=weights.scale)
 
 
 def test_the_rank_gets_no_negative_weight():
