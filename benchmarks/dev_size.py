@@ -5,8 +5,9 @@
 The weights are tuned on ten draws of so many dev lists; the rows are the mean of the test metric
 over the draws, and its lowest and highest value. With 0 dev lists the weights are guessed; "all"
 has one draw, of all. LibriSpeech has no dev lists: half of its lists are drawn from, and the other
-half is measured, both ways. "5-best" cuts the lists of Arctic. The model scores every text once;
-the folder keeps the scores. --output_file writes the figures as JSON, --picture draws them.
+half is measured, both ways; with --halves, so are the dev lists of all sets. "5-best" cuts the
+lists of Arctic. The model scores every text once; the folder keeps the scores. --output_file
+writes the figures as JSON, --picture draws them.
 The data is in $TTA_DATA.
 """
 
@@ -36,12 +37,13 @@ def main():
     )
     parser.add_argument("scores", type=Path, help="folder for the model's scores")
     parser.add_argument("--model", help="the model; default: the built-in one")
+    parser.add_argument("--halves", action="store_true", help="use halves of the dev lists only")
     parser.add_argument("--no_features", action="store_true", help="tune without any features")
     parser.add_argument("--output_file", type=Path, help="JSON file for the figures")
     parser.add_argument("--picture", type=Path, help="SVG file for the curves")
     arguments = parser.parse_args()
     record = {}
-    for name, pairs in cases(arguments.scores, arguments.model):
+    for name, pairs in cases(arguments.scores, arguments.model, arguments.halves):
         record[name] = curve(pairs, not arguments.no_features)
         print(align(table({name: record[name]}), ["left", *["right"] * 9]), flush=True)
     print("\n" + align(table(record), ["left", *["right"] * 9]))
@@ -51,21 +53,23 @@ def main():
         draw(record, arguments.picture)
 
 
-def cases(folder: Path, model: str | None):
+def cases(folder: Path, model: str | None, halves: bool = False):
     """Yields (name, [(dev, test), ...])."""
     for name, (dev_path, test_path) in SETS.items():
         if name == "examples":
             continue
-        test = load(test_path, folder, model)
-        if dev_path is None:
-            odd = np.arange(len(test.nbest)) % 2 == 1
-            halves = [some(test, np.flatnonzero(odd == which)) for which in (True, False)]
-            yield name, [(halves[0], halves[1]), (halves[1], halves[0])]
-            continue
-        dev = load(dev_path, folder, model)
-        yield name, [(dev, test)]
+        cuts = {name: lambda part: part}
         if name.startswith("Arctic"):
-            yield f"{name}, {CUT}-best", [(cut(dev), cut(test))]
+            cuts[f"{name}, {CUT}-best"] = cut
+        for title, shorten in cuts.items():
+            if dev_path is None or halves:
+                lists = shorten(load(dev_path or test_path, folder, model))
+                odd = np.arange(len(lists.nbest)) % 2 == 1
+                one, other = (some(lists, np.flatnonzero(odd == which)) for which in (True, False))
+                yield title, [(one, other), (other, one)]
+            else:
+                dev, test = (shorten(load(path, folder, model)) for path in (dev_path, test_path))
+                yield title, [(dev, test)]
 
 
 def some(part: Part, rows: np.ndarray) -> Part:

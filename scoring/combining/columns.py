@@ -1,8 +1,9 @@
 """The columns of scores whose weights are chosen, and points in the space of the weights.
 
-A combined score times its scale is a linear function of columns: the first pass, its features, the
-language models and the number of words. A fit works with one number per column, a *point*. Weights
-that the user gives are built into the columns, so the fit cannot change them.
+A combined score times its scale is a linear function of columns: the first pass, the language
+models, the number of words and features. A fit works with one number per *direction* in the space
+of their weights. Weights that the user gives are built into the directions, so the fit cannot
+change them.
 """
 
 import math
@@ -10,123 +11,110 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tta.scoring.combining.guess import MODEL_UNITS
+from tta.scoring.combining.guess import MODEL_UNITS, spread
 from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
-from tta.scoring.combining.spread import center, spread
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
-# The first columns. BASE replaces both if the language model's weight is given.
-FIRST, MODEL, BASE, FEATURE, WORDS = "first", "model", "base", "feature", "words"
-
-_FEATURE_UNITS = FEATURE_UNITS | {RANK: 1.0}  # others are only known by their spread
+# Names of directions; those of features are their own. FIRST has the models, too, if the language
+# model's weight is given.
+FIRST, MODEL, WORDS = "first pass", "model", "words"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """F columns of scores with a weight each, around weights that were guessed.
+    """D directions in the space of the weights of C columns, around weights that were guessed.
 
     Attributes:
-        values: [L, N, F] float64, in `units`, with mean 0 within each list; 0 at padding.
-        kinds: F of `FIRST`, `MODEL`, `BASE`, `FEATURE` and `WORDS`.
-        names: F str, the names of features; "" for other kinds.
-        units: [F] float64, a difference that is neither small nor large: at least that of
-            `guess`, and at least the spread within a list. For the first pass and the base it is
-            the one that the guess gives the weight 1.
+        values: [L, N, D] float64, the scores along each direction, with mean 0 within each list; 0
+            at padding.
+        names: D str.
+        basis: [C, D] float64, the weights of first pass, models, words and features, times the
+            scale, of one unit of each direction. A unit is a difference of scores that is neither
+            small nor large: at least that of `guess`, and at least the spread within a list. For
+            the first pass it is the one that the guess gives the weight 1.
         start: the weights that were guessed. What a fit does not change stays as it is there.
     """
 
     values: np.ndarray
-    kinds: tuple[str, ...]
     names: tuple[str, ...]
-    units: np.ndarray
+    basis: np.ndarray
     start: RerankWeights
     given: GivenWeights
 
     @classmethod
     def build(cls, lists: ScoredLists, start: RerankWeights, given: GivenWeights) -> "Columns":
-        """Lays out the columns of lists whose weights are not given.
+        """Lays out the columns of lists; `start` is guessed for them, with a finite scale."""
+        features, weight, models = sorted(given.features), given.lm_weight, len(start.shares)
+        mixed = [one.reduced[start.reduction] for one in lists.models[:models]]
+        more = [lists.feature(name) for name in features]
+        columns = np.stack([lists.first_pass, *mixed, lists.num_words, *more], axis=-1)
 
-        Args:
-            start: guessed for these lists, with a finite scale.
-        """
-        fixed = {name: weight for name, weight in given.features.items() if weight is not None}
-        first = lists.first_pass + sum(
-            (weight * lists.feature(name) for name, weight in fixed.items()),
-            start=np.zeros(lists.present.shape),
-        )
-        bonus = (given.length_bonus or 0.0) * lists.num_words
-        weight, reduction = given.lm_weight, start.reduction
+        def direction(first: float, shares=(0.0,) * models) -> np.ndarray:
+            """The weights of all columns, of which given ones follow from the others."""
+            bonus = (given.length_bonus or 0.0) * (first + sum(shares))
+            fixed = [first * (given.features[name] or 0.0) for name in features]
+            return np.array([first, *shares, bonus, *fixed])
+
         if weight is not None:
-            mixed = lists.mix(start.shares, reduction)
-            base = (1 - weight) * first + weight * mixed + bonus
-            found = [(BASE, "", base, 1 / start.scale)]
+            both = direction(1 - weight, tuple(weight * share for share in start.shares))
+            found = [(FIRST, both, 1 / start.scale)]
         else:
-            unit = 1 / (start.scale * (1 - start.lm_weight))
-            found = [(FIRST, "", first + bonus, unit)]
-            for shares in given.mixtures(len(lists.models)):
-                found.append(
-                    (MODEL, "", lists.mix(shares, reduction) + bonus, MODEL_UNITS[reduction])
-                )
-        if weight != 1:
-            for name in sorted(given.features.keys() - fixed.keys()):
-                scores = lists.feature(name)
-                if not np.array_equal(scores, lists.first_pass):  # ranks in place of scores
-                    found.append((FEATURE, name, scores, _FEATURE_UNITS.get(name, 0.0)))
+            found = [(FIRST, direction(1.0), 1 / (start.scale * (1 - start.lm_weight)))]
+            mixtures = given.mixtures(models)
+            unit = MODEL_UNITS[start.reduction]
+            found += [(MODEL, direction(0.0, shares), unit) for shares in mixtures]
+        alone = np.eye(columns.shape[-1])
         if given.length_bonus is None:
-            found.append((WORDS, "", lists.num_words.astype(np.float64), 1.0))
-        kinds, names, scores, units = zip(*found, strict=True)
+            found.append((WORDS, alone[1 + models], 1.0))
+        for i, name in enumerate(features):
+            is_rank = np.array_equal(more[i], lists.first_pass)  # in place of scores
+            if weight != 1 and given.features[name] is None and not is_rank:
+                unit = (FEATURE_UNITS | {RANK: 1.0}).get(name, 0.0)
+                found.append((name, alone[2 + models + i], unit))
+        names, vectors, units = zip(*found, strict=True)
+        scores = [center(lists.present, columns @ vector) for vector in vectors]
         # In long texts, larger differences are usual, and few lists must not move weights too far.
         units = [
-            unit if kind in (FIRST, BASE) else max(unit, spread(lists, one)) or 1.0
-            for kind, one, unit in zip(kinds, scores, units, strict=True)
+            unit if name == FIRST else max(unit, spread(lists, one)) or 1.0
+            for name, one, unit in zip(names, scores, units, strict=True)
         ]
-        values = [center(lists.present, one) / u for one, u in zip(scores, units, strict=True)]
-        return cls(np.stack(values, axis=-1), kinds, names, np.array(units), start, given)
-
-    def where(self, *kinds: str) -> np.ndarray:
-        """The indices of the columns of these kinds: [n] int64."""
-        return np.flatnonzero([kind in kinds for kind in self.kinds])
-
-    def scale(self, point: np.ndarray) -> float:
-        """The scale of the combined scores at a point [F]."""
-        main = self.where(FIRST, MODEL, BASE)
-        return float((point[main] / self.units[main]).sum())
+        values, basis = np.stack(scores, axis=-1) / units, np.stack(vectors, axis=-1) / units
+        return cls(values, names, basis, start, given)
 
     def weights(self, point: np.ndarray, decision: str) -> RerankWeights:
-        """The weights at a point [F]. Those of the first pass and of models are not negative."""
-        given, scale = self.given, self.scale(point)
-        raw = point / self.units
-        lm_weight, shares = self.start.lm_weight, self.start.shares
-        if given.lm_weight is None:
-            models = raw[self.where(MODEL)]
-            total = float(models.sum())
-            lm_weight = min(total / scale, 1.0)
-            if given.shares is None and total:
-                shares = tuple((models / total).tolist())
-        bonus = given.length_bonus
-        if bonus is None:
-            bonus = float(raw[self.where(WORDS)].sum()) / scale + 0.0  # no -0.0
-        # In the base, the first pass has the weight 1 - lm_weight.
-        first = float(raw[self.where(FIRST, BASE)].sum()) * (
-            1 - lm_weight if given.lm_weight is not None else 1.0
+        """The weights at a point [D] whose weights of the first pass and of models are positive."""
+        given, start, count = self.given, self.start, len(self.start.shares)
+        first, *raw = self.basis @ point
+        models, words, features = np.array(raw[:count]), raw[count], raw[count + 1 :]
+        total = float(models.sum())
+        scale = float(first) + total
+        lm_weight, shares, bonus = given.lm_weight, given.shares, given.length_bonus
+        if shares is None:
+            shares = tuple((models / total).tolist()) if total else start.shares
+        relative = {name: weight for name, weight in given.features.items() if weight}
+        for name, weight in zip(sorted(given.features), features, strict=True):
+            if weight and given.features[name] is None:
+                relative[name] = float(weight / first)
+        return RerankWeights(
+            total / scale if lm_weight is None else lm_weight,
+            float(words) / scale + 0.0 if bonus is None else bonus,  # no -0.0
+            start.reduction,
+            shares,
+            math.inf if decision == "max" else scale,
+            relative,
         )
-        features = {name: w for name, w in given.features.items() if w}
-        for i in self.where(FEATURE):
-            if raw[i]:
-                features[self.names[i]] = float(raw[i]) / first
-        scale = math.inf if decision == "max" else scale
-        return RerankWeights(lm_weight, bonus, self.start.reduction, shares, scale, features)
 
     def point(self, weights: RerankWeights) -> np.ndarray:
-        """The inverse of `weights`, for a finite scale: -> [F]."""
-        shares = iter(weights.lm_weights if self.given.shares is None else [weights.lm_weight])
-        values = {
-            FIRST: lambda _: 1 - weights.lm_weight,
-            BASE: lambda _: 1.0,
-            MODEL: lambda _: next(shares),
-            FEATURE: lambda name: (1 - weights.lm_weight) * weights.features.get(name, 0.0),
-            WORDS: lambda _: weights.length_bonus,
-        }
-        point = [values[kind](name) for kind, name in zip(self.kinds, self.names, strict=True)]
-        return np.array(point) * self.units * weights.scale
+        """The inverse of `weights`, for a finite scale: -> [D]."""
+        first = 1 - weights.lm_weight
+        features = [first * weights.features.get(name, 0.0) for name in sorted(self.given.features)]
+        raw = np.array([first, *weights.lm_weights, weights.length_bonus, *features])
+        return np.linalg.lstsq(self.basis, weights.scale * raw)[0]
+
+
+def center(present: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Subtracts the mean of each list from [L, N] scores; 0 at padding."""
+    counts = np.maximum(present.sum(axis=1, keepdims=True), 1)
+    means = np.where(present, scores, 0.0).sum(axis=1, keepdims=True) / counts
+    return np.where(present, scores - means, 0.0)

@@ -68,22 +68,18 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
         return decision
     plain = _decide(lists, replace(weights, length_bonus=0.0))
     rows, before, after = np.arange(len(lists.nbest)), plain.picks, decision.picks
-    worse = np.all(
-        [one[rows, before] > one[rows, after] for one in (lists.first_pass, plain.lm_scores)],
-        axis=0,
-    )
-    arrays = ("combined", "posteriors", "expected_losses", "order")
-    merged = {
-        name: np.where(worse[:, None], getattr(plain, name), getattr(decision, name))
-        for name in arrays
-        if getattr(decision, name) is not None
-    }
-    return replace(decision, **merged)
+    both = lists.first_pass, plain.lm_scores
+    worse = np.all([one[rows, before] > one[rows, after] for one in both], axis=0)
+    paid = replace(lists, num_words=np.where(worse[:, None], 0, lists.num_words))
+    return replace(_decide(paid, weights), lists=lists)
 
 
 def _decide(lists, weights):
     lm_scores = lists.mix(weights.shares, weights.reduction)
-    combined = np.where(lists.present, _combine(lists, lm_scores, weights), -np.inf)
+    features = (weight * lists.feature(name) for name, weight in weights.features.items())
+    first_pass = sum(features, start=lists.first_pass)
+    combined = (1 - weights.lm_weight) * first_pass + weights.lm_weight * lm_scores
+    combined = np.where(lists.present, combined + weights.length_bonus * lists.num_words, -np.inf)
     if weights.decision == "max":
         order = np.argsort(-combined, axis=1, kind="stable")
         best = np.arange(combined.shape[1]) == order[:, :1]
@@ -93,23 +89,13 @@ def _decide(lists, weights):
     highest = np.where(np.isfinite(combined[:, :1]), combined.max(axis=1, keepdims=True), 0.0)
     shifted = np.where(lists.present, combined, highest) - highest  # only differences matter
     with np.errstate(over="ignore"):
-        probabilities = posteriors(lists.present, weights.scale * shifted[..., None])
+        probabilities = posteriors(lists.present, weights.scale * shifted)
     # Rounding keeps the order of equal texts, whose sums may differ in their last digits.
-    expected = lists.losses.expected(probabilities)[..., 0].round(6)
+    expected = lists.losses.expected(probabilities).round(6)
     order = np.lexsort((-combined, np.where(lists.present, expected, np.inf)), axis=1)
-    return Decision(lists, weights, lm_scores, combined, probabilities[..., 0], expected, order)
+    return Decision(lists, weights, lm_scores, combined, probabilities, expected, order)
 
 
 def select(lists: ScoredLists, weights: RerankWeights) -> np.ndarray:
     """The index of the best hypothesis of each list: [L] int64."""
     return decide(lists, weights).picks
-
-
-def _combine(lists, lm_scores, weights):
-    """The combined scores: [L, N] float64. Padding may have any value."""
-    features = sum(
-        (weight * lists.feature(name) for name, weight in weights.features.items()),
-        start=lists.first_pass,
-    )
-    combined = (1 - weights.lm_weight) * features + weights.lm_weight * lm_scores
-    return combined + weights.length_bonus * lists.num_words

@@ -1,13 +1,11 @@
 """The weights before any evidence: what reranks without dev lists, and the prior of tuning."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
-from tta.scoring.combining.spread import spread
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The size of a difference that is neither small nor large: of a model's scores, natural log, and of
@@ -26,16 +24,12 @@ _SPREAD_OF_RANKS = 0.6
 # lie close together by accident falls with a power of their number.
 _TYPICAL, _TYPICAL_COUNT, _TYPICAL_POWER = 8.0, 2.0, 4
 
+# Times the median distance of a score to the median of its list.
+_EXTREME = 100.0
 
-class Sizes(NamedTuple):
-    """How much a difference of one unit counts, where one of the first pass counts 1."""
-
-    model: float
-    distance: float
-
-
-# Chosen on dev lists: with the features of the whole list, which WER and CER use, and without.
-_WITH_LIST, _WITHOUT = Sizes(1.0, 1.5), Sizes(0.2, 0.0)
+# How much a unit of the model's scores and one of the distance count, where one of the first pass
+# counts 1. Chosen on dev lists: with the features of the whole list, and without.
+_WITH_LIST, _WITHOUT = (1.0, 1.5), (0.2, 0.0)
 
 
 def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
@@ -63,8 +57,9 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
     distance = given.features.get("distance", 0.0)  # None: to be chosen
     if distance is None and (decision == "max" or given.scale is not None):
         distance = 0.0
-    sizes = _WITHOUT if distance == 0 or "distance" not in lists.features else _WITH_LIST
-    per_nat = sizes.model / MODEL_UNITS[reduction]
+    without = distance == 0 or "distance" not in lists.features
+    of_model, of_distance = _WITHOUT if without else _WITH_LIST
+    per_nat = of_model / MODEL_UNITS[reduction]
     lm_weight = given.lm_weight
     if lm_weight is None:
         odds = per_nat * unit if shares else 0.0
@@ -77,8 +72,8 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
         first = 1 / (unit * (1 - lm_weight)) if lm_weight < 1 else per_nat
         scale = math.inf if decision == "max" else first
     features = {name: weight for name, weight in given.features.items() if weight}
-    if distance is None and sizes.distance and lm_weight < 1:
-        features["distance"] = sizes.distance / FEATURE_UNITS["distance"] * unit
+    if distance is None and of_distance and lm_weight < 1:
+        features["distance"] = of_distance / FEATURE_UNITS["distance"] * unit
     is_guessed = given.length_bonus is None and 0 < lm_weight < 1
     return RerankWeights(lm_weight, bonus, reduction, shares, scale, features, is_guessed)
 
@@ -98,3 +93,30 @@ def first_pass_unit(lists: ScoredLists) -> float:
     count = int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum())
     share = 1 / (1 + (count / _TYPICAL_COUNT) ** _TYPICAL_POWER)
     return found ** (1 - share) * _TYPICAL**share
+
+
+def extreme(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
+    """Which scores say nothing about the scale of [L, N] scores: [L, N] bool.
+
+    A score's distance is that to the median of its list. Extreme ones are `_EXTREME` times as
+    large as the median distance of all lists, such as a -1e9 that means "impossible".
+    """
+    several = lists.present.sum(axis=1) > 1
+    found = np.zeros(lists.present.shape, bool)
+    if several.any():
+        known = np.where(lists.present[several], scores[several], np.nan)
+        distances = np.abs(known - np.nanmedian(known, axis=1, keepdims=True))
+        differ = distances[distances > 0]  # False for NaN
+        limit = _EXTREME * np.quantile(differ, 0.5, method="lower") if len(differ) else np.inf
+        found[several] = distances > limit
+    return found
+
+
+def spread(lists: ScoredLists, scores: np.ndarray) -> float:
+    """The standard deviation of [L, N] scores within a list, without `extreme` ones.
+
+    It is averaged over the lists whose scores differ; 0 if there are none.
+    """
+    present = lists.present & ~extreme(lists, scores)
+    deviations = np.ma.array(scores, mask=~present).std(axis=1).filled(0.0)
+    return float(deviations[deviations > 0].mean()) if (deviations > 0).any() else 0.0

@@ -6,7 +6,7 @@ Stolcke, König and Weintraub, "Explicit word error minimization in N-best list 
 The combined scores say how probable each hypothesis of a list is. The hypothesis with the lowest
 expected loss is the most similar to all probable ones, a consensus.
 
-L lists, N hypotheses in the longest list, P points (settings of the weights).
+L lists, N hypotheses in the longest list.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ class PairwiseLosses:
         return sum(len(one.hypotheses) ** 2 for one in nbest) <= MAX_PAIRS
 
     def expected(self, posteriors: np.ndarray) -> np.ndarray:
-        """The expected loss of choosing each hypothesis: [L, N, P] -> [L, N, P] float64.
+        """The expected loss of choosing each hypothesis: [L, N] -> [L, N] float64.
 
         expected[i] = sum_j posterior[j] * loss[i, j], within each list.
         """
@@ -71,7 +71,7 @@ class PairwiseLosses:
         for rows, losses in self.blocks:
             width = losses.shape[1]
             # In float64 but without a copy of the losses: rounding must not break ties.
-            expected[rows, :width] = np.einsum("bij,bjp->bip", losses, posteriors[rows, :width])
+            expected[rows, :width] = np.einsum("bij,bj->bi", losses, posteriors[rows, :width])
         return expected
 
 
@@ -86,8 +86,8 @@ def needs_losses(decision: str | None, *parts: Sequence[NBestList]) -> bool:
 
 
 def posteriors(present: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """softmax of each list's scores: [L, N] bool, [L, N, P] float -> [L, N, P]; 0 at padding."""
-    scores = np.where(present[..., None], scores, -np.inf)
+    """softmax of each list's scores: [L, N] bool, [L, N] float -> [L, N]; 0 at padding."""
+    scores = np.where(present, scores, -np.inf)
     highest = scores.max(axis=1, keepdims=True)
     exponentials = np.exp(scores - np.where(np.isfinite(highest), highest, 0.0))
     return exponentials / np.maximum(exponentials.sum(axis=1, keepdims=True), 1e-30)

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
-from tta.errors import InputError
 from tta.scoring.combining.scored_lists import pad
 from tta.scoring.metrics.metric import Metric
 
@@ -43,18 +42,6 @@ class ListStatistics:
     def value(self, picks: np.ndarray) -> float:
         """The metric over all picks: [L] -> float."""
         return float(self.metric.corpus(self.of(picks).sum(axis=0)))
-
-    def error(self, totals: np.ndarray) -> np.ndarray:
-        """[..., S] summed statistics -> [...] float64: the metric's value, lower is better.
-
-        It is infinite where the metric is not defined.
-        """
-        try:
-            value = self.metric.corpus(totals)
-        except InputError:  # some of the totals have no reference words
-            is_one = totals.ndim == 1
-            return np.array(np.inf) if is_one else np.apply_along_axis(self.error, -1, totals)
-        return -value if self.metric.higher_is_better else value
 
     @cached_property
     def errors(self) -> np.ndarray:

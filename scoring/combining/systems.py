@@ -46,23 +46,21 @@ def choose_systems(
     `lm_weights`, one per model.
     """
     reranked = choose_reranked(names, lists, statistics, given, lm_weights)
-    used = list(reranked.values())[-1].features
     variants = {}
-    for left_out in used if statistics is not None else ():
-        rest = {name: weight for name, weight in given.features.items() if name != left_out}
-        fewer = replace(given, features=rest)
-        chosen = choose_reranked(names, lists, statistics, fewer, lm_weights)
-        variants[f"without {left_out}"] = list(chosen.values())[-1]
-    if not names:
-        return Systems({}, reranked, variants)
-    choose = _chooser(lists, statistics)
+    for left_out in list(reranked.values())[-1].features if statistics is not None else ():
+        fewer = {name: weight for name, weight in given.features.items() if name != left_out}
+        rest = replace(given, features=fewer)
+        *_, chosen = choose_reranked(names, lists, statistics, rest, lm_weights).values()
+        variants[f"without {left_out}"] = chosen
     # Scores without the model, or of a model alone, have another scale, so a given bonus or scale
     # is not for them.
-    freed = replace(given, length_bonus=None, scale=None)
-    alone = {NO_MODEL: choose(replace(freed, shares=(), lm_weight=None))}
+    freed, alone = replace(given, length_bonus=None, scale=None), {}
+    if names:
+        alone[NO_MODEL] = _choose(lists, statistics, replace(freed, shares=()))
     for k, name in enumerate(names):
         title = "LM alone" if len(names) == 1 else f"{name} alone"
-        alone[title] = choose(replace(freed, shares=only(k, len(names)), lm_weight=1.0))
+        one = replace(freed, shares=only(k, len(names)), lm_weight=1.0)
+        alone[title] = _choose(lists, statistics, one)
     return Systems(alone, reranked, variants)
 
 
@@ -74,25 +72,22 @@ def choose_reranked(
     lm_weights: Sequence[float] | None = None,
 ) -> dict[str, RerankWeights]:
     """`Systems.reranked` of `choose_systems`, whose last weights are those to rerank with."""
-    choose, count = _chooser(lists, statistics), len(names)
+    count = len(names)
     if not names:
-        return {NO_MODEL: choose(replace(given, shares=(), lm_weight=None))}
+        return {NO_MODEL: _choose(lists, statistics, replace(given, shares=(), lm_weight=None))}
     reranked = {}
     for k, (name, weight) in enumerate(zip(names, lm_weights or [None] * count, strict=True)):
+        one = replace(given, shares=only(k, count), lm_weight=weight)
         title = "reranked" if count == 1 else f"{name} reranked"
-        reranked[title] = choose(replace(given, shares=only(k, count), lm_weight=weight))
+        reranked[title] = _choose(lists, statistics, one)
     if count > 1:
         lm_weight, shares = split_lm_weights(lm_weights, count)
-        reranked["together"] = choose(replace(given, lm_weight=lm_weight, shares=shares))
+        both = replace(given, lm_weight=lm_weight, shares=shares)
+        reranked["together"] = _choose(lists, statistics, both)
     return reranked
 
 
-def _chooser(lists, statistics):
-    """A function that tunes the weights that are not given, or guesses them without statistics."""
-
-    def choose(given: GivenWeights) -> RerankWeights:
-        if statistics is None:
-            return guess(lists, given).rounded(given)
-        return tune(lists, statistics, given).rounded(given)
-
-    return choose
+def _choose(lists, statistics, given):
+    """Tunes the weights that are not given, or guesses them without statistics."""
+    chosen = guess(lists, given) if statistics is None else tune(lists, statistics, given)
+    return chosen.rounded(given)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from tta.scoring.combining.columns import BASE, FIRST, MODEL, Columns
+from tta.scoring.combining.columns import FIRST, MODEL, Columns
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.risk import posteriors
@@ -54,32 +54,25 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
         if given.scale is None:
             point = point * _best_factor(lists, columns, errors, point)
         else:
-            point = point * given.scale / columns.scale(point)
+            point = point * given.scale / columns.weights(point, "mbr").scale
     return columns.weights(point, start.decision)
 
 
 def _fit(present, columns, errors):
     """The point [F] with the fewest expected errors of the hypotheses, [L, N], near the guess."""
     prior = columns.point(columns.start)
-    held = [
-        kind in (FIRST, BASE) or name == RANK
-        for kind, name in zip(columns.kinds, columns.names, strict=True)
-    ]
-    cost = np.where(held, _HELD, _FREE)
+    cost = np.where(np.isin(columns.names, [FIRST, RANK]), _HELD, _FREE)
     values = columns.values
 
     def loss(point):
-        probable = posteriors(present, (values @ point)[..., None])[..., 0]
+        probable = posteriors(present, values @ point)
         expected = (probable * errors).sum(axis=1, keepdims=True)
         away = point - prior
         slope = np.einsum("ln,lnf->f", probable * (errors - expected), values)
         return expected.sum() + cost @ away**2 / 2, slope + cost * away
 
-    lowest = {FIRST: _SMALLEST, BASE: _SMALLEST, MODEL: 0.0}
-    bounds = [
-        (0.0 if name == RANK else lowest.get(kind), None)  # a later rank is not better
-        for kind, name in zip(columns.kinds, columns.names, strict=True)
-    ]
+    lowest = {FIRST: _SMALLEST, MODEL: 0.0, RANK: 0.0}  # a later rank is not better
+    bounds = [(lowest.get(name), None) for name in columns.names]
     return minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 

@@ -75,7 +75,7 @@ def evaluate(
     """
     metric, variants = statistics.metric, variants or {}
     picks = {"first pass": select(lists, FIRST_PASS)}
-    picks |= {name: select(lists, weights) for name, weights in (systems | variants).items()}
+    picks |= {name: select(lists, one) for name, one in {**systems, **variants}.items()}
     picks["oracle"] = statistics.oracle()
     picked = {name: statistics.of(one) for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}

@@ -23,10 +23,7 @@ LM_WEIGHTS = _ODDS / (1 + _ODDS)
 _TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0)
 _END = 3.5
 
-_DOTS = (
-    "Dots: the weights in use. Tuning smooths the values of neighbouring weights\n"
-    "before it takes the best, so a dot may be off the best point of its line."
-)
+_DOTS = "Dots: the weights in use, which are not always the best on dev alone."
 
 
 @dataclass(frozen=True)

@@ -165,18 +165,10 @@ class RerankConfig(Config):
             )
 
     def given_weights(self, features: Collection[str]) -> GivenWeights:
-        """The weights that are given, where `features` are all that could be tuned.
-
-        Raises:
-            InputError: a feature is named that is not among them.
-        """
+        """The weights that are given, where `features` are all that could be tuned."""
         given = parse_features(self.features)
         if given is None:
             given = dict.fromkeys(features)
-        for name in given:
-            if name not in features:
-                known = ", ".join(sorted(features))
-                raise InputError(f"not every hypothesis has a feature {name!r}; all have: {known}")
         return GivenWeights(
             length_bonus=self.length_bonus,
             reduction=self.reduction,

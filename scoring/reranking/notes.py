@@ -11,10 +11,10 @@ from tta.data.nbest.lists import shown
 from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
 from tta.errors import InputError
 from tta.scoring.combining.decision import select
+from tta.scoring.combining.guess import extreme
 from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK
-from tta.scoring.combining.spread import extreme
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import NO_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
@@ -95,21 +95,13 @@ def _lists(dev: Part | None, test: Part) -> Iterator[str]:
 
 def _weights(config: RerankConfig, dev: Part | None, test: Part, systems: Systems) -> Iterator[str]:
     """Yields how the weights were found, if they were not given."""
-    weights = systems.final
-    weight_names = "lm_weight", "length_bonus", "reduction", "scale"
-    free = [name for name in weight_names if getattr(config, name) is None]
-    models = test.lists.models
-    if not models:
-        free = [name for name in free if name not in ("lm_weight", "reduction")]
-    if weights.decision == "max":
-        free = [name for name in free if name != "scale"]
+    weights, models = systems.final, test.lists.models
+    chosen = {"lm_weight": bool(models), "length_bonus": True, "scale": weights.decision == "mbr"}
+    free = [name for name, is_used in chosen.items() if is_used and getattr(config, name) is None]
     if dev is None and free:
-        if config.decision is None and config.scale is None:
-            free.append("decision")
-        names = ", ".join(free)
-        yield f"guessed from the scale of the scores, as there is no --dev_nbest_file: {names}"
+        yield f"guessed, as there is no --dev_nbest_file: {', '.join(free)}"
         if len(models) > 1 and "lm_weight" in free:
-            yield "the models' scores got equal shares after scaling: each varies as widely"
+            yield "the models have equal weights"
     elif dev is not None and free:
         if len(dev.nbest) < FEW_LISTS:
             words = sum(len((one.reference or "").split()) for one in dev.nbest)

@@ -71,6 +71,8 @@ def rerank_files(
         outputs = open_outputs(stack, config, test_file)
         parts = [part.compared(metric, config.metric != "none", losses) for part in parts]
         given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
+        for name, part in itertools.product(given.features, parts):
+            part.lists.feature(name)  # fails if not every hypothesis has it
         parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
         *devs, test = parts
         dev = devs[0] if devs else None

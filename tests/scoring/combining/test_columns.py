@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 
 from tests.scoring.combining.random_lists import WER, make
-from tta.scoring.combining.columns import BASE, FEATURE, FIRST, MODEL, WORDS, Columns
+from tta.scoring.combining.columns import FIRST, MODEL, WORDS, Columns, center
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.guess import guess
+from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.scored_lists import RANK
-from tta.scoring.combining.spread import center, spread
 from tta.scoring.combining.weights import GivenWeights
 
 FREE = dict.fromkeys(["f0", "f1", RANK])
@@ -18,36 +17,36 @@ MADE = make(1, models=(1.0, 0.5, 0.7), features=(0.5, -0.5), empty=True, scales=
 
 # What is given, and the kinds of the columns that are left.
 GIVEN = {
-    "nothing": (GivenWeights(features=FREE), [FIRST, *[MODEL] * 3, *[FEATURE] * 3, WORDS]),
+    "nothing": (GivenWeights(features=FREE), [FIRST, *[MODEL] * 3, WORDS, "f0", "f1", RANK]),
     "no features": (GivenWeights(), [FIRST, *[MODEL] * 3, WORDS]),
     "length_bonus": (
         GivenWeights(length_bonus=0.3, features=FREE),
-        [FIRST, *[MODEL] * 3, *[FEATURE] * 3],
+        [FIRST, *[MODEL] * 3, "f0", "f1", RANK],
     ),
     "shares": (
         GivenWeights(shares=(0.5, 0.0, 0.5), features=FREE),
-        [FIRST, MODEL, *[FEATURE] * 3, WORDS],
+        [FIRST, MODEL, WORDS, "f0", "f1", RANK],
     ),
     "lm_weight": (
         GivenWeights(lm_weight=0.3, shares=(0.2, 0.3, 0.5), features=FREE),
-        [BASE, *[FEATURE] * 3, WORDS],
+        [FIRST, WORDS, "f0", "f1", RANK],
     ),
     "lm_weight 0": (
         GivenWeights(lm_weight=0.0, shares=(0.2, 0.3, 0.5), features=FREE),
-        [BASE, *[FEATURE] * 3, WORDS],
+        [FIRST, WORDS, "f0", "f1", RANK],
     ),
     "lm_weight 1": (
         GivenWeights(lm_weight=1.0, shares=(0.2, 0.3, 0.5), features=FREE),
-        [BASE, WORDS],
+        [FIRST, WORDS],
     ),
     "a feature": (
         GivenWeights(features={"f0": -0.7, "f1": None}),
-        [FIRST, *[MODEL] * 3, FEATURE, WORDS],
+        [FIRST, *[MODEL] * 3, WORDS, "f1"],
     ),
-    "no models": (GivenWeights(shares=(), features=FREE), [FIRST, *[FEATURE] * 3, WORDS]),
+    "no models": (GivenWeights(shares=(), features=FREE), [FIRST, WORDS, "f0", "f1", RANK]),
     "all": (
         GivenWeights(lm_weight=0.3, length_bonus=0.4, shares=(0.2, 0.3, 0.5), features={"f0": 0.5}),
-        [BASE],
+        [FIRST],
     ),
 }
 
@@ -60,14 +59,13 @@ def build(lists, given):
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_points_and_weights_are_inverse_and_give_the_same_scores(given, kinds, reduction):
     columns = build(MADE.lists, dataclasses.replace(given, reduction=reduction))
-    assert list(columns.kinds) == kinds
+    assert list(columns.names) == kinds
     random = np.random.default_rng(3)
     for _ in range(5):
         point = random.uniform(0.1, 3.0, len(kinds))
         signs = random.choice([-1.0, 1.0], len(kinds))
-        point = np.where(np.isin(kinds, [FEATURE, WORDS]), signs, 1.0) * point
+        point = np.where(np.isin(kinds, [FIRST, MODEL]), 1.0, signs) * point
         weights = columns.weights(point, "mbr")
-        assert weights.scale == pytest.approx(columns.scale(point))
         np.testing.assert_allclose(columns.point(weights), point)
 
         # The combined scores, times the scale, are those of the point, but for a constant per list.
@@ -99,8 +97,7 @@ def test_the_guess_is_a_point(given, kinds):
     start = guess(MADE.lists, given)
     columns = Columns.build(MADE.lists, start, given)
     point = columns.point(start)
-    main = columns.where(FIRST, BASE)
-    np.testing.assert_allclose(point[main], 1)
+    assert point[columns.names.index(FIRST)] == pytest.approx(1)
     again = columns.weights(point, "mbr")
     assert again.features == pytest.approx(start.features)
     for name in ("lm_weight", "length_bonus", "shares", "scale"):
@@ -113,13 +110,15 @@ def test_columns_have_a_mean_of_0_in_each_list_and_documented_units():
     columns = build(lists, GivenWeights(features=dict.fromkeys(lists.features)))
     assert not columns.values[~lists.present].any()
     np.testing.assert_allclose(columns.values.sum(axis=1), 0, atol=1e-9)
-    units = dict(zip(zip(columns.kinds, columns.names, strict=True), columns.units, strict=True))
-    first = spread(lists, lists.first_pass)
-    assert units.pop((FIRST, "")) == pytest.approx(first, rel=0.01)
-    assert units.pop((FEATURE, "f0")) == pytest.approx(spread(lists, lists.features["f0"]))
-    assert units.pop((MODEL, "")) == 9
-    assert units.pop((WORDS, "")) == units.pop((FEATURE, RANK)) == 1
-    assert units == {(FEATURE, name): unit for name, unit in FEATURE_UNITS.items()}
+    units = dict(zip(columns.names, 1 / columns.basis.max(axis=0), strict=True))
+    assert units.pop(FIRST) == pytest.approx(spread(lists, lists.first_pass), rel=0.01)
+    assert units.pop("f0") == pytest.approx(spread(lists, lists.features["f0"]))
+    assert units.pop(MODEL) == pytest.approx(9)
+    assert units.pop(RANK) == pytest.approx(1)
+    assert units.pop(WORDS) == pytest.approx(max(1, spread(lists, lists.num_words)))
+    for name, unit in FEATURE_UNITS.items():
+        assert units.pop(name) == pytest.approx(max(unit, spread(lists, lists.features[name])))
+    assert not units
 
 
 def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
@@ -130,13 +129,15 @@ def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
     lists = dataclasses.replace(made.lists, features=made.lists.features | {"f0": values})
     columns = build(lists, GivenWeights(features={"f0": None}))
     row = lists.present[7]
-    assert columns.units[columns.names.index("f0")] == pytest.approx(values[7, row].std())
+    assert 1 / columns.basis[:, columns.names.index("f0")].max() == pytest.approx(
+        values[7, row].std()
+    )
 
 
 def test_ranks_in_place_of_scores_are_no_second_column():
     lists = make(3).lists
     ranked = dataclasses.replace(lists, first_pass=lists.features[RANK])
-    assert build(ranked, GivenWeights(features={RANK: None})).kinds == (FIRST, MODEL, WORDS)
+    assert build(ranked, GivenWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
 
 
 def test_models_without_weight_keep_their_shares():

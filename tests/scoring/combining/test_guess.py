@@ -9,11 +9,10 @@ import pytest
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide, select
-from tta.scoring.combining.guess import guess
+from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
-from tta.scoring.combining.spread import spread
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 
 

@@ -26,7 +26,7 @@ def test_expected_losses_are_a_plain_loop(metric, block, monkeypatch):
     assert (len(losses.blocks) > 1) == (block < 1_000_000)
 
     present = made.lists.present
-    p = np.where(present[..., None], np.random.default_rng(0).random([*present.shape, 3]), 0.0)
+    p = np.where(present, np.random.default_rng(0).random(present.shape), 0.0)
     values = losses.expected(p)
     assert values.shape == p.shape
     for i, one in enumerate(made.nbest):
@@ -43,18 +43,17 @@ def test_posteriors_are_a_softmax_of_each_list():
     made = make(2, count=13, empty=True)
     present = made.lists.present
     random = np.random.default_rng(0)
-    scores = random.normal(0, 3, [*present.shape, 2])
+    scores = random.normal(0, 3, present.shape)
     scores[4] += 1e6  # a constant of a list changes nothing
     scores[5, 1] += 1e5  # one hypothesis is certain
     p = posteriors(present, scores)
     for i, one in enumerate(made.nbest):
         n = len(one.hypotheses)
-        for point in range(2):
-            highest = max(scores[i, :n, point], default=0)
-            odds = [math.exp(score - highest) for score in scores[i, :n, point]]
-            np.testing.assert_allclose(p[i, :n, point], np.array(odds) / (sum(odds) or 1))
+        highest = max(scores[i, :n], default=0)
+        odds = [math.exp(score - highest) for score in scores[i, :n]]
+        np.testing.assert_allclose(p[i, :n], np.array(odds) / (sum(odds) or 1))
         assert not p[i, n:].any()
-    assert p[5, 1].tolist() == [1, 1]
+    assert p[5, 1] == 1
 
 
 def test_too_many_pairs_are_refused(monkeypatch):

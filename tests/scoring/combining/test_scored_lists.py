@@ -15,7 +15,6 @@ from tta.scoring.combining.scored_lists import (
     common_features,
     score_by_rank,
 )
-from tta.scoring.combining.statistics import ListStatistics
 
 
 def nbest(*hypotheses, name="u1"):
@@ -130,14 +129,6 @@ def test_oracle_has_the_fewest_errors():
         for one in made.nbest
     )
     assert best == expected
-
-
-def test_an_error_that_is_not_defined_is_infinite():
-    lists = [nbest(("a b", -1.0)), NBestList("u2", (Hypothesis("a", -1.0),), "")]
-    statistics = ListStatistics.build(lists, WER)
-    both = statistics.of(np.array([0, 0]))
-    assert statistics.error(both).tolist() == [pytest.approx(100 / 3), math.inf]
-    assert statistics.error(both.sum(axis=0)) == pytest.approx(200 / 3)
 
 
 def test_lists_too_uneven_for_memory_are_refused(monkeypatch):

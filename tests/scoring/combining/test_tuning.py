@@ -8,10 +8,9 @@ from scipy.optimize import minimize
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import select
-from tta.scoring.combining.guess import guess
+from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import RANK, ModelScores, ScoredLists
-from tta.scoring.combining.spread import spread
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights, only
@@ -22,7 +21,7 @@ METRICS = pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metr
 
 
 def error(made, weights):
-    return float(made.statistics.error(made.statistics.of(select(made.lists, weights)).sum(axis=0)))
+    return made.statistics.value(select(made.lists, weights))
 
 
 @METRICS

@@ -75,4 +75,4 @@ def test_a_figure_shows_names_as_they_are():
     assert "_a $x$ &lt;b&gt; &amp; c" in picture
     assert "first pass" in picture
     assert "0.999" in picture
-    assert "so a dot may be off the best point of its line" in picture
+    assert "which are not always the best on dev alone" in picture
