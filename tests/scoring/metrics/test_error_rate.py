@@ -157,7 +157,7 @@ def test_cer_counts_characters_as_the_detail_of_wer_does():
 )
 def test_texts_that_look_the_same_are_equal(name, normalize, text, same):
     metric = load_metric(name, normalize=normalize)
-    assert metric.goodness(metric.statistics([text], same)) == [0]
+    assert metric.errors(metric.statistics([text], same)) == [0]
     assert metric.goodness(metric.statistics([same], text)) == [0]
     assert not metric.losses([text, same]).any()
 

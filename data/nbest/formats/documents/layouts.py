@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.formats.json_text import check_arrays
+from tta.data.nbest.formats.json_text import check_arrays, columns
 
 Path = tuple[str | int, ...]
 
@@ -93,13 +93,10 @@ class Columns(Layout):
             return None
         if self.score not in item:
             return None
-        columns = {
-            key: value
-            for key, value in item.items()
-            if key != self.array and isinstance(value, list) and len(value) == len(texts)
-        }
+        beside = columns(item, len(texts))
+        del beside[self.array]
         rows = [
-            {"text": text} | {key: column[i] for key, column in columns.items()}
+            {"text": text} | {key: column[i] for key, column in beside.items()}
             for i, text in enumerate(texts)
         ]
         for row in rows:
