@@ -105,7 +105,7 @@ class JsonLinesFormat(Format):
                 one = parse_hypothesis(as_object(value), self.name, collector)
             extra = {self.name: {"value": value, "columns": fields}}
             hypotheses.append(replace(one, extra=extra))
-        reference = item.get(named(item, self.references))
+        reference = item.get(named(item, self.references) or "")
         extra = {self.name: {"item": item, **kept}}
         collector.add(_id(item, name, collector), hypotheses, reference, extra)
 

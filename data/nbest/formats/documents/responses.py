@@ -26,15 +26,8 @@ from tta.errors import InputError, located
 _SILENT = {
     *("results", "result", "text", "status", "segment", "metadata", "translation", "score"),
     *("totalBilledTime", "total_billed_time", "requestId", "request_id", "usingLegacyModels"),
-    *(
-        "final",
-        "result_index",
-        "speechAdaptationInfo",
-        "RecognitionStatus",
-        "Offset",
-        "Duration",
-        "DisplayText",
-    ),
+    *("speechAdaptationInfo", "RecognitionStatus", "Offset", "Duration", "DisplayText"),
+    *("final", "result_index"),
 }
 # The best text, which a response without alternatives has alone.
 _BEST = ("text", "translation", "DisplayText")
