@@ -84,6 +84,24 @@ def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     return named(with_value, LOG_PROBABILITIES) or named(fields, names) or names[0]
 
 
+def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a row of a table, one hypothesis: those of "id", "text", "score", "reference".
+
+    Each is the field's name; what the row does not have is left out. A transcript beside a
+    hypothesis is the reference.
+    """
+    text = named(fields, (*HYPOTHESES, *TRANSCRIPTS))
+    found = {
+        "id": named(fields, (*IDS, *RECORDINGS)),
+        "text": text,
+        "score": score_key(fields),
+        "reference": named(fields, REFERENCES),
+    }
+    if not found["reference"] and text not in _all_named(fields, TRANSCRIPTS):
+        found["reference"] = named(fields, TRANSCRIPTS)
+    return {kind: name for kind, name in found.items() if name in fields}
+
+
 def read_scores(
     fields: Mapping[str, Any], collector: ListCollector, names: Sequence[str] = SCORES
 ) -> tuple[float | None, dict[str, float]]:

@@ -4,17 +4,7 @@ import csv
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tta.data.nbest.fields import (
-    HYPOTHESES,
-    IDS,
-    RECORDINGS,
-    REFERENCES,
-    TRANSCRIPTS,
-    id_of,
-    named,
-    read_scores,
-    score_key,
-)
+from tta.data.nbest.fields import TRANSCRIPTS, id_of, read_scores, row_keys
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_rows
@@ -160,14 +150,8 @@ def _id(names, places, field):
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
-    """The index of each column that the header names."""
+    """The index of each column that the header names; see `row_keys`."""
     columns = [name.strip().lower() for name in header]
-    found = {
-        "id": named(columns, (*IDS, *RECORDINGS)),
-        "text": named(columns, (*HYPOTHESES, *TRANSCRIPTS)),
-        "score": score_key(dict.fromkeys(columns, "")),
-        "reference": named(columns, REFERENCES),
+    return {
+        kind: columns.index(name) for kind, name in row_keys(dict.fromkeys(columns, "")).items()
     }
-    if found["text"] not in TRANSCRIPTS and not found["reference"]:
-        found["reference"] = named(columns, TRANSCRIPTS)
-    return {key: columns.index(name) for key, name in found.items() if name in columns}
