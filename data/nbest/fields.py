@@ -21,6 +21,8 @@ RECORDINGS = (
     *("session_id", "recording_id", "audio_filepath", "audio_file", "audio_path", "audio"),
     *("wav_filename", "wav_path", "wav", "path", "file_path", "file_name", "file", "source"),
 )
+# Where an utterance begins in its recording.
+STARTS = ("start", "start_time", "begin", "begin_time", "offset", "segment")
 HYPOTHESES = ("hypothesis", "hyp", "pred_text", "prediction", "rec_text")
 # A text of unknown kind: a reference beside a hypothesis, else a hypothesis.
 TRANSCRIPTS = ("text", "transcript", "transcription", "sentence")
@@ -66,6 +68,21 @@ def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
             if re.search(r"\.\w{2,5}$", value) or not (_plain(key) == "source" or " " in value):
                 return stem(value), True
     return default, False
+
+
+def check_origin(row: Mapping[str, Any], utterance_id: Any, seen: dict[Any, Any]) -> None:
+    """Checks that the rows of a recording are of one file and of one utterance in it.
+
+    `seen` holds the file and the start of each recording in the rows before this one.
+
+    Raises:
+        InputError: files of the same name are in two folders, or utterances begin at two times.
+    """
+    keys = named(row, RECORDINGS), named(row, STARTS)
+    origin = " at ".join(str(row[key]) for key in keys if key is not None)
+    if (first := seen.setdefault(utterance_id, origin)) != origin:
+        rule = f"{shown(first)} and {shown(origin)} may be two utterances: give each an id"
+        raise InputError(rule)
 
 
 def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:

@@ -96,6 +96,8 @@ SHAPES = [
     ('[["a cat", -1.5], ["a hat", -2.0]]', [-1.5, -2.0], "text and score"),
     ('[["▁a", "▁c", "at"], ["▁a", "▁hat"]]', [None, None], "tokens"),
     ('[["▁a", "▁c", "at"], ["▁a", "▁hat"]], "scores": [-1.5, -2.0]', [-1.5, -2.0], "CTranslate2"),
+    ('[["a", "cat"], []], "scores": [-1.5, -2.0]', [-1.5, -2.0], "an empty one"),
+    ('["a cat", "a hat"], "hypothesis": ["x", "y"]', [None, None], "texts of other systems"),
     (
         '[["a cat", null, [["a", [0, 1]]], -1.5, -3.5], ["a hat", null, [], -2.0, -4.5]]',
         [-1.5, -2.0],
@@ -109,9 +111,8 @@ def test_hypotheses_of_other_shapes_are_written_back_in_them(write, array, score
     text = f'{{"id": "u", "hypotheses": {array}}}\n'
     file = read_nbest(write(text))
     (one,) = file.lists
-    assert [(h.text, h.score) for h in one.hypotheses] == [
-        *zip(["a cat", "a hat"], scores, strict=True)
-    ]
+    texts = ["a cat", "" if why == "an empty one" else "a hat"]
+    assert [(h.text, h.score) for h in one.hypotheses] == [*zip(texts, scores, strict=True)]
     assert written(file.lists, "jsonl") == text
     features = [{"lm_score": -3.5}, {"lm_score": -4.5}] if why == "pyctcdecode" else [{}, {}]
     assert [h.features for h in one.hypotheses] == features

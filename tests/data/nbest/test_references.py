@@ -251,3 +251,10 @@ def test_alternatives_are_refused_in_every_layout(write, text, readings):
 def test_braces_and_bars_alone_are_no_alternatives(write):
     lines = ["turn {on} and/or {off}", "(close) it"]
     assert read_references(write("\n".join(lines)), ["u1", "u2"]) == lines
+
+
+def test_names_of_audio_files_before_the_words(write):
+    path = write("/x/b.wav the  cat\na.WAV\n")
+    assert read_references(path, ["a", "b"]) == ["", "the  cat"]
+    assert read_references(path, ["0", "1"]) == ["the  cat", ""], "ids that are indices: in order"
+    assert read_references(write("b.flac\tx\na.flac\ty z\n"), ["a", "b"]) == ["y z", "x"]

@@ -1,8 +1,6 @@
 """One hypothesis per JSON object, as the rows of a table."""
 
-import itertools
-
-from tta.data.nbest.fields import id_of, read_scores, row_keys
+from tta.data.nbest.fields import check_origin, id_of, read_scores, row_keys
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.json_values import dump_json, iter_json
 from tta.data.nbest.lists import Hypothesis, shown
@@ -22,7 +20,7 @@ class JsonRowsFormat(Format):
 
     def matches(self, source):
         ids = [_id(one) for one in source.values]
-        return None not in ids and any(one == other for one, other in itertools.pairwise(ids))
+        return None not in ids and len(set(ids)) < len(ids)
 
     def doubt(self, source):
         return doubt_of_rows(self, source)
@@ -34,10 +32,14 @@ class JsonRowsFormat(Format):
                 for row in document if is_array else [document]:
                     yield line, (row, is_array)
 
+        seen = {}
+
         def parse(found):
             row, is_array = found
             if (utterance_id := _id(row)) is None:
                 raise InputError(f"expected {self.layout}, got {shown(row)}")
+            if id_of(row)[1]:
+                check_origin(row, utterance_id, seen)
             score, features = read_scores(row, collector)
             extra = {self.name: {"row": row, "is_array": is_array}}
             return utterance_id, Hypothesis(row[row_keys(row)["text"]], score, extra, features)
