@@ -63,7 +63,7 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
 
     Raises:
         InputError: the file is malformed, in a layout that holds no references, or a reference has
-            several readings.
+            several readings (see `check_readings`).
     """
     kind, references, is_for_sclite = _parse(lines, ids)
     for one in references:

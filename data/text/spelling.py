@@ -53,20 +53,11 @@ def _unescape(escape: re.Pattern[str], text: str) -> str:
 
 
 class _Spelling(NamedTuple):
-    """A spelling of texts.
-
-    Attributes:
-        name: for notes.
-        pattern: what only texts in this spelling contain.
-        undo: what replaces each match; or a function of the pattern and a text that returns the
-            words; or None: they are unknown.
-        share: the smallest share of the texts with a match that makes the spelling certain.
-    """
-
-    name: str
-    pattern: str
+    name: str  # in notes
+    pattern: str  # matches what only texts in this spelling contain
+    # What replaces a match, or a function of pattern and text; None leaves the text as it is.
     undo: str | Callable[[re.Pattern[str], str], str] | None
-    share: float = 0
+    share: float = 0  # the spelling is undone if at least this share of the texts has a match
 
 
 # They are undone in this order.

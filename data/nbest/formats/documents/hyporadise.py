@@ -1,12 +1,11 @@
 """The JSON of HyPoradise and of data sets made after it."""
 
-import itertools
 import re
 
 from tta.data.nbest.fields import REFERENCES, SCORES
 from tta.data.nbest.formats.documents.json_lines import HAS_HYPOTHESES, JsonLinesFormat
 from tta.data.nbest.formats.json_text import line_of_match
-from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
+from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 
@@ -51,29 +50,15 @@ class HyporadiseFormat(JsonLinesFormat):
         return None
 
     def read(self, source, collector):
-        index = itertools.count()
-        for number, (document, line, is_indented) in enumerate(iter_json(source.text)):
-            is_array = isinstance(document, list)
-            for item in document if is_array else [document]:
-                i = next(index)
-                where = line_of_match(source, _KEY, i) if is_array else line
-                with located(f"item {i}", where):
-                    expect(item, dict, "a list")
-                    extra = {"document": number if is_array else None, "is_indented": is_indented}
-                    self.add_item(i, item, collector, **extra)
+        for i, (item, line, place) in enumerate(iter_records(source.text)):
+            where = line if place.index is None else line_of_match(source, _KEY, i)
+            with located(f"item {i}", where):
+                self.add_item(i, expect(item, dict, "a list"), collector, place=place)
 
     def write(self, lists, stream):
-        def document(nbest):
-            return self.extra_of(nbest).get("document", 0)
-
-        for number, group in itertools.groupby(lists, document):
-            members = list(group)
-            items = [self.item(nbest) for nbest in members]
-            if number is not None:
-                dump_json(items, stream, indent=1)
-                continue
-            for nbest, item in zip(members, items, strict=True):
-                dump_json(item, stream, 1 if self.extra_of(nbest)["is_indented"] else None)
+        array = Place(0, 0, True)
+        items = [(self.item(one), self.extra_of(one).get("place", array)) for one in lists]
+        dump_records(items, stream)
 
     def values(self, item):
         return _best_and_others(item) if self._key(item) == "input1" else super().values(item)

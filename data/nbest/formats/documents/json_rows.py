@@ -2,7 +2,7 @@
 
 from tta.data.nbest.fields import check_origin, id_of, read_scores, row_keys
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.json_values import dump_json, iter_json
+from tta.data.nbest.formats.json_values import Place, dump_records, iter_records
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.data.nbest.rows import collect_groups, doubt_of_rows
 from tta.errors import InputError
@@ -26,32 +26,27 @@ class JsonRowsFormat(Format):
         return doubt_of_rows(self, source)
 
     def read(self, source, collector):
-        def rows():
-            for document, line, _ in iter_json(source.text):
-                is_array = isinstance(document, list)
-                for row in document if is_array else [document]:
-                    yield line, (row, is_array)
-
         seen = {}
 
         def parse(found):
-            row, is_array = found
+            row, place = found
             if (utterance_id := _id(row)) is None:
                 raise InputError(f"expected {self.layout}, got {shown(row)}")
             if id_of(row)[1]:
                 check_origin(row, utterance_id, seen)
             score, features = read_scores(row, collector)
-            extra = {self.name: {"row": row, "is_array": is_array}}
+            extra = {self.name: {"row": row, "place": place}}
             return utterance_id, Hypothesis(row[row_keys(row)["text"]], score, extra, features)
 
         def reference_of(hypothesis):
             row = self.extra_of(hypothesis)["row"]
             return row.get(row_keys(row).get("reference"))
 
-        collect_groups(rows(), parse, collector, reference_of)
+        rows = ((line, (row, place)) for row, line, place in iter_records(source.text))
+        collect_groups(rows, parse, collector, reference_of)
 
     def write(self, lists, stream):
-        rows, is_array = [], False
+        rows = []
         for nbest in lists:
             for hypothesis in nbest.hypotheses:
                 extra = self.extra_of(hypothesis)
@@ -62,10 +57,8 @@ class JsonRowsFormat(Format):
                     row[keys.get("score", "score")] = float(hypothesis.score)
                 if nbest.reference is not None:
                     row[keys.get("reference", "reference")] = nbest.reference
-                is_array = extra.get("is_array", False)
-                rows.append(row)
-        for one in [rows] if is_array else rows:
-            dump_json(one, stream, indent=1 if is_array else None)
+                rows.append((row, extra.get("place", Place(0, None, False))))
+        dump_records(rows, stream)
 
 
 def _id(row):
