@@ -50,9 +50,10 @@ def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]
     hypotheses, notes = _plain([h for one in lists for h in one.hypotheses], "text")
     rest = iter(hypotheses)
     read = [
-        replace(one, hypotheses=tuple(itertools.islice(rest, len(one.hypotheses)))) for one in lists
+        replace(one, hypotheses=tuple(itertools.islice(rest, len(one.hypotheses))))
+        for one in (lists if notes else ())
     ]
-    read, more = _plain(read, "reference")
+    read, more = _plain(read or lists, "reference")
     return read, notes + [f"references: {note}" for note in more]
 
 

@@ -61,8 +61,9 @@ def is_text(value: Any) -> bool:
 
 
 def as_object(value: Any) -> Any:
-    """A hypothesis as an object, if it is a text, an array of tokens, or an array of a text and
-    its score. Beams of pyctcdecode are arrays of five entries.
+    """Turns a text, an array of tokens, `[text, score]` or a beam of pyctcdecode into an object.
+
+    Other values are returned as they are.
     """
     if is_text(value):
         return {"text": value if isinstance(value, str) else " ".join(value)}
@@ -72,7 +73,7 @@ def as_object(value: Any) -> Any:
 
 
 def as_value(item: dict[str, Any], value: Any) -> Any:
-    """The inverse of `as_object`; `value` is what was read. A text with a score is an object."""
+    """The inverse of `as_object` for `value`, which was read. A text with a score is an object."""
     if isinstance(value, list) and not is_text(value):
         return [item.get(name) for name in _ENTRIES[len(value)]]
     return value if item == as_object(value) else item
@@ -84,9 +85,10 @@ def columns(item: dict[str, Any], count: int) -> dict[str, list[Any]]:
 
 
 def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> list[str]:
-    """Checks that arrays of scores have one number for each hypothesis, and returns their names.
+    """Checks that the arrays called `names` and `PARTS` have one number for each hypothesis.
 
-    They are those of `names` and `PARTS`.
+    Returns:
+        The names of those that the object has.
     """
     found = [key for key in (*names, *PARTS) if isinstance(item.get(key), list)]
     for key in found:
@@ -111,7 +113,7 @@ def line_of_match(source: Source, pattern: str, index: int) -> Callable[[], int 
     return find
 
 
-# The fields of hypotheses that are arrays, by their number. Five are a beam of pyctcdecode.
+# The fields of a hypothesis that is an array, by its length: a pair, or a beam of pyctcdecode.
 _ENTRIES = {
     2: ("text", "score"),
     5: ("text", "last_lm_state", "text_frames", "logit_score", "lm_score"),

@@ -37,20 +37,21 @@ _GENERATED = "sequences_scores"
 class JsonLinesFormat(Format):
     """One list per line: `{"id", "hypotheses": [{"text", "score"}, ...], "reference"}`.
 
-    Hypotheses may be texts or arrays of tokens; arrays beside them with one entry per hypothesis,
-    such as `scores`, are then read and reordered with them. They may be arrays of text and score,
-    or beams of pyctcdecode. Other names of the keys are also read, and written back; see
-    `tta.data.nbest.fields`. Further scores are features; see `read_scores`. Lists without an id get
-    their index, from 0; in a folder, the name of their file.
+    Hypotheses may also be arrays of text and score, beams of pyctcdecode, texts, or arrays of
+    tokens. Arrays beside texts that have one entry per hypothesis, such as `scores`, belong to the
+    hypotheses: they are read as their fields, and reordered with them.
 
-    Beside Hugging Face's `sequences_scores`, which are scores, the texts are the only array of as
-    many strings. Keys that repeat those of the first hypothesis, as in results of sherpa-onnx, are
-    written for the new first one.
+    Keys may have other names, which are written back; see `tta.data.nbest.fields`. Further scores
+    are features; see `read_scores`. Lists without an id get their index, from 0; in a folder, the
+    name of their file.
+
+    Beside Hugging Face's `sequences_scores`, the texts are the only array of as many strings. Keys
+    that repeat the first hypothesis, as in results of sherpa-onnx, follow the new first one.
 
     Attributes:
-        lists, references, arrays: the names of the array of hypotheses, of the reference, and of an
-            array of scores. New lists have the first ones.
-        new: what a new hypothesis looks like: an object {} or a text "".
+        lists, references, arrays: names of the array of hypotheses, of the reference, and of arrays
+            of scores; new lists get the first name of each.
+        new: a new hypothesis before its text and score are filled in: an object {} or a text "".
     """
 
     has_long_lines = True
@@ -91,7 +92,7 @@ class JsonLinesFormat(Format):
             self.add_item(name, item, collector)
 
     def add_item(self, name: Any, item: dict[str, Any], collector: ListCollector, **kept: Any):
-        """Adds the list of an object. Its id is `name`, unless it has an id; `kept` is kept."""
+        """Adds the list in an object, which may lack an id: `name`. `kept` goes to its `extra`."""
         values = expect(self.values(item), list, f'"{self._key(item)}"')
         are_texts = all(map(is_text, values))
         beside = self._columns(item, values)
@@ -117,7 +118,7 @@ class JsonLinesFormat(Format):
             dump_json(item, stream)
 
     def item(self, nbest: NBestList) -> dict[str, Any]:
-        """The inverse of `add_item`."""
+        """The object that is written for a list."""
         item = dict(self.extra_of(nbest).get("item", ())) or {"id": nbest.utterance_id}
         kept = [self.extra_of(h) or {"value": self.new, "columns": {}} for h in nbest.hypotheses]
         values = []
@@ -140,11 +141,11 @@ class JsonLinesFormat(Format):
         return item
 
     def values(self, item: dict[str, Any]) -> Any:
-        """The hypotheses as an object has them."""
+        """The array of hypotheses in an object."""
         return item.get(self._key(item))
 
     def put(self, item: dict[str, Any], values: list[Any]) -> None:
-        """The inverse of `values`."""
+        """Replaces the hypotheses of an object."""
         key = self._key(item)
         if item.get(key) and values:
             item |= _repeated(item, item[key][0], values[0])
@@ -162,7 +163,7 @@ class JsonLinesFormat(Format):
         return texts[0] if texts and item[_GENERATED] else key
 
     def _columns(self, item, values):
-        """The arrays beside texts that have an entry for each of them."""
+        """The arrays beside hypotheses with one entry for each, if all hypotheses are texts."""
         texts = list(map(is_text, values))
         if any(texts):
             key = score_key(item, self.arrays)
@@ -176,13 +177,13 @@ class JsonLinesFormat(Format):
 
 
 def _id(item, name, collector):
-    """The id of a list; `name` if it has none. Further lists of a recording get their index."""
+    """The id of a list; `name` if it has none. Later lists of one recording get their index."""
     found, is_recording = id_of(item, name)
     return f"{found}-{collector.count}" if is_recording and collector.has(found) else found
 
 
 def _repeated(item, old, new):
-    """The keys of a list that repeat those of its old first hypothesis, with the new values."""
+    """The keys beside the hypotheses that repeat those of the old first one, with new values."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return {}
     return {key: new[key] for key in old.keys() & item.keys() & new.keys() if item[key] == old[key]}

@@ -58,7 +58,7 @@ class Layout:
         item[self.array] = list(map(self.entry, rows))
 
     def row(self, entry: Any) -> Any:
-        """A hypothesis as an object, from its entry in the array; anything else for no entry."""
+        """The entry of the array as an object; something else if it is no hypothesis."""
         return entry
 
     def entry(self, row: dict[str, Any]) -> Any:
