@@ -55,9 +55,10 @@ def text_key(fields: dict[str, Any]) -> str | None:
 
 
 def is_text(value: Any) -> bool:
-    """Whether a hypothesis is a text, or an array of tokens."""
+    """Whether a hypothesis is a text, or an array of tokens, which have no blanks."""
     tokens = value if isinstance(value, list) else [value]
-    return all(isinstance(one, str) for one in tokens)
+    may_have_blanks = len(tokens) == 1
+    return all(isinstance(t, str) and (may_have_blanks or not re.search(r"\s", t)) for t in tokens)
 
 
 def as_object(value: Any) -> Any:
