@@ -1,8 +1,9 @@
-"""From what a file holds to what is in memory, and back.
+"""Converts lists from what a file holds to what is used in memory, and back.
 
-Scores become natural logs, higher is better; texts that a tokenizer spelled become words.
+Scores become natural logs, higher is better. Texts in the spelling of a tokenizer become words.
 """
 
+import itertools
 import math
 import sys
 from collections.abc import Sequence
@@ -17,10 +18,10 @@ Item = TypeVar("Item", Hypothesis, NBestList)
 
 
 def in_memory(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
-    """Converts the scores that a format read to those of `kind`; see `tta.choices.SCORE_KINDS`.
+    """Converts scores that were read as `format_kind` but are of `kind` to natural logs.
 
-    `format_kind` is the kind that the format took them for; None keeps it. The log of a probability
-    of 0 is that of the smallest positive number.
+    Both are one of `tta.choices.SCORE_KINDS`; if `kind` is None, the format was right. A
+    probability of 0 counts as the smallest positive number.
 
     Raises:
         InputError: a probability is not between 0 and 1.
@@ -31,9 +32,9 @@ def in_memory(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList
 
 
 def in_file(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
-    """Converts scores in memory to those that a format is to write as `kind`; see `in_memory`.
+    """The inverse of `in_memory`, for the scores that a format is about to write.
 
-    Scores of the kind "probability" stay natural logs, because new scores are no probabilities.
+    For the kind "probability" natural logs are written: new scores are not probabilities.
     """
     if kind is None or (kind == "cost") == (format_kind == "cost"):
         return nbest
@@ -41,28 +42,23 @@ def in_file(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
 
 
 def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]:
-    """`plain_texts` of hypotheses and of references; `as_read` undoes it.
+    """Reads hypotheses and references as words, with `plain_texts`; `as_read` undoes it.
 
     Returns:
-        The lists, and the notes on them.
+        The lists, and notes on what changed.
     """
-    texts = [h.text for one in lists for h in one.hypotheses]
-    references = [one.reference or "" for one in lists]
-    (plain, notes), (plain_references, more) = plain_texts(texts), plain_texts(references)
-    notes += [f"references: {note}" for note in more]
-    found = iter(plain)
+    hypotheses, notes = _plain([h for one in lists for h in one.hypotheses], "text")
+    rest = iter(hypotheses)
     read = [
-        replace(
-            _respelled(one, "reference", text) if text != (one.reference or "") else one,
-            hypotheses=tuple(_respelled(h, "text", next(found)) for h in one.hypotheses),
-        )
-        for one, text in zip(lists, plain_references, strict=True)
+        replace(one, hypotheses=tuple(itertools.islice(rest, len(one.hypotheses))))
+        for one in (lists if notes else ())
     ]
-    return read, notes
+    read, more = _plain(read or lists, "reference")
+    return read, notes + [f"references: {note}" for note in more]
 
 
 def as_read(nbest: NBestList) -> NBestList:
-    """A list in the spelling of its file, for all texts that are still those of `plain_lists`."""
+    """A list in the spelling of its file. Texts that changed after `plain_lists` stay."""
     hypotheses = tuple(_original(h, "text") for h in nbest.hypotheses)
     return replace(_original(nbest, "reference"), hypotheses=hypotheses)
 
@@ -86,14 +82,20 @@ def _log(score, kind):
     return math.log(max(score, sys.float_info.min))
 
 
-def _respelled(item: Item, name: str, text: str) -> Item:
-    old = getattr(item, name)
-    if text == old:
-        return item
-    return replace(item, **{name: text}, extra={**(item.extra or {}), "spelling": (text, old)})
+def _plain(items: Sequence[Item], name: str) -> tuple[list[Item], list[str]]:
+    """Reads the attribute `name` of each item as words, and keeps its old spelling in `extra`."""
+    before = [getattr(item, name) or "" for item in items]
+    texts, notes = plain_texts(before)
+    read = [
+        item
+        if text == old
+        else replace(item, **{name: text}, extra={**(item.extra or {}), "spelling": (text, old)})
+        for item, text, old in zip(items, texts, before, strict=True)
+    ]
+    return read, notes
 
 
 def _original(item: Item, name: str) -> Item:
     text, old = (item.extra or {}).get("spelling", (None, None))
-    is_ours = text is not None and getattr(item, name) == text
-    return replace(item, **{name: old}) if is_ours else item
+    is_same = text is not None and getattr(item, name) == text
+    return replace(item, **{name: old}) if is_same else item

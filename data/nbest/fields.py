@@ -9,31 +9,33 @@ from typing import Any
 from tta.data.nbest.lists import ListCollector, parse_number, parse_score, shown, stem
 from tta.errors import InputError
 
-# The names of each kind for all readers. Case, `_` and `-` do not count: `uttID` is `utt_id`. Of
-# several, the first one counts.
+# The names of each kind, for all readers. Case, blanks, `_` and `-` do not matter: `uttID` is
+# `utt_id`. If several are there, the first one counts.
 IDS = (
     *("custom_id", "id", "uid", "utterance_id", "utt_id", "utterance", "utt", "key"),
     *("segment_id", "seg_id", "sentence_id", "sent_id", "sample_id", "example_id", "wav_id"),
     *("clip_id", "audio_id", "file_id", "job_name", "request_id", "idx", "index"),
 )
-# Recordings, which may have several utterances, by an id or a file.
+# Ids and files of recordings. A recording may have several utterances.
 RECORDINGS = (
     *("session_id", "recording_id", "audio_filepath", "audio_file", "audio_path", "audio"),
     *("wav_filename", "wav_path", "wav", "path", "file_path", "file_name", "file", "source"),
 )
+# Where an utterance begins in its recording.
+STARTS = ("start", "start_time", "begin", "begin_time", "offset", "segment")
 HYPOTHESES = ("hypothesis", "hyp", "pred_text", "prediction", "rec_text")
-# A text of unknown kind: a reference beside a hypothesis, else a hypothesis.
+# These are hypotheses, or references if a name of `HYPOTHESES` is there.
 TRANSCRIPTS = ("text", "transcript", "transcription", "sentence")
 REFERENCES = ("reference", "ref", "ground_truth", "gt", "target", "ref_text", "reference_text")
 LISTS = ("hypotheses", "nbest", "hyps", "n_best", "nbest_hypotheses", "candidates")
 SCORES = ("score", "first_pass_score", "total_score")
-# Scores, unless there is another one.
+# These are scores if there is no other one.
 LOG_PROBABILITIES = (
     *("log_prob", "log_probability", "logp", "log_likelihood", "cumulative_logprob"),
     *("sequence_score", "logit_score"),
 )
 
-# Parts of the score of a speech recogniser: natural logs, so their sum is a score.
+# Parts of the score of a speech recogniser. They are natural logs, so their sum is a score.
 PARTS = ("am_score", "att_score", "ctc_score", "lm_score")
 
 # The last word of the name of a feature.
@@ -46,14 +48,15 @@ _MEASURES = {"wer", "cer", "mer", "wil", "ter", "bleu", "chrf", "meteor", "rouge
 
 
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
-    """The field that has the first of the names that is there."""
+    """The field with one of the names, the earliest name if there are several; or None."""
     return next(_all_named(fields, names), None)
 
 
 def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
-    """The id in the fields of a list, else the default; and whether that is of a recording.
+    """The id among the fields of a list, or the default; and whether it is that of a recording.
 
-    The id in the name of a file is its stem. A value that is no id counts if there is no other.
+    The id of a file is its name without folder and suffix. If no value is a string or a number, the
+    first one is returned, so that the caller can refuse it.
     """
     if ids := [fields[key] for key in _all_named(fields, IDS)]:
         return next((one for one in ids if type(one) in (str, int) and one != ""), ids[0]), False
@@ -62,18 +65,33 @@ def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
         if isinstance(value, str) and value:
             if _plain(key).endswith("id"):
                 return value, True
-            # What is translated may be called a source.
+            # A "source" may be the sentence that was translated.
             if re.search(r"\.\w{2,5}$", value) or not (_plain(key) == "source" or " " in value):
                 return stem(value), True
     return default, False
 
 
+def check_origin(row: Mapping[str, Any], utterance_id: Any, seen: dict[Any, Any]) -> None:
+    """Checks that the rows of a recording are of one file and of one utterance in it.
+
+    `seen` holds the file and the start of each recording in the rows before this one.
+
+    Raises:
+        InputError: files of the same name are in two folders, or utterances begin at two times.
+    """
+    keys = named(row, RECORDINGS), named(row, STARTS)
+    origin = " at ".join(str(row[key]) for key in keys if key is not None)
+    if (first := seen.setdefault(utterance_id, origin)) != origin:
+        rule = f"{shown(first)} and {shown(origin)} may be two utterances: give each an id"
+        raise InputError(rule)
+
+
 def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     """The name of the field that holds the score of a hypothesis.
 
-    It is the first of `names` with a value. Without one, it is the only field of `PARTS` with a
-    value, unless that is `lm_score`; else one of `LOG_PROBABILITIES`. Without that, it is a name of
-    `names` for a score to write.
+    These are tried in turn, if they have a value: the first of `names`; the only one of `PARTS`,
+    unless it is `lm_score`; the first of `LOG_PROBABILITIES`. If there is none, it is the field of
+    `names` to which a score can be written.
     """
     with_value = {name: value for name, value in fields.items() if value is not None}
     if (key := named(with_value, names)) is not None:
@@ -82,6 +100,24 @@ def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     if len(parts) == 1 and parts != ["lm_score"]:
         return parts[0]
     return named(with_value, LOG_PROBABILITIES) or named(fields, names) or names[0]
+
+
+def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a row of a table, one hypothesis: those of "id", "text", "score", "reference".
+
+    Each is the field's name; what the row does not have is left out. A transcript beside a
+    hypothesis is the reference.
+    """
+    text = named(fields, (*HYPOTHESES, *TRANSCRIPTS))
+    found = {
+        "id": named(fields, (*IDS, *RECORDINGS)),
+        "text": text,
+        "score": score_key(fields),
+        "reference": named(fields, REFERENCES),
+    }
+    if not found["reference"] and text not in [*_all_named(fields, TRANSCRIPTS)]:
+        found["reference"] = named(fields, TRANSCRIPTS)
+    return {kind: name for kind, name in found.items() if name in fields}
 
 
 def read_scores(

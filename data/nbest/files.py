@@ -33,7 +33,7 @@ class NBestFile:
     Attributes:
         names: the names of the files, if they are a folder of files of a format that is not itself
             a folder; else ().
-        notes: how the spelling of tokenizers was read; see `tta.data.text.spelling`.
+        notes: what was done about the spelling of tokenizers; see `tta.data.text.spelling`.
     """
 
     lists: list[NBestList]
@@ -91,7 +91,7 @@ def iter_nbest(
     """Reads a file of N-best lists one by one, for files that do not fit in memory.
 
     Only one list of a JSONL file, and all ids, are in memory. Files in other formats are read as a
-    whole.
+    whole. Whether a tokenizer spelled the texts is decided for each list by itself, without a note.
 
     The arguments, lists and errors are those of `read_nbest`; `opener` is as in
     `tta.data.text.files.open_input`. Folders are only read without an `opener`. Errors are raised

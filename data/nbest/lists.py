@@ -12,7 +12,7 @@ from typing import Any
 from tta.data.text.lines import MAX_LINE_BYTES
 from tta.errors import InputError
 
-MAX_NUMBER = 1e100  # so that sums, products and squares of scores are finite
+MAX_NUMBER = 1e100  # so that sums, products and squares of scores stay finite
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ListCollector:
 
         Raises:
             InputError: the id is empty or a duplicate, a text is not a string, a reference has
-                several readings, or only some hypotheses have a score or only some lists a
+                alternatives, or only some hypotheses have a score or only some lists a
                 reference.
         """
         if type(utterance_id) is int:
@@ -141,13 +141,14 @@ class ListCollector:
 
 
 def check_readings(reference: str, optional: bool = False) -> None:
-    """Checks that a reference has no alternatives as for sclite, `{ um / uh / @ }`.
+    """Checks that a reference has no alternatives for sclite, such as `{ um / uh / @ }`.
 
     Raises:
-        InputError: it has some, or, if `optional`, words that may be left out, `(um)`.
+        InputError: it has alternatives; or optional words, `(um)`, if `optional`: the file is one
+            for sclite, where brackets have this meaning.
     """
     if match := _ALTERNATIVES.search(reference) or (optional and _OPTIONAL.search(reference)):
-        rule = f"several readings or none, {shown(match[0])}, as for sclite: expected one"
+        rule = f"several readings in {shown(match[0])}, as for sclite: expected one"
         raise InputError(rule)
 
 
@@ -203,7 +204,7 @@ def _check_text(value, what):
         raise InputError(f"{what} holds half a surrogate pair: {shown(value)}") from None
 
 
-# Several readings of a word, or a word that may be left out, in references for sclite.
+# Alternatives and optional words in references for sclite.
 _ALTERNATIVES = re.compile(r"\{[^{}/]*/[^{}]*\}")
 _OPTIONAL = re.compile(r"(?<!\S)\([^\s()]+\)(?!\S)")
 

@@ -1,4 +1,4 @@
-"""What a reader of a file of N-best lists should know: what looks wrong, and what is left out."""
+"""Notes on a file of N-best lists: what looks wrong, and what is not used."""
 
 import itertools
 import re
@@ -14,7 +14,7 @@ from tta.data.text.spelling import WITHOUT_BLANKS
 
 # What a note says to do about scores of each kind.
 FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
-# The part of lists, or of texts, that is "nearly all".
+# The share of lists, or of texts, that is "nearly all".
 NEARLY_ALL = 0.9
 _HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)$")
 
@@ -59,9 +59,10 @@ def score_notes(
 
 
 def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator[str]:
-    """Yields notes on features that cannot be used, or contradict the order that is used.
+    """Yields notes on features that some hypotheses lack, and on confidences that are not used.
 
-    `others` are files whose hypotheses must have the same features.
+    `others` are files that must have the same features, such as the dev and the test file. Without
+    scores the order of the hypotheses counts; a confidence may contradict it.
     """
     hypotheses = [h for one in file.lists for h in one.hypotheses]
     counts = Counter(name for h in hypotheses for name in h.features)
@@ -73,14 +74,15 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
             )
             continue
         if not all(name in h.features for one in others for x in one.lists for h in x.hypotheses):
-            yield f"the feature {name} is left out: the lists of the other file do not have it"
+            yield f"the feature {name} is left out: the other file does not have it"
         if _HIGHER_IS_BETTER.search(name) and hypotheses[0].score is None:
             lists = [[h.features[name] for h in one.hypotheses] for one in file.lists]
             worse = sum(one[0] < max(one) for one in lists if one)
             if worse > (1 - NEARLY_ALL) * len(lists):
                 yield (
-                    f"the order of the hypotheses counts, but in {worse:,} of {len(lists):,} lists "
-                    f"the first one does not have the highest {name}; call it score to use it"
+                    f"the order of the hypotheses is used, not {name}, but in {worse:,} of "
+                    f"{len(lists):,} lists the first one does not have the highest {name}; call it "
+                    "score to use it"
                 )
 
 

@@ -1,7 +1,7 @@
 """Layouts of reference files, which are detected from the content.
 
 the cat                                   plain: one reference per line, in the order of lists
-utt1 the cat                              Kaldi: id and words
+utt1 the cat                              Kaldi: id and words; or utt1.wav, the name of a file
 the cat (utt1)                            trn of sclite
 file 1 speaker 0.0 1.5 <o,f0> the cat     STM: by the file, if each list has its own; else in order
 id,reference / utt1<TAB>the cat           tables, with a header or with two columns
@@ -27,6 +27,9 @@ _STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*
 _CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
 # Sphinx adds a score to the id.
 _TRN = re.compile(r"(.*?)(?<!\s)\s*\(([^()\s]+)(?:\s+-?[0-9.]+)?\)\s*")
+_AUDIO = re.compile(
+    r"(?i)(?:\S*[/\\])?([^\s/\\]+)\.(?:wav|flac|mp3|ogg|opus|m4a|sph)(?:\s+([^\t]*))?"
+)
 _TAG = re.compile(r"(?i)<(/?)(refset|ref|seg)\b([^<>]*)>")
 _NUMBER = re.compile(r"\bid\s*=\s*[\"']?([0-9]{1,9})\b")
 _ATTRIBUTE = re.compile(r'\b(\w+)\s*=\s*"([^"]*)"')
@@ -60,7 +63,7 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
 
     Raises:
         InputError: the file is malformed, in a layout that holds no references, or a reference has
-            several readings.
+            several readings (see `check_readings`).
     """
     kind, references, is_for_sclite = _parse(lines, ids)
     for one in references:
@@ -91,6 +94,10 @@ def _parse(lines, ids):
         return Kind.KEYED if is_keyed else Kind.ORDERED, found, True
     if all(map(_CTM.fullmatch, texts)) and texts:
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
+    audio = [match for row in texts if (match := _AUDIO.fullmatch(row))]
+    if texts and len(audio) == len(texts):
+        found = zip(filled, audio, strict=True)
+        return Kind.FILES, [Reference(m[2] or "", m[1], n) for (n, _), m in found], False
     ids = frozenset(ids)
     lengths = {len(one) for one in ids}
     if trn := _trn(filled, ids, lengths):

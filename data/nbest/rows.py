@@ -14,8 +14,9 @@ from tta.errors import InputError, located
 # docs/reranking.md it is 0.79 to 0.98, and 0.22 to 0.38 between different utterances.
 _SIMILAR = 0.5
 _FEW = 7  # Texts with fewer characters say little.
-_GAP = 0.2  # The least difference of similarity inside and outside lists that says something.
-_MOST = 2000  # as many texts say enough
+# Texts of one list must be more similar than texts of two by this much, or any beam size may be.
+_GAP = 0.2
+_MOST = 2000  # texts that are compared
 
 
 def mostly(lines: Sequence[str], test: Callable[[str], Any]) -> bool:
@@ -64,7 +65,7 @@ def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: 
 
 
 def doubt_of_rows(format: Format, source: Source) -> str | None:
-    """Says why a file without scores, with one hypothesis per row, may hold no lists, or None."""
+    """Says why the rows of a file without scores may be utterances, not hypotheses; or None."""
     collector = ListCollector()
     format.read(source, collector)
     groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
@@ -72,18 +73,22 @@ def doubt_of_rows(format: Format, source: Source) -> str | None:
 
 
 def doubt_of_groups(texts: Mapping[str, Sequence[str]], format_name: str) -> str | None:
-    """Says why {id: texts} may be no lists: one text for each id, or unlike ones; or None."""
+    """Says why {id: texts} may be utterances, not hypotheses; or None.
+
+    Each id has one text, or its texts are not similar.
+    """
     several = [one for one in texts.values() if len(one) > 1]
     doubt = "each id has one hypothesis" if len(texts) > 1 and not several else None
     if _mean_similarity(several) < _SIMILAR:
-        doubt = "the texts of an id have little in common, as those of different utterances"
+        doubt = "the texts of an id have little in common, like those of different utterances"
     return doubt and f"{doubt}; --format={format_name} reads it as lists"
 
 
 def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | None:
     """Says why lists of `size` texts may mix utterances, or None.
 
-    With another size, neighbours in a list have more in common, and those of two lists have less.
+    The right size separates texts best: neighbours in a list are similar, the last text of a list
+    and the first of the next are not.
     """
     near = {
         i: _likeness(one, other)
@@ -92,6 +97,7 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
     }
 
     def separation(size):
+        """The variance between the two groups of neighbours, times their number."""
         ends = [value for i, value in near.items() if i % size == size - 1]
         if not 0 < len(ends) < len(near):
             return 0.0
@@ -106,13 +112,13 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
     if separation(best) <= 1.5 * separation(size):
         return None
     return (
-        f"with beam size {size} the texts of a list have less in common than with {best}; "
+        f"the texts of a list are more similar with beam size {best} than with {size}; "
         f"--format={format_name} reads it as lists of {size}"
     )
 
 
 def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
-    """The mean similarity of the texts of each list to its first one; short ones do not count."""
+    """The mean similarity of texts to the first one of their list, without short texts."""
     values = []
     for texts in lists:
         first, *others = [text for text in texts if len(text) >= _FEW] or [""]
@@ -121,6 +127,6 @@ def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
 
 
 def _likeness(one: str, other: str) -> float:
-    """The Dice coefficient of pairs of characters, which scripts without blanks have, too."""
+    """The Dice coefficient of pairs of characters, 0 to 1. It works without blanks, too."""
     pairs, others = (Counter(itertools.pairwise(f" {text} ")) for text in (one, other))
     return 2 * (pairs & others).total() / (pairs.total() + others.total())

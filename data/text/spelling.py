@@ -1,106 +1,134 @@
-"""Texts as tokenizers spell them, such as `▁it ▁o pen` or `it &apos;s open`, and their words."""
+"""From texts as tokenizers write them, such as `▁it ▁o pen` or `it &apos;s open`, to words."""
 
+import contextlib
 import html
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 # Scripts that are written without blanks: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
 WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
-# What Moses calls the characters that it escapes, besides the names of HTML.
+# Moses's names of characters, besides those of HTML.
 _MOSES = {"&bar;": "|", "&bra;": "[", "&ket;": "]"}
 
-# GPT-2's vocabulary has a character for each byte.
+# GPT-2 writes each byte as a printable character: itself, or one of those from U+0100 on.
 _OTHERS = iter(range(256, 512))
 _BYTES = {chr(b) if b != 32 and chr(b).isprintable() else chr(next(_OTHERS)): b for b in range(256)}
 
 
 def _remove(token: re.Pattern[str], text: str) -> str:
-    """Removes tokens. Texts without blanks get none in their place."""
+    """Removes tokens; blanks take their place, unless the text has none."""
     parts = list(filter(None, map(str.strip, token.split(text))))
     is_joined = any(map(WITHOUT_BLANKS.search, parts)) and not re.search(r"\s", "".join(parts))
     return ("" if is_joined else " ").join(parts)
 
 
 def _join(mark: re.Pattern[str], text: str) -> str:
-    """Joins pieces with a mark where words begin or end; blanks between pieces mean nothing."""
+    """Joins pieces: only a mark separates words. An unknown piece is a word, as when decoded."""
     joined = "".join(text.split())
     if mark.pattern == "\u0120" and all(c in _BYTES for c in joined):
-        return " ".join(bytes(_BYTES[c] for c in joined).decode(errors="replace").split())
+        with contextlib.suppress(UnicodeDecodeError):  # the bytes had been decoded before
+            joined = bytes(_BYTES[c] for c in joined).decode().replace(" ", mark.pattern)
     joined = re.sub("(?:<0x[0-9A-F]{2}>)+", _decode, joined)
+    joined = re.sub(r"(?i)<unk>|\u2047", r" \g<0> ", joined)
     return " ".join(mark.sub(" ", joined).split())
 
 
 def _decode(run: re.Match[str]) -> str:
-    """The bytes of SentencePiece."""
+    """The text of bytes such as `<0xE2><0x82><0xAC>`, SentencePiece's form of rare characters."""
     return bytes.fromhex(re.sub("<0x|>", "", run[0])).decode(errors="replace")
 
 
 def _join_letters(blank: re.Pattern[str], text: str) -> str:
+    """Joins the letters between two blanks, unless they are words already."""
     words = [word.split() for word in blank.split(text)]
-    is_spelled = all(len(one) == 1 for word in words for one in word)
-    return " ".join(("" if is_spelled else " ").join(word) for word in words if word)
+    are_letters = all(len(one) == 1 for word in words for one in word)
+    return " ".join(("" if are_letters else " ").join(word) for word in words if word)
 
 
 def _unescape(escape: re.Pattern[str], text: str) -> str:
-    found = escape.sub(lambda e: _MOSES.get(e[0]) or html.unescape(e[0]), text)
-    return text if re.search("[\ud800-\udfff\r\n]", found) else found
+    found = escape.sub(lambda match: _MOSES.get(match[0]) or html.unescape(match[0]), text)
+    return re.sub(r"[\r\n]", " ", found)
 
 
-# Name; what shows it; the least part of the texts that shows it if it is certain; what undoes it:
-# what to write in its place, or a function. In the order in which they are undone.
-_ESCAPE = r"&(?:apos|quot|amp|lt|gt|bar|bra|ket|#[0-9]{1,5}|#[xX][0-9a-fA-F]{1,4});"
-_Row = tuple[str, str, float, str | Callable[[re.Pattern[str], str], str] | None]
-_SPELLINGS: tuple[_Row, ...] = (
-    ("control tokens", r"<\|[^|<>\s]{1,40}\|>|\[_[A-Z]+_\w{0,4}\]", 0, _remove),
-    (
+class _Spelling(NamedTuple):
+    name: str  # in notes
+    pattern: str  # matches what only texts in this spelling contain
+    # What replaces a match, or a function of pattern and text; None leaves the text as it is.
+    undo: str | Callable[[re.Pattern[str], str], str] | None
+    share: float = 0  # the spelling is undone if at least this share of the texts has a match
+
+
+# They are undone in this order.
+_SPELLINGS = (
+    # Whisper, SenseVoice and chat models; whisper.cpp; OWSM
+    _Spelling(
+        "control tokens",
+        r"<\|[^|<>\s]{1,40}\|>|\[_[A-Z]+_\w{0,4}\]|<(?:asr|st_[a-z]{3}|notimestamps|[0-9]+\.[0-9]+)>",
+        _remove,
+    ),
+    _Spelling(
         "begin, end and padding tokens",
-        r"(?i:<(?:/?s|pad|[bse]os|sos/eos|eot|blank|blk|null)>)|\[(?:CLS|SEP|PAD|BOS|EOS|SOS)\]",
-        0,
+        r"(?i:<(?:pad|[bse]os|sos/eos|eot|blank|blk)>)|\[(?:CLS|SEP|PAD|BOS|EOS|SOS)\]",
         _remove,
     ),
-    (
+    # Elsewhere they strike text out, in HTML.
+    _Spelling(
+        "begin and end tokens (<s>)", r"(?i)\A(?:\s*</?s>)+|(?<![>\s])\s*(?:</?s>\s*)+\Z", _remove
+    ),
+    # NLLB, mBART, M2M-100; OWSM and other recognisers of several languages
+    _Spelling(
         "codes of languages",
-        r"(?<!\S)(?:__[a-z]{2,3}__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3})(?!\S)",
-        0.5,
+        r"\A(?:__[a-z]{2,3}__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3}|<[a-z]{2,3}>|\[[a-zA-Z]{2}\])(?!\w)",
         _remove,
+        share=0.9,
     ),
-    ("letters with <space>", "<space>", 0, _join_letters),
-    ("word pieces (\u2581)", "\u2581", 0.5, _join),
-    ("word pieces (\u0120)", "\u0120", 0.5, _join),
-    ("word pieces (</w>)", "</w>", 0.5, _join),
-    ("word pieces (@@)", r"@@(?:\s+|$)|\s@@(?=\w)", 0, ""),
-    ("word pieces (##)", r"(?<=\S)\s##(?=\w)", 0, ""),
-    ("joined tokens (\uffed)", r"\s?\uffed\s?", 0, ""),
-    ("split hyphens (@-@)", r"(?:(?<=\S)\s)?(?<!\S)@([-/,.:\u2013])@(?:\s|$)", 0, r"\1"),
-    ("escaped characters (&apos;)", _ESCAPE, 0, _unescape),
-    ("unknown words", r"(?i:<unk>)|\[UNK\]|\u2047", 0, None),
+    _Spelling("letters with <space>", "<space>", _join_letters),
+    _Spelling("letters with |", r"(?<!\S)\|(?!\S)", _join_letters, share=0.9),  # wav2vec 2.0
+    _Spelling("word pieces (\u2581)", "\u2581", _join, share=0.5),
+    _Spelling("word pieces (\u0120)", "\u0120", _join, share=0.5),
+    _Spelling("word pieces (</w>)", "</w>", _join, share=0.5),
+    _Spelling("word pieces (@@)", r"(?<=\S)@@(?:\s+|$)|\s@@(?=\w)", ""),
+    _Spelling("word pieces (##)", r"(?<=\S)\s##(?=\w)", ""),
+    _Spelling("joined tokens (\uffed)", r"\s?\uffed\s?", ""),
+    _Spelling("split hyphens (@-@)", r"(?:(?<=\S)\s)?(?<!\S)@([-/,.:\u2013])@(?:\s|$)", r"\1"),
+    _Spelling(
+        "escaped characters (&apos;)",
+        r"&(?:apos|quot|amp|lt|gt|nbsp|bar|bra|ket|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});",
+        _unescape,
+    ),
+    _Spelling(
+        "unknown words and other tokens",
+        r"(?i:<(?:unk|mask|/?s|extra_id_[0-9]+)>)|\[(?:UNK|MASK|unused[0-9]+)\]|\u2047|\uff5f[^\s\uff60]{1,40}\uff60",
+        None,
+    ),
 )
 # Moses escapes these everywhere, or nowhere.
-_UNESCAPED = re.compile("['\"]|&(?!#?[a-zA-Z0-9]{1,6};)")
+_UNESCAPED = re.compile("['\"]|&(?!#?[a-zA-Z0-9]{1,7};)")
 
 
 def plain_texts(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Undoes how tokenizers spell texts, where that is certain.
 
     Returns:
-        The texts as words, and a note on each spelling: what was undone, or is read as it is.
+        The texts as words, and a note on each spelling that was found.
     """
     texts, notes = list(texts), list[str]()
     filled = sum(map(bool, texts))
-    for name, pattern, share, undo in _SPELLINGS:
+    for name, pattern, undo, share in _SPELLINGS:
         shows = re.compile(pattern)
         places = [i for i, text in enumerate(texts) if shows.search(text)]
         if not places:
             continue
         first = texts[places[0]]
-        is_certain = len(places) >= share * filled
+        is_certain = undo is not None and len(places) >= share * filled
         if undo is _unescape:
             is_certain = sum(map(bool, map(_UNESCAPED.search, texts))) <= len(places)
         became = "they count as words"
-        if undo is not None and is_certain:
+        if is_certain:
             for i in places:
-                new = shows.sub(undo, texts[i]) if isinstance(undo, str) else undo(shows, texts[i])
+                new = undo(shows, texts[i]) if callable(undo) else shows.sub(undo or "", texts[i])
                 texts[i] = new.strip()
             became = f"read as words, {texts[places[0]][:60]!r}, and written back as they were"
         notes.append(

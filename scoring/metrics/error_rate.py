@@ -14,7 +14,7 @@ from tta.scoring.metrics.normalization import NORMALIZATIONS
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
 CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
 _WORD_LENGTH = 5  # characters, with a blank
-# Blanks that a script without blanks does not have.
+# Blanks beside scripts that are written without blanks.
 _NO_BLANK = re.compile(f"(?<={WITHOUT_BLANKS.pattern}) | (?={WITHOUT_BLANKS.pattern})")
 _COLUMN = {"replace": SUBSTITUTIONS, "insert": INSERTIONS, "delete": DELETIONS}
 
@@ -24,7 +24,7 @@ class WordErrorRate:
 
     WER = (substitutions + insertions + deletions) / reference words, over a corpus. Words are
     separated by white space. CER is the same of characters; the blank between two words is one of
-    them, as in jiwer, unless it is beside a script that is written without blanks, as Chinese.
+    them, as in jiwer, except beside characters of scripts without blanks, such as Chinese.
 
     Args:
         normalize: a key of `NORMALIZATIONS`, how hypotheses and references are read. With `none`,

@@ -1,11 +1,11 @@
-"""How a metric reads a text: as it looks, in lower case, or without punctuation as well."""
+"""How a metric reads a text: as it looks, in lower case, or also without punctuation."""
 
 import unicodedata
 
 from tta.registry import Registry
 
-# Characters that no reader sees: soft hyphens, zero-width spaces, marks of direction. Joiners stay,
-# because words differ by them.
+# Characters that no reader sees: soft hyphens, zero-width spaces, marks of direction. Zero-width
+# joiners stay: in some scripts they change a word.
 _INVISIBLE = dict.fromkeys(
     [0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF]
 )
@@ -14,7 +14,7 @@ _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07\u00b4`", "'
 
 
 def composed(text: str) -> str:
-    """Unicode's canonical form NFC, without invisible characters: texts that look the same."""
+    """Makes texts equal that look the same: Unicode's form NFC, without invisible characters."""
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_INVISIBLE))
 
 

@@ -4,17 +4,7 @@ import csv
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tta.data.nbest.fields import (
-    HYPOTHESES,
-    IDS,
-    RECORDINGS,
-    REFERENCES,
-    TRANSCRIPTS,
-    id_of,
-    named,
-    read_scores,
-    score_key,
-)
+from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, read_scores, row_keys
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_rows
@@ -70,6 +60,7 @@ class CsvFormat(Format):
             if names.count(name) > 1:
                 raise InputError(f"two columns are called {name}", line=source.rows[0][0])
         score_names = [names[places["score"]]] if "score" in places else ["score"]
+        seen: dict[str, Any] = {}
         not_scores = {places.get(key) for key in ("id", "text", "reference")}
 
         def parse(line):
@@ -83,7 +74,9 @@ class CsvFormat(Format):
                     cells[name] = field.strip() or ("" if place == places.get("score") else None)
             score, features = read_scores(cells, collector, score_names)
             extra = {"header": header, "fields": fields}
-            utterance_id = _id(names, places, values["id"])
+            utterance_id, is_recording = _id(names, places, values["id"])
+            if is_recording:
+                check_origin(dict(zip(names, fields, strict=True)), utterance_id, seen)
             return utterance_id, Hypothesis(values["text"], score, {self.name: extra}, features)
 
         def reference_of(hypothesis):
@@ -143,7 +136,7 @@ class CsvFormat(Format):
         for nbest, hypothesis, extra in rows:
             fields = [*extra.get("fields", ())]
             fields += [""] * (len(header) - len(fields))
-            if _id(header, places, fields[places["id"]]) != nbest.utterance_id:
+            if _id(header, places, fields[places["id"]])[0] != nbest.utterance_id:
                 fields[places["id"]] = nbest.utterance_id
             fields[places["text"]] = hypothesis.text
             if "score" in places:
@@ -155,19 +148,13 @@ class CsvFormat(Format):
 
 
 def _id(names, places, field):
-    """The id in a field; the stem of the name of a file."""
-    return id_of({names[places["id"]]: field.strip()}, field)[0]
+    """The id in a field, the stem of the name of a file; and whether it is of a recording."""
+    return id_of({names[places["id"]]: field.strip()}, field)
 
 
 def _places(header: Sequence[str]) -> dict[str, int]:
-    """The index of each column that the header names."""
+    """The index of each column that the header names; see `row_keys`."""
     columns = [name.strip().lower() for name in header]
-    found = {
-        "id": named(columns, (*IDS, *RECORDINGS)),
-        "text": named(columns, (*HYPOTHESES, *TRANSCRIPTS)),
-        "score": score_key(dict.fromkeys(columns, "")),
-        "reference": named(columns, REFERENCES),
+    return {
+        kind: columns.index(name) for kind, name in row_keys(dict.fromkeys(columns, "")).items()
     }
-    if found["text"] not in TRANSCRIPTS and not found["reference"]:
-        found["reference"] = named(columns, TRANSCRIPTS)
-    return {key: columns.index(name) for key, name in found.items() if name in columns}

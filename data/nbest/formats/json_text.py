@@ -11,7 +11,6 @@ from tta.data.nbest.fields import (
     PARTS,
     SCORES,
     TRANSCRIPTS,
-    id_of,
     named,
     read_scores,
     score_key,
@@ -55,58 +54,49 @@ def text_key(fields: dict[str, Any]) -> str | None:
     return named(texts, names) or named(fields, names)
 
 
-def as_object(value: Any) -> Any:
-    """A hypothesis as an object, if it is a text, an array of tokens, or of a text and a score.
+def is_text(value: Any) -> bool:
+    """Whether a hypothesis is a text, or an array of tokens, which have no blanks."""
+    tokens = value if isinstance(value, list) else [value]
+    may_have_blanks = len(tokens) == 1
+    return all(isinstance(t, str) and (may_have_blanks or not re.search(r"\s", t)) for t in tokens)
 
-    pyctcdecode's beams have more: `[text, state, frames, logit_score, lm_score]`.
+
+def as_object(value: Any) -> Any:
+    """Turns a text, an array of tokens, `[text, score]` or a beam of pyctcdecode into an object.
+
+    Other values are returned as they are.
     """
-    if isinstance(value, str):
-        return {"text": value}
-    if not isinstance(value, list) or not value:
-        return value
-    if all(isinstance(one, str) for one in value):
-        return {"text": " ".join(value)}
-    names = _BEAM if len(value) == len(_BEAM) else ("text", "score")
-    if len(value) == len(names) and isinstance(value[0], str):
-        return dict(zip(names, value, strict=True))
+    if is_text(value):
+        return {"text": value if isinstance(value, str) else " ".join(value)}
+    if isinstance(value, list) and len(value) in _ENTRIES and isinstance(value[0], str):
+        return dict(zip(_ENTRIES[len(value)], value, strict=True))
     return value
 
 
 def as_value(item: dict[str, Any], value: Any) -> Any:
-    """The inverse of `as_object`; `value` is what was read. An object may have a new score."""
-    if isinstance(value, list) and isinstance(value[-1], (int, float)):
-        names = _BEAM if len(value) == len(_BEAM) else ("text", "score")
-        return [item.get(name) for name in names]
-    old = as_object(value)
-    return value if item == old else item["text"] if item.keys() == {"text"} else item
+    """The inverse of `as_object` for `value`, which was read. A text with a score is an object."""
+    if isinstance(value, list) and not is_text(value):
+        return [item.get(name) for name in _ENTRIES[len(value)]]
+    return value if item == as_object(value) else item
 
 
-def list_id(item: dict[str, Any], name: int | str, collector: ListCollector) -> Any:
-    """The id of a list; `name` if it has none. Further lists of a recording get their index."""
-    found, is_recording = id_of(item, name)
-    return f"{found}-{collector.count}" if is_recording and collector.has(found) else found
-
-
-def first_key(item: dict[str, Any], names: Sequence[str]) -> str:
-    """The first of the names that is a key of the item; the first name if none is."""
-    return next((name for name in names if name in item), names[0])
-
-
-def columns(item: dict[str, Any], count: int, without: Sequence[str]) -> dict[str, list[Any]]:
+def columns(item: dict[str, Any], count: int) -> dict[str, list[Any]]:
     """The arrays of an object with `count` entries, one for each hypothesis."""
-    return {
-        key: value
-        for key, value in item.items()
-        if key not in without and isinstance(value, list) and len(value) == count
-    }
+    return {k: v for k, v in item.items() if isinstance(v, list) and len(v) == count}
 
 
-def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> None:
-    """Checks that arrays of scores (`names` and `PARTS`) have one number for each hypothesis."""
-    for key in (*names, *PARTS):
-        if isinstance(item.get(key), list) and len(item[key]) != count:
+def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> list[str]:
+    """Checks that the arrays called `names` and `PARTS` have one number for each hypothesis.
+
+    Returns:
+        The names of those that the object has.
+    """
+    found = [key for key in (*names, *PARTS) if isinstance(item.get(key), list)]
+    for key in found:
+        if len(item[key]) != count:
             got = f"{len(item[key])} for {count}"
             raise InputError(f'expected one number in "{key}" per hypothesis, got {got}')
+    return found
 
 
 def line_of_object(source: Source, key: str) -> Callable[[], int | None]:
@@ -124,8 +114,11 @@ def line_of_match(source: Source, pattern: str, index: int) -> Callable[[], int 
     return find
 
 
-# The fields of a beam of pyctcdecode.
-_BEAM = ("text", "last_lm_state", "text_frames", "logit_score", "lm_score")
+# The fields of a hypothesis that is an array, by its length: a pair, or a beam of pyctcdecode.
+_ENTRIES = {
+    2: ("text", "score"),
+    5: ("text", "last_lm_state", "text_frames", "logit_score", "lm_score"),
+}
 
 
 def _quoted(key):

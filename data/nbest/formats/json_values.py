@@ -1,10 +1,11 @@
 """JSON text: strict parsing with lines for error messages, and writing."""
 
+import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TextIO
 
 from tta.data.nbest.lists import shown
 from tta.errors import InputError
@@ -69,6 +70,43 @@ def dump_json(value: Any, stream: TextIO, indent: int | None = None) -> None:
     except RecursionError:  # in an `extra`
         raise InputError("nested too deeply to be written as JSON") from None
     stream.write(text + "\n")
+
+
+class Place(NamedTuple):
+    """Where a record is in a file.
+
+    Attributes:
+        document: the number of the JSON document, from 0.
+        index: the number of the record in the array that is the document; None if the record is
+            the document.
+        is_indented: whether the document takes several lines.
+    """
+
+    document: int | str
+    index: int | None
+    is_indented: bool
+
+
+def iter_records(text: str) -> Iterator[tuple[Any, int, Place]]:
+    """Parses records: JSON values one after another (see `iter_json`), or arrays of them.
+
+    Yields:
+        A record, the line on which its document starts, and its place.
+    """
+    for number, (document, line, is_indented) in enumerate(iter_json(text)):
+        is_array = isinstance(document, list)
+        for index, record in enumerate(document if is_array else [document]):
+            yield record, line, Place(number, index if is_array else None, is_indented)
+
+
+def dump_records(records: Iterable[tuple[Any, Place]], stream: TextIO) -> None:
+    """The inverse of `iter_records`. Records of one array must be adjacent."""
+    for (_, is_array, is_indented), group in itertools.groupby(
+        records, lambda row: (row[1].document, row[1].index is not None, row[1].is_indented)
+    ):
+        made = [record for record, _ in group]
+        for document in [made] if is_array else made:
+            dump_json(document, stream, 1 if is_indented else None)
 
 
 def expect(value: Any, kind: type, what: str, line: int | None = None) -> Any:

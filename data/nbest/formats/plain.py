@@ -33,8 +33,11 @@ class PlainFormat(Format):
         return not any(one.matches(source) for one in others if not one.is_folder)
 
     def doubt(self, source):
-        texts = [line.strip() for line in source.lines]
-        return doubt_of_size(texts, source.beam_size or 1, self.name)
+        texts, size = [line.strip() for line in source.lines], source.beam_size or 1
+        blank = [i for i, text in enumerate(texts) if not text]
+        if len(blank) > 1 and blank == list(range(size, len(texts), size + 1)):
+            return f"a blank line follows every {size} lines, and would be an empty hypothesis"
+        return doubt_of_size(texts, size, self.name)
 
     def read(self, source, collector):
         size, number = source.beam_size, len(source.lines)

@@ -120,7 +120,7 @@ BAD_FILES = [
     (
         "dict",
         f'{{"a": {{"hyp_1": {HYP}, "ref": "a {{ b / c }}"}}}}',
-        ":1: list 'a': several readings or none, '{ b / c }'",
+        ":1: list 'a': several readings in '{ b / c }'",
         "sclite's alternatives",
     ),
     ("dict", f'{{"": {{"hyp_1": {HYP}}}}}', ":1: list '': expected an id, got an empty one", "id"),

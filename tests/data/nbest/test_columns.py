@@ -72,6 +72,11 @@ def test_lists_may_be_sorted_as_text(write):  # noqa: F811
         ("id\ttext\thypothesis\tscore\nu\tr\ta\t-1\nu\tr\tb\t-2\n", "tabs"),
         ("id,transcript,hypothesis,score\nu,r,a,-1\nu,r,b,-2\n", "another name"),
         ("id,text,ground_truth,score\nu,a,r,-1\nu,b,r,-2\n", "a name that can mean nothing else"),
+        (
+            '{"id": "u", "text": "r", "hyp": "a", "score": -1.0}\n'
+            '{"id": "u", "text": "r", "hyp": "b", "score": -2.0}\n',
+            "rows of JSON",
+        ),
     ],
 )
 def test_text_beside_a_hypothesis_is_the_reference(write, text, why):  # noqa: F811

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -96,6 +97,9 @@ SHAPES = [
     ('[["a cat", -1.5], ["a hat", -2.0]]', [-1.5, -2.0], "text and score"),
     ('[["▁a", "▁c", "at"], ["▁a", "▁hat"]]', [None, None], "tokens"),
     ('[["▁a", "▁c", "at"], ["▁a", "▁hat"]], "scores": [-1.5, -2.0]', [-1.5, -2.0], "CTranslate2"),
+    ('[["a", "cat"], []], "scores": [-1.5, -2.0]', [-1.5, -2.0], "an empty one"),
+    ('[["a cat", "-1.5"], ["a hat", "-2.0"]]', [-1.5, -2.0], "numbers as text"),
+    ('["a cat", "a hat"], "hypothesis": ["x", "y"]', [None, None], "texts of other systems"),
     (
         '[["a cat", null, [["a", [0, 1]]], -1.5, -3.5], ["a hat", null, [], -2.0, -4.5]]',
         [-1.5, -2.0],
@@ -109,12 +113,17 @@ def test_hypotheses_of_other_shapes_are_written_back_in_them(write, array, score
     text = f'{{"id": "u", "hypotheses": {array}}}\n'
     file = read_nbest(write(text))
     (one,) = file.lists
-    assert [(h.text, h.score) for h in one.hypotheses] == [
-        *zip(["a cat", "a hat"], scores, strict=True)
-    ]
-    assert written(file.lists, "jsonl") == text
+    texts = ["a cat", "" if why == "an empty one" else "a hat"]
+    assert [(h.text, h.score) for h in one.hypotheses] == [*zip(texts, scores, strict=True)]
+    expected = re.sub('"(-[0-9.]+)"', r"\1", text)
+    assert written(file.lists, "jsonl") == expected
     features = [{"lm_score": -3.5}, {"lm_score": -4.5}] if why == "pyctcdecode" else [{}, {}]
     assert [h.features for h in one.hypotheses] == features
+
+
+def test_an_array_of_texts_is_no_hypothesis(write):  # noqa: F811
+    with pytest.raises(InputError, match="expected a finite number as score, got 'a hat'"):
+        read_nbest(write('{"id": "u", "hypotheses": [["a cat", "a hat"]]}'))
 
 
 def choice(text, *logprobs):

@@ -206,10 +206,10 @@ def test_quotes_in_a_column_may_hold_commas(write):
     [
         (
             "turn { on / off / @ } (u1)\nclose it (u2)\n",
-            ":1: several readings or none, '{ on / off / @ }'",
+            ":1: several readings in '{ on / off / @ }'",
         ),
-        ("turn (%uh) on (u1)\nclose it (u2)\n", r":1: several readings or none, '\(%uh\)'"),
-        ("turn on (u1)\nclose (um) it (u2)\n", r":2: several readings or none, '\(um\)'"),
+        ("turn (%uh) on (u1)\nclose it (u2)\n", r":1: several readings in '\(%uh\)'"),
+        ("turn on (u1)\nclose (um) it (u2)\n", r":2: several readings in '\(um\)'"),
         ("turn on (u1)\nclose it (u1)\n", ":2: duplicate id 'u1', first on line 1"),
         ("x (spk-u1)\ny (spk-u2)\nz\n", r":3: expected `words \(id\)` as in other lines"),
         (XML.format('<ref><seg id="2">a</seg><seg id="1">b</seg></ref>'), ": segment 1 after"),
@@ -244,10 +244,17 @@ def test_what_is_no_reference_is_refused_by_name(write, text, message):
 )
 @pytest.mark.parametrize("readings", ["{ um / uh / @ }", "{um/uh}", "{ a { b / c } }", "{/}"])
 def test_alternatives_are_refused_in_every_layout(write, text, readings):
-    with pytest.raises(InputError, match=r"several readings or none, .\{.*/.*\}., as for sclite"):
+    with pytest.raises(InputError, match=r"several readings in .\{.*/.*\}., as for sclite"):
         read_references(write(text.replace("{0}", readings)), ["u1", "u2"])
 
 
 def test_braces_and_bars_alone_are_no_alternatives(write):
     lines = ["turn {on} and/or {off}", "(close) it"]
     assert read_references(write("\n".join(lines)), ["u1", "u2"]) == lines
+
+
+def test_names_of_audio_files_before_the_words(write):
+    path = write("/x/b.wav the  cat\na.WAV\n")
+    assert read_references(path, ["a", "b"]) == ["", "the  cat"]
+    assert read_references(path, ["0", "1"]) == ["the  cat", ""], "ids that are indices: in order"
+    assert read_references(write("b.flac\tx\na.flac\ty z\n"), ["a", "b"]) == ["y z", "x"]

@@ -67,3 +67,32 @@ def test_hypotheses_of_sphinx_are_no_plain_lines(write):  # noqa: F811
     with pytest.raises(InputError, match="no known format"):
         read_nbest(write(text), beam_size=2)
     assert read_references(write(text), ["u1", "u2"]) == ["turn on", "close it"]
+
+
+def test_blank_lines_between_lists_are_no_hypotheses(write):  # noqa: F811
+    text = "turn on the light\nturn on the lights\n\nclose the door\nclosed the door\n\n"
+    with pytest.raises(InputError, match="a blank line follows every 2 lines"):
+        read_nbest(write(text), beam_size=2)
+    assert len(read_nbest(write(text), beam_size=3).lists) == 2
+    assert len(read_nbest(write(text), "plain", beam_size=2).lists) == 3
+
+
+UTTERANCES = [
+    ("audio,start,text,score\nm.wav,0,a,-1\nm.wav,0,b,-2\nm.wav,7,c,-1\n", "m.wav at 0'.*at 7"),
+    ("file,text,score\nx/m.wav,a,-1\ny/m.wav,b,-2\n", "'x/m.wav' and 'y/m.wav'"),
+    ('{"wav": "m", "offset": 0, "text": "a"}\n{"wav": "m", "offset": 7, "text": "b"}\n', "m at 7"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), UTTERANCES)
+def test_utterances_of_one_recording_are_not_mixed(write, text, message):  # noqa: F811
+    with pytest.raises(InputError, match=f"{message}.* may be two utterances"):
+        read_nbest(write(text), "json_rows" if text[0] == "{" else None)
+    first = text.splitlines()[0]
+    assert read_nbest(write(text.replace("7", "0").replace("y/", "x/"))).lists[0].hypotheses, first
+
+
+def test_json_rows_of_one_id_must_be_adjacent(write):  # noqa: F811
+    rows = "".join(f'{{"id": "{i}", "text": "a"}}\n' for i in "aba")
+    with pytest.raises(InputError, match="duplicate id 'a'"):
+        read_nbest(write(rows))

@@ -162,7 +162,7 @@ def test_a_feature_of_one_file_is_left_out_with_a_note():
     )
     for file, name in ((dev, "x"), (test, "y")):
         (note,) = feature_notes(file, [dev, test])
-        assert note == f"the feature {name} is left out: the lists of the other file do not have it"
+        assert note == f"the feature {name} is left out: the other file does not have it"
     assert not list(feature_notes(dev, [dev, dev]))
 
 

@@ -19,6 +19,8 @@ SPELLED = [
     (["▁THE▁CAT<eos>", "▁A▁CAT"], ["THE CAT", "A CAT"], "ESPnet"),
     (["▁5 <0xE2> <0x82> <0xAC>"], ["5€"], "bytes"),
     (["open Ġthe Ġwin dow Ġca fÃ©"], ["open the window café"], "GPT-2"),
+    (["Ġthe Ġcafé"], ["the café"], "GPT-2, decoded"),
+    (["▁a <unk> ▁b", "▁a ⁇ ▁b"], ["a <unk> b", "a ⁇ b"], "unknown pieces"),
     (["open</w> win dow</w>"], ["open window"], "ends of words"),
     (["[CLS] open the win ##dow [SEP] [PAD]"], ["open the window"], "BERT"),
     (["￭Hello￭, well ￭-￭ known"], ["Hello, well-known"], "OpenNMT"),
@@ -30,7 +32,10 @@ SPELLED = [
     (["[_BEG_] open it[_TT_50]"], ["open it"], "whisper.cpp"),
     (["eng_Latn open it", "en_XX shut it", "__en__ shut it"], ["open it", "shut it", "shut it"],
      "codes of languages"),
+    (["</s> en_XX open it </s>", "</s> en_XX open"], ["open it", "open"], "mBART"),
+    (["<eng><asr><0.00> open it<1.20>", "<eng><asr> <0.00> now"], ["open it", "now"], "OWSM"),
     (["T H E <space> C A T"], ["THE CAT"], "letters"),
+    (["T H E | C A T |", "A | C A T |"], ["THE CAT", "A CAT"], "wav2vec 2.0"),
     (["THE<space>CAT <eos>"], ["THE CAT"], "letters that are joined"),
 ]  # fmt: skip
 
@@ -42,6 +47,13 @@ KEPT = [
     (["Ġurdan", "a", "b"], 1),
     (["it's", "that's", "say &apos;"], 1),
     (["en_XX", "the locale en_XX", "a", "b", "c"], 1),
+    (["the locale en_XX"], 0),
+    (["<b>a</b> <s>b</s> c", "use <s> here"], 1),
+    (["a </s> b"], 1),
+    (["bob @@ home", "@@"], 0),
+    (["a | b", "c d"], 1),
+    (["｟mrk_case_modifier_C｠ a"], 1),
+    (["<mask> a", "[MASK]", "<extra_id_0>"], 1),
 ]
 
 
@@ -50,7 +62,7 @@ def test_the_spelling_of_tokenizers_is_undone_with_a_note(texts, words, why):
     found, notes = plain_texts(texts)
     assert found == words, why
     assert notes
-    assert all("written back as they were" in note for note in notes)
+    assert all("written back as they were" in note for note in notes if "unknown" not in note)
 
 
 @pytest.mark.parametrize(("texts", "num_notes"), KEPT)

@@ -568,6 +568,6 @@ def test_notes_of_the_files_are_printed(tmp_path):
     report = str(rerank_files(config, []))
     for path, name in ((test, "x_score"), (dev, "y_score")):
         assert f"note: {path}: word pieces (\u2581) in 2 of 2 texts" in report
-        assert f"note: {path}: the feature {name} is left out: the lists of the other" in report
+        assert f"note: {path}: the feature {name} is left out: the other file" in report
     rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
     assert {row["text"] for row in rows} == {"open it", "open that"}

@@ -2,9 +2,18 @@
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from tta.data.nbest.fields import IDS, LISTS, PARTS, REFERENCES, SCORES, id_of, named
+from tta.data.nbest.fields import (
+    IDS,
+    LISTS,
+    REFERENCES,
+    SCORES,
+    id_of,
+    named,
+    read_scores,
+    score_key,
+)
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import format_of
 from tta.data.nbest.formats.json_text import (
@@ -12,16 +21,14 @@ from tta.data.nbest.formats.json_text import (
     as_value,
     check_arrays,
     columns,
-    first_key,
     hypothesis_object,
-    list_id,
+    is_text,
     parse_hypothesis,
 )
 from tta.data.nbest.formats.json_values import dump_json, expect, load_json
-from tta.data.nbest.lists import shown
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
 from tta.errors import InputError, located
 
-_ARRAYS = ("scores", *SCORES, "sequences_scores")
 HAS_HYPOTHESES = re.compile(rf'"({"|".join(LISTS)})"\s*:\s*\[')
 # Scores of Hugging Face's `generate`, whose texts have no name of their own.
 _GENERATED = "sequences_scores"
@@ -30,27 +37,37 @@ _GENERATED = "sequences_scores"
 class JsonLinesFormat(Format):
     """One list per line: `{"id", "hypotheses": [{"text", "score"}, ...], "reference"}`.
 
-    Hypotheses may be plain strings or arrays of tokens; their scores are in an array `scores`
-    beside them, or missing. They may be arrays of text and score, or beams of pyctcdecode. Other
-    names of the keys are also read, and written back; see `tta.data.nbest.fields`. Further scores
+    Hypotheses may also be arrays of text and score, beams of pyctcdecode, texts, or arrays of
+    tokens. Arrays beside texts that have one entry per hypothesis, such as `scores`, belong to the
+    hypotheses: they are read as their fields, and reordered with them.
+
+    Keys may have other names, which are written back; see `tta.data.nbest.fields`. Further scores
     are features; see `read_scores`. Lists without an id get their index, from 0; in a folder, the
     name of their file.
 
-    Beside Hugging Face's `sequences_scores`, which are scores, the texts are the only array of as
-    many strings. Keys that repeat those of the first hypothesis, as in results of sherpa-onnx, are
-    written for the new first one.
+    Beside Hugging Face's `sequences_scores`, the texts are the only array of as many strings. Keys
+    that repeat the first hypothesis, as in results of sherpa-onnx, follow the new first one.
+
+    Attributes:
+        lists, references, arrays: names of the array of hypotheses, of the reference, and of arrays
+            of scores; new lists get the first name of each.
+        new: a new hypothesis before its text and score are filled in: an object {} or a text "".
     """
 
     has_long_lines = True
     is_streamed = True
     reads_folders = True
     layout = 'one list per line: {"id", "hypotheses": [{"text", "score"}, ...], "reference"}'
+    lists: ClassVar[tuple[str, ...]] = LISTS
+    references: ClassVar[tuple[str, ...]] = REFERENCES
+    arrays: ClassVar[tuple[str, ...]] = ("scores", *SCORES, _GENERATED)
+    new: ClassVar[Any] = {}
 
     def matches(self, source):
         line = source.head[0].lstrip()
         if not line.startswith("{") or any(map(format_of, source.values)):
             return False
-        return bool(HAS_HYPOTHESES.search(line)) or '"sequences_scores"' in line
+        return bool(HAS_HYPOTHESES.search(line)) or f'"{_GENERATED}"' in line
 
     def missing(self, source):
         if not source.start.lstrip().startswith(("{", "[")):
@@ -70,78 +87,103 @@ class JsonLinesFormat(Format):
         self._read(number, row, collector, collector.count)
 
     def _read(self, number, row, collector, name):
-        """Adds the list of a row. Its id is `name`, unless it has an id."""
         item = expect(load_json(row, number), dict, "a list", number)
-        utterance_id = list_id(item, name, collector)
-        with located(f"list {shown(utterance_id)}", number):
-            values = expect(item.get(_hypotheses_key(item)), list, '"hypotheses"')
-            beside = _arrays(item, values)
-            names = _ARRAYS if beside else SCORES
-            hypotheses = []
-            for i, value in enumerate(values):
-                fields = as_object(value)
-                if beside:
-                    fields |= {key: array[i] for key, array in beside.items()}
-                hypothesis = parse_hypothesis(fields, self.name, collector, names)
-                extra = {**(hypothesis.extra or {}), "value": value}
-                hypotheses.append(replace(hypothesis, extra=extra))
-            reference = item.get(named(item, REFERENCES))
-            collector.add(utterance_id, hypotheses, reference, {self.name: item})
+        with located(f"list {shown(_id(item, name, collector))}", number):
+            self.add_item(name, item, collector)
+
+    def add_item(self, name: Any, item: dict[str, Any], collector: ListCollector, **kept: Any):
+        """Adds the list in an object, which may lack an id: `name`. `kept` goes to its `extra`."""
+        values = expect(self.values(item), list, f'"{self._key(item)}"')
+        are_texts = all(map(is_text, values))
+        beside = self._columns(item, values)
+        hypotheses = []
+        for i, value in enumerate(values):
+            fields = {key: column[i] for key, column in beside.items()}
+            if are_texts:
+                score, features = read_scores(fields, collector, self.arrays)
+                one = Hypothesis(as_object(value)["text"], score, features=features)
+            else:
+                one = parse_hypothesis(as_object(value), self.name, collector)
+            extra = {self.name: {"value": value, "columns": fields}}
+            hypotheses.append(replace(one, extra=extra))
+        reference = item.get(named(item, self.references) or "")
+        extra = {self.name: {"item": item, **kept}}
+        collector.add(_id(item, name, collector), hypotheses, reference, extra)
 
     def write(self, lists, stream):
         for nbest in lists:
-            item = dict(self.extra_of(nbest))
+            item = self.item(nbest)
             if id_of(item)[0] is None:
                 item["id"] = nbest.utterance_id
-            hypotheses_key = _hypotheses_key(item)
-            beside = _arrays(item, item.get(hypotheses_key, []))
-            names = _ARRAYS if beside else SCORES
-            hypotheses = [hypothesis_object(h, self.extra_of(h), names) for h in nbest.hypotheses]
-            values = [(h.extra or {}).get("value", {}) for h in nbest.hypotheses]
-            if beside:
-                texts = [{"text": one.pop("text")} for one in hypotheses]
-                for key in dict.fromkeys(key for one in hypotheses for key in one):
-                    item[key] = [one.get(key) for one in hypotheses]
-                hypotheses = texts
-            hypotheses = list(map(as_value, hypotheses, values))
-            old = item.get(hypotheses_key)
-            if old and hypotheses:
-                item |= _repeated(item, old[0], hypotheses[0])
-            item[hypotheses_key] = hypotheses
-            if nbest.reference is not None:
-                item[named(item, REFERENCES) or REFERENCES[0]] = nbest.reference
             dump_json(item, stream)
 
+    def item(self, nbest: NBestList) -> dict[str, Any]:
+        """The object that is written for a list."""
+        item = dict(self.extra_of(nbest).get("item", ())) or {"id": nbest.utterance_id}
+        kept = [self.extra_of(h) or {"value": self.new, "columns": {}} for h in nbest.hypotheses]
+        values = []
+        are_texts = all(is_text(one["value"]) for one in kept)
+        for h, value in zip(nbest.hypotheses, (one["value"] for one in kept), strict=True):
+            fields = as_object(value)
+            if are_texts:
+                values.append(value if h.text == fields["text"] else h.text)
+            else:
+                values.append(as_value(hypothesis_object(h, fields), value))
+        self.put(item, values)
+        if are_texts and kept:
+            for key in kept[0]["columns"]:
+                item[key] = [one["columns"].get(key) for one in kept]
+            if any(h.score is not None for h in nbest.hypotheses):
+                key = score_key(kept[0]["columns"], self.arrays)
+                item[key] = [self.score_of(h, nbest) for h in nbest.hypotheses]
+        if nbest.reference is not None:
+            item[named(item, self.references) or self.references[0]] = nbest.reference
+        return item
 
-def _hypotheses_key(item: dict[str, Any]) -> str:
-    """The key of the array of hypotheses."""
-    key = first_key(item, LISTS)
-    if key in item or not isinstance(item.get(_GENERATED), list):
-        return key
-    arrays = columns(item, len(item[_GENERATED]), ())
-    texts = [name for name, array in arrays.items() if all(isinstance(x, str) for x in array)]
-    if len(texts) > 1:
-        raise InputError(f"the hypotheses may be {' or '.join(texts)}: call them hypotheses")
-    return texts[0] if texts and item[_GENERATED] else key
+    def values(self, item: dict[str, Any]) -> Any:
+        """The array of hypotheses in an object."""
+        return item.get(self._key(item))
+
+    def put(self, item: dict[str, Any], values: list[Any]) -> None:
+        """Replaces the hypotheses of an object."""
+        key = self._key(item)
+        if item.get(key) and values:
+            item |= _repeated(item, item[key][0], values[0])
+        item[key] = values
+
+    def _key(self, item):
+        """The key of the array of hypotheses."""
+        key = next((name for name in self.lists if name in item), self.lists[0])
+        if key in item or not isinstance(item.get(_GENERATED), list):
+            return key
+        arrays = columns(item, len(item[_GENERATED]))
+        texts = [name for name, array in arrays.items() if all(isinstance(x, str) for x in array)]
+        if len(texts) > 1:
+            raise InputError(f"the hypotheses may be {' or '.join(texts)}: call them hypotheses")
+        return texts[0] if texts and item[_GENERATED] else key
+
+    def _columns(self, item, values):
+        """The arrays beside hypotheses with one entry for each, if all hypotheses are texts."""
+        texts = list(map(is_text, values))
+        if any(texts):
+            key = score_key(item, self.arrays)
+            if key in ("scores", self.arrays[0]) and item.get(key) is not None:
+                expect(item[key], list, f'"{key}"')
+        scores = check_arrays(item, self.arrays, len(values))
+        for value in values if scores and not any(texts) else ():
+            expect(value, str, f'a hypothesis beside "{scores[0]}"')
+        found = columns(item, len(values)) if all(texts) else {}
+        return {key: column for key, column in found.items() if column is not values}
+
+
+def _id(item, name, collector):
+    """The id of a list; `name` if it has none. Later lists of one recording get their index."""
+    found, is_recording = id_of(item, name)
+    return f"{found}-{collector.count}" if is_recording and collector.has(found) else found
 
 
 def _repeated(item, old, new):
-    """The keys of a list that repeat those of its old first hypothesis, with the new values."""
+    """The keys beside the hypotheses that repeat those of the old first one, with new values."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return {}
     return {key: new[key] for key in old.keys() & item.keys() & new.keys() if item[key] == old[key]}
-
-
-def _arrays(item, values):
-    """The arrays beside plain strings or arrays of tokens that have an entry for each of them."""
-    objects = [as_object(value) for value in values if not isinstance(value, dict)]
-    are_texts = [isinstance(one, dict) and one.keys() == {"text"} for one in objects]
-    if any(are_texts) and item.get("scores") is not None:
-        expect(item["scores"], list, '"scores"')
-    scores = [key for key in (*_ARRAYS, *PARTS) if isinstance(item.get(key), list)]
-    check_arrays(item, scores, len(values))
-    for value in values if scores and not any(are_texts) else ():
-        expect(value, str, f'a hypothesis beside "{scores[0]}"')
-    others = (_hypotheses_key(item), "text")
-    is_plain = len(are_texts) == len(values) and all(are_texts)
-    return columns(item, len(values), others) if values and is_plain else {}

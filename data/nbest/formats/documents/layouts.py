@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.formats.json_text import check_arrays
+from tta.data.nbest.formats.json_text import check_arrays, columns
 
 Path = tuple[str | int, ...]
 
@@ -47,17 +47,26 @@ class Layout:
     def rows(self, item: dict[str, Any]) -> list[dict[str, Any]] | None:
         """The hypotheses of an object, or None if it is no list of this layout."""
         found = item.get(self.array)
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        rows: list[Any] = [self.row(one) for one in found] if isinstance(found, list) else [None]
+        if not all(isinstance(row, dict) for row in rows):
             return None
-        is_ours = any(isinstance(one.get(key), str) for one in found for key in self.texts)
-        return found if is_ours or not any(found) else None  # tools leave out empty texts
-
-    def check(self, item: dict[str, Any]) -> None:
-        """Raises `InputError` if something in a list of this layout does not fit."""
+        is_ours = any(isinstance(row.get(key), str) for row in rows for key in self.texts)
+        return rows if is_ours or not any(found or ()) else None  # tools leave out empty texts
 
     def put(self, item: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Replaces the hypotheses of an object."""
-        item[self.array] = rows
+        item[self.array] = list(map(self.entry, rows))
+
+    def row(self, entry: Any) -> Any:
+        """The entry of the array as an object; something else if it is no hypothesis."""
+        return entry
+
+    def entry(self, row: dict[str, Any]) -> Any:
+        """The inverse of `row`."""
+        return row
+
+    def check(self, item: dict[str, Any]) -> None:
+        """Raises `InputError` if something in a list of this layout does not fit."""
 
     def text_key(self, rows: Sequence[dict[str, Any]]) -> str:
         """The key of the texts of a list."""
@@ -68,16 +77,13 @@ class Layout:
 class Pairs(Layout):
     """Hypotheses are arrays of text and score: `{"beams": [["the cat", -3.2]]}`."""
 
-    def rows(self, item):
-        found = item.get(self.array)
-        if not isinstance(found, list) or not all(
-            isinstance(one, list) and len(one) > 1 and isinstance(one[0], str) for one in found
-        ):
-            return None
-        return [{"text": one[0], "score": one[1], "more": one[2:]} for one in found]
+    def row(self, entry):
+        if isinstance(entry, list) and len(entry) > 1 and isinstance(entry[0], str):
+            return {"text": entry[0], "score": entry[1], "more": entry[2:]}
+        return None
 
-    def put(self, item, rows):
-        item[self.array] = [[r["text"], r.get("score"), *r.get("more", ())] for r in rows]
+    def entry(self, row):
+        return [row["text"], row.get("score"), *row.get("more", ())]
 
 
 @dataclass(frozen=True)
@@ -93,13 +99,10 @@ class Columns(Layout):
             return None
         if self.score not in item:
             return None
-        columns = {
-            key: value
-            for key, value in item.items()
-            if key != self.array and isinstance(value, list) and len(value) == len(texts)
-        }
+        beside = columns(item, len(texts))
+        del beside[self.array]
         rows = [
-            {"text": text} | {key: column[i] for key, column in columns.items()}
+            {"text": text} | {key: column[i] for key, column in beside.items()}
             for i, text in enumerate(texts)
         ]
         for row in rows:
@@ -126,38 +129,32 @@ class Columns(Layout):
 class Choices(Layout):
     """Hypotheses of a chat: `{"choices": [{"message": {"content": "..."}, "logprobs": {...}}]}`.
 
-    The score is the sum of the log-probabilities of the tokens, unless there is a new `score`.
+    The score is the sum of the tokens' log-probabilities. A new score is written as `score`.
     """
 
-    def rows(self, item):
-        found = item.get(self.array)
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    def row(self, entry):
+        if not isinstance(entry, dict):
             return None
-        rows = [{**one, **_total(one)} for one in found]
-        for row in rows:
-            if isinstance(row.get("message"), dict):
-                row["text"] = row["message"].get("content") or ""
-        return rows if any(isinstance(row.get("text"), str) for row in rows) else None
+        message = entry.get("message")
+        text = {"text": message.get("content") or ""} if isinstance(message, dict) else {}
+        return entry | text | _total(entry)
 
-    def put(self, item, rows):
-        item[self.array] = []
-        for row in rows:
-            new = {key: value for key, value in row.items() if key != "logprob"}
-            if isinstance(new.get("message"), dict):
-                new["message"] = new["message"] | {"content": new.pop("text")}
-            if (score := row.get("logprob")) != _total(new).get("logprob"):
-                new["score"] = score
-            item[self.array].append(new)
+    def entry(self, row):
+        entry = {key: value for key, value in row.items() if key != "logprob"}
+        if isinstance(entry.get("message"), dict):
+            entry["message"] = entry["message"] | {"content": entry.pop("text")}
+        score = row.get("logprob")
+        return entry if score == _total(entry).get("logprob") else entry | {"score": score}
 
 
 def _total(choice: dict[str, Any]) -> dict[str, float]:
-    """The sum of the log-probabilities of tokens as `logprob`, if all have one."""
+    """`{"logprob": the sum of the log-probabilities of the tokens}`; {} if a token has none."""
     found = choice.get("logprobs")
     found = found if isinstance(found, dict) else {}
     tokens = found.get("token_logprobs") or found.get("content") or ()
     values: list[Any] = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
-    numbers = [value for value in values if type(value) in (int, float)]
-    return {"logprob": math.fsum(numbers)} if values and numbers == values else {}
+    are_numbers = all(type(value) in (int, float) for value in values)
+    return {"logprob": math.fsum(values)} if values and are_numbers else {}
 
 
 # The names of formats -> their layouts. The first one is that of new records.

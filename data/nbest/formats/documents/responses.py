@@ -4,7 +4,6 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tta.data.nbest.fields import IDS, id_of, named, read_scores, score_key
@@ -18,7 +17,7 @@ from tta.data.nbest.formats.documents.layouts import (
     value_at,
 )
 from tta.data.nbest.formats.documents.rewriting import rewrite
-from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
+from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
 from tta.data.nbest.lists import Hypothesis, NBestList, shown, stem
 from tta.errors import InputError, located
 
@@ -26,15 +25,8 @@ from tta.errors import InputError, located
 _SILENT = {
     *("results", "result", "text", "status", "segment", "metadata", "translation", "score"),
     *("totalBilledTime", "total_billed_time", "requestId", "request_id", "usingLegacyModels"),
-    *(
-        "final",
-        "result_index",
-        "speechAdaptationInfo",
-        "RecognitionStatus",
-        "Offset",
-        "Duration",
-        "DisplayText",
-    ),
+    *("speechAdaptationInfo", "RecognitionStatus", "Offset", "Duration", "DisplayText"),
+    *("final", "result_index"),
 }
 # The best text, which a response without alternatives has alone.
 _BEST = ("text", "translation", "DisplayText")
@@ -42,26 +34,6 @@ _INTERIM = {"partial", "partial_result", "speechEventType", "speech_event_type"}
 
 # What a response with one text has.
 _ONE_BEST = re.compile(r'"(transcripts?|alternatives?|NBest|recognizedPhrases|DisplayText)"\s*:')
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a list is in a file.
-
-    Attributes:
-        record: the record of the list.
-        of_record: all lists of the record.
-        found: the list; None if the record has none.
-        position: the index of the JSON document in the file, and that of the record in the
-            document, or None if the document is the record.
-        is_indented: whether the document takes several lines.
-    """
-
-    record: dict[str, Any]
-    of_record: tuple[Found, ...]
-    found: Found | None
-    position: tuple[int | str, int | None]
-    is_indented: bool
 
 
 class ResponseFormat(Format):
@@ -96,41 +68,42 @@ class ResponseFormat(Format):
         return f"{self.what} with several texts; ask the service for alternatives"
 
     def read(self, source, collector):
-        rows = list(self._places(source))
+        rows = list(self._lists(source))
         counts = Counter(key for _, key, _ in rows)
         seen: Counter[str] = Counter()
-        has_shares = _confidences_are_shares([place.found for place, _, _ in rows if place.found])
-        for place, key, line in rows:
+        has_shares = _confidences_are_shares([kept["found"] for kept, *_ in rows if kept["found"]])
+        for kept, key, line in rows:
             utterance_id = key
             if counts[key] > 1 or not key:
                 utterance_id = f"{key}-{seen[key]}" if key else str(seen[key])
                 seen[key] += 1
             with located(f"list {shown(utterance_id)}", line):
-                if place.found:
-                    place.found.layout.check(value_at(place.record, place.found.path))
-                hypotheses = self._hypotheses(place.found, has_shares, collector)
-                reference = self._reference(place)
-                extra = {"place": place, "reference": reference}
-                collector.add(utterance_id, hypotheses, reference, {self.name: extra})
+                found, record = kept["found"], kept["record"]
+                if found:
+                    found.layout.check(value_at(record, found.path))
+                hypotheses = self._hypotheses(found, has_shares, collector)
+                kept["reference"] = self._reference(found, record)
+                collector.add(utterance_id, hypotheses, kept["reference"], {self.name: kept})
 
-    def _places(self, source) -> Iterator[tuple[Place, Any, int]]:
-        """Yields the place, the id without index, and the line of each list."""
-        for number, (document, line, is_indented) in enumerate(iter_json(source.text)):
-            is_array = isinstance(document, list)
-            for index, record in enumerate(document if is_array else [document]):
-                expect(record, dict, "a record", line)
-                lists = tuple(find_lists(record, self.layouts))
-                if not lists:
-                    if _INTERIM & record.keys() or any(find_lists(record, self.layouts, False)):
-                        continue
-                    has_text = any(str(record.get(key) or "").strip() for key in _BEST)
-                    others = record.keys() - _SILENT
-                    if has_text or any(named([key], IDS) is None for key in others):
-                        raise InputError(f"no array {self.what} in {shown(record)}", line=line)
-                position = number, index if is_array else None
-                for found in lists or [None]:
-                    key = _id(record, found.path if found else (), source.stem)
-                    yield Place(record, lists, found, position, is_indented), key, line
+    def _lists(self, source) -> Iterator[tuple[dict[str, Any], Any, int]]:
+        """Yields what is kept of a list, its id without index, and its line, for each list.
+
+        Kept are the record, all lists in it, the place of the record, and which list this one is:
+        "found", or None if the record has none.
+        """
+        for record, line, place in iter_records(source.text):
+            expect(record, dict, "a record", line)
+            lists = tuple(find_lists(record, self.layouts))
+            if not lists:
+                if _INTERIM & record.keys() or any(find_lists(record, self.layouts, False)):
+                    continue
+                has_text = any(str(record.get(key) or "").strip() for key in _BEST)
+                others = record.keys() - _SILENT
+                if has_text or any(named([key], IDS) is None for key in others):
+                    raise InputError(f"no array {self.what} in {shown(record)}", line=line)
+            for found in lists or [None]:
+                key = _id(record, found.path if found else (), source.stem)
+                yield {"record": record, "lists": lists, "found": found, "place": place}, key, line
 
     def _hypotheses(self, found, has_shares, collector):
         if found is None:
@@ -154,43 +127,33 @@ class ResponseFormat(Format):
             )
         return hypotheses
 
-    def _reference(self, place):
-        keys = (place.found.layout if place.found else self.layouts[0]).references
-        item = value_at(place.record, place.found.path) if place.found else {}
-        values = [holder.get(key) for holder in (item, place.record) for key in keys]
+    def _reference(self, found, record):
+        keys = (found.layout if found else self.layouts[0]).references
+        item = value_at(record, found.path) if found else {}
+        values = [holder.get(key) for holder in (item, record) for key in keys]
         return next((value for value in values if value is not None), None)
 
     def write(self, lists, stream):
-        records = []
-        for position, group in itertools.groupby(lists, self._position):
-            records.append((position, *self._record(list(group))))
-        for (_, is_array), group in itertools.groupby(
-            records, lambda row: (row[0][0], row[0][1] is not None)
-        ):
-            found = [(record, is_indented) for _, record, is_indented in group]
-            made = [record for record, _ in found]
-            dump_json(made if is_array else made[0], stream, 1 if found[0][1] else None)
+        def place(nbest):
+            new = Place(f"new {nbest.utterance_id}", None, False)
+            return self.extra_of(nbest).get("place", new)
 
-    def _position(self, nbest):
-        place = self.extra_of(nbest).get("place")
-        return (f"new {nbest.utterance_id}", None) if place is None else place.position
+        groups = itertools.groupby(lists, place)
+        dump_records(((self._record(list(group)), place) for place, group in groups), stream)
 
-    def _record(self, lists: list[NBestList]) -> tuple[dict[str, Any], bool]:
-        """The record of some lists, and whether it is indented. Lists without one get a new one."""
-        place = self.extra_of(lists[0]).get("place")
-        if place is None:
-            return self._new_record(lists[0]), False
-        written = []
-        for nbest in lists:
-            if found := self.extra_of(nbest)["place"].found:
-                written.append((found, self._rows(nbest, found)))
-        record = rewrite(place.record, place.of_record, written)
-        for nbest in lists:
-            if nbest.reference != self.extra_of(nbest)["reference"]:
-                found = self.extra_of(nbest)["place"].found
+    def _record(self, lists: list[NBestList]) -> dict[str, Any]:
+        """The record that was read with these lists, without its others; else a new one."""
+        kept = [self.extra_of(nbest) for nbest in lists]
+        if not kept[0]:
+            return self._new_record(lists[0])
+        pairs = [(nbest, one["found"]) for nbest, one in zip(lists, kept, strict=True)]
+        written = [(found, self._rows(nbest, found)) for nbest, found in pairs if found]
+        record = rewrite(kept[0]["record"], kept[0]["lists"], written)
+        for (nbest, found), one in zip(pairs, kept, strict=True):
+            if nbest.reference != one["reference"]:
                 item = value_at(record, found.path) if found and len(lists) > 1 else record
                 item[(found.layout if found else self.layouts[0]).references[0]] = nbest.reference
-        return record, place.is_indented
+        return record
 
     def _new_record(self, nbest):
         layout = self.layouts[0]
