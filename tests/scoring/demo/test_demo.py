@@ -246,7 +246,7 @@ def test_long_lines_of_blanks_take_no_time():
 
 
 def test_a_port_in_use_and_a_model_without_scores_are_one_line(port):
-    rule = f"^127.0.0.1:{port}: Address already in use; choose another --port$"
+    rule = f"^127.0.0.1:{port}: Address already in use; choose another --port or --host$"
     with pytest.raises(InputError, match=rule):
         make_server(FakeModel(), "127.0.0.1", port)
     ended = run_command("tta-demo", "--port=70000")
