@@ -195,17 +195,23 @@ class PipeReader(io.BufferedReader):
             buffered = self.peek()
         finally:
             self._pipe.may_wait = True
-        return b"\n" in buffered or bool(select.select([self], [], [], max(0.0, seconds))[0])
+        if self._pipe.has_ended or b"\n" in buffered:
+            return True
+        return bool(select.select([self], [], [], max(0.0, seconds))[0])
 
 
 class _Pipe(io.FileIO):
-    """A pipe. While `may_wait` is false, a read that would wait returns None."""
+    """A pipe or a terminal. While `may_wait` is false, a read that would wait returns None."""
 
-    may_wait = True
+    may_wait, has_ended = True, False
 
     def readinto(self, buffer):
+        if self.has_ended:  # a terminal would wait for another Ctrl-D
+            return 0
         if self.may_wait or select.select([self], [], [], 0)[0]:
-            return super().readinto(buffer)
+            size = super().readinto(buffer)
+            self.has_ended = size == 0
+            return size
         return None
 
 

@@ -5,14 +5,17 @@ import contextlib
 import gzip
 import lzma
 import os
+import pty
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from tta import settings
 from tta.data.text.files import MAX_UNPACKED, XZ_MEMORY, open_input, open_output, withdrawn
+from tta.data.text.lines import TextReader
 from tta.errors import InputError
 
 
@@ -208,3 +211,20 @@ def test_an_archive_of_usual_text_may_have_any_size(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(text) + gzip.compress(text * 2))
     with open_input(path) as stream:
         assert stream.read() == text * 3
+
+
+def test_one_ctrl_d_ends_a_terminal():
+    """Also if it is pressed while the reader asks whether a line is there."""
+    watcher, terminal = pty.openpty()
+    os.write(watcher, b"a\nb\n\x04")
+    lines = []
+
+    def read():
+        reader = TextReader([os.ttyname(terminal)])
+        lines.extend((line, reader.is_ready(5)) for line in reader)
+        lines.append("end")
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert lines == [("a", True), ("b", True), "end"]
