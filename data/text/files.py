@@ -46,9 +46,9 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
-# Bytes that any archive may unpack to. A larger one has a bound that depends on its size.
-MAX_UNPACKED = 1 << 25
-_LINE_BYTES = 16  # counted per line besides its text, because blank lines take time as well
+# Bytes that any archive may unpack to. More are allowed in proportion to its size. Every line counts
+# as further bytes, because blank lines take time, too.
+MAX_UNPACKED, LINE_BYTES = 1 << 25, 64
 _PIPES_CAN_BE_ASKED = os.name != "nt"  # `select` of Windows takes only sockets
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
 _BROKEN_ARCHIVE = (lzma.LZMAError, zlib.error, EOFError)
@@ -114,7 +114,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, new, raw, shown):
         self._new, self._raw, self._shown = new, raw, shown
         self._decompressor = new()
-        self._packed_size = self._size = 0
+        self._packed_size = self._size = self._lines = 0
 
     def readable(self):
         return True
@@ -148,9 +148,11 @@ class _Unpacked(io.RawIOBase):
         return packed
 
     def _check(self, found):
-        self._size += len(found) + _LINE_BYTES * found.count(b"\n")
+        self._size += len(found)
+        self._lines += found.count(b"\n")
+        is_large = self._size + LINE_BYTES * self._lines > MAX_UNPACKED
         ratio = settings.limits.max_unpack_ratio
-        if self._size > max(MAX_UNPACKED, ratio * self._packed_size):
+        if is_large and self._size > ratio * self._packed_size:
             rule = f"unpacks to more than {ratio} times its size"
             raise InputError(f"{rule}; unpack it, or raise --max_unpack_ratio", self._shown)
 

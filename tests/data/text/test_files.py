@@ -14,7 +14,14 @@ import time
 import pytest
 
 from tta import settings
-from tta.data.text.files import MAX_UNPACKED, XZ_MEMORY, open_input, open_output, withdrawn
+from tta.data.text.files import (
+    LINE_BYTES,
+    MAX_UNPACKED,
+    XZ_MEMORY,
+    open_input,
+    open_output,
+    withdrawn,
+)
 from tta.data.text.lines import TextReader
 from tta.errors import InputError
 
@@ -199,7 +206,7 @@ def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text, monkey
     with pytest.raises(InputError, match=rule), open_input(path) as stream:
         sizes.extend(map(len, iter(lambda: stream.read(1 << 16), b"")))
     size = sum(sizes)
-    assert size + 16 * size * text.count(b"\n") // len(text) <= MAX_UNPACKED
+    assert size + LINE_BYTES * size * text.count(b"\n") // len(text) <= MAX_UNPACKED
     monkeypatch.setattr(settings, "limits", settings.Limits(max_unpack_ratio=10**9))
     with open_input(path) as stream:
         assert sum(map(len, iter(lambda: stream.read(1 << 16), b""))) == total
@@ -207,7 +214,7 @@ def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text, monkey
 
 def test_an_archive_of_usual_text_may_have_any_size(tmp_path, monkeypatch):
     monkeypatch.setattr("tta.data.text.files.MAX_UNPACKED", 0)
-    path, text = tmp_path / "a.gz", os.urandom(400_000).hex().encode()
+    path, text = tmp_path / "a.gz", os.urandom(400_000).hex().encode() + b"\n" * 40_000
     path.write_bytes(gzip.compress(text) + gzip.compress(text * 2))
     with open_input(path) as stream:
         assert stream.read() == text * 3
