@@ -46,8 +46,8 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
-# Bytes that any archive may unpack to. More are allowed in proportion to its size. Every line counts
-# as further bytes, because blank lines take time, too.
+# Bytes that any archive may unpack to; a large archive may unpack to more. Each line counts as
+# further bytes, because blank lines take time, too.
 MAX_UNPACKED, LINE_BYTES = 1 << 25, 64
 _PIPES_CAN_BE_ASKED = os.name != "nt"  # `select` of Windows takes only sockets
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
