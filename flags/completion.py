@@ -44,8 +44,9 @@ def completion_script(shell: str) -> str:
         flags = importlib.import_module(module)
         about = _plain((flags.__doc__ or "").partition("\n")[0])
         one = commands.add_parser(name.removeprefix("tta-"), help=about, description=about)
-        for field in (field for config in flags.run.configs for field in settings.fields(config)):
-            _add(one, field, shtab.FILE)
+        for config in (*flags.run.configs, settings.Limits):
+            for field in settings.fields(config):
+                _add(one, field, shtab.FILE)
     return shtab.complete(parser, shell)
 
 

@@ -1,5 +1,6 @@
 """Every command: its flags, its defaults, and that wrong flags do not wait for TensorFlow."""
 
+import gzip
 import importlib
 import json
 import os
@@ -15,7 +16,7 @@ import tta
 from tta.commands import COMMANDS
 from tta.data.text.files import open_output
 from tta.errors import install
-from tta.settings import fields
+from tta.settings import Limits, fields
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -82,7 +83,7 @@ def test_help_shows_every_setting_and_needs_no_large_package(module, flag, monke
     shown = python(LIGHT, module, flag)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(importlib.import_module(module).__doc__)
-    for config in configs_of(module, monkeypatch):
+    for config in (*configs_of(module, monkeypatch), Limits):
         for field in fields(config):
             name = f"[no]{field.name}" if field.kind is bool else field.name
             assert re.search(rf"^  --{re.escape(name)}\b", shown.stdout, re.MULTILINE), name
@@ -319,6 +320,22 @@ def test_with_closed_standard_error_a_command_works(tmp_path, closed):
 def test_full_memory_is_one_line():
     ended = python("from tta import cli\ndef main():\n    bytearray(1 << 62)\ncli.run(main)")
     assert (ended.returncode, ended.stderr) == (1, "error: out of memory\n")
+
+
+def test_the_bound_of_archives_is_a_flag_of_every_command(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b" " * (1 << 26)))
+    code = (
+        "from tta import cli; from tta.data.text.files import open_input\n"
+        "def main():\n"
+        f"    with open_input({str(tmp_path / 'a.gz')!r}) as file: print(len(file.read()))\n"
+        "cli.run(main)"
+    )
+    ended = python(code)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.endswith("unpack it, or raise --max_unpack_ratio\n")
+    assert python(code, "--max_unpack_ratio=2000").stdout == f"{1 << 26}\n"
+    ended = python(code, "--max_unpack_ratio=0")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
 
 
 def test_a_flag_that_takes_one_value_is_given_once():

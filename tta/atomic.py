@@ -46,8 +46,8 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
     killed process leaves both files; the next writer removes them.
 
     Args:
-        path: the file. If it exists, it is replaced, and the new file gets its permissions and, if
-            this process may give files away, its owner. A symbolic link stays a link.
+        path: the file. If it exists, it is replaced. The new file gets its permissions, and its
+            owner if this process may change owners. A symbolic link stays a link.
 
     Yields:
         A binary stream.
@@ -296,11 +296,9 @@ def _status(path):
 
 
 def _keep_owner(path, former):
-    """Gives a file the group and the owner of a former one, as far as this process may."""
-    if os.name != "nt":
-        for owner, group in ((-1, former.st_gid), (former.st_uid, -1)):
-            with contextlib.suppress(PermissionError):
-                os.chown(path, owner, group, follow_symlinks=False)
+    """Gives a file the owner and the group of a former one, if this process may."""
+    with contextlib.suppress(AttributeError, OSError):  # Windows has no such owners
+        os.lchown(path, former.st_uid, former.st_gid)
 
 
 class _NamedFile(io.FileIO):

@@ -72,7 +72,7 @@ def run(
             last argument of `main`, as a list of str.
     """
     prepare_streams()
-    for config in configs:
+    for config in (*configs, settings.Limits):
         define_flags(config)
     about = sys.modules[main.__module__].__doc__ or ""
     sys.modules["__main__"].__doc__ = about  # for --helpfull
@@ -82,7 +82,7 @@ def run(
         place = sys.argv.index("--")
         sys.argv, extra = sys.argv[:place], [sys.argv[place + 1 :]]
     if configs and HELP & set(sys.argv):  # without configs, absl shows the flags of the program
-        show(help_text(about, configs))
+        show(help_text(about, (*configs, settings.Limits)))
     if VERSION & set(sys.argv):
         show(version_text())
     made: list[Any] = []
@@ -92,6 +92,7 @@ def run(
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
+            settings.limits = from_flags(settings.Limits)
             settings.check_outputs(*made)
             if check:
                 check(*made)

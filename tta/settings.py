@@ -277,3 +277,15 @@ def _check(field, value):
     low, high = setting.minimum, setting.maximum
     if (low is not None and value < low) or (high is not None and value > high):
         raise InputError(f"{field.name} must be {setting.bounds}, not {value}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(Config):
+    """Limits of the whole process, which are flags of every command."""
+
+    max_unpack_ratio: int = setting(
+        50, "A compressed file may unpack to this many times its size, or 32 MiB.", 1, group=COMMON
+    )
+
+
+limits = Limits()

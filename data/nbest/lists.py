@@ -168,8 +168,8 @@ def parse_number(value: Any, what: str) -> float:
         InputError: `value` is not a finite number, or larger than `MAX_NUMBER`.
     """
     number = math.nan
-    is_text = isinstance(value, str)
-    if not isinstance(value, bool) and not (is_text and "_" in value):  # Python reads 1_5 as 15
+    # Python reads 1_5 as 15.
+    if not (isinstance(value, bool) or (isinstance(value, str) and "_" in value)):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = float(value)
     if not math.isfinite(number):

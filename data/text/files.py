@@ -17,17 +17,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tta import settings
 from tta.atomic import naming, whole_file
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
 STANDARD_STREAM = "-"
 
+XZ_MEMORY = 1 << 27  # bytes; `xz -9` asks for half of it
 # The first bytes of compressed files that are read, and of files that are refused by name.
-_MAGIC = {
-    rb"\x1f\x8b": gzip.open,
-    rb"\xfd7zXZ\x00": lambda raw: io.BufferedReader(_XzReader(raw)),
-    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.open,
+_MAGIC: dict[bytes, Callable[[], Any]] = {
+    rb"\x1f\x8b": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),  # gzip
+    rb"\xfd7zXZ\x00": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, XZ_MEMORY),
+    rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": bz2.BZ2Decompressor,
 }
 _REFUSED = {
     rb"\x28\xb5\x2f\xfd": "compressed with zstd",
@@ -44,14 +46,12 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
-# A small archive must not fill memory. Lists of texts are packed to between a third and a fortieth.
-MAX_UNPACKED = 1 << 25  # bytes that any archive may unpack to
-MAX_RATIO = 50  # a larger archive: times its size
-_LINE_BYTES = 16  # what a line takes besides its text: archives of blank lines count, too
+# Bytes that any archive may unpack to; a large archive may unpack to more. Each line counts as
+# further bytes, because blank lines take time, too.
+MAX_UNPACKED, LINE_BYTES = 1 << 25, 64
 _PIPES_CAN_BE_ASKED = os.name != "nt"  # `select` of Windows takes only sockets
-XZ_MEMORY = 1 << 27  # bytes; `xz -9` asks for half of it
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
-_BROKEN_ARCHIVE = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError)
+_BROKEN_ARCHIVE = (lzma.LZMAError, zlib.error, EOFError)
 
 
 @contextlib.contextmanager
@@ -68,7 +68,8 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
 
     Raises:
         InputError: the file is missing, a folder, unreadable, a broken archive, or compressed in
-            another way; or it unpacks to more than `MAX_UNPACKED` and `MAX_RATIO` times its size.
+            another way; or it unpacks to more than `MAX_UNPACKED` bytes and
+            `tta.settings.Limits.max_unpack_ratio` times its size.
     """
     shown = shown_path(path)
     is_standard = str(path) == STANDARD_STREAM and opener is open
@@ -95,82 +96,65 @@ def _decompressed(raw, shown):
     kind = next((kind for magic, kind in _REFUSED.items() if re.match(magic, head)), None)
     if kind is not None:
         raise InputError(f"{kind}; unpack it first, or compress it as .gz, .bz2 or .xz", shown)
-    decompress = next((d for magic, d in _MAGIC.items() if re.match(magic, head)), None)
-    if decompress is None:
+    new = next((new for magic, new in _MAGIC.items() if re.match(magic, head)), None)
+    if new is None:
         return contextlib.nullcontext(raw)
-    packed = _Packed(raw)
-    return io.BufferedReader(_Unpacked(decompress(packed), packed, shown), 1 << 16)
-
-
-class _Packed:
-    """Counts the bytes of an archive that are read."""
-
-    def __init__(self, raw):
-        self._raw = raw
-        self.size = 0
-
-    def read(self, size=-1):
-        data = self._raw.read(size)
-        self.size += len(data)
-        return data
+    return io.BufferedReader(_Unpacked(new, raw, shown), 1 << 16)
 
 
 class _Unpacked(io.RawIOBase):
-    """The contents of an archive, up to the bounds of `open_input`."""
-
-    def __init__(self, stream, packed, shown):
-        self._stream, self._packed, self._shown = stream, packed, shown
-        self._size = 0
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        data = self._stream.read1(len(buffer))
-        buffer[: len(data)] = data
-        self._size += len(data) + _LINE_BYTES * data.count(b"\n")
-        if self._size > max(MAX_UNPACKED, MAX_RATIO * self._packed.size):
-            rule = f"unpacks to more than {MAX_RATIO} times its size; unpack it first to read it"
-            raise InputError(rule, self._shown)
-        return len(data)
-
-
-class _XzReader(io.RawIOBase):
-    """Decompresses an .xz stream; unlike `lzma.LZMAFile`, it bounds the memory that this takes.
+    """The contents of an archive of one or more streams, up to the bounds of `open_input`.
 
     Args:
-        raw: a binary stream; it is not closed.
+        new: makes a decompressor of one stream, of `bz2`, `lzma` or `zlib`.
+        raw: the archive, a binary stream. It is not closed.
+        shown: its path in errors.
     """
 
-    def __init__(self, raw):
-        self._raw = raw
-        self._decompressor = self._new()
-
-    def _new(self):
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)
+    def __init__(self, new, raw, shown):
+        self._new, self._raw, self._shown = new, raw, shown
+        self._decompressor = new()
+        self._packed_size = self._size = self._lines = 0
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        while True:
+        found = b""
+        while not found:
             if self._decompressor.eof:  # another stream may follow, after zeros
-                rest = self._decompressor.unused_data.lstrip(b"\0")
-                while not rest:
-                    if not (block := self._raw.read(io.DEFAULT_BUFFER_SIZE)):
+                packed = self._decompressor.unused_data.lstrip(b"\0")
+                while not packed:
+                    if not (block := self._read_packed()):
                         return 0
-                    rest = block.lstrip(b"\0")
+                    packed = block.lstrip(b"\0")
                 self._decompressor = self._new()
-            elif self._decompressor.needs_input:
-                rest = self._raw.read(io.DEFAULT_BUFFER_SIZE)
-                if not rest:
-                    raise EOFError("it ends before the end of its stream")
+                is_end = False
             else:
-                rest = b""
-            found = self._decompressor.decompress(rest, len(buffer))
-            if found:
-                buffer[: len(found)] = found
-                return len(found)
+                packed = getattr(self._decompressor, "unconsumed_tail", b"")  # of zlib
+                needs_input = not packed and getattr(self._decompressor, "needs_input", True)
+                packed = self._read_packed() if needs_input else packed
+                is_end = needs_input and not packed
+            found = self._decompressor.decompress(packed, len(buffer))
+            if is_end and not found:
+                raise EOFError("it ends before the end of its stream")
+        buffer[: len(found)] = found
+        self._check(found)
+        return len(found)
+
+    def _read_packed(self):
+        packed = self._raw.read(io.DEFAULT_BUFFER_SIZE)
+        self._packed_size += len(packed)
+        return packed
+
+    def _check(self, found):
+        self._size += len(found)
+        self._lines += found.count(b"\n")
+        is_large = self._size + LINE_BYTES * self._lines > MAX_UNPACKED
+        ratio = settings.limits.max_unpack_ratio
+        if is_large and self._size > ratio * self._packed_size:
+            rule = f"unpacks to more than {ratio} times its size"
+            raise InputError(f"{rule}; unpack it, or raise --max_unpack_ratio", self._shown)
 
 
 def open_pipe(path: str, mode: str = "rb") -> Any:
@@ -213,17 +197,23 @@ class PipeReader(io.BufferedReader):
             buffered = self.peek()
         finally:
             self._pipe.may_wait = True
-        return b"\n" in buffered or bool(select.select([self], [], [], max(0.0, seconds))[0])
+        if self._pipe.has_ended or b"\n" in buffered:
+            return True
+        return bool(select.select([self], [], [], max(0.0, seconds))[0])
 
 
 class _Pipe(io.FileIO):
-    """A pipe. While `may_wait` is false, a read that would wait returns None."""
+    """A pipe or a terminal. While `may_wait` is false, a read that would wait returns None."""
 
-    may_wait = True
+    may_wait, has_ended = True, False
 
     def readinto(self, buffer):
+        if self.has_ended:  # a terminal would wait for another Ctrl-D
+            return 0
         if self.may_wait or select.select([self], [], [], 0)[0]:
-            return super().readinto(buffer)
+            size = super().readinto(buffer)
+            self.has_ended = size == 0
+            return size
         return None
 
 

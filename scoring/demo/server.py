@@ -1,7 +1,7 @@
 """A local server of one page: GET / is the page, POST /answer is what it shows."""
 
 import contextlib
-import errno
+import ipaddress
 import json
 import re
 import socket
@@ -20,8 +20,6 @@ PAGE = Path(__file__).parent / "templates" / "demo.html"
 MAX_BYTES = 1 << 18  # of a request
 TIMEOUT = 30  # seconds for a request to arrive
 
-# A name or an address, and a port.
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(:[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # The page loads nothing, and no other page may show it in a frame.
@@ -38,7 +36,7 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
         InputError: the model has no scores, or the address cannot be used.
     """
     answers, lock = Answers(lm), threading.Lock()
-    page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style()).encode()
+    page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style())
 
     class Handler(BaseHTTPRequestHandler):
         """One connection."""
@@ -47,7 +45,7 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
         timeout = TIMEOUT
 
         def handle(self) -> None:
-            # The socket's timeout is that of a byte: a slow client could hold a thread for hours.
+            # `timeout` is that of a single read: a slow client could hold a thread for hours.
             late = threading.Timer(TIMEOUT, self._stop_reading)
             late.daemon = True
             late.start()
@@ -55,17 +53,20 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
             late.cancel()
 
         def _stop_reading(self) -> None:
-            with contextlib.suppress(OSError):  # it is closed
+            with contextlib.suppress(OSError):  # already closed
                 self.connection.shutdown(socket.SHUT_RD)
 
         def parse_request(self) -> bool:
             if not super().parse_request():
                 return False
-            hosts = self.headers.get_all("Host", [])
-            if len(hosts) == 1 and is_own(hosts[0], host):
+            if is_own(self._header("Host"), host):
                 return True
-            self._fail(403, "the Host of a request must be this server's")
+            self._fail(403, "unknown Host: open the page under the address that the command prints")
             return False
+
+        def _header(self, name: str) -> str:
+            """The values of a header, of which a valid request has one; joined by commas."""
+            return ",".join(map(str, self.headers.get_all(name, []))).strip()
 
         def do_GET(self) -> None:
             if self.path != "/":
@@ -79,9 +80,9 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
             elif self.headers.get_content_type() != "application/json":
                 # Pages of other sites cannot send this type without asking first.
                 self._fail(415, "expected application/json")
-            elif not (sizes := self.headers.get_all("Content-Length", [])):
+            elif not (size := self._header("Content-Length")):
                 self._fail(411, "expected a Content-Length")
-            elif len(sizes) > 1 or not re.fullmatch("[0-9]{1,18}", size := sizes[0].strip()):
+            elif not re.fullmatch("[0-9]{1,18}", size):
                 self._fail(400, "expected one Content-Length, a number of bytes")
             elif int(size) > MAX_BYTES:
                 self._fail(413, f"a request has at most {MAX_BYTES:,} bytes, not {int(size):,}")
@@ -96,19 +97,17 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
                     answer = json.dumps(answers.answer(json.loads(body)), allow_nan=False)
             except InputError as error:
                 self._fail(400, str(error))
-            except (ValueError, RecursionError):  # in the request, or NaN in the answer
-                self._fail(400, "expected JSON in UTF-8 with numbers of usual size")
+            except (ValueError, RecursionError):  # malformed, a huge number, or NaN in the answer
+                self._fail(400, "expected JSON in UTF-8, with numbers that are not too large")
             else:
-                self._send_json(200, answer)
+                self._send(200, "application/json", answer)
 
         def _fail(self, status: int, rule: str) -> None:
             self.close_connection = True  # a body may be unread
-            self._send_json(status, json.dumps({"error": rule}))
+            self._send(status, "application/json", json.dumps({"error": rule}))
 
-        def _send_json(self, status: int, text: str) -> None:
-            self._send(status, "application/json", text.encode())
-
-        def _send(self, status: int, kind: str, content: bytes) -> None:
+        def _send(self, status: int, kind: str, text: str) -> None:
+            content = text.encode()
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
@@ -130,20 +129,19 @@ def make_server(lm: Scorer, host: str, port: int) -> ThreadingHTTPServer:
     try:
         return Server((host, port), Handler)
     except OSError as error:
-        hint = "; choose another --port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else ""
-        raise InputError(f"{error.strerror or error}{hint}", f"{host}:{port}") from error
+        rule = f"{error.strerror or error}; choose another --port or --host"
+        raise InputError(rule, f"{host}:{port}") from error
 
 
 def is_own(header: str, host: str) -> bool:
-    """Whether the Host of a request names the server that listens on `host`.
+    """Whether the header `Host` of a request names the server that listens on `host`.
 
-    Other sites can resolve a domain of theirs to it (DNS rebinding), but do not have its addresses.
+    Another site's domain may resolve to this machine (DNS rebinding), so that its page could read
+    answers. Such requests have that domain as `Host`; an address cannot be rebound.
     """
-    match = _HOST.fullmatch(header.strip().lower())
-    if match is None:
-        return False
-    name = match[1].strip("[]")
-    if host in _LOOPBACK or name in _LOOPBACK:
+    name = re.sub(":[0-9]{1,5}$", "", header.lower()).strip("[]")
+    if name in _LOOPBACK or host in _LOOPBACK:
         return name in _LOOPBACK
-    is_address = match[1].startswith("[") or set(name) <= set("0123456789.")
-    return is_address or name in (host.lower(), socket.gethostname().lower())
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return name in (host.lower(), socket.gethostname().lower())

@@ -11,11 +11,7 @@ from safetensors.numpy import save
 
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.errors import InputError
-from tta.scoring.exports.tokenizer_json import (
-    save_tokenizer,
-    special_tokens,
-    whole_tokenizer,
-)
+from tta.scoring.exports.tokenizer_json import save_tokenizer, special_tokens, whole_tokenizer
 
 FAMILIES = ("tta", "cloze", "bilm", "unilm")
 

@@ -19,11 +19,10 @@ from tqdm import tqdm
 from tta.errors import InputError
 from tta.scoring.scorers.scorer import Scorer, SentenceError, TokenScores
 
-# A block ends when it reaches one of these limits.
+# A block ends when it reaches one of these limits. Large blocks are faster. The first seven are
+# smaller, so that scores come early: of 64 lines, then each of twice as many as the one before.
 BLOCK_LINES, BLOCK_CHARACTERS = 8192, 1 << 20
-# The lines of the first block. Each block may have twice as many as the one before, so that scores
-# come early, and most blocks are large, which is faster.
-FIRST_LINES = 64
+FIRST_LINES, SMALL_BLOCKS = 64, 7
 # A block of a pipe also ends when there is no further line this long after its first line.
 BLOCK_SECONDS = 0.2
 # Recent sentences, whose scores are kept: at most this many sentences and characters.
@@ -70,11 +69,10 @@ def read_blocks(reader: Any) -> Iterator[Block]:
     blocks = _blocks(reader)
     if reader.total_bytes is None:
         return blocks
-    ahead, lines = [], 0
-    for block in blocks:
+    ahead = []
+    for block in itertools.islice(blocks, SMALL_BLOCKS):
         ahead.append(block)
-        lines += len(block.sentences)
-        if lines >= BLOCK_LINES - FIRST_LINES or not block.sentences:
+        if not block.sentences:  # a pause
             break
     return itertools.chain(ahead, blocks)
 

@@ -18,9 +18,9 @@ _BITS = 62  # of an integer: one for each symbol of a text; a sum may need one m
 _ALL = 2**_BITS - 1
 _BLOCK = 2**16  # integers in a tensor: 512 KiB, so that a step stays in the processor's cache
 
-# The largest list. Time is that of (hypotheses * words)^2 pairs of words, some seconds here.
-MAX_WORDS = 5_000  # of a hypothesis
-MAX_LIST_WORDS = 100_000  # the number of hypotheses times the words of the longest one
+# Limits of a list, whose largest takes seconds: of words in a hypothesis, and of hypotheses times
+# words in the longest one. Time grows with the square of either.
+MAX_WORDS, MAX_LIST_WORDS = 5_000, 100_000
 
 
 def split_words(texts: tf.Tensor) -> tf.RaggedTensor:

@@ -5,20 +5,24 @@ import contextlib
 import gzip
 import lzma
 import os
+import pty
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from tta import settings
 from tta.data.text.files import (
-    MAX_RATIO,
+    LINE_BYTES,
     MAX_UNPACKED,
     XZ_MEMORY,
     open_input,
     open_output,
     withdrawn,
 )
+from tta.data.text.lines import TextReader
 from tta.errors import InputError
 
 
@@ -194,19 +198,40 @@ def test_an_xz_file_that_asks_for_much_memory_is_refused(tmp_path):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("text", [b" ", b"\n", b"[", b"the cat sat\n"], ids=repr)
-def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text):
+def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text, monkeypatch):
     path, sizes = tmp_path / "a", []
-    path.write_bytes(pack(text * (2 * MAX_UNPACKED // len(text))))
-    rule = f"a: unpacks to more than {MAX_RATIO} times its size; unpack it first"
+    total = 2 * MAX_UNPACKED // len(text) * len(text)
+    path.write_bytes(pack(text * (total // len(text))))
+    rule = "a: unpacks to more than 50 times its size; unpack it, or raise --max_unpack_ratio$"
     with pytest.raises(InputError, match=rule), open_input(path) as stream:
         sizes.extend(map(len, iter(lambda: stream.read(1 << 16), b"")))
     size = sum(sizes)
-    assert size + 16 * size * text.count(b"\n") // len(text) <= MAX_UNPACKED
+    assert size + LINE_BYTES * size * text.count(b"\n") // len(text) <= MAX_UNPACKED
+    monkeypatch.setattr(settings, "limits", settings.Limits(max_unpack_ratio=10**9))
+    with open_input(path) as stream:
+        assert sum(map(len, iter(lambda: stream.read(1 << 16), b""))) == total
 
 
 def test_an_archive_of_usual_text_may_have_any_size(tmp_path, monkeypatch):
     monkeypatch.setattr("tta.data.text.files.MAX_UNPACKED", 0)
-    path, text = tmp_path / "a.gz", os.urandom(400_000).hex().encode()
+    path, text = tmp_path / "a.gz", os.urandom(400_000).hex().encode() + b"\n" * 40_000
     path.write_bytes(gzip.compress(text) + gzip.compress(text * 2))
     with open_input(path) as stream:
         assert stream.read() == text * 3
+
+
+def test_one_ctrl_d_ends_a_terminal():
+    """Also if it is pressed while the reader asks whether a line is there."""
+    watcher, terminal = pty.openpty()
+    os.write(watcher, b"a\nb\n\x04")
+    lines = []
+
+    def read():
+        reader = TextReader([os.ttyname(terminal)])
+        lines.extend((line, reader.is_ready(5)) for line in reader)
+        lines.append("end")
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert lines == [("a", True), ("b", True), "end"]

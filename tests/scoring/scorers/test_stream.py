@@ -53,6 +53,7 @@ def score(lm, texts, **options):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(stream, "BLOCK_LINES", 3)
+    monkeypatch.setattr(stream, "SMALL_BLOCKS", 1)
     monkeypatch.setattr(stream, "RECENT_TEXTS", 4)
 
 
