@@ -23,8 +23,8 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
         check_absent(config.output_dir)
         lm = tta.load(model.name, **options.for_load())
         vectors = config.representation, config.pooling
-        export_folder(lm, config.output_dir, config.format, *vectors)
-        print(f"{config.output_dir}: {lm.signature}")
+        signature = export_folder(lm, config.output_dir, config.format, *vectors)
+        print(f"{config.output_dir}: {signature}")
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
     lm = tta.load(model.name, **options.for_load())

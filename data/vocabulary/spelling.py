@@ -4,11 +4,14 @@ A model gives the unknown token a high probability, whatever word it stands for.
 has to be spelled out: the cost is a price for each of its characters, in nats.
 """
 
+import sys
+import unicodedata
 from functools import lru_cache
 
 import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
+from tta.data.vocabulary.tokenizer import Tokenizer
 
 # The price, in nats, of a character that no token of the vocabulary has: what such characters of
 # Wikipedia and of books cost, coded by their frequencies (`python -m benchmarks.unknown_price`).
@@ -32,6 +35,26 @@ class SpellingCosts:
     def of_text(self, text: str) -> list[float]:
         """The cost of each unknown word of a text, in order, in nats."""
         return [self._of_word(word) for word in self._tokenizer.unknown_words(text)]
+
+    def pages(self) -> tuple[np.ndarray, np.ndarray]:
+        """What each character adds to the cost of an unknown word, for programs without this class.
+
+        The tokenizer must be one of word pieces: these fold each character by itself. Most of the
+        1,114,112 characters cost the same, so equal blocks of 256 characters are one page.
+
+        Returns:
+            The page of each block, [4352] int32, and the prices in nats, [pages, 256] float32.
+            Character 0 costs nothing.
+        """
+        assert isinstance(self._tokenizer, Tokenizer)
+        prices = np.full(sys.maxunicode + 1, self._cost("\0"), np.float32)
+        for code in range(len(prices)):
+            category = unicodedata.category(chr(code))
+            if category not in ("Cs", "Cn") or chr(code) in self._letters:
+                folded = self._tokenizer.normalized(chr(code))
+                prices[code] = self._cost("".join(folded.split()))
+        pages, page_of = np.unique(prices.reshape(-1, 256), axis=0, return_inverse=True)
+        return page_of.reshape(-1).astype(np.int32), pages
 
     def _cost(self, word):
         known = sum(character in self._letters for character in word)

@@ -89,6 +89,10 @@ class Tokenizer:
                         words.append(word.strip())  # Chinese characters get blanks around
         return words
 
+    def normalized(self, text: str) -> str:
+        """A text as it is split into pieces: folded, lower-cased, without control characters."""
+        return self._normalizer.normalize_str(self._fold(text))
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces of ids, special tokens included. Raises InputError if an id is not known."""
         tokens = self.vocabulary.tokens

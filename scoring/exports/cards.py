@@ -1,6 +1,7 @@
-"""README.md of an exported folder: what it is, ten lines that load it, and hashes of its files."""
+"""README.md of an exported folder: what it is, code that loads it, the model's record, hashes."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,7 @@ from tta.names import README
 from tta.version import __version__
 
 _HEAD = """---
-license: apache-2.0
-library_name: {library}
+{metadata}library_name: {library}
 ---
 
 # {name}
@@ -18,15 +18,32 @@ library_name: {library}
 
 - Model: `{signature}`
 - Parameters: {parameters:,}. Vocabulary: {vocabulary:,} word pieces, {case}.
-- Text: the languages of its training text; the models of tta-lm are for English.
-- Longest input: {length:,} pieces, begin and end included.
-- License: Apache-2.0, code and weights. Written by `tta-export` of tta-lm {version}.
+- Longest input: {length:,} pieces, begin and end included. {longer}
+- Written by `tta-export` of tta-lm {version}.
 
 {usage}
-
-## Files, SHA-256
-
 """
+
+# What a format computes, where it differs from what was exported. None is not part of the result.
+_SCORES = {"pll": "original", "boundary_tokens": "no", "long": "window", "precision": "float32"}
+_VECTORS = dict.fromkeys(("pll", "normalizer", "boundary_tokens", "unknown", "log"))
+_COMPUTES: dict[str, dict[str, str | None]] = {
+    "onnx": _SCORES | {"engine": "onnxruntime"},
+    "huggingface": _SCORES | {"engine": "pytorch"},
+    "sentence_transformers": _VECTORS
+    | {"long": "cut", "precision": "float32", "engine": "pytorch"},
+    "static": _VECTORS | {"long": None, "precision": "float32", "engine": None},
+}
+_PLAIN_BERT = {"normalizer": "exact", "unknown": "model", "long": "refuse"}
+_LONGER = {
+    "window": "Longer texts are read in overlapping windows.",
+    "cut": "Longer texts are cut.",
+    "refuse": "Longer texts are an error.",
+    None: "Longer texts are read whole.",
+}
+
+# Metadata that a model's record may give its exports.
+_METADATA = ("license", "license_name", "license_link", "language", "datasets", "base_model")
 
 _BILM = """```python
 from transformers import pipeline
@@ -45,38 +62,49 @@ batch = tokenizer(["the cat sat on the mat"], return_tensors="pt")
 print(model.token_scores(**batch)[:, 1:-1].sum(1))  # natural log
 ```
 
-`modeling_tta.py` is the model's code; read it before you trust it."""
+`modeling_tta.py` is the model's code; read it before you trust it. The tokenizer also gives
+"characters", by which `token_scores` prices unknown words."""
 
 _ONNX = """```python
 import numpy as np, onnxruntime, tokenizers
 tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
 tokenizer.enable_padding(pad_id=PAD)
 run = onnxruntime.InferenceSession("scores.onnx").run
-rows = tokenizer.encode_batch(["the cat sat on the mat", "a cat"])
-ids, padding, special = (
-    np.array([getattr(row, name) for row in rows], kind)
-    for name, kind in (("ids", "int32"), ("attention_mask", bool), ("special_tokens_mask", bool))
-)
-inputs = {"input_ids": ids, "padding_mask": padding, "wanted": ~special}
+texts = ["the cat sat on the mat", "a cat"]
+rows = tokenizer.encode_batch(texts)
+words = np.array([[text[a:b] for a, b in row.offsets] for row, text in zip(rows, texts)])
+ids = np.array([row.ids for row in rows], "int32")
+inputs = {"input_ids": ids, "padding_mask": np.array([row.attention_mask for row in rows], bool)}
+inputs["wanted"] = ~np.array([row.special_tokens_mask for row in rows], bool)
+inputs["characters"] = words.view("int32").reshape(*ids.shape, -1)
 print(run(None, inputs)[0].sum(axis=1))  # natural log
 ```
-
-`states.onnx` takes the same inputs and gives the last states [B, T, D]."""
+"""
 
 _ONNX_BILM = """```python
 import numpy as np, onnxruntime, tokenizers
 tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
-run = onnxruntime.InferenceSession("scores.onnx").run
-ids = np.array(tokenizer.encode("the cat sat on the mat").ids, np.int32)
-positions = np.arange(1, len(ids) - 1)  # without begin and end
-rows = np.repeat(ids[None], len(positions), axis=0)
-rows[np.arange(len(positions)), positions] = MASK
-inputs = {"input_ids": rows, "padding_mask": np.ones(rows.shape, bool)}
+run, text = onnxruntime.InferenceSession("scores.onnx").run, "the cat sat on the mat"
+row = tokenizer.encode(text)
+ids, positions = np.array(row.ids, "int32"), np.arange(1, len(row.ids) - 1)  # no begin, no end
+words = np.array([text[a:b] for a, b in row.offsets])
+masked = np.repeat(ids[None], len(positions), axis=0)
+masked[np.arange(len(positions)), positions] = MASK
+inputs = {"input_ids": masked, "padding_mask": np.ones(masked.shape, bool)}
 inputs |= {"positions": positions, "targets": ids[positions]}
+inputs["characters"] = words.view("int32").reshape(len(ids), -1)[positions]
 print(run(None, inputs)[0].sum())  # natural log
 ```
+"""
 
-`states.onnx` takes "input_ids", "padding_mask" and "wanted" [B, T] bool: the last states."""
+_CHARACTERS = """
+"characters" are the code points of each token in its text, padded with 0: an unknown word pays a
+price for each.
+"""
+
+_STATES = """
+`states.onnx` takes "input_ids", "padding_mask" and "wanted" [B, T] bool, and gives the last states
+[B, T, D]."""
 
 _SENTENCES = """```python
 from sentence_transformers import SentenceTransformer
@@ -95,6 +123,18 @@ print(vectors[0] @ vectors[1])  # cosine; rows have length 1
 sentence-transformers loads the same folder: `SentenceTransformer(folder)`."""
 
 
+def signature(lm: Any, kind: str) -> str:
+    """What an exported folder computes, in the form of `lm.signature`.
+
+    Args:
+        lm: the exported `TextModel`.
+        kind: the format.
+    """
+    computes = _COMPUTES[kind] | (_PLAIN_BERT if _is_bert(lm, kind) else {})
+    parts = dict(part.split(":", 1) for part in lm.signature.split("|")) | computes
+    return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
+
+
 def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
     """Writes README.md of a folder whose other files are complete.
 
@@ -105,14 +145,15 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
         vectors: representation and pooling, if the folder gives sentence vectors.
     """
     config = lm.config
-    onnx = _ONNX_BILM if config.model_type == "bilm" else _ONNX
-    vocabulary = lm.tokenizer.vocabulary
-    onnx = onnx.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
     what, usage, library = {
-        "onnx": (f"A language model of type {config.model_type} for onnxruntime.", onnx, "onnx"),
+        "onnx": (
+            f"A language model of type {config.model_type} for onnxruntime.",
+            _onnx_usage(lm),
+            "onnx",
+        ),
         "huggingface": (
             f"A language model of type {config.model_type} for Hugging Face's transformers.",
-            _BILM if config.model_type == "bilm" else _CODE,
+            _BILM if _is_bert(lm, kind) else _CODE,
             "transformers",
         ),
         "sentence_transformers": (
@@ -122,18 +163,56 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
         ),
         "static": (f"One vector a word piece ({vectors}).", _STATIC, "model2vec"),
     }[kind]
+    metadata, record = _record(lm.directory)
+    computed = signature(lm, kind)
+    long = re.search(r"\|long:(\w+)", computed)
     head = _HEAD.format(
+        metadata=metadata,
         library=library,
         name=lm.name,
         what=what,
-        signature=lm.signature,
+        signature=computed,
         parameters=config.num_parameters,
         vocabulary=config.vocab_size,
         case="lower-cased" if config.do_lower_case else "cased",
         length=config.max_position_embeddings,
+        longer=_LONGER[long and long[1]],
         version=__version__,
         usage=usage,
     )
     files = sorted(path for path in folder.iterdir() if path.is_file())
     rows = (f"- `{p.name}`: {hashlib.sha256(p.read_bytes()).hexdigest()}\n" for p in files)
-    (folder / README).write_text(head + "".join(rows), encoding="utf-8")
+    text = head + record + "\n## Files, SHA-256\n\n" + "".join(rows)
+    (folder / README).write_text(text, encoding="utf-8")
+
+
+def _is_bert(lm, kind):
+    """Whether a folder is plain BERT, without code of ours."""
+    return kind == "huggingface" and lm.config.model_type == "bilm"
+
+
+def _onnx_usage(lm):
+    vocabulary = lm.tokenizer.vocabulary
+    code = _ONNX_BILM if lm.config.model_type == "bilm" else _ONNX
+    code = code.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
+    if lm.options.unknown == "price":
+        return code + _CHARACTERS + _STATES
+    return re.sub(r".*\bwords\b.*\n", "", code) + _STATES
+
+
+def _record(directory):
+    """The metadata of a model's own README.md that exports keep, and its text as a quotation.
+
+    The model's author says there what it was trained on and under which license it is; we do not.
+    """
+    path = None if directory is None else directory / README
+    if path is None or not path.is_file():
+        return "", ""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    head, metadata = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL), ""
+    if head is not None:
+        text = text[head.end() :]
+        entries = re.findall(r"^(\w+):(.*\n(?:[ \t-].*\n)*)", head[1], re.MULTILINE)
+        metadata = "".join(f"{name}:{value}" for name, value in entries if name in _METADATA)
+    lines = (f"> {line}".rstrip() + "\n" for line in text.strip().splitlines())
+    return metadata, "\n## The model's own record\n\n" + "".join(lines)

@@ -11,7 +11,7 @@ from tta.names import TOKENIZER_JSON
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import whole_tokenizer
 from tta.scoring.exports.weights import (
-    copy_template,
+    copy_code,
     torch_settings,
     torch_weights,
     write_json,
@@ -47,6 +47,10 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     for part in parts:
         weights |= _statistics(lm, part["name"], part.pop("pooling"))
     names = {part["name"] for part in parts}
+    is_masked = config.model_type == "bilm" and lm.options.pll_variant != "maskless"
+    if is_masked and "context" in names:
+        rule = "a biLM masks each token for its context; only --pll_variant=maskless has this format"
+        raise InputError(rule, lm.name)
     network = torch_weights(lm)
     if "token" in names:
         weights["token.table"] = network["encoder.tokens.weight"]
@@ -54,8 +58,7 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     if needs_network:
         kept = (name for name in network if name.startswith("encoder."))
         weights |= {f"network.{name}": network[name] for name in kept}
-    for code in ("sentences_tta.py", "modeling_tta.py"):
-        copy_template(code, folder)
+    copy_code(folder, "sentences_tta.py")
     write_tensors(folder / "sentences.safetensors", weights)
     write_json(
         folder / "sentences.json",

@@ -128,6 +128,9 @@ class Tensor:
     def __and__(self, other: Any) -> "Tensor":
         return self.graph.operator("And", self, other)
 
+    def __or__(self, other: Any) -> "Tensor":
+        return self.graph.operator("Or", self, other)
+
     def __invert__(self) -> "Tensor":
         return self.graph.operator("Not", self)
 

@@ -44,6 +44,11 @@ class Network:
     def scores(self) -> Graph:
         """log p of every token: "wanted" [B, T] bool -> [B, T] float32, 0 if not wanted."""
         inputs, weights = self._inputs(wanted=True)
+        weights.graph.output("scores", self.token_scores(inputs, weights))
+        return weights.graph
+
+    def token_scores(self, inputs: Inputs, weights: Weights) -> Tensor:
+        """log p of the wanted tokens [B, T]: [B, T] float32, 0 if not wanted."""
         ids, wanted = inputs.ids, cast(Tensor, inputs.wanted)
         if self.config.model_type == "unilm":  # each token but the last predicts the next
             ids, wanted = ids.slice(1, 1), wanted.slice(1, 1)
@@ -54,10 +59,7 @@ class Network:
         rows = states.reshape(-1, self.config.hidden_size).take(positions)
         scores = self._log_probabilities(rows, ids.reshape(-1).take(positions), weights)
         scores = spread(scores, flat, axis=0, rank=1).reshape(wanted.size(0), wanted.size(1))
-        if self.config.model_type == "unilm":
-            scores = scores.pad([(0, 0), (1, 0)])
-        weights.graph.output("scores", scores)
-        return weights.graph
+        return scores.pad([(0, 0), (1, 0)]) if self.config.model_type == "unilm" else scores
 
     def masked_scores(self) -> Graph:
         """log p of one token of each sentence: its "positions" [B] int64 and "targets" [B] int32,
@@ -65,10 +67,14 @@ class Network:
         """
         inputs, weights = self._inputs(positions=True)
         targets = weights.graph.input("targets", np.int32, ["batch"])
+        weights.graph.output("scores", self.target_scores(inputs, targets, weights))
+        return weights.graph
+
+    def target_scores(self, inputs: Inputs, targets: Tensor, weights: Weights) -> Tensor:
+        """log p of the targets [B] int32 at the positions [B]: [B] float32."""
         rows = encode(inputs, weights.of("encoder"), self.config)
         rows = rows.reshape(-1, self.config.hidden_size)
-        weights.graph.output("scores", self._log_probabilities(rows, targets, weights))
-        return weights.graph
+        return self._log_probabilities(rows, targets, weights)
 
     def masked_states(self) -> Graph:
         """The last layer's output at the "positions" [B] int64 of the sentences: [B, D]."""
