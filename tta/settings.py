@@ -81,11 +81,17 @@ TOKENIZER = Setting(
     choices=TOKENIZERS,
 )
 LOWER_CASE = Setting(
-    "Lower-case the text and strip its accents. Default: yes for word_pieces, no for words."
+    "Lower-case the text. Default: no for words, yes for word_pieces, unless the vocabulary that "
+    "is given has capitals."
+)
+STRIP_ACCENTS = Setting(
+    "Strip the accents of Latin and Greek letters from lower-cased text. Marks of other scripts "
+    "stay. Default: yes, unless the vocabulary that is given has such accents."
 )
 NORMALIZATION = Setting(
-    "How word_pieces reads characters. bert: by BERT's own rules. nfkc: by those of earlier "
-    "versions, which similarity-small, bilm-small, unilm-small and nar-small keep "
+    "How characters are read. strip_latin and keep_accents are --strip_accents. bert: as BERT, "
+    "which strips all marks from lower-cased text; the default with BERT's vocabularies. nfkc: as "
+    "earlier versions did, for similarity-small, bilm-small, unilm-small and nar-small "
     "(docs/serving.md).",
     choices=NORMALIZATIONS,
 )

@@ -31,13 +31,13 @@ from tta.data.corpus.beam_common import (
     publish,
     run_pipeline,
 )
-from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk
+from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk, tokenizer_of
 from tta.data.corpus.config import CorpusConfig
 from tta.data.corpus.output import check_replaceable, describe, shard_names, write_shard
 from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import is_shard_name
 from tta.data.text.lines import iter_lines
-from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
+from tta.data.vocabulary.load import load_vocabulary
 from tta.errors import InputError
 
 CHUNKS_PER_FILE = 1 << 32
@@ -58,6 +58,7 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
     """
     paths = find_files(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
+    config = config.for_vocabulary(vocabulary)
     output_dir = config.output_dir
     with output_work_folder(output_dir) as work:
         if not config.overwrite:
@@ -112,9 +113,7 @@ class _Prepare(beam.DoFn):
         self._vocabulary, self._config = vocabulary, config
 
     def setup(self):
-        self._tokenizer = make_tokenizer(
-            self._vocabulary, self._config.is_lower_cased, normalization=self._config.normalization
-        )
+        self._tokenizer = tokenizer_of(self._config, self._vocabulary)
 
     def process(self, chunk):
         number, lines = chunk

@@ -1,17 +1,22 @@
 """Settings of the commands that turn raw text into shards of training examples."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from tta.choices import KEEP_ACCENTS
 from tta.settings import (
     LOWER_CASE,
     NORMALIZATION,
     OVERWRITE,
     RAW_TEXT,
     SEED,
+    STRIP_ACCENTS,
     TOKENIZER,
     Config,
     setting,
 )
+
+_Config = TypeVar("_Config", bound="CorpusConfig")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +50,15 @@ class CorpusConfig(Config):
     spoken_fraction: float = setting(
         0.0,
         "Fraction of the sentences, 0 to 1, to convert to the output of a speech recogniser: "
-        "lower-case letters and apostrophes. Sentences with digits stay unchanged.",
+        "lower-case letters and apostrophes. Sentences with digits stay unchanged, and those with "
+        "other letters than English ones, unless accents are kept.",
         0,
         1,
     )
     tokenizer: str = setting("word_pieces", TOKENIZER)
     lower_case: bool | None = setting(None, LOWER_CASE)
-    normalization: str = setting("bert", NORMALIZATION)
+    strip_accents: bool | None = setting(None, STRIP_ACCENTS)
+    normalization: str | None = setting(None, NORMALIZATION)
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
 
@@ -59,6 +66,19 @@ class CorpusConfig(Config):
     def is_lower_cased(self) -> bool:
         """`lower_case`, or its default."""
         return self.tokenizer == "word_pieces" if self.lower_case is None else self.lower_case
+
+    def for_vocabulary(self: _Config, vocabulary: Any) -> _Config:
+        """The settings with what is None in `lower_case`, `strip_accents` and `normalization`.
+
+        Raises:
+            InputError: as `tta.data.vocabulary.case.reading_of`.
+        """
+        from tta.data.vocabulary.case import reading_of  # it needs NumPy
+
+        given = self.lower_case, self.strip_accents, self.normalization
+        lower, kind = reading_of(vocabulary, *given)
+        keeps = kind == KEEP_ACCENTS and (lower or self.strip_accents is False)
+        return replace(self, lower_case=lower, normalization=kind, strip_accents=not keeps)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,17 +5,17 @@ has to be spelled out: the cost is a price for each of its characters, in nats.
 """
 
 import sys
-import unicodedata
 from functools import lru_cache
 
 import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
-from tta.data.vocabulary.tokenizer import Tokenizer
 
 # The price, in nats, of a character that no token of the vocabulary has: what such characters of
 # Wikipedia and of books cost, coded by their frequencies (`python -m benchmarks.unknown_price`).
 CHARACTER_PRICE = 6.4
+
+WHITE_SPACE = [character for character in map(chr, range(0x10000)) if character.isspace()]
 
 
 class SpellingCosts:
@@ -37,22 +37,18 @@ class SpellingCosts:
         return [self._of_word(word) for word in self._tokenizer.unknown_words(text)]
 
     def pages(self) -> tuple[np.ndarray, np.ndarray]:
-        """What each character adds to the cost of an unknown word, for programs without this class.
+        """What a character of an unknown word costs, for programs without this class.
 
-        The tokenizer must be one of word pieces: these fold each character by itself. Most of the
-        1,114,112 characters cost the same, so equal blocks of 256 characters are one page.
+        The characters are those of normalized text. Most of the 1,114,112 cost the same, so equal
+        blocks of 256 are one page.
 
         Returns:
             The page of each block, [4352] int32, and the prices in nats, [pages, 256] float32.
-            Character 0 costs nothing.
+            White space and character 0 cost nothing.
         """
-        assert isinstance(self._tokenizer, Tokenizer)
-        prices = np.full(sys.maxunicode + 1, self._cost("\0"), np.float32)
-        for code in range(len(prices)):
-            category = unicodedata.category(chr(code))
-            if category not in ("Cs", "Cn") or chr(code) in self._letters:
-                folded = self._tokenizer.normalized(chr(code))
-                prices[code] = self._cost("".join(folded.split()))
+        prices = np.full(sys.maxunicode + 1, CHARACTER_PRICE, np.float32)
+        prices[[ord(letter) for letter in self._letters]] = self._letter_price
+        prices[[0, *map(ord, WHITE_SPACE)]] = 0.0
         pages, page_of = np.unique(prices.reshape(-1, 256), axis=0, return_inverse=True)
         return page_of.reshape(-1).astype(np.int32), pages
 

@@ -1,15 +1,19 @@
 """The tokenizer: data preparation, training and scoring split text into the same word pieces."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from collections.abc import Sequence as Texts
 from functools import lru_cache
 
 import numpy as np
+from tokenizers import Regex
 from tokenizers import Tokenizer as Pipeline
 from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer, Normalizer
+from tokenizers.normalizers import NFC, NFD, BertNormalizer, Normalizer, Replace, Sequence
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
+from tta.choices import KEEP_ACCENTS, STRIP_LATIN
+from tta.data.text.accents import ACCENTS
 from tta.data.vocabulary.folding import FoldedCharacters
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.word_tokenizer import as_text
@@ -28,8 +32,8 @@ class Tokenizer:
     """Splits text into word pieces as BERT does, with the package `tokenizers`.
 
     Control characters are removed. Each Chinese character and each sign is a word. With
-    `lower_case`, text is lower-cased and its accents are stripped first. A word that cannot be
-    split into pieces becomes the unknown id.
+    `lower_case`, text is lower-cased first, and `normalization` says which accents it loses. A word
+    that cannot be split into pieces becomes the unknown id.
 
     Text never becomes a padding, begin, end or mask id: "[MASK]" in a text is four letters between
     brackets. These ids are only added by number.
@@ -38,22 +42,25 @@ class Tokenizer:
 
     Args:
         vocabulary: the pieces.
-        lower_case: whether to lower-case text and strip its accents.
-        normalization: "bert"; or "nfkc", which folds characters first, see `FoldedCharacters`.
+        lower_case: whether to lower-case text.
+        normalization: as in `normalizer_of`; or "nfkc", which folds characters first, see
+            `FoldedCharacters`. None is "bert" for BERT's vocabularies, else "strip_latin".
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, lower_case: bool = True, normalization: str = "bert"
+        self, vocabulary: Vocabulary, lower_case: bool = True, normalization: str | None = None
     ):
         self.vocabulary = vocabulary
         self.lower_case = lower_case
+        if normalization is None:
+            normalization = "bert" if vocabulary.is_of_bert else STRIP_LATIN
         self.normalization = normalization
         self._folded = FoldedCharacters(lower_case) if normalization == "nfkc" else None
-        self._normalizer = bert_normalizer(lower_case)
+        self._normalizer = normalizer_of(lower_case, normalization)
         self._pipeline = word_piece_pipeline(vocabulary, self._normalizer)
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
-    def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def tokenize_flat(self, texts: Texts[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Splits N texts, str or UTF-8, into one flat array.
 
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
@@ -71,7 +78,7 @@ class Tokenizer:
             ends[number] = len(ids)
         return np.array(ids, np.int32), np.diff(ends)
 
-    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
+    def encode(self, texts: Texts[str | bytes]) -> list[np.ndarray]:
         """Splits N texts into N int32 arrays [T_n] of ids, without begin and end."""
         ids, lengths = self.tokenize_flat(texts)
         return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
@@ -88,10 +95,6 @@ class Tokenizer:
                         word = self._normalizer.normalize_str(run[start:stop])
                         words.append(word.strip())  # Chinese characters get blanks around
         return words
-
-    def normalized(self, text: str) -> str:
-        """A text as it is split into pieces: folded, lower-cased, without control characters."""
-        return self._normalizer.normalize_str(self._fold(text))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces of ids, special tokens included. Raises InputError if an id is not known."""
@@ -125,6 +128,14 @@ def word_piece_pipeline(vocabulary: Vocabulary, normalizer: Normalizer) -> Pipel
     return pipeline
 
 
-def bert_normalizer(lower_case: bool) -> BertNormalizer:
-    """What BERT does to a text before it is split into words."""
-    return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)
+def normalizer_of(lower_case: bool, normalization: str = "bert") -> Normalizer:
+    """What is done to a text before it is split into words: BERT's rules, but for accents.
+
+    Text that is lower-cased loses all marks ("bert"), the accents of Latin and Greek letters
+    ("strip_latin") or none ("keep_accents"). In the last two, letters and marks are composed.
+    """
+    if normalization not in (STRIP_LATIN, KEEP_ACCENTS):
+        return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)
+    strip = [NFD(), Replace(Regex(ACCENTS), "")]
+    parts = strip if lower_case and normalization == STRIP_LATIN else []
+    return Sequence([*parts, NFC(), BertNormalizer(lowercase=lower_case, strip_accents=False)])

@@ -1,21 +1,30 @@
 """Makes a vocabulary from raw text: WordPiece, trained on a sample of the lines, or all words."""
 
 import itertools
+import re
+import sys
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tokenizers import BertWordPieceTokenizer
 
+from tta.choices import STRIP_LATIN
+from tta.data.text.accents import ACCENTS
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.load import AnyVocabulary
+from tta.data.vocabulary.tokenizer import normalizer_of
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.word_tokenizer import MAX_WORD_LENGTH, split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
 NUM_PIECES = 30_000  # the default of vocab_size
+MANY_ACCENTS = 0.5  # %; more is pointed out. English text has 0.02, German 1.5.
+
+_find_accents = re.compile(ACCENTS).findall
 
 
 def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
@@ -45,7 +54,7 @@ def _count(reader, paths, config):
     counts, num_lines = Counter(), 0
     with bytes_bar(reader, "counting") as bar:
         for line in reader:
-            counts.update(split_words(line, config.is_lower_cased))
+            counts.update(split_words(line, config.is_lower_cased, config.normalization))
             num_lines += 1
             if num_lines % 10_000 == 0:
                 bar.update(reader.bytes_read - bar.n)
@@ -59,13 +68,16 @@ def _count(reader, paths, config):
 
 
 def _train(reader, paths, config):
-    vocab_size, lower_case = config.vocab_size or NUM_PIECES, config.is_lower_cased
+    vocab_size = config.vocab_size or NUM_PIECES
     lines = sample_lines(reader, config.max_sentences, config.seed)
     if not lines:
         raise InputError("no line of text in the input", ", ".join(paths))
-    trainer = BertWordPieceTokenizer(lowercase=lower_case, strip_accents=lower_case)
+    trainer = BertWordPieceTokenizer()
+    trainer.normalizer = normalizer_of(config.is_lower_cased, config.normalization)
     normalize = trainer.normalizer.normalize_str
     letters = alphabet(map(normalize, lines), config.limit_alphabet)
+    for note in _notes(lines, normalize, letters, config):
+        print(f"note: {note}", file=sys.stderr)
     inner = [f"##{c}" for c in letters if not _is_alone(c, trainer)]
     if len(TTA_SPECIALS) + len(letters) + len(inner) > vocab_size:
         raise InputError(
@@ -85,6 +97,24 @@ def _train(reader, paths, config):
     )
     ids = trainer.get_vocab()
     return Vocabulary(tuple(sorted(ids, key=ids.__getitem__)))
+
+
+def _notes(lines, normalize, letters, config) -> Iterator[str]:
+    """What is lost of the text: rare characters, and accents."""
+    size = sum(map(len, lines))
+    if len(letters) == config.limit_alphabet:
+        known = {*letters, " "}
+        lost = Counter(c for line in lines for c in normalize(line) if c not in known)
+        if lost := Counter({c: number for c, number in lost.items() if not c.isspace()}):
+            yield (
+                f"--limit_alphabet={len(letters)} leaves out {len(lost):,} characters, "
+                f"{100 * lost.total() / size:.2g} % of the text; words with them become [UNK]"
+            )
+    if config.is_lower_cased and config.normalization == STRIP_LATIN:
+        decomposed = (unicodedata.normalize("NFD", line) for line in lines if not line.isascii())
+        share = 100 * sum(len(_find_accents(line)) for line in decomposed) / size
+        if share > MANY_ACCENTS:
+            yield f"{share:.2g} % of the letters lose accents; --strip_accents=false keeps them"
 
 
 def alphabet(lines: Iterable[str], size: int) -> list[str]:

@@ -8,6 +8,8 @@ from functools import cache
 
 import numpy as np
 
+from tta.choices import KEEP_ACCENTS, STRIP_LATIN
+from tta.data.text.accents import without_accents
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -18,7 +20,7 @@ _MAX_ID = 2**31 - 1
 _PICTOGRAPHS = range(0x1F000, 0x1FC00)  # emoji and the like; Unicode extends them every year
 
 
-def split_words(text: str, lower_case: bool = False) -> list[str]:
+def split_words(text: str, lower_case: bool = False, normalization: str = "bert") -> list[str]:
     """Splits a text into words at white space and punctuation.
 
     Each character of punctuation and each symbol is a word of its own. Text in scripts without
@@ -26,11 +28,16 @@ def split_words(text: str, lower_case: bool = False) -> list[str]:
 
     Args:
         text: has no half of a surrogate pair.
-        lower_case: whether to lower-case the text and strip its accents first.
+        lower_case: whether to lower-case the text first.
+        normalization: which accents lower-cased text loses, see
+            `tta.data.vocabulary.tokenizer.normalizer_of`.
     """
+    if not text.isascii() and normalization in (STRIP_LATIN, KEEP_ACCENTS):
+        is_stripped = lower_case and normalization == STRIP_LATIN
+        text = without_accents(text) if is_stripped else unicodedata.normalize("NFC", text)
     if lower_case:
         text = text.lower()
-        if not text.isascii():
+        if not text.isascii() and normalization not in (STRIP_LATIN, KEEP_ACCENTS):
             parts = unicodedata.normalize("NFD", text)
             text = "".join(c for c in parts if unicodedata.category(c) != "Mn")
     return _pattern().findall(text)
@@ -78,8 +85,9 @@ class WordTokenizer:
 
     Args:
         vocabulary: the words.
-        lower_case: whether to lower-case text and strip its accents first.
+        lower_case: whether to lower-case text first.
         open_vocabulary: whether unknown words get new ids.
+        normalization: which accents lower-cased text loses, as in `split_words`.
     """
 
     def __init__(
@@ -87,9 +95,11 @@ class WordTokenizer:
         vocabulary: WordVocabulary,
         lower_case: bool = False,
         open_vocabulary: bool = False,
+        normalization: str = "bert",
     ):
         self.vocabulary = vocabulary
         self.lower_case = lower_case
+        self.normalization = normalization
         self.open_vocabulary = open_vocabulary
         self._new_words = _NewWords(len(vocabulary))
 
@@ -107,7 +117,7 @@ class WordTokenizer:
         ids: list[int] = []
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
-            words = split_words(as_text(text), self.lower_case)
+            words = split_words(as_text(text), self.lower_case, self.normalization)
             lengths[number] = len(words)
             if new_id is None:
                 ids += [known.get(word, unknown) for word in words]
@@ -129,7 +139,7 @@ class WordTokenizer:
         """The words of a text that become the unknown id, in order."""
         known = self.vocabulary.ids
         longest = MAX_WORD_LENGTH if self.open_vocabulary else 0
-        words = split_words(as_text(text), self.lower_case)
+        words = split_words(as_text(text), self.lower_case, self.normalization)
         return [word for word in words if word not in known and len(word) > longest]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:

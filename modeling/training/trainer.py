@@ -1,6 +1,7 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, resuming."""
 
 import dataclasses
+import math
 import re
 import signal
 import sys
@@ -91,6 +92,8 @@ class Trainer:
             self.manager = self._list_checkpoints()
         self.last_evaluation = None
         self.evaluation_error = None
+        self._first_loss: float | None = None  # of the first step of this process
+        self._last_loss = 0.0  # mean of the last steps
         self._replicas = distribution.local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
@@ -156,8 +159,9 @@ class Trainer:
 
         Raises:
             KeyboardInterrupt: the run was stopped by Ctrl-C.
-            InputError: a loss is not finite, a shard is damaged, a worker is lost, or there is no
-                batch for each replica. The last good checkpoint is kept.
+            InputError: a loss is not finite, a shard is damaged, a worker is lost, there is no
+                batch for each replica, or the model of the last step is worse than chance. The last
+                good checkpoint is kept.
             OSError: a checkpoint or log cannot be written. The last checkpoint is kept.
         """
         until = self.loop.num_train_steps if until is None else until
@@ -187,6 +191,8 @@ class Trainer:
             done = self.step >= until
             if done:
                 self._try_to_evaluate(bar, self.step)
+                if self.last_evaluation is not None:
+                    self._check_learned(self.last_evaluation.values.get("nll", 0.0))
         if not done:
             how = "to resume" if self.is_resumable else "to begin anew"
             print(
@@ -217,6 +223,7 @@ class Trainer:
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
             recent.append(losses)
+            self._first_loss = losses["loss"] if self._first_loss is None else self._first_loss
             tokens += num_tokens
             step = self.step
             last = step >= until
@@ -230,10 +237,13 @@ class Trainer:
             if due(loop.log_steps):
                 rate = tokens / max(time.monotonic() - since, 1e-9)
                 self._log(bar, step, recent, rate)
+                self._last_loss = float(np.mean([losses["loss"] for losses in recent]))
                 recent, since, tokens = [], time.monotonic(), 0
             bar.update(1)
             if due(loop.save_checkpoints_steps):
                 self._check_weights(step)
+                if last and self.heldout_batches is None:
+                    self._check_learned(self._last_loss)
                 if self.is_chief:
                     self.save()
             if step % loop.eval_steps == 0 and not stop:
@@ -323,6 +333,17 @@ class Trainer:
         for name, variable in self.model.named_weights().items():
             if not np.isfinite(variable.numpy()).all():
                 self._diverged(f"weight {name} is no longer finite at step {step}")
+
+    def _check_learned(self, loss):
+        # A model that knows nothing has the loss log V. One that began with more may end with more.
+        chance = math.log(self.model.config.vocab_size)
+        first = 2.0 * chance if self._first_loss is None else min(self._first_loss, 2.0 * chance)
+        if self.is_resumable and loss > max(first, chance) + 1.0:
+            raise InputError(
+                f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
+                f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "
+                "--num_warmup_steps"
+            )
 
     def _diverged(self, what):
         if not self.is_resumable:

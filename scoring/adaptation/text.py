@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tta.choices import KEEP_ACCENTS
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vectors.training_data import TrainingData
@@ -37,12 +38,15 @@ class TextReport(Outcome[Evaluation]):
         directory: the adapted model's.
         num_truncated: number of sentences that were cut to `max_length` tokens.
         max_length: of a sentence, begin and end included.
+        num_unknown, num_tokens: the unknown ones of the tokens of the text, and all.
         card: the part of the adapted model's README.md about the text.
     """
 
     directory: Path
     num_truncated: int
     max_length: int
+    num_unknown: int
+    num_tokens: int
     card: str
 
     def __str__(self) -> str:
@@ -55,6 +59,12 @@ class TextReport(Outcome[Evaluation]):
         if self.num_truncated:
             lines.append(
                 f"note: {self.num_truncated:,} sentences were cut to {self.max_length} tokens"
+            )
+        if self.num_unknown:
+            share = 100 * self.num_unknown / self.num_tokens
+            lines.append(
+                f"note: {self.num_unknown:,} of the {self.num_tokens:,} tokens ({share:.2g} %) are "
+                "words unknown to the vocabulary, which the model cannot learn"
             )
         return "\n".join(lines)
 
@@ -97,10 +107,19 @@ def adapt_to_text(
         directory=Path(config.output_dir),
         num_truncated=data.info["counts"]["truncated"],
         max_length=data.info["max_seq_length"],
+        num_unknown=data.info["counts"]["unknown"],
+        num_tokens=data.info["counts"]["tokens"],
         card=_card(config, outcome, data.info),
     )
     write_model(trainer, made, report.card)
     return report
+
+
+class _ModelsCorpus(LocalCorpusConfig):
+    """Text that is read as the model reads it, whatever its vocabulary suggests."""
+
+    def for_vocabulary(self, vocabulary):
+        return self
 
 
 def _nll(evaluation):
@@ -111,7 +130,7 @@ def _prepare(config, lm, work):
     """Writes the text as a data set."""
     lm.tokenizer.vocabulary.save(work / VOCABULARY)
     info = create_tfrecords(
-        LocalCorpusConfig(
+        _ModelsCorpus(
             input_file=config.input_file,
             vocab_file=str(work / VOCABULARY),
             output_dir=str(work / "data"),
@@ -122,6 +141,7 @@ def _prepare(config, lm, work):
             tokenizer=lm.model.config.tokenizer,
             lower_case=lm.model.config.do_lower_case,
             normalization=lm.model.config.normalization,
+            strip_accents=lm.model.config.normalization != KEEP_ACCENTS,
             seed=config.seed,
         )
     )

@@ -69,10 +69,10 @@ _ONNX = """```python
 import numpy as np, onnxruntime, tokenizers
 tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
 tokenizer.enable_padding(pad_id=PAD)
-run = onnxruntime.InferenceSession("scores.onnx").run
+run, read = onnxruntime.InferenceSession("scores.onnx").run, tokenizer.normalizer.normalize_str
 texts = ["the cat sat on the mat", "a cat"]
 rows = tokenizer.encode_batch(texts)
-words = np.array([[text[a:b] for a, b in row.offsets] for row, text in zip(rows, texts)])
+words = np.array([[read(text[a:b]) for a, b in row.offsets] for row, text in zip(rows, texts)])
 ids = np.array([row.ids for row in rows], "int32")
 inputs = {"input_ids": ids, "padding_mask": np.array([row.attention_mask for row in rows], bool)}
 inputs["wanted"] = ~np.array([row.special_tokens_mask for row in rows], bool)
@@ -85,9 +85,9 @@ _ONNX_BILM = """```python
 import numpy as np, onnxruntime, tokenizers
 tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
 run, text = onnxruntime.InferenceSession("scores.onnx").run, "the cat sat on the mat"
-row = tokenizer.encode(text)
+row, read = tokenizer.encode(text), tokenizer.normalizer.normalize_str
 ids, positions = np.array(row.ids, "int32"), np.arange(1, len(row.ids) - 1)  # no begin, no end
-words = np.array([text[a:b] for a, b in row.offsets])
+words = np.array([read(text[a:b]) for a, b in row.offsets])
 masked = np.repeat(ids[None], len(positions), axis=0)
 masked[np.arange(len(positions)), positions] = MASK
 inputs = {"input_ids": masked, "padding_mask": np.ones(masked.shape, bool)}
@@ -98,8 +98,8 @@ print(run(None, inputs)[0].sum())  # natural log
 """
 
 _CHARACTERS = """
-"characters" are the code points of each token in its text, padded with 0: an unknown word pays a
-price for each.
+"characters" are the code points of each token in its text, normalized and padded with 0: an unknown
+word pays a price for each.
 """
 
 _STATES = """
@@ -197,7 +197,9 @@ def _onnx_usage(lm):
     code = code.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
     if lm.options.unknown == "price":
         return code + _CHARACTERS + _STATES
-    return re.sub(r".*\bwords\b.*\n", "", code) + _STATES
+    code = re.sub(r".*\bwords\b.*\n", "", code)
+    code = re.sub(r"(.*), read = (.*), tokenizer\.normalizer\..*", r"\1 = \2", code)
+    return code + _STATES
 
 
 def _record(directory):

@@ -27,7 +27,7 @@ def write(lm: Any, folder: Path) -> None:
     length, which they split into windows, and share `weights.bin`. The scores of a biLM are those
     of one masked token a sentence: it reads "positions" [B] int64 and "targets" [B] int32 in place
     of "wanted". If unknown words have a price, scores also read "characters" [B, T, C] int32, of a
-    biLM [B, C]: the code points of each token in the text, padded with 0.
+    biLM [B, C]: the code points of each token in the normalized text, padded with 0.
     """
     network = Network(lm.config, lm.engine.weights(), "original", lm.normalizer)
     graphs = {"scores": _scores(lm, network), "states": _states(lm, network)}

@@ -49,7 +49,7 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     names = {part["name"] for part in parts}
     is_masked = config.model_type == "bilm" and lm.options.pll_variant != "maskless"
     if is_masked and "context" in names:
-        rule = "a biLM masks each token for its context; only --pll_variant=maskless has this format"
+        rule = "a biLM's context is masked; only --pll_variant=maskless has this format"
         raise InputError(rule, lm.name)
     network = torch_weights(lm)
     if "token" in names:

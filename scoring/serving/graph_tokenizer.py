@@ -3,12 +3,14 @@
 N texts, T_n tokens of text n.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from tta.choices import KEEP_ACCENTS, STRIP_LATIN
 from tta.data.vocabulary.spelling import CHARACTER_PRICE
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.errors import InputError
@@ -32,33 +34,47 @@ class GraphTokenizer:
     TF Serving has this operation only. It differs from BERT in a few characters (docs/serving.md).
 
     Raises:
-        InputError: TensorFlow Text rejects the vocabulary.
+        InputError: TensorFlow Text rejects the vocabulary, or deletes marks that are in it.
     """
 
     def __init__(self, tokenizer: Tokenizer):
         self.vocabulary = vocabulary = tokenizer.vocabulary
+        normalization = tokenizer.normalization
+        # The operation has no lower case that keeps accents.
+        self._keeps_accents = tokenizer.lower_case and normalization == KEEP_ACCENTS
+        folds = tokenizer.lower_case and not self._keeps_accents
         codes = sorted(map(ord, vocabulary.letters))
         self._letters = "[" + "".join(f"\\x{{{code:X}}}" for code in codes) + "]"
         try:
             self._splitter = tf_text.FastBertTokenizer(
                 vocab=list(vocabulary.tokens),
                 unknown_token=vocabulary.tokens[vocabulary.unk_id],
-                lower_case_nfd_strip_accents=tokenizer.lower_case,
+                lower_case_nfd_strip_accents=folds,
                 token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]
             )
-            self._normalizer = tf_text.FastBertNormalizer(tokenizer.lower_case)
+            self._normalizer = tf_text.FastBertNormalizer(folds)
         except (RuntimeError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"not a usable vocabulary: {error}", vocabulary.path) from error
+        if normalization in (STRIP_LATIN, KEEP_ACCENTS):
+            letters = sorted(vocabulary.letters)
+            with tf.init_scope():
+                read: Any = tf_text.FastBertNormalizer(folds).normalize(tf.constant(letters))
+                read = read.numpy()
+            for letter, found in zip(letters, read, strict=True):
+                if unicodedata.category(letter) == "Mn" and not found:
+                    rule = f"the served graph deletes marks such as {letter!r}, which the model has"
+                    raise InputError(rule, vocabulary.path)
 
     def tokenize(self, texts: Any) -> Any:
         """Splits texts [N] string: a `tf.RaggedTensor` [N, None] int32 without begin and end."""
-        return self._splitter.tokenize(texts)
+        return self._splitter.tokenize(self._cased(texts))
 
     def spelling_costs(self, texts: Any, letter_price: float) -> Any:
         """As `SpellingCosts`: the cost of each piece of texts [N], 0 if known, in nats.
 
         Returns a `tf.RaggedTensor` [N, None] float32.
         """
+        texts = self._cased(texts)
         split: Any = self._splitter.tokenize_with_offsets(texts)
         ids, starts, stops = split
         positions = tf.where(ids.values == self.vocabulary.unk_id)
@@ -72,6 +88,9 @@ class GraphTokenizer:
         letters = tf.cast(sizes - others, tf.float32)
         costs = letters * letter_price + tf.cast(others, tf.float32) * CHARACTER_PRICE
         return ids.with_values(tf.scatter_nd(positions, costs, tf.shape(ids.values, tf.int64)))
+
+    def _cased(self, texts):
+        return tf.strings.lower(texts, "utf-8") if self._keeps_accents else texts
 
     def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
         """As `tta.data.labelled.inputs.encode_rows`, of one or two string tensors [N]."""

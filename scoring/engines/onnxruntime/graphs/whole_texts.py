@@ -92,7 +92,8 @@ def unknown_costs(
 
     Args:
         ids: the tokens.
-        characters: [B, T, C] int32, the code points of each token in the text, padded with 0.
+        characters: [B, T, C] int32, the code points of each token in the normalized text, padded
+            with 0.
         unk_id: the unknown token.
         pages, prices: of `tta.data.vocabulary.spelling.SpellingCosts.pages`.
     """
