@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tta.errors import InputError, located
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.weights import assign_weights
 from tta.modeling.models.base import ConfiguredModel
 
@@ -19,6 +20,10 @@ Origins = Sequence[Sequence[int]]
 
 # The tied softmax multiplies these by the copied token table, so copies would add up.
 _BEFORE_TIED_PRODUCT = ("head/transform_norm/gamma", "head/transform_norm/beta")
+
+# Settings on which the names of weights depend.
+_SETTINGS = ("num_hidden_layers", "num_tower_layers", "max_relative_distance")
+_SETTINGS += ("norm_first", "num_segments", "head_transform")
 
 
 def grow(
@@ -42,6 +47,7 @@ def grow(
     Raises:
         InputError: a size is not a multiple, or the models do not have the same weights.
     """
+    _check_family(model.config, trained.config, source)
     ours, theirs = model.named_weights(), trained.named_weights()
     if model.config.output_layer != trained.config.output_layer:
         theirs = {name: weight for name, weight in theirs.items() if not name.startswith("head/")}
@@ -50,11 +56,40 @@ def grow(
     shapes = {name: tuple(weight.shape) for name, weight in ours.items()}
     is_alike = origins is None and shapes == {name: w.shape for name, w in weights.items()}
     _check_can_grow(model.config, trained.config, is_alike, source)
+    _check_names(ours, weights, model.config, trained.config, source)
     if origins is not None:
         weights = exchange_pieces(weights, origins)
     with located(path=source):
         weights = widen(weights, shapes, seed)
     assign_weights(model, weights, source)
+
+
+def _check_family(config, trained, source):
+    """Refuses models of families that have other weights, and says which ones fit."""
+    kind = type(config)
+    if type(trained) is not kind:
+        families = {name: MODEL_TYPES.load(name).part("config") for name in MODEL_TYPES}
+        fit = " or ".join(name for name, family in families.items() if family is kind)
+        halves = f"; its halves are encoder:{source} and decoder:{source}" if trained.parts else ""
+        raise InputError(
+            f"a model of type {config.model_type} starts from one of type {fit}, not "
+            f"{trained.model_type}{halves}",
+            source,
+        )
+
+
+def _check_names(ours, theirs, config, trained, source):
+    """Refuses other weights of the same family, and says which setting they depend on."""
+    rules = [f"weight {name} is missing" for name in sorted(set(ours) - set(theirs))]
+    rules += [
+        f"weight {name} is not one of the model's" for name in sorted(set(theirs) - set(ours))
+    ]
+    if rules:
+        values = {name: (getattr(config, name, 0), getattr(trained, name, 0)) for name in _SETTINGS}
+        reasons = (
+            f"{n} is {a}, in the trained model {b}" for n, (a, b) in values.items() if a != b
+        )
+        raise InputError("; ".join([rules[0], *reasons]), source)
 
 
 def _check_can_grow(config, trained, is_alike, source):

@@ -110,6 +110,41 @@ def test_sizes_that_cannot_grow_are_refused(changes, rule):
         grow(larger(**changes), tiny_model(), "small")
 
 
+CLOZE = {"model_type": "cloze"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "rule"),
+    [
+        (CLOZE, {}, "a model of type cloze starts from one of type cloze, not tta"),
+        ({}, CLOZE, "a model of type tta starts from one of type tta or bilm or unilm, not cloze"),
+        (
+            CLOZE | {"num_tower_layers": 2},
+            CLOZE,
+            "backward_1/.* is missing; num_tower_layers is 2, in the trained model 1",
+        ),
+        (
+            CLOZE,
+            CLOZE | {"norm_first": True},
+            "is not one of the model's; norm_first is False, in the trained model True",
+        ),
+        (
+            CLOZE | {"max_relative_distance": 2},
+            CLOZE,
+            "relative_bias is missing; max_relative_distance is 2, in the trained model 0",
+        ),
+        (
+            {"num_hidden_layers": 3},
+            {},
+            "layer_2/.* is missing; num_hidden_layers is 3, in the trained model 2",
+        ),
+    ],
+)
+def test_models_with_other_weights_are_refused_with_what_fits(ours, theirs, rule):
+    with pytest.raises(InputError, match=f"^small: .*{rule}$"):
+        grow(tiny_model(**ours), tiny_model(**theirs), "small")
+
+
 def test_equal_weights_with_heads_of_another_size_are_refused():
     model = tiny_model(num_attention_heads=5)
     with pytest.raises(InputError, match="heads of size 5 cannot become heads of size 3"):

@@ -298,6 +298,24 @@ def test_the_signature_is_that_of_what_the_folder_computes(tmp_path, family, for
     assert f"- Model: `{found}`\n" in (tmp_path / "out/README.md").read_text()
 
 
+def test_the_command_takes_the_light_engine_and_the_pooling_of_encode(models, tmp_path):
+    lm, folder = models["tta"], tmp_path / "out"
+    code = (
+        "import sys; from tta.flags.export import main\n"
+        "from tta.scoring.serving.config import ExportConfig\n"
+        "from tta.scoring.scorers.options import OneModel, ScoreOptions\n"
+        f"config = ExportConfig(output_dir={str(folder)!r}, format='static')\n"
+        f"main(config, OneModel(model={str(lm.directory)!r}), ScoreOptions())\n"
+        "print('tensorflow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    rows = [table[ids].mean(axis=0) for ids in lm.tokenizer.encode(TEXTS)]
+    expected = unit(lm.encode(TEXTS, "token"))
+    np.testing.assert_allclose(unit(np.array(rows)), expected, atol=1e-5)
+
+
 RECORD = """---
 license: cc-by-4.0
 language:
