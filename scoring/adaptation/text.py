@@ -38,7 +38,7 @@ class TextReport(Outcome[Evaluation]):
         directory: the adapted model's.
         num_truncated: number of sentences that were cut to `max_length` tokens.
         max_length: of a sentence, begin and end included.
-        num_unknown, num_tokens: the unknown ones of the tokens of the text, and all.
+        num_unknown: number of tokens that are words unknown to the vocabulary.
         card: the part of the adapted model's README.md about the text.
     """
 
@@ -46,7 +46,6 @@ class TextReport(Outcome[Evaluation]):
     num_truncated: int
     max_length: int
     num_unknown: int
-    num_tokens: int
     card: str
 
     def __str__(self) -> str:
@@ -61,11 +60,7 @@ class TextReport(Outcome[Evaluation]):
                 f"note: {self.num_truncated:,} sentences were cut to {self.max_length} tokens"
             )
         if self.num_unknown:
-            share = 100 * self.num_unknown / self.num_tokens
-            lines.append(
-                f"note: {self.num_unknown:,} of the {self.num_tokens:,} tokens ({share:.2g} %) are "
-                "words unknown to the vocabulary, which the model cannot learn"
-            )
+            lines.append(f"note: {self.num_unknown:,} words are unknown to the vocabulary")
         return "\n".join(lines)
 
 
@@ -108,7 +103,6 @@ def adapt_to_text(
         num_truncated=data.info["counts"]["truncated"],
         max_length=data.info["max_seq_length"],
         num_unknown=data.info["counts"]["unknown"],
-        num_tokens=data.info["counts"]["tokens"],
         card=_card(config, outcome, data.info),
     )
     write_model(trainer, made, report.card)

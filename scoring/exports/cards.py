@@ -18,7 +18,7 @@ _HEAD = """---
 
 - Model: `{signature}`
 - Parameters: {parameters:,}. Vocabulary: {vocabulary:,} word pieces, {case}.
-- Longest input: {length:,} pieces, begin and end included. {longer}
+- Longest input: {length:,} pieces, begin and end included; `long:` says what longer texts become.
 - Written by `tta-export` of tta-lm {version}.
 
 {usage}
@@ -35,12 +35,6 @@ _COMPUTES: dict[str, dict[str, str | None]] = {
     "static": _VECTORS | {"long": None, "precision": "float32", "engine": None},
 }
 _PLAIN_BERT = {"normalizer": "exact", "unknown": "model", "long": "refuse"}
-_LONGER = {
-    "window": "Longer texts are read in overlapping windows.",
-    "cut": "Longer texts are cut.",
-    "refuse": "Longer texts are an error.",
-    None: "Longer texts are read whole.",
-}
 
 # Metadata that a model's record may give its exports.
 _METADATA = ("license", "license_name", "license_link", "language", "datasets", "base_model")
@@ -164,19 +158,16 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
         "static": (f"One vector a word piece ({vectors}).", _STATIC, "model2vec"),
     }[kind]
     metadata, record = _record(lm.directory)
-    computed = signature(lm, kind)
-    long = re.search(r"\|long:(\w+)", computed)
     head = _HEAD.format(
         metadata=metadata,
         library=library,
         name=lm.name,
         what=what,
-        signature=computed,
+        signature=signature(lm, kind),
         parameters=config.num_parameters,
         vocabulary=config.vocab_size,
         case="lower-cased" if config.do_lower_case else "cased",
         length=config.max_position_embeddings,
-        longer=_LONGER[long and long[1]],
         version=__version__,
         usage=usage,
     )

@@ -106,6 +106,10 @@ class Tensor:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def __floordiv__(self, other: Any) -> "Tensor":
+        """Of integers of 0 or more."""
+        return self.graph.operator("Div", self, other)
+
     def __matmul__(self, other: Any) -> "Tensor":
         return self.graph.operator("MatMul", self, other)
 

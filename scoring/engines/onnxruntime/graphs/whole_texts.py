@@ -4,6 +4,7 @@ B sentences, T tokens, W windows, S tokens of a window, C characters.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -60,25 +61,26 @@ def split_windows(mask: Tensor, size: int, wanted: Tensor | None = None) -> Wind
         wanted: [B] int64, the only position of each sentence that is asked for; None is all. Each
             sentence then has one window.
     """
+    larger, smaller = (partial(mask.graph.operator, kind) for kind in ("Max", "Min"))
     stride, (batch, tokens) = max(1, size // 2), (mask.size(0), mask.size(1))
     length = mask.cast(np.int64).sum(1, keepdims=True) - 2  # [B, 1], pieces
-    surplus = _at_least(length - size, 0)
+    surplus = larger(length - size, 0)
     largest = surplus.reshape(-1).pad([(0, 1)]).max(0, keepdims=True)  # 0 for an empty batch
-    number = arange(_divided(largest + (stride - 1), stride) + 1)
-    starts = [_smaller((number + shift) * stride, surplus) for shift in (-1, 0, 1)]  # [B, N]
-    before, start, after = (_at_least(one, 0) for one in starts)
+    number = arange((largest + (stride - 1)) // stride + 1)
+    starts = [smaller((number + shift) * stride, surplus) for shift in (-1, 0, 1)]  # [B, N]
+    before, start, after = (larger(one, 0) for one in starts)
     # The middles of the overlaps with the window before and the one after, as positions.
-    first = where(number > 0, _divided(before + start + size, 2) + 1, 0)
+    first = where(number > 0, (before + start + size) // 2 + 1, 0)
     is_last = start.equals(surplus)
-    stop = where(is_last, length + 2, _divided(start + after + size, 2) + 1)
+    stop = where(is_last, length + 2, (start + after + size) // 2 + 1)
     is_window = (before < surplus) | number.equals(0)
     if wanted is not None:
         is_window = is_window & (first <= wanted.expand(1)) & (wanted.expand(1) < stop)
     chosen = is_window.reshape(-1).positions()
-    sentence = _divided(chosen, number.size(0))
+    sentence = chosen // number.size(0)
     start, first, stop = (x.reshape(-1).take(chosen).expand(1) for x in (start, first, stop))
-    column = arange(_smaller(tokens, size + 2))
-    end = _at_least(length, size).take(sentence) + 1
+    column = arange(smaller(tokens, size + 2))
+    end = larger(length, size).take(sentence) + 1
     position = where(column.equals(size + 1), end, start + column)
     position = where(column.equals(0), 0, position)
     keep = (first <= position) & (position < stop)
@@ -98,19 +100,7 @@ def unknown_costs(
         pages, prices: of `tta.data.vocabulary.spelling.SpellingCosts.pages`.
     """
     code, size = characters.cast(np.int64), 256
-    page = pages.take(_divided(code, size)).cast(np.int64)
+    page = pages.take(code // size).cast(np.int64)
     price = prices.reshape(-1).take(page * size + characters.graph.operator("Mod", code, size))
     is_unknown = ids.cast(np.int64).equals(unk_id)
     return where(is_unknown, price.sum(-1), 0.0)
-
-
-def _divided(x, by):
-    return x.graph.operator("Div", x, by)
-
-
-def _at_least(x, least):
-    return x.graph.operator("Max", x, least)
-
-
-def _smaller(x, other):
-    return x.graph.operator("Min", x, other)
