@@ -1,11 +1,14 @@
 """A data set of words: the same pipeline with another tokenizer."""
 
+import dataclasses
+
 import pytest
 
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import read_sentences
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -80,3 +83,27 @@ def test_word_pieces_are_lower_cased_by_default():
     assert LocalCorpusConfig(**paths).is_lower_cased
     assert not LocalCorpusConfig(**paths, tokenizer="words").is_lower_cased
     assert not LocalCorpusConfig(**paths, lower_case=False).is_lower_cased
+
+
+@pytest.mark.parametrize(
+    ("pieces", "reading"),
+    [
+        (("The", "cat", "##s"), (False, "keep_accents")),
+        (("the", "cat"), (True, "strip_latin")),
+        (("über", "die"), (True, "keep_accents")),
+    ],
+)
+def test_the_case_is_that_of_the_vocabulary(tmp_path, pieces, reading):
+    Vocabulary((*TTA_SPECIALS, *pieces)).save(tmp_path / "vocab.txt")
+    (tmp_path / "text.txt").write_text(f"{pieces[0]} {pieces[1]}\n" * 3, encoding="utf-8")
+    config = LocalCorpusConfig(
+        input_file=[str(tmp_path / "text.txt")],
+        vocab_file=str(tmp_path / "vocab.txt"),
+        output_dir=str(tmp_path / "data"),
+    )
+    info = create_tfrecords(config)
+    assert (info["lower_case"], info["normalization"]) == reading
+    assert info["counts"]["unknown"] == 0
+    if pieces[0] == "The":
+        with pytest.raises(InputError, match=r"vocab\.txt: has 'The', which text"):
+            create_tfrecords(dataclasses.replace(config, lower_case=True, overwrite=True))

@@ -152,6 +152,21 @@ def test_every_trained_piece_occurs(tmp_path, train, lower_case):
             assert all(one.startswith("##") for one in shown[1:]), piece
 
 
+def test_what_the_text_loses_is_said(tmp_path, train, capsys):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(chr(0x4E00 + i) * 2 + "\n" for i in range(300)), encoding="utf-8")
+    train([str(path)], limit_alphabet=100)
+    note = "note: --limit_alphabet=100 leaves out 200 characters, 67 % of the text; words with them"
+    assert note in capsys.readouterr().err
+    path.write_text("über die brücke\n" * 9, encoding="utf-8")
+    pieces = train([str(path)], limit_alphabet=100).tokens
+    assert "note: 13 % of the letters lose accents; --strip_acc" in capsys.readouterr().err
+    assert "ü" not in pieces
+    kept = train([str(path)], strip_accents=False)
+    assert "note" not in capsys.readouterr().err
+    assert "ü" in kept.tokens
+
+
 def test_34_thai_letters_have_pieces(tmp_path, train):
     path = tmp_path / "thai.txt"
     path.write_text("ภาษาไทยไม่มีช่องว่างระหว่างคำและประโยคยาวมาก\n" * 5, encoding="utf-8")

@@ -10,6 +10,7 @@ from tta.data.vocabulary.folding import FoldedCharacters
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.errors import InputError
 from tta.scoring.serving.graph_tokenizer import GraphTokenizer
 
 
@@ -66,3 +67,13 @@ def test_it_has_the_ids_of_nfkc_for_every_character(lower_case):
     found = [ids.tolist() for ids in tokenizer.encode(texts)]
     differ = [c for c, *ids in zip(characters, found, served, strict=True) if ids[0] != ids[1]]
     assert set(differ) <= set(NEW_SIGNS)
+
+
+def test_lower_case_keeps_accents_and_marks_are_never_deleted():
+    german = Tokenizer(Vocabulary((*TTA_SPECIALS, "über", "die")), True, "keep_accents")
+    texts = ["Über die Ufer"]
+    found = GraphTokenizer(german).tokenize(tf.constant(texts)).to_list()
+    assert found == [ids.tolist() for ids in german.encode(texts)]
+    hindi = Tokenizer(Vocabulary((*TTA_SPECIALS, "में")), True, "strip_latin")
+    with pytest.raises(InputError, match="the served graph deletes marks such as"):
+        GraphTokenizer(hindi)
