@@ -3,8 +3,8 @@
     python -m benchmarks.guess scores/
 
 The built-in model scores every text once; the folder keeps the scores for the next time. Columns:
-the first pass, the guess, the guess for every list by itself, the same without typical spreads, and
-weights tuned on the dev lists (LibriSpeech has none; --untuned leaves them out). The second table
+the first pass, the guess, the guess for every list by itself, and weights tuned on the dev lists
+(LibriSpeech has none; --untuned leaves them out). The second table
 has the same lists with scores in other units. The data is in $TTA_DATA.
 """
 
@@ -21,7 +21,6 @@ from benchmarks import ROOT
 from benchmarks.evaluation_data import FOLDER
 from tta.data.nbest.files import read_nbest
 from tta.scoring.combining import guess as guessing
-from tta.scoring.combining.columns import spread
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import ScoredLists, score_texts
@@ -56,11 +55,13 @@ def main():
     arguments = parser.parse_args()
     folder = arguments.scores
     folder.mkdir(parents=True, exist_ok=True)
-    rows, units = [], []
+    rows, units, changed = [], [], []
     for name, (dev_path, test_path) in SETS.items():
         test = load(test_path, folder)
         columns = [measure(test, FIRST_PASS), measure(test, guess(test.lists))]
-        columns += [one_by_one(test), without_typical(one_by_one, test)]
+        alone = one_by_one(test)
+        columns.append(test.statistics.value(alone))
+        changed.append((alone != select(test.lists, guess(test.lists))).mean())
         if dev_path is not None and not arguments.untuned:
             dev = load(dev_path, folder)
             given = GivenWeights(features=dict.fromkeys(dev.lists.features))
@@ -74,31 +75,33 @@ def main():
             first, value = measure(other, FIRST_PASS), measure(other, guess(other.lists))
             cells.append(f"{first:.2f} {value:.2f}")
         units.append([name, *cells, *[""] * (len(UNITS) - len(cells))])
-    heads = ["", "first pass", "guess", "one by one", "without typical", "tuned"]
-    print(align([heads, *rows], ["left", *["right"] * 5]))
+    heads = ["", "first pass", "guess", "one by one", "tuned"]
+    print(align([heads, *rows], ["left", *["right"] * 4]))
+    shares = [f"{name} {share:.1%}" for name, share in zip(SETS, changed, strict=True)]
+    print("\npicks that change if a list is alone: " + ", ".join(shares))
     print("\nfirst pass and guess, by the unit of the first-pass scores")
     print(align([["", *UNITS], *units], ["left", *["right"] * len(UNITS)]))
 
 
-def load(path: Path, folder: Path) -> Part:
-    """The lists of a file, with the scores of the built-in model and the metric's losses."""
+def load(path: Path, folder: Path, model: str | None = None) -> Part:
+    """The lists of a file, with the scores of a model and the metric's losses."""
     reference = path.with_suffix(".ref")
     file = read_nbest(path, reference_file=reference if reference.exists() else None)
     metric = load_metric("bleu", "none") if file.format == "moses" else load_metric("wer")
-    part = Part.build(file.lists, str(path)).compared(metric, metric)
-    kept = folder / f"{path.parent.name}.{path.name}.scores.json"
+    part = Part.build(file.lists, str(path)).compared(metric)
+    kept = folder / f"{model or ''}{path.parent.name}.{path.name}.scores.json"
     if not kept.exists():
-        lm = tta.load(None, **RerankOptions(engine="onnxruntime").for_load())
+        lm = tta.load(model, **RerankOptions(engine="onnxruntime").for_load())
         kept.write_text(json.dumps(score_texts(lm, part.texts, progress=True)))
     return part.scored({text: tuple(one) for text, one in json.loads(kept.read_text()).items()})
 
 
 def guess(lists: ScoredLists):
-    return guessing.guess(lists, GivenWeights())
+    return guessing.guess(lists, GivenWeights(features=dict.fromkeys(lists.features)))
 
 
-def one_by_one(part: Part) -> float:
-    """The metric if the weights are guessed for every list by itself."""
+def one_by_one(part: Part) -> np.ndarray:
+    """The picks if the weights are guessed for every list by itself: [L] int64."""
     (model,) = part.lists.models
     picks = []
     for number, one in enumerate(part.nbest):
@@ -106,17 +109,9 @@ def one_by_one(part: Part) -> float:
             h.text: (model.reduced["sum"][number, i], model.num_tokens[number, i])
             for i, h in enumerate(one.hypotheses)
         }
-        single = Part.build([one]).compared(None, part.statistics.metric).scored(scores)
+        single = Part.build([one]).compared(part.statistics.metric, measured=False).scored(scores)
         picks.append(select(single.lists, guess(single.lists))[0])
-    return part.statistics.value(np.array(picks))
-
-
-def without_typical(measured, part: Part) -> float:
-    kept, guessing._drawn = guessing._drawn, lambda lists, scores, _: spread(lists, scores)
-    try:
-        return measured(part)
-    finally:
-        guessing._drawn = kept
+    return np.array(picks)
 
 
 def measure(part: Part, weights) -> float:

@@ -8,6 +8,10 @@
 # The cost of a hypothesis is graph cost + acoustic scale * acoustic cost, a negative natural log.
 # The scale is 0.1 for most GMM and cross-entropy models, and 1.0 for chain models.
 set -euo pipefail
+if [ $# -lt 3 ]; then
+  sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
 lattice=$1 words=$2 output=$3 size=${4:-50} scale=${5:-0.1}
 mkdir -p "$output"
 lattice-to-nbest --acoustic-scale="$scale" --n="$size" "ark:gunzip -c $lattice |" ark:- |

@@ -8,13 +8,16 @@ ending is the id of its list. The score is the sum of the token log-probabilitie
 """
 
 import argparse
+import contextlib
 import json
 import wave
 from pathlib import Path
 
 import numpy as np
-import torch
-from transformers import GenerationMixin, WhisperForConditionalGeneration, WhisperProcessor
+
+with contextlib.suppress(ModuleNotFoundError):  # --help works without them
+    import torch
+    from transformers import GenerationMixin, WhisperForConditionalGeneration, WhisperProcessor
 
 SAMPLE_RATE, MAX_SECONDS = 16_000, 30
 
@@ -71,6 +74,8 @@ def main():
     parser.add_argument("--beams", type=int, default=20)
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()
+    if "WhisperProcessor" not in globals():
+        raise SystemExit("error: pip install torch transformers")
     processor = WhisperProcessor.from_pretrained(arguments.model)
     model = WhisperForConditionalGeneration.from_pretrained(arguments.model).eval()
     with arguments.output.open("w", encoding="utf-8") as output:

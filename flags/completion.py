@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tta import cli, settings
 from tta.commands import COMMANDS
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.settings import Config, setting
 
 SHELLS = ("bash", "zsh", "tcsh")
@@ -35,7 +35,7 @@ def completion_script(shell: str) -> str:
         InputError: shtab is not installed.
     """
     if importlib.util.find_spec("shtab") is None:
-        raise InputError("completion needs shtab: pip install 'tta-lm[completion]'")
+        raise InputError(f"completion needs shtab: {install('completion')}")
     import shtab
 
     parser = argparse.ArgumentParser("tta")

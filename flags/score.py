@@ -2,6 +2,7 @@
 
 Example:
 
+    tta-score 'the cat sat on the mat'
     tta-score --input_file=examples/train.txt --output_file=scores.jsonl
 """
 
@@ -13,7 +14,9 @@ from tta.scoring.scorers.options import OneModel, ScoreOptions
 
 
 def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
-    files = config.pairs or [config.input_file or "-"]
+    files = config.pairs or [config.input_file or ("-" if config.texts is None else "")]
+    if files == ["-"] and sys.stdin is not None and sys.stdin.isatty():
+        print("one sentence per line; Ctrl-D ends", file=sys.stderr)
     if config.pairs is None:
         from tta.scoring.scorers.files import score_file as score
     else:

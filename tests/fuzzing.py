@@ -345,10 +345,18 @@ _NBEST_SEEDS = {
         b'{"hyps": ["a cat", "a hat"], "scores": [-1, -2.5]}\n{"hyps": []}\n',
         b'{"hyps": ["a", "b"], "am_score": [-1, -2], "lm_score": [-3, -4], "lm": [1, null]}\n',
         b'{"hyps": [{"text": "a", "am_score": -1, "scores": {"ctc": 3}, "lm_score": "-2"}]}\n',
+        b'{"audio": "a/u.wav", "nbest": [["a", -1], ["b", -2]]}\n{"uttId": 2, "nbest": []}\n',
+        b'{"hypotheses": [["\xe2\x96\x81a", "b"], ["c"]], "scores": [-1, -2], "target": "x"}\n',
+        b'{"hyps": [["a", null, [["a", [0, 1]]], -1, -2]]}\n',
+        b'{"id": 1, "hyps": [{"sentence": "&apos;a", "logprob": -1}, {"hyp": "<s> b", "logp": 0}]}',
+    ),
+    "json_rows": (
+        b'{"utt": "u", "text": "a", "score": -1}\n{"utt": "u", "text": "b", "score": -2}\n',
+        b'[{"id": 1, "hyp": "a", "ref": "x"}, {"id": 1, "hyp": "b", "ref": "x", "lm": 3}]\n',
     ),
     "moses": (
         b"0 ||| the cat ||| lm= -3.2 tm= -1.2 ||| -4.4\n0 ||| a hat ||| lm= -1 ||| -5 ||| 0-0\n",
-        b"7|||a|||-1\n8|||b|||-2\n",
+        b"7|||a &apos; b@@ c|||-1\n8|||b|||-2|||0-0|||[S [NP x]]\n",
         b"0 ||| a ||| -3 7 ||| d: 1 2 ||| -1\n1 ||| b ||| F0=-1e2 ||| -2 ||| 0-0\n",
     ),
     "kaldi": (b"utt-1 the cat\nutt-2 a hat\nw-x-1 the dog\nw-x-2\n",),
@@ -392,6 +400,10 @@ _NBEST_SEEDS = {
         b'{"jobName": "u", "results": {"transcripts": [{"transcript": "a"}], "segments": '
         b'[{"alternatives": [{"transcript": "a"}, {"transcript": "b"}]}]}}',
         b'{"id": "u", "result": {"hypotheses": [{"transcript": "a", "likelihood": -3}]}}',
+        b'{"custom_id": "u", "choices": [{"message": {"content": "a"}, "logprobs": {"content": '
+        b'[{"logprob": -1}, {"logprob": -2.5}]}}, {"message": {"content": null}}]}',
+        b'{"choices": [{"text": "a", "logprobs": {"token_logprobs": [-1, -2]}}, {"text": "b"}]}',
+        b'{"request_id": "7", "outputs": [{"index": 0, "text": "a", "cumulative_logprob": -3}]}',
     ),
     "srilm": (
         b"-1.5 -2e1 2 <s> the cat </s>\n-3 -4 0\n",
@@ -432,6 +444,7 @@ READERS = {
             b'id,reference\n0,"a, cat"\n1,a hat\n',
             b'{"audio_filepath": "0.wav", "text": "a cat"}\n{"audio": "1", "text": "a hat"}\n',
             b'{"0": "a cat", "1": "a hat"}',
+            b'[{"session_id": "0", "words": "a { b / c }"}, {"session_id": "1", "words": "d"}]',
             b'<refset refid="a"><doc><seg id="1">a&#32;cat</seg><seg id="2">b</seg></doc></refset>',
         ),
     ),

@@ -280,6 +280,19 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path, permissions):
     assert path.stat().st_mode & 0o777 == permissions
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_what_root_replaces_keeps_its_owner(tmp_path):
+    path, folder = tmp_path / "a", tmp_path / "b"
+    path.touch()
+    folder.mkdir()
+    for old in (path, folder):
+        os.chown(old, 1234, 2345)
+    with whole_file(path), whole_folder(folder, lambda: None) as new:
+        (new / "c").touch()
+    for new in (path, folder, folder / "c"):
+        assert (new.stat().st_uid, new.stat().st_gid) == (1234, 2345)
+
+
 def test_a_new_file_has_the_permissions_of_the_user_s_umask(tmp_path):
     before = os.umask(0o027)
     try:

@@ -13,6 +13,8 @@ import pytest
 
 import tta
 from tta.commands import COMMANDS
+from tta.data.text.files import open_output
+from tta.errors import install
 from tta.settings import fields
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,7 +194,7 @@ def test_flags_have_the_defaults_of_the_configs(module, monkeypatch):
 def test_a_command_without_its_package_says_what_to_install(module, flags):
     ended = python(POISONED, module, *(f"--{name}=x" for name in flags))
     assert ended.returncode == 1
-    assert ended.stderr == "error: Apache Beam is missing: pip install 'tta-lm[beam]'\n"
+    assert ended.stderr == f"error: Apache Beam is missing: {install('beam')}\n"
 
 
 CODE = """
@@ -276,7 +278,7 @@ def test_a_repeated_list_is_joined():
     ("redirect", "character", "message"),
     [
         (">&-", "e", "standard output is closed"),
-        (">/dev/full", "e", "[Errno 28] No space left on device"),
+        (">/dev/full", "e", "standard output: No space left on device"),
         (">/dev/null", r"\ud800", r"'\ud800' cannot be written as utf-8"),
     ],
 )
@@ -289,6 +291,34 @@ def test_output_that_cannot_be_written_is_one_line(redirect, character, message,
         text=True,
     )
     assert (ended.returncode, ended.stderr) == (1, f"error: {message}\n")
+
+
+def test_a_full_device_is_named(tmp_path):
+    with pytest.raises(OSError, match="/dev/full"), open_output("/dev/full") as file:
+        file.write("a")
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "2>&- <&-"])
+def test_with_closed_standard_error_a_command_works(tmp_path, closed):
+    """And no file gets its number, to which TensorFlow writes."""
+    code = (
+        "import os, sys; from tta import cli; from tta.data.text.files import open_output\n"
+        "def main():\n"
+        f"    with open_output({str(tmp_path / 'a')!r}) as file: os.write(2, b'log')\n"
+        "    print('done')\n"
+        "    print('note', file=sys.stderr)\n"
+        "cli.run(main)"
+    )
+    ended = subprocess.run(
+        ["sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, code], cwd=ROOT, capture_output=True
+    )
+    assert (ended.returncode, ended.stdout) == (0, b"done\n")
+    assert (tmp_path / "a").read_bytes() == b""
+
+
+def test_full_memory_is_one_line():
+    ended = python("from tta import cli\ndef main():\n    bytearray(1 << 62)\ncli.run(main)")
+    assert (ended.returncode, ended.stderr) == (1, "error: out of memory\n")
 
 
 def test_a_flag_that_takes_one_value_is_given_once():

@@ -1,8 +1,12 @@
 """The text of an error, for any content of a file."""
 
+import runpy
+import shlex
+from pathlib import Path
+
 import pytest
 
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 
 @pytest.mark.parametrize(
@@ -20,3 +24,16 @@ def test_an_error_is_one_printable_line(rule, shown):
     assert str(error) == shown
     assert error.rule == rule
     assert str(error).isprintable()
+
+
+def test_the_command_that_installs_an_extra_works_in_a_clone_too(tmp_path):
+    root = Path(__file__).resolve().parent.parent
+    assert shlex.split(install("report")) == ["pip", "install", "-e", f"{root}[report]"]
+    copy = tmp_path / "tta/errors.py"
+    copy.parent.mkdir()
+    copy.write_text((root / "tta/errors.py").read_text())
+    installed = runpy.run_path(str(copy))["install"]
+    assert [installed("report"), installed()] == [
+        "pip install 'tta-lm[report]'",
+        "pip install tta-lm",
+    ]

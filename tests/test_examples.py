@@ -62,6 +62,32 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
     assert re.search(r"^[1-9]\d* of 20 picks changed$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["lat.gz", "words.txt"]])
+def test_the_script_for_kaldi_says_what_it_takes(tmp_path, arguments):
+    script = [ROOT / "examples/kaldi_nbest.sh", *arguments]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, os.listdir(tmp_path)) == (2, "", [])
+    assert "kaldi_nbest.sh exp/decode/lat.1.gz data/lang/words.txt lists [N]" in done.stderr
+    assert "#" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "shown"),
+    [(["--help"], 0, "usage:"), (["--output=a", "b.wav"], 1, "pip install torch transformers")],
+)
+def test_the_script_for_whisper_starts_without_torch(arguments, status, shown):
+    code = f"""
+import runpy, sys
+sys.modules.update(torch=None, transformers=None)
+sys.argv = ["whisper_nbest.py", *{arguments!r}]
+runpy.run_path({str(ROOT / "examples/whisper_nbest.py")!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == status
+    assert shown in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.fixture
 def whisper(tmp_path):
     """The folder of a tiny Whisper with random weights and a tokenizer of letters."""

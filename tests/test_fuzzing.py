@@ -68,6 +68,7 @@ LISTS = {
     "tsv": ("", "0\ta cat {0}\t-1", "\n", ""),
     "dict": ('{"u": {', '"hyp_{0}": {{"text": "a cat {0}", "score": -1}}', ",", "}}"),
     "jsonl": ('{"id": "u", "hypotheses": [', '"a cat {0}"', ",", "]}"),
+    "json_rows": ("", '{{"id": 0, "text": "a cat {0}"}}', "\n", ""),
     "hyporadise": ('[{"input": [', '"a cat {0}"', ",", '], "output": "a cat"}]'),
     "nemo": ('{"id": "u", "beams": [', '["a cat {0}", -1]', ",", "]}"),
     "sockeye": ('{"scores": null, "translations": [', '"a cat {0}"', ",", "]}"),

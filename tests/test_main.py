@@ -11,6 +11,7 @@ import pytest
 import tta
 from tta.__main__ import NAMES
 from tta.commands import COMMANDS
+from tta.errors import install
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -121,4 +122,4 @@ def test_without_shtab_one_line_says_what_to_install():
         "completion", code=LIGHT.replace("import sys", "import sys; sys.modules['shtab'] = None")
     )
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == "error: completion needs shtab: pip install 'tta-lm[completion]'\n"
+    assert ended.stderr == f"error: completion needs shtab: {install('completion')}\n"

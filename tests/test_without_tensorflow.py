@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tta.errors import install
+
 ROOT = Path(__file__).resolve().parent.parent
 LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
 BLOCK = """
@@ -142,13 +144,13 @@ def test_what_needs_tensorflow_says_so_in_one_line(code, arguments, rule):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
     assert rule in done.stderr
-    assert done.stderr.endswith("pip install tta-lm\n") or "(pip install tta-lm)" in done.stderr
+    assert done.stderr.endswith(f"{install()}\n") or f"({install()})" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_saved_model_needs_the_extra_serving(tmp_path):
     block = "import runpy, sys\nsys.modules['tensorflow_text'] = None\n"
     done = run(EXPORT, f"--output_dir={tmp_path / '1'}", block=block)
-    line = "this needs tensorflow_text, which is not installed: pip install 'tta-lm[serving]'"
+    line = f"this needs tensorflow_text, which is not installed: {install('serving')}"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {line}\n")
     assert not list(tmp_path.iterdir())

@@ -1,21 +1,20 @@
 """All commands under one name: `tta rerank --flag=value ...`, also as `python -m tta`."""
 
-import difflib
 import importlib
 import re
 import sys
 
 from tta import cli
 from tta.commands import COMMANDS
-from tta.standard_streams import use_utf8
+from tta.errors import did_you_mean
+from tta.standard_streams import prepare_streams
 
 NAMES = {name.removeprefix("tta-"): module for name, module in COMMANDS.items()}
 
 
 def run() -> None:
     """Runs the command that the first argument names, and exits with its status (`tta.cli.run`)."""
-    use_utf8(sys.stdout)
-    use_utf8(sys.stderr, "backslashreplace")
+    prepare_streams()
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in cli.HELP:
         cli.show(overview())
@@ -47,8 +46,7 @@ def _wrong(name):
     """What is wrong with a first argument that names no command."""
     if not name:
         return "a command is required"
-    close = difflib.get_close_matches(name, NAMES, 1)
-    return f"no command is named {name!r}" + "".join(f"; did you mean {one}?" for one in close)
+    return f"no command is named {name!r}{did_you_mean(name, NAMES)}"
 
 
 if __name__ == "__main__":

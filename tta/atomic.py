@@ -46,8 +46,8 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
     killed process leaves both files; the next writer removes them.
 
     Args:
-        path: the file. If it exists, it is replaced, and the new file gets its permissions. A
-            symbolic link stays a link.
+        path: the file. If it exists, it is replaced, and the new file gets its permissions and, if
+            this process may give files away, its owner. A symbolic link stays a link.
 
     Yields:
         A binary stream.
@@ -59,21 +59,23 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
     """
     with _unfinished(path) as (target, temporary):
         try:
-            permissions = _permissions(target)
+            former = _status(target)
             # What replaces a private file is private from its first byte.
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
-            file = os.open(temporary, flags, 0o666 if permissions is None else 0o600)
+            file = os.open(temporary, flags, 0o666 if former is None else 0o600)
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", path) from None
         try:
             with io.BufferedWriter(_NamedFile(file, path)) as stream:
                 yield stream
                 stream.flush()
-                os.fsync(file)
+                with naming(path):
+                    os.fsync(file)
                 if not _is_at(temporary, file):  # possible on a file system without locks
                     raise InputError("another process is writing it", path)
-            if permissions is not None:
-                os.chmod(temporary, permissions)
+            if former is not None:
+                _keep_owner(temporary, former)
+                os.chmod(temporary, former.st_mode & 0o777)
             os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -106,14 +108,14 @@ def whole_folder(path: Path | str, check: Callable[[], None]) -> Iterator[Path]:
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", path) from None
         try:
-            yield temporary
-            check()
-            if target.is_dir():
-                os.rename(target, _old(temporary))
-            os.rename(temporary, target)
-        except OSError as error:
-            error.filename = str(path)
-            raise
+            with naming(path):
+                yield temporary
+                check()
+                if target.is_dir():
+                    for made in (temporary, *temporary.rglob("*")):
+                        _keep_owner(made, target.stat())
+                    os.rename(target, _old(temporary))
+                os.rename(temporary, target)
         finally:
             with contextlib.suppress(OSError):
                 _remove_leftover(temporary, target)
@@ -277,10 +279,28 @@ def _is_at(path, descriptor):
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
 
 
-def _permissions(path):
-    """The permissions of a file; None if it does not exist."""
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Adds the path that the user gave to the system's errors in the `with` block."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _status(path):
+    """The status of a file; None if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
-        return os.stat(path).st_mode & 0o777
+        return os.stat(path)
+
+
+def _keep_owner(path, former):
+    """Gives a file the group and the owner of a former one, as far as this process may."""
+    if os.name != "nt":
+        for owner, group in ((-1, former.st_gid), (former.st_uid, -1)):
+            with contextlib.suppress(PermissionError):
+                os.chown(path, owner, group, follow_symlinks=False)
 
 
 class _NamedFile(io.FileIO):
@@ -291,8 +311,5 @@ class _NamedFile(io.FileIO):
         self._shown = str(path)
 
     def write(self, data):
-        try:
+        with naming(self._shown):
             return super().write(data)
-        except OSError as error:
-            error.filename = self._shown
-            raise

@@ -1,5 +1,6 @@
 """What every command shares: flags made from configs, exit status, one-line errors."""
 
+import errno
 import os
 import signal
 import sys
@@ -12,15 +13,15 @@ from absl import app, flags
 
 import tta
 from tta import settings
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.help import help_text
-from tta.standard_streams import quiet_tensorflow, use_utf8
+from tta.standard_streams import prepare_streams, quiet_tensorflow
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
-# Packages that a light installation leaves out (requirements-light.txt), and what installs them.
-OF_TENSORFLOW: dict[str, str] = dict.fromkeys(("tensorflow", "keras", "tensorboard"), "tta-lm")
-OF_TENSORFLOW |= dict.fromkeys(("tensorflow_text", "tensorflow_serving"), "'tta-lm[serving]'")
+# Packages that a light installation leaves out (requirements-light.txt), and the extra with them.
+OF_TENSORFLOW: dict[str, str] = dict.fromkeys(("tensorflow", "keras", "tensorboard"), "")
+OF_TENSORFLOW |= dict.fromkeys(("tensorflow_text", "tensorflow_serving"), "serving")
 
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
 VERSION = {"-version", "--version"}
@@ -70,8 +71,7 @@ def run(
         passes_on: whether the arguments after `--` belong to another program. They are then the
             last argument of `main`, as a list of str.
     """
-    use_utf8(sys.stdout)
-    use_utf8(sys.stderr, "backslashreplace")
+    prepare_streams()
     for config in configs:
         define_flags(config)
     about = sys.modules[main.__module__].__doc__ or ""
@@ -88,7 +88,7 @@ def run(
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
-        rest = _parse(argv)
+        rest = _parse(argv, configs)
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
@@ -161,7 +161,7 @@ class _NumbersParser(flags.ListParser):
         return "comma separated list of numbers"
 
 
-def _parse(argv: list[str]) -> list[str]:
+def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
     try:
         rest = flags.FLAGS(argv)
     except flags.Error as error:
@@ -169,7 +169,10 @@ def _parse(argv: list[str]) -> list[str]:
         wrong_usage(f"{rules} {_SEE_HELP}")
     except SystemExit:  # absl exits with 1 after its help
         show("")
-    if len(rest) > 1:
+    found = (f.name for config in configs for f in settings.fields(config) if f.setting.bare)
+    if len(rest) > 1 and (name := next(found, None)):
+        flags.FLAGS[name].value = [*(flags.FLAGS[name].value or []), *rest[1:]]
+    elif len(rest) > 1:
         rule = f"unexpected argument {rest[1]!r}: every option is a --flag=value"
         wrong_usage(f"{rule} {_SEE_HELP}")
     return rest
@@ -216,8 +219,8 @@ def _guarded(main: Callable[[], None]) -> None:
         package = (error.name or "").partition(".")[0]
         if package not in OF_TENSORFLOW:
             raise
-        installed_by = OF_TENSORFLOW[package]
-        _stop(f"this needs {package}, which is not installed: pip install {installed_by}", FAILED)
+        how = install(OF_TENSORFLOW[package])
+        _stop(f"this needs {package}, which is not installed: {how}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
         sys.exit(FAILED)
@@ -225,8 +228,12 @@ def _guarded(main: Callable[[], None]) -> None:
         character = ascii(error.object[error.start])
         _stop(f"{character} cannot be written as {error.encoding}", FAILED)
     except OSError as error:
-        shown = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
+        # Writers of files name theirs.
+        path = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
+        shown = f"{path}: {error.strerror or error}" if path else str(error)
         _stop(" ".join(shown.split()), FAILED)
+    except MemoryError:
+        _stop("out of memory", FAILED)
     except KeyboardInterrupt:
         _stop("interrupted", INTERRUPTED)
     except _Terminated:

@@ -1,7 +1,9 @@
 """The error for bad input: something that the user can fix, described in one line."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+import difflib
+import shlex
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 
@@ -51,6 +53,21 @@ def located(
             raise
         number = error.line or (line() if callable(line) else line)
         raise InputError(f"{what}: {error.rule}" if what else error.rule, path, number) from None
+
+
+def install(extra: str = "") -> str:
+    """The command that installs this package with an extra; in a clone, it names the clone."""
+    root = Path(__file__).resolve().parent.parent
+    is_clone = (root / "pyproject.toml").is_file()
+    package = f"{root if is_clone else 'tta-lm'}{extra and f'[{extra}]'}"
+    return f"pip install {'-e ' * is_clone}{shlex.quote(package)}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown name: the known one that is most like it, or ""."""
+    spelled = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(name.lower(), spelled, 1)
+    return "".join(f"; did you mean {spelled[one]}?" for one in close)
 
 
 _HEAD, _TAIL = 700, 300  # characters of a rule that are shown

@@ -36,6 +36,7 @@ class Setting:
         distinct: whether a list must name at least one value, and none twice.
         repeated: whether a list is given by repeating its flag only; else its items are separated
             by commas, and a repeated flag adds to the list.
+        bare: whether the arguments without a flag are items of this list, which is `repeated`.
         once: whether giving the flag twice is an error; else the last value counts.
         alias: another name of the flag; it is no argument in Python.
         writes: whether the value names an output, a file or folder; see `check_outputs`.
@@ -49,6 +50,7 @@ class Setting:
     choices: Collection[str] | None = None
     distinct: bool = False
     repeated: bool = False
+    bare: bool = False
     once: bool = False
     alias: str | None = None
     writes: bool = False

@@ -26,6 +26,17 @@ def use_utf8(stream: Any, errors: str = "strict") -> None:
         stream.reconfigure(encoding="utf-8", errors=errors)
 
 
+def prepare_streams() -> None:
+    """Makes both outputs write UTF-8. What goes to a closed standard error is dropped."""
+    if sys.stderr is None:
+        # No other file may get its number, to which TensorFlow writes log lines.
+        while os.open(os.devnull, os.O_RDWR) < 2:
+            pass
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    use_utf8(sys.stdout)
+    use_utf8(sys.stderr, "backslashreplace")
+
+
 def quiet_tensorflow() -> None:
     """Makes a later import of TensorFlow quiet in a command, for this process and its children.
 

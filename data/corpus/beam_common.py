@@ -16,7 +16,7 @@ from typing import Any
 from tta.data.corpus.output import WORK_FOLDER, work_folder
 from tta.data.text.files import STANDARD_STREAM
 from tta.data.text.lines import expand_globs, matching_files
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 try:
     import apache_beam as beam
@@ -26,7 +26,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "apache_beam":
         raise
-    raise InputError("Apache Beam is missing: pip install 'tta-lm[beam]'") from None
+    raise InputError(f"Apache Beam is missing: {install('beam')}") from None
 
 # Finds a worker's error among the engine's tracebacks. Beam appends the name of the step.
 _RELAYED = re.compile(r"\bInputError: (.+?)(?: \[while running .*)?$", re.MULTILINE)

@@ -1,13 +1,37 @@
-"""Named fields of a hypothesis: which one is its score, and which ones are features."""
+"""Named fields of JSON and tables: ids, texts, references, scores, and which are features."""
 
 import functools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tta.data.nbest.lists import ListCollector, parse_number, parse_score, shown
+from tta.data.nbest.lists import ListCollector, parse_number, parse_score, shown, stem
 from tta.errors import InputError
+
+# The names of each kind for all readers. Case, `_` and `-` do not count: `uttID` is `utt_id`. Of
+# several, the first one counts.
+IDS = (
+    *("custom_id", "id", "uid", "utterance_id", "utt_id", "utterance", "utt", "key"),
+    *("segment_id", "seg_id", "sentence_id", "sent_id", "sample_id", "example_id", "wav_id"),
+    *("clip_id", "audio_id", "file_id", "job_name", "request_id", "idx", "index"),
+)
+# Recordings, which may have several utterances, by an id or a file.
+RECORDINGS = (
+    *("session_id", "recording_id", "audio_filepath", "audio_file", "audio_path", "audio"),
+    *("wav_filename", "wav_path", "wav", "path", "file_path", "file_name", "file", "source"),
+)
+HYPOTHESES = ("hypothesis", "hyp", "pred_text", "prediction", "rec_text")
+# A text of unknown kind: a reference beside a hypothesis, else a hypothesis.
+TRANSCRIPTS = ("text", "transcript", "transcription", "sentence")
+REFERENCES = ("reference", "ref", "ground_truth", "gt", "target", "ref_text", "reference_text")
+LISTS = ("hypotheses", "nbest", "hyps", "n_best", "nbest_hypotheses", "candidates")
+SCORES = ("score", "first_pass_score", "total_score")
+# Scores, unless there is another one.
+LOG_PROBABILITIES = (
+    *("log_prob", "log_probability", "logp", "log_likelihood", "cumulative_logprob"),
+    *("sequence_score", "logit_score"),
+)
 
 # Parts of the score of a speech recogniser: natural logs, so their sum is a score.
 PARTS = ("am_score", "att_score", "ctc_score", "lm_score")
@@ -21,21 +45,47 @@ _LAST_WORD = re.compile(
 _MEASURES = {"wer", "cer", "mer", "wil", "ter", "bleu", "chrf", "meteor", "rouge", "oracle"}
 
 
-def score_key(fields: Mapping[str, Any], names: Sequence[str] = ("score",)) -> str:
+def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
+    """The field that has the first of the names that is there."""
+    return next(_all_named(fields, names), None)
+
+
+def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
+    """The id in the fields of a list, else the default; and whether that is of a recording.
+
+    The id in the name of a file is its stem. A value that is no id counts if there is no other.
+    """
+    if ids := [fields[key] for key in _all_named(fields, IDS)]:
+        return next((one for one in ids if type(one) in (str, int) and one != ""), ids[0]), False
+    for key in _all_named(fields, RECORDINGS):
+        value = fields[key]
+        if isinstance(value, str) and value:
+            if _plain(key).endswith("id"):
+                return value, True
+            # What is translated may be called a source.
+            if re.search(r"\.\w{2,5}$", value) or not (_plain(key) == "source" or " " in value):
+                return stem(value), True
+    return default, False
+
+
+def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     """The name of the field that holds the score of a hypothesis.
 
     It is the first of `names` with a value. Without one, it is the only field of `PARTS` with a
-    value, unless that is `lm_score`. Without that, it is a name of `names` for a score to write.
+    value, unless that is `lm_score`; else one of `LOG_PROBABILITIES`. Without that, it is a name of
+    `names` for a score to write.
     """
-    with_value = [name for name in names if fields.get(name) is not None]
-    parts = [name for name in PARTS if fields.get(name) is not None]
+    with_value = {name: value for name, value in fields.items() if value is not None}
+    if (key := named(with_value, names)) is not None:
+        return key
+    parts = [name for name in PARTS if name in with_value]
     if len(parts) == 1 and parts != ["lm_score"]:
-        with_value += parts
-    return [*with_value, *(name for name in names if name in fields), names[0]][0]
+        return parts[0]
+    return named(with_value, LOG_PROBABILITIES) or named(fields, names) or names[0]
 
 
 def read_scores(
-    fields: Mapping[str, Any], collector: ListCollector, names: Sequence[str] = ("score",)
+    fields: Mapping[str, Any], collector: ListCollector, names: Sequence[str] = SCORES
 ) -> tuple[float | None, dict[str, float]]:
     """Finds the score and the features in the fields of a hypothesis.
 
@@ -55,7 +105,7 @@ def read_scores(
     for name, value in fields.items():
         if name in ("scores", "features") and isinstance(value, Mapping):
             found = value
-        elif name not in (key, *names) and _names_feature(name):
+        elif name != key and _names_feature(name):
             found = {name: value}
         else:
             continue
@@ -78,6 +128,17 @@ def read_scores(
 def _names_feature(name):
     words = re.findall("[a-z]+", name.lower())
     return bool(words and _LAST_WORD.fullmatch(words[-1])) and _MEASURES.isdisjoint(words)
+
+
+def _all_named(fields, names):
+    """The fields that have one of the names, in the order of the names."""
+    found = {_plain(field): field for field in reversed([*fields])}
+    return (found[plain] for name in names if (plain := _plain(name)) in found)
+
+
+@functools.lru_cache(1000)
+def _plain(name):
+    return re.sub("[-_ ]", "", name).lower()
 
 
 def _is_number(name, value):

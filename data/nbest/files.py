@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
 from tta.data.nbest.folders import open_output_folder
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList, shown
 from tta.data.nbest.references import read_references
-from tta.data.nbest.score_kinds import in_file, in_memory
 from tta.data.nbest.sources import iter_lists, name_in_folder
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path, withdrawn
 from tta.errors import InputError, located
@@ -33,11 +33,13 @@ class NBestFile:
     Attributes:
         names: the names of the files, if they are a folder of files of a format that is not itself
             a folder; else ().
+        notes: how the spelling of tokenizers was read; see `tta.data.text.spelling`.
     """
 
     lists: list[NBestList]
     format: str
     names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_nbest(
@@ -51,7 +53,8 @@ def read_nbest(
     """Reads a file of N-best lists.
 
     Either all hypotheses have a score or none, and either all lists have a reference or none. A
-    list may be empty, but not all of them.
+    list may be empty, but not all of them. Texts spelled by a tokenizer are read as words
+    (`tta.data.text.spelling`), and `write_nbest` writes them as they were.
 
     Args:
         path: the file, `-` for standard input, plain or compressed; or the folder of a format
@@ -74,7 +77,8 @@ def read_nbest(
     if reference_file is not None:
         references = read_references(reference_file, [nbest.utterance_id for nbest in lists])
         lists = [replace(nbest, reference=r) for nbest, r in zip(lists, references, strict=True)]
-    return NBestFile(lists, name, names)
+    lists, notes = plain_lists(lists)
+    return NBestFile(lists, name, names, tuple(notes))
 
 
 def iter_nbest(
@@ -94,7 +98,7 @@ def iter_nbest(
     while iterating.
     """
     for _, nbest in _read(path, format, None, beam_size, scores, opener):
-        yield nbest
+        yield from plain_lists([nbest])[0]
 
 
 def write_nbest(
@@ -190,7 +194,7 @@ def _writable(lists, chosen, scores):
         if not nbest.hypotheses and not chosen.has_long_lines:
             rule = f"list {shown(nbest.utterance_id)}: {chosen.name} cannot hold an empty list"
             raise InputError(rule)
-    return [in_file(nbest, chosen.score_kind, scores) for nbest in lists]
+    return [in_file(as_read(nbest), chosen.score_kind, scores) for nbest in lists]
 
 
 def _write_files(lists, chosen, folder):

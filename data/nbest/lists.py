@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from typing import Any
 
 from tta.data.text.lines import MAX_LINE_BYTES
 from tta.errors import InputError
+
+MAX_NUMBER = 1e100  # so that sums, products and squares of scores are finite
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,10 @@ class ListCollector:
         lists, self.lists = self.lists, []
         return lists
 
+    def has(self, utterance_id: str) -> bool:
+        """Whether a list has this id."""
+        return utterance_id in self._ids
+
     def add(
         self,
         utterance_id: Any,
@@ -79,8 +86,9 @@ class ListCollector:
         """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
         Raises:
-            InputError: the id is empty or a duplicate, a text is not a string, or only some
-                hypotheses have a score or only some lists a reference.
+            InputError: the id is empty or a duplicate, a text is not a string, a reference has
+                several readings, or only some hypotheses have a score or only some lists a
+                reference.
         """
         if type(utterance_id) is int:
             utterance_id = str(utterance_id)
@@ -94,6 +102,7 @@ class ListCollector:
             _check_text(hypothesis.text, "a hypothesis")
         if reference is not None:
             _check_text(reference, "the reference")
+            check_readings(reference)
         self._check_agreement(hypotheses, reference)
         if self._score_parts and len(self._score_parts) == 1:
             self._score_parts = None  # The next list may have another name for the score.
@@ -131,6 +140,17 @@ class ListCollector:
             raise InputError(f"has {have} reference, but the lists before it have {before}")
 
 
+def check_readings(reference: str, optional: bool = False) -> None:
+    """Checks that a reference has no alternatives as for sclite, `{ um / uh / @ }`.
+
+    Raises:
+        InputError: it has some, or, if `optional`, words that may be left out, `(um)`.
+    """
+    if match := _ALTERNATIVES.search(reference) or (optional and _OPTIONAL.search(reference)):
+        rule = f"several readings or none, {shown(match[0])}, as for sclite: expected one"
+        raise InputError(rule)
+
+
 def parse_score(value: Any) -> float | None:
     """Turns a number, or its text, into a finite float; None stays None.
 
@@ -144,15 +164,18 @@ def parse_number(value: Any, what: str) -> float:
     """Turns a number, or its text, into a finite float; `what` names it in the error.
 
     Raises:
-        InputError: `value` is not a finite number.
+        InputError: `value` is not a finite number, or larger than `MAX_NUMBER`.
     """
     number = math.nan
-    # Python reads 1_5 as 15.
-    if not isinstance(value, bool) and "_" not in str(value):
+    is_text = isinstance(value, str)
+    if not isinstance(value, bool) and not (is_text and "_" in value):  # Python reads 1_5 as 15
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             number = float(value)
     if not math.isfinite(number):
         raise InputError(f"expected a finite number as {what}, got {shown(value)}")
+    if abs(number) > MAX_NUMBER:
+        rule = f"expected a number of at most {MAX_NUMBER:g} in size as {what}"
+        raise InputError(f"{rule}, got {number}")
     return number
 
 
@@ -163,7 +186,10 @@ def stem(path: str) -> str:
 
 def shown(value: Any) -> str:
     """The value as error messages show it: its repr, shortened."""
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:
+        return "an integer of thousands of digits"
 
 
 def _check_text(value, what):
@@ -176,6 +202,10 @@ def _check_text(value, what):
     except UnicodeEncodeError:
         raise InputError(f"{what} holds half a surrogate pair: {shown(value)}") from None
 
+
+# Several readings of a word, or a word that may be left out, in references for sclite.
+_ALTERNATIVES = re.compile(r"\{[^{}/]*/[^{}]*\}")
+_OPTIONAL = re.compile(r"(?<!\S)\([^\s()]+\)(?!\S)")
 
 _SHORT = reprlib.Repr()  # safe for values of any depth
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

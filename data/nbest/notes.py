@@ -3,23 +3,29 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tta.choices import SCORE_KINDS
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.formats import load_format
+from tta.data.text.spelling import WITHOUT_BLANKS
 
+# What a note says to do about scores of each kind.
+FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
 # The part of lists, or of texts, that is "nearly all".
 NEARLY_ALL = 0.9
-# Scripts that are written without blanks: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
-_WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)$")
 
 
-def score_notes(file: NBestFile) -> Iterator[str]:
+def score_notes(
+    file: NBestFile, use: Mapping[str, str] = FLAGS, min_lists: int = 1
+) -> Iterator[str]:
     """Yields a note if the scores of a file do not look like log-probabilities.
 
-    Call it only if nobody said what they are.
+    Call it only if nobody said what they are. `use` says what to do about the scores of each kind.
+    Fewer than `min_lists` lists need not be ordered best first.
     """
     chosen = load_format(file.format)
     lists = [[h.score for h in one.hypotheses if h.score is not None] for one in file.lists]
@@ -29,32 +35,34 @@ def score_notes(file: NBestFile) -> Iterator[str]:
     if chosen.score_kind == "cost":
         if scores.min() >= 0 < scores.max():
             yield (
-                "the costs are all negative, like log-likelihoods; if they are, use "
-                "--scores=log_probability"
+                "the costs are all negative, like log-likelihoods; if they are, "
+                f"{use['log_probability']}"
             )
         return
     different = [one for one in lists if len(set(one)) > 1]
     rising = sum(all(a <= b for a, b in itertools.pairwise(one)) for one in different)
-    is_rising = len(different) > 0 and rising >= NEARLY_ALL * len(different)
+    is_rising = len(different) >= min_lists and rising >= NEARLY_ALL * len(different)
     if scores.min() >= 0 and 0 < scores.max() <= 1:
         yield (
-            "the scores are between 0 and 1, like probabilities; if they are, use "
-            "--scores=probability"
+            f"the scores are between 0 and 1, like probabilities; if they are, {use['probability']}"
         )
     elif is_rising:
         yield (
             f"the scores rise from the first to the last hypothesis in {rising:,} of "
-            f"{len(different):,} lists, like costs; if they are, use --scores=cost"
+            f"{len(different):,} lists, like costs; if they are, {use['cost']}"
         )
     elif scores.min() >= 0 < scores.max():
         yield (
             "the scores are all positive or 0, which log-probabilities are not; if they are costs, "
-            "use --scores=cost; if they are right, --scores=log_probability"
+            f"{use['cost']}; if they are right, {use['log_probability']}"
         )
 
 
-def feature_notes(file: NBestFile) -> Iterator[str]:
-    """Yields a note if only some hypotheses have a feature, which cannot be used then."""
+def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator[str]:
+    """Yields notes on features that cannot be used, or contradict the order that is used.
+
+    `others` are files whose hypotheses must have the same features.
+    """
     hypotheses = [h for one in file.lists for h in one.hypotheses]
     counts = Counter(name for h in hypotheses for name in h.features)
     for name, count in sorted(counts.items()):
@@ -63,14 +71,41 @@ def feature_notes(file: NBestFile) -> Iterator[str]:
                 f"the feature {name} is left out: only {count:,} of {len(hypotheses):,} "
                 "hypotheses have it"
             )
+            continue
+        if not all(name in h.features for one in others for x in one.lists for h in x.hypotheses):
+            yield f"the feature {name} is left out: the lists of the other file do not have it"
+        if _HIGHER_IS_BETTER.search(name) and hypotheses[0].score is None:
+            lists = [[h.features[name] for h in one.hypotheses] for one in file.lists]
+            worse = sum(one[0] < max(one) for one in lists if one)
+            if worse > (1 - NEARLY_ALL) * len(lists):
+                yield (
+                    f"the order of the hypotheses counts, but in {worse:,} of {len(lists):,} lists "
+                    f"the first one does not have the highest {name}; call it score to use it"
+                )
 
 
 def text_notes(file: NBestFile) -> Iterator[str]:
-    """Yields a note if the texts are in a script without blanks, so that words are sentences."""
-    texts = [h.text for one in file.lists for h in one.hypotheses if h.text]
-    joined = sum(not re.search(r"\s", t) and bool(_WITHOUT_BLANKS.search(t)) for t in texts)
-    if texts and joined >= NEARLY_ALL * len(texts):
+    """Yields a note if the texts are numbers of words."""
+    texts = [h.text.split() for one in file.lists for h in one.hypotheses if h.text.strip()]
+    numbers = [text for text in texts if all(map(str.isdecimal, text))]
+    if len(numbers) >= NEARLY_ALL * len(texts) and any(
+        int(word[:9]) > 99 for text in numbers for word in text
+    ):
         yield (
-            "the hypotheses have no blanks, so each counts as one word; --metric=cer counts "
-            "characters"
+            "the words are numbers; if they are indices of a vocabulary, turn them into words, as "
+            "Kaldi's int2sym.pl does"
         )
+
+
+def blank_notes(file: NBestFile) -> Iterator[str]:
+    """Yields a note if texts are in a script without blanks, so that words are sentences."""
+    hypotheses = [h.text for one in file.lists for h in one.hypotheses if h.text]
+    references = [one.reference for one in file.lists if one.reference]
+    for name, texts in {"hypotheses": hypotheses, "references": references}.items():
+        joined = sum(not re.search(r"\s", t) and bool(WITHOUT_BLANKS.search(t)) for t in texts)
+        if texts and joined >= NEARLY_ALL * len(texts):
+            yield (
+                f"the {name} have no blanks, so each counts as one word; --metric=cer counts "
+                "characters"
+            )
+            return

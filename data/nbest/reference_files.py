@@ -15,28 +15,18 @@ import html
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from tta.data.nbest.fields import IDS, RECORDINGS, REFERENCES, TRANSCRIPTS, id_of, named
 from tta.data.nbest.formats.json_values import iter_json
-from tta.data.nbest.lists import shown, stem
-from tta.errors import InputError
+from tta.data.nbest.lists import check_readings, shown
+from tta.errors import InputError, located
 
-# Names of fields and columns, in any case: the first one that is there counts.
-TEXTS = (
-    *("reference", "ref", "text", "transcript", "transcription", "sentence", "output", "caption"),
-    *("normalized_text", "target", "words"),
-)
-IDS = ("id", "utterance_id", "utt_id", "uttid", "utt", "segment_id", "key", "uid")
-FILES = (
-    *("audio_filepath", "audio_file", "audio_path", "audio", "wav_filename", "wav", "path"),
-    *("file_name", "filename", "file"),
-)
+_TEXTS = (*REFERENCES, *TRANSCRIPTS, "output", "caption", "normalized_text", "words")
 
 _STM = re.compile(r"\S+\s+\S+\s+\S+\s+[0-9.]+\s+[0-9.]+(?:\s+<[^<>]*>)?(?:\s+(.*))?")
 _CTM = re.compile(r"\S+\s+\S+\s+[0-9.]+\s+[0-9.]+\s+\S+(\s+-?[0-9.]+)?\s*")
-_TRN = re.compile(r"(.*?)(?<!\s)\s*\(([^()\s]+)\)\s*")
-# Several readings of a word, or a word that may be left out, in files for sclite.
-_READINGS = re.compile(r"\{(?=[^{}]*\s/\s)[^{}]*\}|(?<!\S)\([^\s()]+\)(?!\S)")
+# Sphinx adds a score to the id.
+_TRN = re.compile(r"(.*?)(?<!\s)\s*\(([^()\s]+)(?:\s+-?[0-9.]+)?\)\s*")
 _TAG = re.compile(r"(?i)<(/?)(refset|ref|seg)\b([^<>]*)>")
 _NUMBER = re.compile(r"\bid\s*=\s*[\"']?([0-9]{1,9})\b")
 _ATTRIBUTE = re.compile(r'\b(\w+)\s*=\s*"([^"]*)"')
@@ -69,16 +59,26 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
     """Reads the lines of a reference file for lists with these ids, in any layout of this module.
 
     Raises:
-        InputError: the file is malformed, or in a layout that holds no references.
+        InputError: the file is malformed, in a layout that holds no references, or a reference has
+            several readings.
     """
+    kind, references, is_for_sclite = _parse(lines, ids)
+    for one in references:
+        with located(line=one.line):
+            check_readings(one.text, is_for_sclite)
+    return kind, references
+
+
+def _parse(lines, ids):
+    """How references find their lists, the references, and whether they are in sclite's layouts."""
     rows = [(n, line.strip()) for n, line in enumerate(lines, 1)]
     filled = [(n, row) for n, row in rows if row and not row.startswith(";;")]
     texts = [row for _, row in filled]
     first = texts[0] if texts else ""
     if re.match(r"<[?!a-zA-Z]", first):
-        return Kind.ORDERED, _segments("\n".join(lines))
+        return Kind.ORDERED, _segments("\n".join(lines)), False
     if _JSON.match(first):
-        return _objects("\n".join(lines))
+        return *_objects("\n".join(lines), ids), False
     for start, name in _OTHERS.items():
         if first.startswith(start):
             raise InputError(f"this is {name}: expected one reference per line")
@@ -88,15 +88,15 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         found = list(_stm(filled))
         keys = {one.key for one in found}
         is_keyed = len(keys) == len(found) and keys.issuperset(ids)
-        return Kind.KEYED if is_keyed else Kind.ORDERED, found
+        return Kind.KEYED if is_keyed else Kind.ORDERED, found, True
     if all(map(_CTM.fullmatch, texts)) and texts:
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
     ids = frozenset(ids)
     lengths = {len(one) for one in ids}
     if trn := _trn(filled, ids, lengths):
-        return Kind.KEYED, trn
+        return Kind.KEYED, trn, True
     if table := _table([(n, lines[n - 1]) for n, row in filled], ids):
-        return table
+        return *table, False
     keyed = [row.split(maxsplit=1) for row in texts]
     first_words = {words[0] for words in keyed}
     starts = {re.split(r"[\s,;:|]", row, maxsplit=1)[0].strip('"') for row in texts}
@@ -112,11 +112,15 @@ def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, 
         or 2 * num_ours > len(keyed)
         or (len(first_words) == len(rows) and all(re.search("[0-9]", w) for w in first_words))
     ):
-        return Kind.KEYED, [
-            Reference("".join(text), key, n)
-            for (n, _), (key, *text) in zip(filled, keyed, strict=True)
-        ]
-    return Kind.ORDERED, [Reference(row, None, n) for n, row in rows]
+        return (
+            Kind.KEYED,
+            [
+                Reference("".join(text), key, n)
+                for (n, _), (key, *text) in zip(filled, keyed, strict=True)
+            ],
+            False,
+        )
+    return Kind.ORDERED, [Reference(row, None, n) for n, row in rows], False
 
 
 def _trn(rows, ids, lengths) -> list[Reference]:
@@ -133,16 +137,8 @@ def _trn(rows, ids, lengths) -> list[Reference]:
     for (n, row), match, key in zip(rows, matches, keys, strict=True):
         if match is None:
             raise InputError(f"expected `words (id)` as in other lines, got {shown(row)}", line=n)
-        found.append(Reference(_one_reading(match[1], n), key, n))
+        found.append(Reference(match[1], key, n))
     return found
-
-
-def _one_reading(text, line):
-    """The text, unless it has several readings."""
-    if match := _READINGS.search(text):
-        rule = f"several readings or none, {shown(match[0])}, as for sclite: expected one"
-        raise InputError(rule, line=line)
-    return text
 
 
 def _without_speaker(key, ids, lengths):
@@ -160,7 +156,7 @@ def _stm(rows) -> Iterator[Reference]:
         match = _STM.fullmatch(row)
         text = (match and match[1]) or ""
         if text.lower() not in ("ignore_time_segment_in_scoring", "inter_segment_gap"):
-            yield Reference(_one_reading(text, number), row.split(maxsplit=1)[0], number)
+            yield Reference(text, row.split(maxsplit=1)[0], number)
 
 
 def _segments(text) -> list[Reference]:
@@ -211,52 +207,58 @@ def _unescaped(text):
         raise InputError(f"a malformed character reference in {shown(text)}") from None
 
 
-def _objects(text) -> tuple[Kind, list[Reference]]:
+def _objects(text, ids) -> tuple[Kind, list[Reference]]:
     """Objects with a text and an id or a file, or one object of {id: text}."""
     values = [(value, line) for value, line, _ in iter_json(text)]
     if len(values) == 1 and isinstance(values[0][0], dict):
         document = values[0][0]
         if document and all(isinstance(value, str) for value in document.values()):
-            if not _named(document, TEXTS):
+            if not named(document, _TEXTS):
                 return Kind.KEYED, [Reference(t.strip(), key) for key, t in document.items()]
         elif document and all(isinstance(value, dict) for value in document.values()):
             values = [({"id": key, **value}, None) for key, value in document.items()]
     elif len(values) == 1 and isinstance(values[0][0], list):
         values = [(value, None) for value in values[0][0]]
-    references, kinds = [], set()
+    rows = []
     for value, line in values:
         if isinstance(value, str):
             value = {"text": value}
-        name = _named(value, TEXTS) if isinstance(value, dict) else None
-        if name is None or not isinstance(value[name], str):
+        texts = [k for k, v in value.items() if isinstance(v, str)] if type(value) is dict else ()
+        name = named(texts, _TEXTS)
+        if name is None:
             rule = f'expected an object with a reference as "text", got {shown(value)}'
             raise InputError(rule, line=line)
-        kind, key = _key(value)
-        kinds.add(kind)
-        references.append(Reference(value[name].strip(), key, line))
+        rows.append((value, value[name].strip(), line))
+    return _with_keys(rows, ids)
+
+
+def _with_keys(rows, ids) -> tuple[Kind, list[Reference]]:
+    """How references find their lists, from the named fields, text and line of each.
+
+    Of several ids, that of all lists counts, else the first one.
+    """
+    found = [id_of(fields) for fields, *_ in rows]
+    wanted = set(ids)
+    if not wanted.issubset(str(key) for key, _ in found):
+        for name in (*IDS, *RECORDINGS):
+            named_so = [(named(fields, [name]), fields) for fields, *_ in rows]
+            keys = [id_of({key: fields[key]}) for key, fields in named_so if key is not None]
+            if keys and wanted.issubset(str(key) for key, _ in keys):
+                found = keys if len(keys) == len(rows) else found
+                break
+    kinds = {None if key is None else is_recording for key, is_recording in found}
     if len(kinds) > 1:
         raise InputError("some references have an id and others have none")
-    return kinds.pop() if kinds else Kind.ORDERED, references
-
-
-def _key(fields: dict[str, Any]) -> tuple[Kind, str | None]:
-    """How a reference finds its list, and its id, from named fields."""
-    if name := _named(fields, IDS):
-        return Kind.KEYED, str(fields[name])
-    if name := _named(fields, FILES):
-        return Kind.FILES, stem(str(fields[name]))
-    return Kind.ORDERED, None
-
-
-def _named(fields: dict[str, Any], names: Sequence[str]) -> str | None:
-    """The key of the first of the names that is there, in any case."""
-    lower = {key.lower(): key for key in fields}
-    return next((lower[name] for name in names if name in lower), None)
+    kind = {None: Kind.ORDERED, True: Kind.FILES, False: Kind.KEYED}[kinds.pop() if kinds else None]
+    return kind, [
+        Reference(text, None if key is None else str(key), line)
+        for (_, text, line), (key, _) in zip(rows, found, strict=True)
+    ]
 
 
 def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
     """Reads a table, or returns None if the rows are none."""
-    if len(rows) == len(ids) + 1 and rows[0][1].strip().strip('"').lower() in TEXTS:
+    if len(rows) == len(ids) + 1 and named([rows[0][1].strip().strip('"')], _TEXTS):
         split = [_split(row, ",") for _, row in rows[1:]]
         if any(len(fields) != 1 for fields in split):  # lines with commas, and no quotes
             split = [[row.strip()] for _, row in rows[1:]]
@@ -268,14 +270,11 @@ def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
         if len(widths) != 1 or (width := widths.pop()) < 2:
             continue
         header = dict.fromkeys(split[0])
-        is_header = _named(header, TEXTS) and (_named(header, IDS) or _named(header, FILES))
+        is_header = named(header, _TEXTS) and named(header, (*IDS, *RECORDINGS))
         if is_header and not set(split[0]) & set(ids):
-            references, kind = [], Kind.ORDERED
-            for (n, _), fields in zip(rows[1:], split[1:], strict=True):
-                values = dict(zip(split[0], fields, strict=True))
-                kind, key = _key(values)
-                references.append(Reference(values[_named(values, TEXTS) or ""].strip(), key, n))
-            return kind, references
+            values = [dict(zip(split[0], fields, strict=True)) for fields in split[1:]]
+            texts = [one[named(one, _TEXTS) or ""].strip() for one in values]
+            return _with_keys([*zip(values, texts, [n for n, _ in rows[1:]], strict=True)], ids)
         columns = [set(column) for column in zip(*split, strict=True)]
         of_ids = [c for c, cells in enumerate(columns) if 2 * len(ids & cells) > len(ids)]
         if width == 2 and of_ids:

@@ -2,11 +2,20 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tta.data.nbest.formats.base import Format, Source
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
 from tta.errors import InputError, located
+
+# The least mean similarity of the hypotheses of an utterance to the first one. On the lists of
+# docs/reranking.md it is 0.79 to 0.98, and 0.22 to 0.38 between different utterances.
+_SIMILAR = 0.5
+_FEW = 7  # Texts with fewer characters say little.
+_GAP = 0.2  # The least difference of similarity inside and outside lists that says something.
+_MOST = 2000  # as many texts say enough
 
 
 def mostly(lines: Sequence[str], test: Callable[[str], Any]) -> bool:
@@ -15,15 +24,15 @@ def mostly(lines: Sequence[str], test: Callable[[str], Any]) -> bool:
 
 
 def collect_groups(
-    rows: Iterable[tuple[int, str]],
-    parse: Callable[[str], tuple[str, Hypothesis]],
+    rows: Iterable[tuple[int, Any]],
+    parse: Callable[[Any], tuple[str, Hypothesis]],
     collector: ListCollector,
-    find_reference: Callable[[Sequence[Hypothesis]], str | None] = lambda hypotheses: None,
+    reference_of: Callable[[Hypothesis], str | None] = lambda hypothesis: None,
 ) -> None:
-    """Adds a list for each run of rows, [(line number, line)], with the same id.
+    """Adds a list for each run of rows, [(line number, row)], with the same id.
 
-    `parse` turns a line into id and hypothesis; `find_reference` finds the reference of a list in
-    its hypotheses.
+    `parse` turns a row into id and hypothesis; `reference_of` finds the reference of its list,
+    which may be missing in all rows but the first.
     """
 
     def parsed():
@@ -35,7 +44,10 @@ def collect_groups(
     for utterance_id, group in itertools.groupby(parsed(), key=lambda row: row[1]):
         numbers, _, hypotheses = zip(*group, strict=True)
         with located(f"list {shown(utterance_id)}", numbers[0]):
-            collector.add(utterance_id, hypotheses, find_reference(hypotheses))
+            reference, *others = map(reference_of, hypotheses)
+            if any(one not in (reference, "", None) for one in others):
+                raise InputError(f"expected one reference, got {shown([reference, *others])}")
+            collector.add(utterance_id, hypotheses, reference)
 
 
 def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: str) -> None:
@@ -49,3 +61,66 @@ def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: 
             raise InputError(
                 f"list {shown(nbest.utterance_id)}: a {name} field cannot hold {shown(field)}"
             )
+
+
+def doubt_of_rows(format: Format, source: Source) -> str | None:
+    """Says why a file without scores, with one hypothesis per row, may hold no lists, or None."""
+    collector = ListCollector()
+    format.read(source, collector)
+    groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
+    return None if collector.has_scores else doubt_of_groups(groups, format.name)
+
+
+def doubt_of_groups(texts: Mapping[str, Sequence[str]], format_name: str) -> str | None:
+    """Says why {id: texts} may be no lists: one text for each id, or unlike ones; or None."""
+    several = [one for one in texts.values() if len(one) > 1]
+    doubt = "each id has one hypothesis" if len(texts) > 1 and not several else None
+    if _mean_similarity(several) < _SIMILAR:
+        doubt = "the texts of an id have little in common, as those of different utterances"
+    return doubt and f"{doubt}; --format={format_name} reads it as lists"
+
+
+def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | None:
+    """Says why lists of `size` texts may mix utterances, or None.
+
+    With another size, neighbours in a list have more in common, and those of two lists have less.
+    """
+    near = {
+        i: _likeness(one, other)
+        for i, (one, other) in enumerate(itertools.pairwise(texts[:_MOST]))
+        if min(len(one), len(other)) >= _FEW
+    }
+
+    def separation(size):
+        ends = [value for i, value in near.items() if i % size == size - 1]
+        if not 0 < len(ends) < len(near):
+            return 0.0
+        inside = (sum(near.values()) - sum(ends)) / (len(near) - len(ends))
+        gap = inside - sum(ends) / len(ends)
+        return len(ends) * (len(near) - len(ends)) * gap**2 if gap >= _GAP else 0.0
+
+    if size == len(texts):
+        return doubt_of_groups({"": texts[:_MOST]}, format_name)
+    sizes = [one for one in range(2, len(texts) // 2 + 1) if len(texts) % one == 0]
+    best = max(sizes, key=separation, default=size)
+    if separation(best) <= 1.5 * separation(size):
+        return None
+    return (
+        f"with beam size {size} the texts of a list have less in common than with {best}; "
+        f"--format={format_name} reads it as lists of {size}"
+    )
+
+
+def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
+    """The mean similarity of the texts of each list to its first one; short ones do not count."""
+    values = []
+    for texts in lists:
+        first, *others = [text for text in texts if len(text) >= _FEW] or [""]
+        values += [_likeness(first, one) for one in others]
+    return sum(values) / len(values) if values else 1.0
+
+
+def _likeness(one: str, other: str) -> float:
+    """The Dice coefficient of pairs of characters, which scripts without blanks have, too."""
+    pairs, others = (Counter(itertools.pairwise(f" {text} ")) for text in (one, other))
+    return 2 * (pairs & others).total() / (pairs.total() + others.total())

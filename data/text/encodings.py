@@ -1,6 +1,7 @@
 """Names text that is not UTF-8 with line feeds, from the bytes of its first line."""
 
 import codecs
+import re
 from pathlib import Path
 
 from tta.errors import InputError
@@ -11,6 +12,7 @@ _MARKS = {  # The mark of UTF-32 begins with that of UTF-16.
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+_UTF8_MARKS = re.compile(b"\\A(?:%b)+" % codecs.BOM_UTF8)
 _BINARY = "binary"
 _HEAD_BYTES = 4096
 # UTF-16 without a mark: the smallest share of bytes that are 0, from blanks and line ends.
@@ -43,7 +45,7 @@ def check_first_line(raw: bytes, path: Path | str) -> bytes:
 def check_line(
     raw: bytes, path: Path | str, number: int | None, may_have_return: bool = True
 ) -> bytes:
-    """Removes a UTF-8 byte order mark from a line; joined files have them in the middle, too.
+    """Removes UTF-8 byte order marks from a line; joined files have them in the middle, too.
 
     Args:
         raw, path: as in `check_first_line`.
@@ -56,7 +58,7 @@ def check_line(
     if b"\r" in raw and raw.rstrip(b"\r\n").count(b"\r") > may_have_return:
         rule = "lines end in a carriage return alone, as on old Macs: tr '\\r' '\\n' converts them"
         raise InputError(rule, path, number)
-    return raw.removeprefix(codecs.BOM_UTF8)
+    return _UTF8_MARKS.sub(b"", raw)
 
 
 def _wide_encoding(head):

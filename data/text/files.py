@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tta.atomic import whole_file
+from tta.atomic import naming, whole_file
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -44,6 +44,10 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
+# A small archive must not fill memory. Lists of texts are packed to between a third and a fortieth.
+MAX_UNPACKED = 1 << 25  # bytes that any archive may unpack to
+MAX_RATIO = 50  # a larger archive: times its size
+_LINE_BYTES = 16  # what a line takes besides its text: archives of blank lines count, too
 _PIPES_CAN_BE_ASKED = os.name != "nt"  # `select` of Windows takes only sockets
 XZ_MEMORY = 1 << 27  # bytes; `xz -9` asks for half of it
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
@@ -64,7 +68,7 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
 
     Raises:
         InputError: the file is missing, a folder, unreadable, a broken archive, or compressed in
-            another way.
+            another way; or it unpacks to more than `MAX_UNPACKED` and `MAX_RATIO` times its size.
     """
     shown = shown_path(path)
     is_standard = str(path) == STANDARD_STREAM and opener is open
@@ -92,7 +96,43 @@ def _decompressed(raw, shown):
     if kind is not None:
         raise InputError(f"{kind}; unpack it first, or compress it as .gz, .bz2 or .xz", shown)
     decompress = next((d for magic, d in _MAGIC.items() if re.match(magic, head)), None)
-    return decompress(raw) if decompress else contextlib.nullcontext(raw)
+    if decompress is None:
+        return contextlib.nullcontext(raw)
+    packed = _Packed(raw)
+    return io.BufferedReader(_Unpacked(decompress(packed), packed, shown), 1 << 16)
+
+
+class _Packed:
+    """Counts the bytes of an archive that are read."""
+
+    def __init__(self, raw):
+        self._raw = raw
+        self.size = 0
+
+    def read(self, size=-1):
+        data = self._raw.read(size)
+        self.size += len(data)
+        return data
+
+
+class _Unpacked(io.RawIOBase):
+    """The contents of an archive, up to the bounds of `open_input`."""
+
+    def __init__(self, stream, packed, shown):
+        self._stream, self._packed, self._shown = stream, packed, shown
+        self._size = 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._stream.read1(len(buffer))
+        buffer[: len(data)] = data
+        self._size += len(data) + _LINE_BYTES * data.count(b"\n")
+        if self._size > max(MAX_UNPACKED, MAX_RATIO * self._packed.size):
+            rule = f"unpacks to more than {MAX_RATIO} times its size; unpack it first to read it"
+            raise InputError(rule, self._shown)
+        return len(data)
 
 
 class _XzReader(io.RawIOBase):
@@ -234,7 +274,10 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)
     if mode and not stat.S_ISREG(mode):
-        with open(path, "wb") if binary else open(path, "w", encoding="utf-8") as stream:
+        with (
+            naming(path),
+            open(path, "wb") if binary else open(path, "w", encoding="utf-8") as stream,
+        ):
             yield stream
         return
     if mode and not overwrite:

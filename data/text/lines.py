@@ -223,6 +223,24 @@ class TextReader:
         return self._stored
 
 
+class GivenTexts(TextReader):
+    """A `TextReader` of texts in memory."""
+
+    def __init__(self, texts: Iterable[str]):
+        super().__init__([])
+        self._texts = list(texts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def notes(self) -> list[str]:
+        names = filter(os.path.isfile, self)
+        return [f"{one!r} is a text here; --input_file={one} reads the file" for one in names]
+
+    def place(self, number: int) -> tuple[Path | str, int]:
+        return "<text>", number
+
+
 def print_notes(reader: TextReader) -> None:
     """Prints the notes of a reader to standard error."""
     for note in reader.notes():

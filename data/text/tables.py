@@ -193,26 +193,33 @@ def delimiter_of(path: Path | str) -> str | None:
 
 def row_writer(
     stream: TextIO, path: Path | str, default: str | None = None
-) -> Callable[[Mapping[str, Any]], None]:
+) -> Callable[[Mapping[str, Any]], object]:
     """A function that writes a row: csv or tab-separated by the file's ending, else a JSON line.
 
     A table begins with a header, the keys of the first row. A list in a cell is JSON. Tab-separated
-    cells have no quotes; white space in a text becomes a blank.
+    cells have no quotes; white space in a text becomes a blank. A number has the fewest digits that
+    read back as the same float32.
 
     Args:
         stream, path: the open file and its name.
         default: the delimiter for other endings than .csv and .tsv; None writes JSON lines.
     """
     delimiter = delimiter_of(path) or default
+
+    def as_json(value):
+        short = json.loads(json.dumps(value), parse_float=_short)
+        return json.dumps(short, ensure_ascii=False)
+
     if delimiter is None:
-        return lambda row: print(json.dumps(row, ensure_ascii=False), file=stream)
+        # One call: an interrupt leaves whole lines.
+        return lambda row: stream.write(as_json(row) + "\n")
     table = csv.writer(stream, lineterminator="\n")
     has_header = False
 
     def write(row):
         nonlocal has_header
         for values in [row.values()] if has_header else [row, row.values()]:
-            cells = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+            cells = [v if isinstance(v, str) else as_json(v) for v in values]
             if delimiter == ",":
                 table.writerow(cells)
             else:
@@ -220,3 +227,11 @@ def row_writer(
         has_header = True
 
     return write
+
+
+def _short(digits: str) -> float:
+    """The number, with fewer digits if it is in the range of float32."""
+    import numpy as np  # not needed for --help
+
+    value = float(digits)
+    return float(str(np.float32(value))) if 1e-37 < abs(value) < 3e38 else value

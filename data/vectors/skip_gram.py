@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 NEGATIVES = 5  # gensim's default
 
@@ -82,4 +82,4 @@ def from_gensim(module: str, name: str) -> Any:
     try:
         return getattr(importlib.import_module(f"gensim.models.{module}"), name)
     except ImportError:
-        raise InputError("gensim is missing: pip install 'tta-lm[vectors]'") from None
+        raise InputError(f"gensim is missing: {install('vectors')}") from None

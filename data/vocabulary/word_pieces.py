@@ -193,10 +193,11 @@ def _tokens_of_json(path):
     """The tokens in `tokenizer.json`, in the order of their ids."""
     values = read_json_object(path)
     ids = {}
-    with contextlib.suppress(AttributeError, KeyError, TypeError):
+    with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
         ids |= values["model"]["vocab"]
         ids |= {one["content"]: one["id"] for one in values.get("added_tokens") or []}
-    tokens = {number: token for token, number in ids.items() if type(number) is int}
+    kinds = (str, int)
+    tokens = {i: token for token, i in ids.items() if (type(token), type(i)) == kinds}
     if not tokens or sorted(tokens) != list(range(len(ids))):
         raise InputError("expected model.vocab with the ids 0 to n - 1, each once", path)
     return tuple(tokens[number] for number in range(len(tokens)))

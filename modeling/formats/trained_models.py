@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from tta import names
-from tta.errors import InputError
+from tta.errors import InputError, did_you_mean
 
 _PACKAGE = Path(names.__file__).parent
 BUILT_IN = _PACKAGE / "small"
@@ -34,8 +34,9 @@ def find_directory(model: str | None) -> Path | str:
     }
     if model in trained:
         return trained[model]
-    known = ", ".join([BUILT_IN_NAME, *sorted(trained)])
-    rule = f"no such model directory, nor a model of that name ({known})"
+    known = [BUILT_IN_NAME, *sorted(trained)]
+    rule = f"no such model directory, nor a model of that name ({', '.join(known)})"
+    rule += did_you_mean(str(model), known)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(model)) and not str(model).startswith("."):
         rule += "; for a model of a hub, download its folder first: hf download " + str(model)
         rule += " --local-dir FOLDER"

@@ -176,14 +176,15 @@ class Trainer:
             writer = tf.summary.create_file_writer(str(self.output_dir / "logs"))
         else:
             writer = tf.summary.create_noop_writer()
-        bar = tqdm(
+        is_terminal = sys.stderr.isatty()
+        bar = (tqdm if is_terminal else _LogLines)(
             disable=not self.is_chief,
             total=until,
             initial=start,
             unit="step",
             smoothing=0.05,
             dynamic_ncols=True,
-            mininterval=1.0,
+            mininterval=1.0 if is_terminal else 60.0,
         )
         logs = disk_errors_named(self.output_dir / "logs")
         with self._stop.watched(), logs, writer.as_default(), bar:
@@ -388,3 +389,14 @@ class Trainer:
         bar.write(f"step {step}: held-out {result}", file=bar.fp)
         if (share := result.values.get(COMMON_COMPONENT)) is not None:
             bar.write(f"step {step}: common component of the outputs {share:.2%}", file=bar.fp)
+
+
+class _LogLines(tqdm):
+    """A progress bar for a log file, which gets a new line where a terminal's line is replaced."""
+
+    @staticmethod
+    def status_printer(file: Any) -> Any:
+        return lambda text: print(text, file=file, flush=True)
+
+    def clear(self, nolock=False):
+        """Nothing is on the present line."""

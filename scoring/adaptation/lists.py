@@ -163,8 +163,7 @@ def fine_tune(
     with located(path=split.path):
         metric = load_metric("wer", normalize=config.normalize)
         train, heldout = (
-            Part.build(one, split.path).compared(metric, metric)
-            for one in (split.train, split.heldout)
+            Part.build(one, split.path).compared(metric) for one in (split.train, split.heldout)
         )
         assert train.statistics is not None  # the lists have references
         errors = zip(word_errors(train.statistics), train.nbest, strict=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tta.choices import PRECISIONS
 from tta.data.labelled.glue import TASKS
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.modeling.config.classifier import POOLINGS
 from tta.settings import FILES, SEED, Config, setting
 
@@ -121,4 +121,4 @@ class ClassifyConfig(Config):
     def check_packages(self) -> None:
         """Raises InputError if the package of the extra `classify` is missing."""
         if importlib.util.find_spec("sklearn") is None:
-            raise InputError("scikit-learn is missing: pip install 'tta-lm[classify]'")
+            raise InputError(f"scikit-learn is missing: {install('classify')}")

@@ -1,49 +1,54 @@
-"""The columns of scores whose weights a search may choose, and points in the space of the weights.
+"""The columns of scores whose weights are chosen, and points in the space of the weights.
 
-A combined score times its scale is a linear function of columns: the first pass, further features,
-the language models and the number of words. A search works with one number per column, a *point*.
-Weights that the user gives are built into the columns, so the search cannot change them.
+A combined score times its scale is a linear function of columns: the first pass, its features, the
+language models and the number of words. A fit works with one number per column, a *point*. Weights
+that the user gives are built into the columns, so the fit cannot change them.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from tta.scoring.combining.guess import MODEL_UNITS
+from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.spread import center, spread
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The first columns. BASE replaces both if the language model's weight is given.
 FIRST, MODEL, BASE, FEATURE, WORDS = "first", "model", "base", "feature", "words"
 
-# Times the median distance of a score to the median of its list.
-_EXTREME = 100.0
+_FEATURE_UNITS = FEATURE_UNITS | {RANK: 1.0}  # others are only known by their spread
 
 
 @dataclass(frozen=True)
 class Columns:
-    """F columns of scores with a weight each.
+    """F columns of scores with a weight each, around weights that were guessed.
 
     Attributes:
-        values: [L, N, F] float64, with mean 0 within each list and a spread of about 1; 0 at
-            padding.
+        values: [L, N, F] float64, in `units`, with mean 0 within each list; 0 at padding.
         kinds: F of `FIRST`, `MODEL`, `BASE`, `FEATURE` and `WORDS`.
         names: F str, the names of features; "" for other kinds.
-        units: [F] float64, by which the columns were divided.
+        units: [F] float64, a difference that is neither small nor large: at least that of
+            `guess`, and at least the spread within a list. For the first pass and the base it is
+            the one that the guess gives the weight 1.
+        start: the weights that were guessed. What a fit does not change stays as it is there.
     """
 
     values: np.ndarray
     kinds: tuple[str, ...]
     names: tuple[str, ...]
     units: np.ndarray
+    start: RerankWeights
     given: GivenWeights
-    reduction: str
 
     @classmethod
-    def build(cls, lists: ScoredLists, given: GivenWeights, reduction: str) -> "Columns":
+    def build(cls, lists: ScoredLists, start: RerankWeights, given: GivenWeights) -> "Columns":
         """Lays out the columns of lists whose weights are not given.
 
-        Columns are left out if they do not differ within any list, or if they only repeat another
-        one in another unit.
+        Args:
+            start: guessed for these lists, with a finite scale.
         """
         fixed = {name: weight for name, weight in given.features.items() if weight is not None}
         first = lists.first_pass + sum(
@@ -51,77 +56,54 @@ class Columns:
             start=np.zeros(lists.present.shape),
         )
         bonus = (given.length_bonus or 0.0) * lists.num_words
-        weight, found = given.lm_weight, []
+        weight, reduction = given.lm_weight, start.reduction
         if weight is not None:
-            mixed = lists.mix(given.shares or (), reduction)
-            found.append((BASE, "", (1 - weight) * first + weight * mixed + bonus))
+            mixed = lists.mix(start.shares, reduction)
+            base = (1 - weight) * first + weight * mixed + bonus
+            found = [(BASE, "", base, 1 / start.scale)]
         else:
-            if lists.has_scores:
-                found.append((FIRST, "", first + bonus))
-            models = [lists.mix(shares, reduction) for shares in given.mixtures(len(lists.models))]
-            found += [(MODEL, "", scores + bonus) for scores in models]
-        if weight != 1 and any(kind in (FIRST, BASE) for kind, *_ in found):
-            names = given.features.keys() - fixed.keys()
-            found += [(FEATURE, name, lists.feature(name)) for name in sorted(names)]
+            unit = 1 / (start.scale * (1 - start.lm_weight))
+            found = [(FIRST, "", first + bonus, unit)]
+            for shares in given.mixtures(len(lists.models)):
+                found.append(
+                    (MODEL, "", lists.mix(shares, reduction) + bonus, MODEL_UNITS[reduction])
+                )
+        if weight != 1:
+            for name in sorted(given.features.keys() - fixed.keys()):
+                scores = lists.feature(name)
+                if not np.array_equal(scores, lists.first_pass):  # ranks in place of scores
+                    found.append((FEATURE, name, scores, _FEATURE_UNITS.get(name, 0.0)))
         if given.length_bonus is None:
-            found.append((WORDS, "", lists.num_words.astype(np.float64)))
-
-        kept, directions = [], []
-        for kind, name, scores in found:
-            scores = center(lists, scores)
-            norm = np.linalg.norm(scores)
-            direction = scores / (norm or 1.0)
-            repeats = any(abs(np.vdot(direction, one)) > 1 - 1e-9 for one in directions)
-            if kind in (FIRST, MODEL, BASE) or (norm and not repeats):
-                kept.append((kind, name, scores, spread(lists, scores) or 1.0))
-                directions.append(direction)
-        kinds, names, scores, units = zip(*kept, strict=True)
-        return cls(
-            np.stack([one / unit for one, unit in zip(scores, units, strict=True)], axis=-1),
-            kinds,
-            names,
-            np.array(units),
-            given,
-            reduction,
-        )
+            found.append((WORDS, "", lists.num_words.astype(np.float64), 1.0))
+        kinds, names, scores, units = zip(*found, strict=True)
+        # In long texts, larger differences are usual, and few lists must not move weights too far.
+        units = [
+            unit if kind in (FIRST, BASE) else max(unit, spread(lists, one)) or 1.0
+            for kind, one, unit in zip(kinds, scores, units, strict=True)
+        ]
+        values = [center(lists.present, one) / u for one, u in zip(scores, units, strict=True)]
+        return cls(np.stack(values, axis=-1), kinds, names, np.array(units), start, given)
 
     def where(self, *kinds: str) -> np.ndarray:
         """The indices of the columns of these kinds: [n] int64."""
         return np.flatnonzero([kind in kinds for kind in self.kinds])
 
-    def scale(self, points: np.ndarray) -> np.ndarray:
-        """The scale of the combined scores at points: [..., F] -> [...] float64."""
+    def scale(self, point: np.ndarray) -> float:
+        """The scale of the combined scores at a point [F]."""
         main = self.where(FIRST, MODEL, BASE)
-        return (points[..., main] / self.units[main]).sum(axis=-1)
-
-    def allowed(self, points: np.ndarray) -> np.ndarray:
-        """Whether points are weights: [..., F] -> [...] bool.
-
-        The weights of the first pass and of models must not be negative, and not all 0. Nor must
-        that of the rank in the list: a preference for later ranks would be luck. Features need
-        the first pass, because their weights are relative to it.
-        """
-        main, first = self.where(FIRST, MODEL, BASE), self.where(FIRST, BASE)
-        positions = np.flatnonzero([name == RANK for name in self.names])
-        features = self.where(FEATURE)
-        has_features = (points[..., features] != 0).any(axis=-1)
-        has_first = (points[..., first] > 0).all(axis=-1)
-        good = (points[..., main] >= 0).all(axis=-1) & (points[..., main] > 0).any(axis=-1)
-        good &= (points[..., positions] >= 0).all(axis=-1)
-        return good & (has_first | ~has_features)
+        return float((point[main] / self.units[main]).sum())
 
     def weights(self, point: np.ndarray, decision: str) -> RerankWeights:
-        """The weights of an allowed point [F]."""
-        given, scale = self.given, float(self.scale(point))
+        """The weights at a point [F]. Those of the first pass and of models are not negative."""
+        given, scale = self.given, self.scale(point)
         raw = point / self.units
-        lm_weight, shares = given.lm_weight, given.shares or ()
-        if lm_weight is None:
+        lm_weight, shares = self.start.lm_weight, self.start.shares
+        if given.lm_weight is None:
             models = raw[self.where(MODEL)]
             total = float(models.sum())
             lm_weight = min(total / scale, 1.0)
-            if given.shares is None and len(models):
-                parts = models / total if total else np.full(len(models), 1 / len(models))
-                shares = tuple(parts.tolist())
+            if given.shares is None and total:
+                shares = tuple((models / total).tolist())
         bonus = given.length_bonus
         if bonus is None:
             bonus = float(raw[self.where(WORDS)].sum()) / scale + 0.0  # no -0.0
@@ -133,63 +115,18 @@ class Columns:
         for i in self.where(FEATURE):
             if raw[i]:
                 features[self.names[i]] = float(raw[i]) / first
-        infinite = decision == "max"
-        return RerankWeights(
-            float(lm_weight),
-            bonus,
-            self.reduction,
-            shares,
-            float("inf") if infinite else scale,
-            features,
-        )
+        scale = math.inf if decision == "max" else scale
+        return RerankWeights(lm_weight, bonus, self.start.reduction, shares, scale, features)
 
-    def point(self, weights: RerankWeights, scale: float) -> np.ndarray:
-        """The inverse of `weights`, with a scale in place of an infinite one: -> [F]."""
-        point = np.zeros(len(self.kinds))
+    def point(self, weights: RerankWeights) -> np.ndarray:
+        """The inverse of `weights`, for a finite scale: -> [F]."""
         shares = iter(weights.lm_weights if self.given.shares is None else [weights.lm_weight])
-        for i, (kind, name) in enumerate(zip(self.kinds, self.names, strict=True)):
-            point[i] = {
-                FIRST: 1 - weights.lm_weight,
-                BASE: 1.0,
-                MODEL: next(shares, 0.0) if kind == MODEL else 0.0,
-                FEATURE: (1 - weights.lm_weight) * weights.features.get(name, 0.0),
-                WORDS: weights.length_bonus,
-            }[kind]
-        return point * self.units * scale
-
-
-def center(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
-    """Subtracts the mean of each list from [L, N] scores; 0 at padding."""
-    counts = np.maximum(lists.present.sum(axis=1, keepdims=True), 1)
-    means = np.where(lists.present, scores, 0.0).sum(axis=1, keepdims=True) / counts
-    return np.where(lists.present, scores - means, 0.0)
-
-
-def extreme(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
-    """Which scores say nothing about the scale of [L, N] scores: [L, N] bool.
-
-    A score's distance is that to the median of its list. Extreme ones are `_EXTREME` times as
-    large as the median distance of all lists, such as a -1e9 that means "impossible".
-    """
-    several = lists.present.sum(axis=1) > 1
-    found = np.zeros(lists.present.shape, bool)
-    if several.any():
-        known = np.where(lists.present[several], scores[several], np.nan)
-        distances = np.abs(known - np.nanmedian(known, axis=1, keepdims=True))
-        differ = distances[distances > 0]  # False for NaN
-        limit = _EXTREME * np.quantile(differ, 0.5, method="lower") if len(differ) else np.inf
-        found[several] = distances > limit
-    return found
-
-
-def spread(lists: ScoredLists, scores: np.ndarray) -> float:
-    """The standard deviation of [L, N] scores within a list, without `extreme` ones.
-
-    It is averaged over the lists with several hypotheses; 0 if there are none.
-    """
-    present = lists.present & ~extreme(lists, scores)
-    several = present.sum(axis=1) > 1
-    if not several.any():
-        return 0.0
-    masked = np.ma.array(scores[several], mask=~present[several])
-    return float(masked.std(axis=1).mean())
+        values = {
+            FIRST: lambda _: 1 - weights.lm_weight,
+            BASE: lambda _: 1.0,
+            MODEL: lambda _: next(shares),
+            FEATURE: lambda name: (1 - weights.lm_weight) * weights.features.get(name, 0.0),
+            WORDS: lambda _: weights.length_bonus,
+        }
+        point = [values[kind](name) for kind, name in zip(self.kinds, self.names, strict=True)]
+        return np.array(point) * self.units * weights.scale

@@ -3,7 +3,7 @@
 Hypotheses that are equally good keep their order in the list, so every decision is reproducible.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,7 +59,29 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
 
     With a finite scale, the lowest expected loss comes first (minimum Bayes risk), and among equal
     ones the highest combined score. With an infinite scale, the highest combined score comes first.
+
+    A length bonus that was guessed is left out of lists where it would move a hypothesis to the
+    top in place of one that both first pass and language models prefer.
     """
+    decision = _decide(lists, weights)
+    if not (weights.bonus_is_guessed and weights.length_bonus):
+        return decision
+    plain = _decide(lists, replace(weights, length_bonus=0.0))
+    rows, before, after = np.arange(len(lists.nbest)), plain.picks, decision.picks
+    worse = np.all(
+        [one[rows, before] > one[rows, after] for one in (lists.first_pass, plain.lm_scores)],
+        axis=0,
+    )
+    arrays = ("combined", "posteriors", "expected_losses", "order")
+    merged = {
+        name: np.where(worse[:, None], getattr(plain, name), getattr(decision, name))
+        for name in arrays
+        if getattr(decision, name) is not None
+    }
+    return replace(decision, **merged)
+
+
+def _decide(lists, weights):
     lm_scores = lists.mix(weights.shares, weights.reduction)
     combined = np.where(lists.present, _combine(lists, lm_scores, weights), -np.inf)
     if weights.decision == "max":

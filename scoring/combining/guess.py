@@ -1,105 +1,100 @@
-"""Choosing the weights of reranking without references, from the scale of the scores."""
+"""The weights before any evidence: what reranks without dev lists, and the prior of tuning."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from tta.scoring.combining.columns import spread
-from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.list_features import FEATURE_UNITS
+from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.spread import spread
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
-# The spread within a list, relative to that of the first pass: of the language models' scores, and
-# of the bonuses.
-_MODELS, _BONUSES = 0.35, 0.2
+# The size of a difference that is neither small nor large: of a model's scores, natural log, and of
+# the other columns of the combined score. So no weight grows without bound where a column hardly
+# varies, and the guess does not depend on how much it varies in the lists at hand.
+MODEL_UNITS = {"sum": 9.0, "mean": 0.9}
 
-# The standard deviation of scale * first-pass score within a list.
-_SCALED = 1.0
+# The bonus per word that makes up for a model's cost of a word, natural log. The mean has none.
+_COST_OF_A_WORD = {"sum": 4.5, "mean": 0.0}
 
-# Typical spreads within a list: of first-pass and model scores in natural log, and of the number of
-# words. They count half where this number of hypotheses shows the scale, more where fewer do, and
-# soon nothing where more do: the chance that scores lie close together by accident falls with a
-# power of their number.
-_TYPICAL_FIRST, _TYPICAL_MODEL, _TYPICAL_WORDS = 8.0, 9.0, 1.25
-_TYPICAL_COUNT, _TYPICAL_POWER = 2.0, 4
+# The spread of -ln(rank) in a list of five. Ranks need no measured spread: it is known.
+_SPREAD_OF_RANKS = 0.6
 
-# If the language model decides alone: the bonus relative to the model's cost of a word.
-_ALONE = {"sum": 2.0, "mean": 0.5}
+# The typical spread of first-pass scores within a list, natural log. It counts nearly alone where
+# one list of two hypotheses shows the scale, and soon nothing where more do: the chance that scores
+# lie close together by accident falls with a power of their number.
+_TYPICAL, _TYPICAL_COUNT, _TYPICAL_POWER = 8.0, 2.0, 4
+
+
+class Sizes(NamedTuple):
+    """How much a difference of one unit counts, where one of the first pass counts 1."""
+
+    model: float
+    distance: float
+
+
+# Chosen on dev lists: with the features of the whole list, which WER and CER use, and without.
+_WITH_LIST, _WITHOUT = Sizes(1.0, 1.5), Sizes(0.2, 0.0)
 
 
 def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
-    """Chooses the weights that are not given without references, from the scale of the scores.
+    """Chooses the weights that are not given without references.
 
-    - reduction: the sum; the mean if the language model decides alone, because the sum prefers the
-      shortest hypothesis.
-    - lm_weight: within a list, the models' scores vary 0.35 times as much as those of the first
-      pass; 1 if those of the first pass are missing or do not differ within any list. Several
-      models vary equally.
-    - length_bonus: the bonuses vary 0.2 times as much as the first-pass scores. A model makes long
-      hypotheses less probable, and so does the expected loss; this corrects for it. If the model
-      decides alone, it is twice the model's average cost of a word, half of it for the mean.
-    - scale: the first-pass scores, times the scale, have a standard deviation of 1 within a list.
-      If the model decides alone, the decision is `max`.
-    - features: not used.
+    - scale: the first-pass scores, times their weight and the scale, have a standard deviation of 1
+      within a list. The decision is `mbr` if the lists have losses.
+    - lm_weight: a difference of 9 nats between the models' sums counts as much as one standard
+      deviation of the first pass. Without `distance`, it counts 0.2 times as much.
+      Several models count equally.
+    - length_bonus: 4.5 nats per word, times `lm_weight`, because a model makes long hypotheses less
+      probable. Without a model, there is none.
+    - features: `distance`, 1.5 standard deviations of the first pass for 4 characters. So it counts
+      more in long lists, whose distances differ more. It is not used if the decision is `max`, nor
+      with a scale that is given. Other features are not used.
 
-    The spreads of few hypotheses are uncertain: two whose first-pass scores differ by 0.1 do not
-    show that 0.1 is much. So they are drawn towards typical spreads of natural logs; see `_drawn`.
-
-    A constant that is added to the first-pass scores of a list changes nothing. The factors are
-    a compromise between several sets (docs/reranking.md). Tuned weights are better.
+    A constant that is added to the first-pass scores of a list changes nothing, and no other list
+    does, except through the spread of the first-pass scores. docs/reranking.md has what this gives.
     """
+    unit = first_pass_unit(lists)
+    reduction = given.reduction or "sum"
+    count = len(lists.models)
+    shares = (1 / max(count, 1),) * count if given.shares is None else given.shares
+    decision = given.decides(lists.losses is not None)
+    distance = given.features.get("distance", 0.0)  # None: to be chosen
+    if distance is None and (decision == "max" or given.scale is not None):
+        distance = 0.0
+    sizes = _WITHOUT if distance == 0 or "distance" not in lists.features else _WITH_LIST
+    per_nat = sizes.model / MODEL_UNITS[reduction]
     lm_weight = given.lm_weight
-    has_model = given.shares != () and len(lists.models) > 0
-    if lm_weight is None and not lists.has_scores and has_model:
-        lm_weight = 1.0
-    alone = lm_weight == 1
-    reduction = given.reduction or ("mean" if alone else "sum")
-    shares = given.shares
-    if shares is None:
-        spreads = [spread(lists, model.reduced[reduction]) or 1.0 for model in lists.models]
-        parts = 1 / np.array(spreads)
-        shares = tuple((parts / parts.sum()).tolist())
-    mixed = lists.mix(shares, reduction)
-    typical = _TYPICAL_MODEL
-    if reduction == "mean":
-        typical /= max(lists.num_words[lists.present].mean(), 1.0)
-    first = _drawn(lists, lists.first_pass, _TYPICAL_FIRST)
-    models = _drawn(lists, mixed, typical)
     if lm_weight is None:
-        odds = _MODELS * first / models if models else 0.0
+        odds = per_nat * unit if shares else 0.0
         lm_weight = odds / (1 + odds)
-    scores = (1 - lm_weight) * first
     bonus = given.length_bonus
-    if bonus is None and alone:
-        bonus = _ALONE[reduction] * cost_of_a_word(lists, mixed)
-    elif bonus is None:
-        words = _drawn(lists, lists.num_words, _TYPICAL_WORDS)
-        bonus = _BONUSES * scores / words if words else 0.0
+    if bonus is None:
+        bonus = lm_weight * _COST_OF_A_WORD[reduction]
     scale = given.scale
     if scale is None:
-        decisions = given.decisions(lists.losses is not None)
-        is_max = "mbr" not in decisions or ("max" in decisions and alone)
-        scale = math.inf if is_max else _SCALED / (scores or lm_weight * models or 1.0)
+        first = 1 / (unit * (1 - lm_weight)) if lm_weight < 1 else per_nat
+        scale = math.inf if decision == "max" else first
     features = {name: weight for name, weight in given.features.items() if weight}
-    return RerankWeights(float(lm_weight), float(bonus), reduction, shares, scale, features)
+    if distance is None and sizes.distance and lm_weight < 1:
+        features["distance"] = sizes.distance / FEATURE_UNITS["distance"] * unit
+    is_guessed = given.length_bonus is None and 0 < lm_weight < 1
+    return RerankWeights(lm_weight, bonus, reduction, shares, scale, features, is_guessed)
 
 
-def _drawn(lists: ScoredLists, scores: np.ndarray, typical: float) -> float:
-    """The spread of scores, drawn towards a typical one by the fewer hypotheses the more.
+def first_pass_unit(lists: ScoredLists) -> float:
+    """The typical difference of first-pass scores within a list: > 0, in the unit of the scores.
 
-    It is their geometric mean; the weight of the typical one depends on the number of hypotheses
-    beyond the first of each list. So another unit of the scores of many lists changes nothing else.
-    0 stays 0.
+    The spread of few hypotheses is uncertain: two whose scores differ by 0.1 do not show that 0.1
+    is much. The fewer hypotheses, the closer the result is to the typical spread. For ranks in
+    place of scores, it is a constant; if no scores differ, it is 1.
     """
-    found = spread(lists, scores)
+    if np.array_equal(lists.first_pass, lists.feature(RANK)):
+        return _SPREAD_OF_RANKS
+    found = spread(lists, lists.first_pass)
+    if not found:
+        return 1.0
     count = int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum())
     share = 1 / (1 + (count / _TYPICAL_COUNT) ** _TYPICAL_POWER)
-    return found and found ** (1 - share) * typical**share
-
-
-def cost_of_a_word(lists: ScoredLists, lm: np.ndarray) -> float:
-    """The average per word of a language model's [L, N] scores, negated: natural log.
-
-    First-pass scores have no such average: they may have another constant in each list.
-    """
-    words = lists.num_words[lists.present].sum()
-    return float(-lm[lists.present].sum() / max(words, 1))
+    return found ** (1 - share) * _TYPICAL**share

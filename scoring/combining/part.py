@@ -80,23 +80,23 @@ class Part:
         """The texts of all hypotheses."""
         return [h.text for one in self.nbest for h in one.hypotheses]
 
-    def compared(self, metric: Metric | None, loss: Metric | None) -> "Part":
-        """Compares hypotheses: with the reference by a metric, with each other by a metric's loss.
-
-        None compares nothing; nor does a metric without references.
+    def compared(self, metric: Metric, measured: bool = True, losses: bool = True) -> "Part":
+        """Compares hypotheses as a metric does: `measured` with the reference, if there is one;
+        `losses` with each other, for the decision `mbr`. Adds the features of the whole list.
 
         Raises:
             InputError: the metric is not defined on the references, or the pairs of hypotheses do
                 not fit into memory.
         """
-        statistics = losses = None
+        statistics = pairs = None
         with located(path=self.path):
-            if metric is not None and self.has_references:
+            if measured and self.has_references:
                 statistics = ListStatistics.build(self.nbest, metric)
                 statistics.value(np.zeros(len(self.nbest), int))  # fails before the scoring
-            if loss is not None:
-                losses = PairwiseLosses.build(self.nbest, loss)
-        return replace(self, statistics=statistics, lists=replace(self.lists, losses=losses))
+            if losses:
+                pairs = PairwiseLosses.build(self.nbest, metric)
+        lists = replace(self.lists, losses=pairs).with_list_features(metric)
+        return replace(self, statistics=statistics, lists=lists)
 
     def scored(self, token_scores: TokenScores) -> "Part":
         """Adds a model's scores, before those added earlier; see `ModelScores.build` for errors."""

@@ -75,15 +75,14 @@ class PairwiseLosses:
         return expected
 
 
-def metric_of_losses(
-    metric: Metric, decision: str | None, *parts: Sequence[NBestList]
-) -> Metric | None:
-    """The metric whose losses a decision needs: None for `max`.
+def needs_losses(decision: str | None, *parts: Sequence[NBestList]) -> bool:
+    """Whether a decision needs the losses between hypotheses: `mbr` does.
 
-    If the decision is free (None), it is None if the pairs of some part do not fit into memory.
+    If the decision is free (None), it is `mbr` unless the pairs of some part do not fit into
+    memory.
     """
     fits = all(map(PairwiseLosses.fits_into_memory, parts))
-    return None if decision == "max" or (decision is None and not fits) else metric
+    return decision == "mbr" or (decision is None and fits)
 
 
 def posteriors(present: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -12,13 +12,16 @@ import numpy as np
 
 from tta.data.nbest.lists import NBestList
 from tta.errors import InputError
+from tta.scoring.combining.list_features import FEATURE_UNITS, list_features
 from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
 # The largest L * N, unless the lists are about equally long.
 MAX_PADDED = 50_000_000
 
-# The feature -ln(rank in the list), with ranks from 1. One of this name in a file is ignored.
+# The feature -ln(rank in the list), with ranks from 1. In a file, features of this name and of
+# those of the whole list are ignored.
 RANK = "rank"
 
 # Maps a text to the sum of its token scores, natural log, and the number of its tokens.
@@ -71,8 +74,8 @@ class ScoredLists:
         first_pass: [L, N] float64; zeros if there are no first-pass scores, which keeps the order.
         num_words: [L, N] int64, the number of words, separated by white space.
         has_scores: whether first-pass scores differ within a list. False if there are none.
-        features: {name: [L, N] float64}, the first-pass features that every hypothesis has, and
-            `RANK`; zeros at padding.
+        features: {name: [L, N] float64}, the first-pass features that every hypothesis has, `RANK`
+            and those of `list_features`; zeros at padding.
         losses: the loss between all pairs of hypotheses of a list, for the decision `mbr`; None if
             only the decision `max` is possible.
         models: K `ModelScores`.
@@ -106,13 +109,27 @@ class ScoredLists:
         words = pad([np.array([len(h.text.split()) for h in hs], int) for hs in hypotheses])
         columns = {
             name: [np.array([h.features[name] for h in hs], float) for hs in hypotheses]
-            for name in common_features(nbest) - {RANK}
+            for name in common_features(nbest) - {RANK, *FEATURE_UNITS}
         }
         columns[RANK] = [-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses]
         features = {name: pad(column) for name, column in columns.items()}
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
         has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
         return cls(nbest, present, first_pass, words, has_scores, features, losses, models)
+
+    def with_list_features(self, metric: Metric) -> "ScoredLists":
+        """Adds `list_features` of the texts as a metric reads them, if they improve the metric.
+
+        Lists whose pairs of hypotheses do not fit into memory get none.
+        """
+        if not (metric.uses_list_features and PairwiseLosses.fits_into_memory(self.nbest)):
+            return self
+        columns = [
+            list_features([metric.normalize(h.text) for h in one.hypotheses], scores[present])
+            for one, scores, present in zip(self.nbest, self.first_pass, self.present, strict=True)
+        ]
+        added = {name: pad([column[name] for column in columns]) for name in FEATURE_UNITS}
+        return replace(self, features={**self.features, **added})
 
     def feature(self, name: str) -> np.ndarray:
         """A first-pass feature: [L, N] float64. Raises InputError if not all hypotheses have it."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,11 @@ class ListStatistics:
             return np.array(np.inf) if is_one else np.apply_along_axis(self.error, -1, totals)
         return -value if self.metric.higher_is_better else value
 
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """`Metric.errors` of every hypothesis: [L, N] float64; infinite at padding."""
+        return np.where(self.present, self.metric.errors(self.counts), np.inf)
+
     def oracle(self) -> np.ndarray:
         """The index of the best hypothesis of each list, by the references: [L] int64."""
-        goodness = self.metric.goodness(self.counts)
-        return np.where(self.present, goodness, -np.inf).argmax(axis=1)
+        return self.errors.argmin(axis=1)

@@ -73,17 +73,16 @@ def choose_reranked(
         reranked[title] = choose(replace(given, shares=only(k, count), lm_weight=weight))
     if count > 1:
         lm_weight, shares = split_lm_weights(lm_weights, count)
-        together = replace(given, lm_weight=lm_weight, shares=shares)
-        reranked["together"] = choose(together, list(reranked.values()))
+        reranked["together"] = choose(replace(given, lm_weight=lm_weight, shares=shares))
     return reranked
 
 
 def _chooser(lists, statistics):
     """A function that tunes the weights that are not given, or guesses them without statistics."""
 
-    def choose(given: GivenWeights, starts: Sequence[RerankWeights] = ()) -> RerankWeights:
+    def choose(given: GivenWeights) -> RerankWeights:
         if statistics is None:
             return guess(lists, given).rounded(given)
-        return tune(lists, statistics, given, starts).rounded(given)
+        return tune(lists, statistics, given).rounded(given)
 
     return choose

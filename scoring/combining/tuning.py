@@ -1,90 +1,96 @@
-"""Choosing the weights of reranking on lists with references."""
+"""Choosing the weights of reranking on lists with references.
 
-from collections.abc import Sequence
+One rule holds for any number of lists: the guess is the prior, and lists move the weights away from
+it as far as they are evidence. So a few lists change little, and many find their own weights.
+"""
+
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import minimize
 
-from tta.scoring.combining.columns import Columns
+from tta.scoring.combining.columns import BASE, FIRST, MODEL, Columns
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
-from tta.scoring.combining.line_search import Lines
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.search import search
+from tta.scoring.combining.risk import posteriors
+from tta.scoring.combining.scored_lists import RANK, ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
-FOLDS = 5
+# The prior is normal. Moving a weight by one unit costs this many errors, halved: of the first pass
+# and of the rank, which says the same, and of all others. The first pass is held because its weight
+# decides how sharp the probabilities are, and expected errors alone always prefer sharper ones.
+_HELD, _FREE = 30.0, 4.0
+
+# The weight of the first pass cannot be 0, because features are relative to it.
+_SMALLEST = 1e-3
+
+# The factors that the scale is tried with, and the logarithmic width of their smoothing.
+_FACTORS = np.geomspace(1 / 4, 4, 17)
+_WIDTH = 0.35
 
 
-def tune(
-    lists: ScoredLists,
-    statistics: ListStatistics,
-    given: GivenWeights,
-    starts: Sequence[RerankWeights] = (),
-) -> RerankWeights:
+def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) -> RerankWeights:
     """Chooses the weights that are not given, on lists with references.
 
-    Each decision and each reduction has its own search (`search.search`); the one with the lowest
-    smooth error wins. A gain must also hold on other lists: each fifth of the lists is reranked
-    with weights chosen without it. If the gain of these picks over the first pass is within one
-    standard error, weights without a model are tuned in the same way. If their gain is, too, the
-    order of the first pass is kept. Weights that are given and may change this
-    order skip the check. With a scale of 0 the weights do not matter, and are not searched for.
-    `starts` are weights to start from, besides those of the search.
+    The weights minimize the expected errors, where the probability of each hypothesis is the
+    softmax of its scaled combined score, plus the cost of their distance from the guess
+    (`guess.guess`). They are found by L-BFGS from the guess; nothing is random. For the decision
+    `mbr`, the scale is then moved to the lowest error of the picks, smoothed and with the same
+    cost. Weights that are given stay as they are. The reduction is the sum if it is not given.
+
+    Errors are those of `Metric.errors`, each about as bad as a wrong word.
     """
-    if given.scale == 0:
-        return guess(lists, given)
-    groups = np.arange(len(lists.nbest)) % min(FOLDS, len(lists.nbest))
-    has_models = bool(given.mixtures(len(lists.models)))
-    reductions = given.reductions if has_models else given.reductions[:1]
-    if not (lists.has_scores or has_models):
-        reductions = ()  # there is nothing to search for
-    tables = [Columns.build(lists, given, reduction) for reduction in reductions]
-    found = []
-    for decision in given.decisions(lists.losses is not None):
-        for columns in tables:
-            scale = given.scale if decision == "mbr" else None
-            lines = Lines(lists, statistics, columns, groups, decision, scale)
-            points = [columns.point(w, 1.0) for w in starts if w.reduction == columns.reduction]
-            found.append((search(lines, points), lines))
-    count = len(lists.models)
-    shares = (1 / max(count, 1),) * count if given.shares is None else given.shares
-    keep = replace(FIRST_PASS, reduction=given.reductions[0], shares=shares)
-    if not found:
-        return keep if given.allows_first_pass else guess(lists, given)
-    best, lines = min(found, key=lambda one: one[0].error)
-    if given.allows_first_pass:
-        first_pass = statistics.of(select(lists, FIRST_PASS))
-        if not _gains(statistics, first_pass, _held_out(lines, best.held_out)):
-            if not has_models:
-                return keep
-            without = tune(lists, statistics, replace(given, shares=()))
-            return replace(without, reduction=keep.reduction, shares=shares)
-    return lines.columns.weights(best.point, lines.decision)
+    start = guess(lists, given)
+    if given.scale == 0:  # all hypotheses are equally probable: the weights do not matter
+        return start
+    finite = start
+    if start.decision == "max":
+        finite = guess(lists, replace(given, decision="mbr", scale=None))
+    columns = Columns.build(lists, finite, given)
+    errors = np.where(lists.present, statistics.errors, 0.0)
+    point = _fit(lists.present, columns, errors)
+    if start.decision == "mbr":
+        if given.scale is None:
+            point = point * _best_factor(lists, columns, errors, point)
+        else:
+            point = point * given.scale / columns.scale(point)
+    return columns.weights(point, start.decision)
 
 
-def _held_out(lines, points):
-    """The statistics of each list's pick at the point of its group: [G, F] -> [L, S] int64."""
-    picks = np.zeros([len(lines.groups)], int)
-    for group, point in enumerate(points):
-        weights = lines.columns.weights(point, lines.decision)
-        chosen = lines.groups == group
-        picks[chosen] = select(lines.lists, weights)[chosen]
-    return lines.statistics.of(picks)
+def _fit(present, columns, errors):
+    """The point [F] with the fewest expected errors of the hypotheses, [L, N], near the guess."""
+    prior = columns.point(columns.start)
+    held = [
+        kind in (FIRST, BASE) or name == RANK
+        for kind, name in zip(columns.kinds, columns.names, strict=True)
+    ]
+    cost = np.where(held, _HELD, _FREE)
+    values = columns.values
+
+    def loss(point):
+        probable = posteriors(present, (values @ point)[..., None])[..., 0]
+        expected = (probable * errors).sum(axis=1, keepdims=True)
+        away = point - prior
+        slope = np.einsum("ln,lnf->f", probable * (errors - expected), values)
+        return expected.sum() + cost @ away**2 / 2, slope + cost * away
+
+    lowest = {FIRST: _SMALLEST, BASE: _SMALLEST, MODEL: 0.0}
+    bounds = [
+        (0.0 if name == RANK else lowest.get(kind), None)  # a later rank is not better
+        for kind, name in zip(columns.kinds, columns.names, strict=True)
+    ]
+    return minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
-def _gains(statistics, before, after):
-    """Whether the error falls by more than the standard error of the fall: [L, S] statistics each.
-
-    The standard error is the jackknife's, which leaves out one list at a time. It holds for any
-    metric. With a single list there is none, and any fall counts.
-    """
-    totals = np.stack([before.sum(axis=0), after.sum(axis=0)])
-    gain = -np.diff(statistics.error(totals))[0]
-    if len(before) < 2:
-        return bool(gain > 0)
-    with np.errstate(invalid="ignore"):  # without some list, the metric may not be defined
-        without = -np.diff(statistics.error(totals - np.stack([before, after], axis=1)))[:, 0]
-    without = without[np.isfinite(without)]
-    return bool(gain > np.sqrt(max(len(without) - 1, 0) * without.var()))
+def _best_factor(lists, columns, errors, point):
+    """The factor on the scale with the fewest errors of the picks, smoothed; near 1 if equal."""
+    rows = np.arange(len(errors))
+    counts = [
+        errors[rows, select(lists, columns.weights(point * factor, "mbr"))].sum()
+        for factor in _FACTORS
+    ]
+    logs = np.log(_FACTORS)
+    kernel = np.exp(-0.5 * ((logs[:, None] - logs) / _WIDTH) ** 2)
+    smooth = kernel @ counts / kernel.sum(axis=1)
+    return _FACTORS[np.argmin((smooth + _FREE / 2 * logs**2).round(9))]

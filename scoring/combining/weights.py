@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tta.choices import DECISIONS, REDUCTIONS
+from tta.choices import REDUCTIONS
 from tta.errors import InputError
 
 
@@ -27,6 +27,8 @@ class RerankWeights:
             model, with `lm_weight` 0.
         scale: from 0, where all hypotheses are equally probable, to infinity.
         features: the weights of further first-pass scores by name; may be negative.
+        bonus_is_guessed: whether no lists show that `length_bonus` is right. It then changes no
+            pick for a hypothesis that both first pass and language models find worse.
 
     Raises:
         InputError: a value is out of its range.
@@ -38,6 +40,7 @@ class RerankWeights:
     shares: tuple[float, ...] = (1.0,)
     scale: float = math.inf
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
+    bonus_is_guessed: bool = False
 
     def __post_init__(self):
         if not 0 <= self.lm_weight <= 1:
@@ -60,12 +63,6 @@ class RerankWeights:
     def decision(self) -> str:
         """`mbr`, or `max` if the scale is infinite."""
         return "max" if math.isinf(self.scale) else "mbr"
-
-    @property
-    def keeps_first_pass(self) -> bool:
-        """Whether the order is that of the first pass, whatever the models say."""
-        changed = self.lm_weight or self.length_bonus or any(self.features.values())
-        return not changed and self.decision == "max"
 
     @property
     def lm_weights(self) -> tuple[float, ...]:
@@ -93,6 +90,7 @@ class RerankWeights:
             shares,
             _round(self.scale) if given.scale is None else self.scale,
             features,
+            self.bonus_is_guessed,
         )
 
 
@@ -107,7 +105,7 @@ class GivenWeights:
     Attributes:
         lm_weight, length_bonus, reduction, scale: as in `RerankWeights`.
         shares: as in `RerankWeights`; needed if `lm_weight` is fixed.
-        decision: `max` or `mbr`; None if both may be chosen.
+        decision: `max` or `mbr`; None for `mbr`, if the lists allow it.
         features: the first-pass features to use, by name, each with its weight or None.
     """
 
@@ -119,24 +117,13 @@ class GivenWeights:
     decision: str | None = None
     features: Mapping[str, float | None] = field(default_factory=dict, hash=False)
 
-    @property
-    def reductions(self) -> tuple[str, ...]:
-        """The reductions to choose from."""
-        return REDUCTIONS if self.reduction is None else (self.reduction,)
-
-    def decisions(self, has_losses: bool) -> tuple[str, ...]:
-        """The decisions to choose from; `mbr` needs the losses between hypotheses."""
+    def decides(self, has_losses: bool) -> str:
+        """The decision: `mbr` unless another is given; it needs the losses between hypotheses."""
         if self.decision is not None:
-            return (self.decision,)
+            return self.decision
         if self.scale is not None:
-            return ("max",) if math.isinf(self.scale) else ("mbr",)
-        return DECISIONS if has_losses else ("max",)
-
-    @property
-    def allows_first_pass(self) -> bool:
-        """Whether the order of the first pass agrees with all that is given."""
-        fixed = [self.lm_weight, self.length_bonus, self.scale, *self.features.values()]
-        return self.decision != "mbr" and all(one is None for one in fixed)
+            return "max" if math.isinf(self.scale) else "mbr"
+        return "mbr" if has_losses else "max"
 
     def mixtures(self, count: int) -> tuple[tuple[float, ...], ...]:
         """The mixtures of `count` models whose weights are to be chosen, each as its shares."""

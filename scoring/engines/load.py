@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG, WEIGHTS
@@ -117,5 +117,5 @@ def _missing(engine: str) -> list[str]:
 
 def _check_installed(engine: str) -> None:
     if missing := _missing(engine):
-        rule = f"engine {engine} needs {missing[0]}, which is not installed: pip install tta-lm"
+        rule = f"engine {engine} needs {missing[0]}, which is not installed: {install()}"
         raise InputError(rule)

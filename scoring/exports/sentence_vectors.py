@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from tta.errors import InputError
-from tta.names import TOKENIZER_JSON
 from tta.scoring.exports import cards
-from tta.scoring.exports.tokenizer_json import whole_tokenizer
+from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import (
     copy_code,
     torch_settings,
@@ -70,7 +69,7 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
             "dimension": dimension,
         },
     )
-    whole_tokenizer(lm.tokenizer).save(str(folder / TOKENIZER_JSON))
+    save_tokenizer(whole_tokenizer(lm.tokenizer), folder)
     module = {"idx": 0, "name": "0", "path": "", "type": "sentences_tta.SentenceVectors"}
     write_json(folder / "modules.json", [module])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tta.names import CONFIG, TOKENIZER_JSON
+from tta.names import CONFIG
 from tta.scoring.exports import cards
-from tta.scoring.exports.tokenizer_json import whole_tokenizer
+from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import write_json, write_tensors
 
 
@@ -29,7 +29,7 @@ def write(lm: Any, folder: Path, pooling: str) -> None:
         table *= statistics.piece_weights()[:, None]
     table[vocabulary.unk_id] = 0.0
     write_tensors(folder / "model.safetensors", {"embeddings": table.astype(np.float32)})
-    whole_tokenizer(lm.tokenizer, boundary_tokens=False).save(str(folder / TOKENIZER_JSON))
+    save_tokenizer(whole_tokenizer(lm.tokenizer, boundary_tokens=False), folder)
     write_json(
         folder / CONFIG,
         {"model_type": "model2vec", "normalize": True, "hidden_dim": table.shape[1]},

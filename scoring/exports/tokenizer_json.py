@@ -3,6 +3,7 @@
 import sys
 import unicodedata
 from functools import cache
+from pathlib import Path
 
 from tokenizers import AddedToken, Regex, normalizers
 from tokenizers import Tokenizer as Pipeline
@@ -10,6 +11,7 @@ from tokenizers.processors import TemplateProcessing
 
 from tta.data.vocabulary.folding import FoldedCharacters
 from tta.data.vocabulary.tokenizer import Tokenizer, normalizer_of, word_piece_pipeline
+from tta.names import TOKENIZER_JSON
 
 
 def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipeline:
@@ -33,6 +35,11 @@ def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipel
         )
     made.add_special_tokens([AddedToken(name, special=True) for name in special_tokens(tokenizer)])
     return made
+
+
+def save_tokenizer(pipeline: Pipeline, folder: Path) -> None:
+    """Writes `tokenizer.json`. (The package's own `save` raises no OSError on a full disk.)"""
+    (folder / TOKENIZER_JSON).write_text(pipeline.to_str(pretty=True), encoding="utf-8")
 
 
 def special_tokens(tokenizer: Tokenizer) -> list[str]:

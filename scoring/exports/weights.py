@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.errors import InputError
-from tta.names import TOKENIZER_JSON
-from tta.scoring.exports.tokenizer_json import special_tokens, whole_tokenizer
+from tta.scoring.exports.tokenizer_json import (
+    save_tokenizer,
+    special_tokens,
+    whole_tokenizer,
+)
 
 FAMILIES = ("tta", "cloze", "bilm", "unilm")
 
@@ -112,7 +115,7 @@ def write_tokenizer(
 
     `code` is the class of the tokenizer in the folder's code; None is transformers' own.
     """
-    whole_tokenizer(tokenizer).save(str(folder / TOKENIZER_JSON))
+    save_tokenizer(whole_tokenizer(tokenizer), folder)
     roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     write_json(
         folder / "tokenizer_config.json",
@@ -129,7 +132,7 @@ def write_tokenizer(
 
 def write_tensors(path: Path, values: Mapping[str, np.ndarray]) -> None:
     """Writes a safetensors file."""
-    save_file(dict(values), path, metadata={"format": "pt"})
+    path.write_bytes(save(dict(values), metadata={"format": "pt"}))
 
 
 def write_json(path: Path, value: Any) -> None:

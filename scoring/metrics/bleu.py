@@ -21,6 +21,7 @@ class Bleu:
     loss_name = "1 - chrF"
     higher_is_better = True
     normalize = str  # texts are compared unchanged
+    uses_list_features = False
 
     def __init__(self, tokenize: str):
         if tokenize not in BLEU_TOKENIZERS:
@@ -41,13 +42,16 @@ class Bleu:
         """[..., 10] summed statistics -> [...] float64, corpus BLEU as sacrebleu computes it."""
         return _bleu(np.asarray(totals), effective_order=False)
 
-    def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """[..., 10] -> [...] float64, the BLEU of each sentence alone (effective order).
+    def errors(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 10] -> [...] float64, a quarter of the reference words, times 1 - BLEU / 100.
 
-        Corpus BLEU is not a sum over sentences. The oracle, which takes the best hypothesis of each
-        list, is therefore a close lower bound of the best possible value.
+        A quarter, because a wrong word is part of four n-grams of four words. It is the BLEU of
+        each sentence alone (effective order). Corpus BLEU is not a sum over
+        sentences. The oracle, which takes the best hypothesis of each list, is therefore a close
+        lower bound of the best possible value.
         """
-        return _bleu(np.asarray(statistics), effective_order=True)
+        bleu = _bleu(np.asarray(statistics), effective_order=True)
+        return statistics[..., 1] / 4 * (1 - bleu / 100)
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """1 - chrF of text i if text j is correct: [n, n] float32.

@@ -1,16 +1,21 @@
 """Word and character error rate. The errors of a hypothesis are counted only once."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
+from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
 CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
+_WORD_LENGTH = 5  # characters, with a blank
+# Blanks that a script without blanks does not have.
+_NO_BLANK = re.compile(f"(?<={WITHOUT_BLANKS.pattern}) | (?={WITHOUT_BLANKS.pattern})")
 _COLUMN = {"replace": SUBSTITUTIONS, "insert": INSERTIONS, "delete": DELETIONS}
 
 
@@ -19,7 +24,7 @@ class WordErrorRate:
 
     WER = (substitutions + insertions + deletions) / reference words, over a corpus. Words are
     separated by white space. CER is the same of characters; the blank between two words is one of
-    them, as in jiwer.
+    them, as in jiwer, unless it is beside a script that is written without blanks, as Chinese.
 
     Args:
         normalize: a key of `NORMALIZATIONS`, how hypotheses and references are read. With `none`,
@@ -29,6 +34,7 @@ class WordErrorRate:
     name = "WER"
     loss_name = "word errors"
     higher_is_better = False
+    uses_list_features = True
 
     def __init__(self, normalize: str = "none"):
         self.normalize = NORMALIZATIONS.load(normalize)
@@ -39,7 +45,7 @@ class WordErrorRate:
         and reference characters.
         """
         expected = self.normalize(reference).split()
-        characters = " ".join(expected)
+        characters = _characters(expected)
         counts = np.zeros([len(hypotheses), 6], np.int64)
         counts[:, REFERENCE_WORDS] = len(expected)
         counts[:, REFERENCE_CHARACTERS] = len(characters)
@@ -47,7 +53,7 @@ class WordErrorRate:
             words = self.normalize(hypothesis).split()
             for operation in Levenshtein.editops(expected, words):
                 row[_COLUMN[operation.tag]] += 1
-            row[CHARACTER_ERRORS] = Levenshtein.distance(characters, " ".join(words))
+            row[CHARACTER_ERRORS] = Levenshtein.distance(characters, _characters(words))
         return counts
 
     def corpus(self, totals: np.ndarray) -> np.ndarray:
@@ -61,12 +67,12 @@ class WordErrorRate:
             raise InputError("the references have no words: the word error rate is not defined")
         return 100.0 * totals[..., :REFERENCE_WORDS].sum(-1) / totals[..., REFERENCE_WORDS]
 
-    def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """[..., 6] -> [...] float64, minus the number of word errors.
+    def errors(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 6] -> [...] float64, the number of word errors.
 
         The hypotheses of a list share a reference, so the fewest errors give the lowest WER.
         """
-        return -statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
+        return statistics[..., :REFERENCE_WORDS].sum(-1).astype(np.float64)
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """The number of word errors of text i if text j is correct: [n, n] float32."""
@@ -116,15 +122,19 @@ class CharacterErrorRate(WordErrorRate):
             )
         return 100.0 * totals[..., CHARACTER_ERRORS] / totals[..., REFERENCE_CHARACTERS]
 
-    def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """[..., 6] -> [...] float64, minus the number of character errors."""
-        return -statistics[..., CHARACTER_ERRORS].astype(np.float64)
+    def errors(self, statistics: np.ndarray) -> np.ndarray:
+        """[..., 6] -> [...] float64, character errors divided by the length of a word."""
+        return statistics[..., CHARACTER_ERRORS] / _WORD_LENGTH
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """The number of character errors of text i if text j is correct: [n, n] float32."""
-        joined = [" ".join(self.normalize(text).split()) for text in texts]
+        joined = [_characters(self.normalize(text).split()) for text in texts]
         return cdist(joined, joined, scorer=Levenshtein.distance, dtype=np.float32)
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
         """The WER in percent."""
         return {"WER": float(super().corpus(totals))}
+
+
+def _characters(words):
+    return _NO_BLANK.sub("", " ".join(words))

@@ -45,6 +45,7 @@ class Metric(CorpusMetric, Protocol):
         loss_name: names what `losses` computes.
         signature: names the metric and everything that its value depends on.
         normalize: turns a text into what the metric compares.
+        uses_list_features: whether the features of the whole list (`list_features`) improve it.
     """
 
     name: str
@@ -52,13 +53,14 @@ class Metric(CorpusMetric, Protocol):
     loss_name: str
     signature: str
     normalize: Callable[[str], str]
+    uses_list_features: bool
 
     def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
         """Compares n hypotheses with their reference: [n, S] int64."""
         ...
 
-    def goodness(self, statistics: np.ndarray) -> np.ndarray:
-        """How good single hypotheses are, higher is better: [..., S] -> [...] float64."""
+    def errors(self, statistics: np.ndarray) -> np.ndarray:
+        """How wrong single hypotheses are: [..., S] -> [...] float64; one is about a wrong word."""
         ...
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:

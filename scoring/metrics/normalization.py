@@ -1,11 +1,26 @@
-"""How a metric reads a text: unchanged, in lower case, or without punctuation as well."""
+"""How a metric reads a text: as it looks, in lower case, or without punctuation as well."""
 
 import unicodedata
 
 from tta.registry import Registry
 
+# Characters that no reader sees: soft hyphens, zero-width spaces, marks of direction. Joiners stay,
+# because words differ by them.
+_INVISIBLE = dict.fromkeys(
+    [0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF]
+)
 # Characters that are written for an apostrophe.
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07\u00b4`", "'"))
+
+
+def composed(text: str) -> str:
+    """Unicode's canonical form NFC, without invisible characters: texts that look the same."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_INVISIBLE))
+
+
+def lower(text: str) -> str:
+    """The composed text in lower case."""
+    return composed(text).lower()
 
 
 def basic(text: str) -> str:
@@ -23,7 +38,7 @@ def basic(text: str) -> str:
 
     Digits, accents and spellings stay as they are.
     """
-    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).lower()
+    text = unicodedata.normalize("NFKC", composed(text).translate(_APOSTROPHES)).lower()
     text = "".join(" " if _is_punctuation(c) else c for c in text)
     return " ".join(filter(None, (word.strip("'") for word in text.split())))
 
@@ -34,4 +49,4 @@ def _is_punctuation(character):
 
 # By the name that `--normalize` takes. Each maps str to str. Normalizing word by word gives the
 # same words as normalizing the whole text.
-NORMALIZATIONS = Registry("normalize", {"none": str, "lower": str.lower, "basic": basic})
+NORMALIZATIONS = Registry("normalize", {"none": composed, "lower": lower, "basic": basic})

@@ -12,13 +12,13 @@ from collections import Counter
 from typing import Any
 
 import tta
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 try:
     from lm_eval.api.model import LM
     from lm_eval.api.registry import register_model
 except ModuleNotFoundError:
-    rule = "this needs lm_eval: pip install 'tta-lm[lm-eval]'"
+    rule = f"this needs lm_eval: {install('lm-eval')}"
     raise (SystemExit(f"error: {rule}") if __name__ == "__main__" else InputError(rule)) from None
 
 # What the harness passes to every model, and ours have no use for.
@@ -63,7 +63,7 @@ class HarnessModel(LM):
         prefixes = [context.strip() for context in contexts]
         return self._lm.score(
             [text.strip() for text in texts],
-            progress=not quiet,
+            progress=not quiet and sys.stderr.isatty(),
             prefixes=prefixes if any(prefixes) else None,
         ).tolist()
 

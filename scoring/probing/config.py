@@ -4,7 +4,7 @@ import importlib.util
 from dataclasses import dataclass
 
 from tta.choices import SENTENCE_POOLINGS
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.settings import FILES, SEED, Config, setting
 
 # Packages of the extra `probe`, as they are imported and as they are installed.
@@ -112,4 +112,4 @@ class ProbeConfig(Config):
         if missing:
             verb = "is" if len(missing) == 1 else "are"
             names = f"{' and '.join(missing)} {verb} missing"
-            raise InputError(f"{names}: pip install 'tta-lm[probe]'")
+            raise InputError(f"{names}: {install('probe')}")

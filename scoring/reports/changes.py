@@ -35,7 +35,7 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
     """
     goodness = decision.goodness
     if statistics is not None:
-        goodness = statistics.metric.goodness(statistics.counts)
+        goodness = -statistics.errors
     before = select(decision.lists, FIRST_PASS)
     changes = []
     for number, one in enumerate(decision.lists.nbest):

@@ -150,10 +150,10 @@ def format_features(weights: RerankWeights) -> str:
     return ",".join(f"{name}={weight:.6g}" for name, weight in weights.features.items())
 
 
-def signatures(models: Sequence[str], weights: RerankWeights, loss: Metric | None) -> list[str]:
+def signatures(models: Sequence[str], weights: RerankWeights, metric: Metric) -> list[str]:
     """The signatures of a decision: one line per model, from the models' signatures, and one more.
 
-    `loss` is the metric whose loss the decision `mbr` minimizes.
+    The decision `mbr` minimizes the metric's loss.
     """
     _, length_bonus, reduction, scale = format_weights(weights)
     lines = [
@@ -161,8 +161,8 @@ def signatures(models: Sequence[str], weights: RerankWeights, loss: Metric | Non
         for model, weight in zip(models, weights.lm_weights, strict=True)
     ]
     decision = f"decision:{weights.decision}|length_bonus:{length_bonus}"
-    if weights.decision == "mbr" and loss is not None:
-        decision += f"|scale:{scale}|loss:{loss.loss_name}"
+    if weights.decision == "mbr":
+        decision += f"|scale:{scale}|loss:{metric.loss_name}"
     if weights.features:
         decision += f"|features:{format_features(weights)}"
     return [*lines, decision]

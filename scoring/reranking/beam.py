@@ -156,14 +156,15 @@ def _guess(config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler
     sample = list(itertools.islice(lists, SAMPLE_LISTS))
     if not sample:
         return FIRST_PASS
-    part = Part.build(sample).compared(None, load_metric(config.metric))
+    part = Part.build(sample).compared(load_metric(config.metric), measured=False)
     lm = handler.load_model().scorer
     part = part.scored(score_texts(lm, part.texts))
+    features = parse_features(config.features)
     given = GivenWeights(
         length_bonus=config.length_bonus,
         reduction=config.reduction,
         scale=config.scale,
-        features=parse_features(config.features) or {},
+        features=dict.fromkeys(part.lists.features) if features is None else features,
     )
     return guess(part.lists, given).rounded(given)
 
@@ -182,8 +183,8 @@ def _rows(result, weights, metric):
     path, one = result.example
     if not one.hypotheses:
         return
-    loss = load_metric(metric) if weights.decision == "mbr" else None
-    part = Part.build([one], path).compared(None, loss)
+    losses = weights.decision == "mbr"
+    part = Part.build([one], path).compared(load_metric(metric), False, losses)
     with located(path=path):
         part = part.scored(result.inference)
         with located(f"list {shown(one.utterance_id)}"):

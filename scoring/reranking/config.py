@@ -52,8 +52,8 @@ class RerankConfig(Config):
         "max: pick the hypothesis with the highest combined score. mbr (minimum Bayes risk): pick "
         "the one with the lowest expected loss, where the probability of each hypothesis is "
         "softmax(scale * combined score) over its list. The loss is the number of word errors, of "
-        "character errors if the metric is cer, or 1 - chrF if it is bleu. Default: the better one "
-        "on --dev_nbest_file; without that file mbr, or max if the language model alone reranks.",
+        "character errors if the metric is cer, or 1 - chrF if it is bleu. Default: mbr, or max if "
+        "the lists are too long to compare all pairs of hypotheses.",
         choices=DECISIONS,
         group="Weights",
     )
@@ -79,9 +79,11 @@ class RerankConfig(Config):
     features: list[str] | None = setting(
         None,
         "Further first-pass scores to use, comma-separated, each as name or name=weight. A weight "
-        "is relative to the first pass, and may be negative. Names without a weight are tuned, and "
-        "need --dev_nbest_file. rank is -ln(rank in the list). Default: all that every hypothesis "
-        "has, if there are dev lists. --features= uses none.",
+        "is relative to the first pass, and may be negative. Names without a weight are tuned on "
+        "--dev_nbest_file. rank is -ln(rank in the list). For WER and CER, characters is the "
+        "length of the text; distance is minus its mean distance to the texts of the list, in "
+        "characters; weighted_distance is the same, weighted by the first pass. Default: all that "
+        "every hypothesis has; without dev lists, distance. --features= uses none.",
     )
     metric: str = setting(
         "auto",
@@ -117,9 +119,10 @@ class RerankConfig(Config):
     scores_file: str | None = setting(
         None,
         "File for the scores as JSON lines: id, text, first_pass_score, lm_score, num_tokens, "
-        "combined; natural log, higher is better. For the decision mbr also posterior, 0 to 1, and "
-        "expected_loss. With several models, lm_score is the mixture's, and `models` has the "
-        "lm_score and num_tokens of each model. Without a model, there is no lm_score.",
+        "features that are used, combined; natural log, higher is better. For the decision mbr "
+        "also posterior, 0 to 1, and expected_loss. With several models, lm_score is the "
+        "mixture's, and `models` has the lm_score and num_tokens of each model. Without a model, "
+        "there is no lm_score.",
         writes=True,
     )
     curve_file: str | None = setting(
@@ -144,7 +147,8 @@ class RerankConfig(Config):
                 raise InputError(f"{name} needs dev_nbest_file")
         split_lm_weights(self.lm_weight, len(self.lm_weight or ()))  # checks their values
         features = parse_features(self.features) or {}
-        if self.dev_nbest_file is None and None in features.values():
+        tuned = {name for name, weight in features.items() if weight is None} - {"distance"}
+        if self.dev_nbest_file is None and tuned:
             raise InputError(
                 "features need dev_nbest_file, or a weight each (name=weight), got "
                 f"{','.join(self.features or ())!r}"
@@ -169,7 +173,7 @@ class RerankConfig(Config):
         """
         given = parse_features(self.features)
         if given is None:
-            given = dict.fromkeys(features) if self.dev_nbest_file is not None else {}
+            given = dict.fromkeys(features)
         for name in given:
             if name not in features:
                 known = ", ".join(sorted(features))

@@ -4,22 +4,33 @@ The steps and defaults are those of run_rerank.py, so the same lists get the sam
 """
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
 import tta
 from tta.choices import DECISIONS
+from tta.data.nbest.conversion import as_read, plain_lists
+from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
+from tta.data.nbest.notes import score_notes
 from tta.errors import InputError, located
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
-from tta.scoring.combining.risk import metric_of_losses
+from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
 from tta.scoring.scorers.scorer import Scorer, as_list, as_texts
+
+# What a warning says to do about scores of each kind.
+_USE = {
+    "cost": "pass their negatives",
+    "probability": "pass their logarithms",
+    "log_probability": "ignore this",
+}
 
 Model: TypeAlias = Scorer | os.PathLike[str] | str | None
 
@@ -124,7 +135,7 @@ def rerank(
             rank_scores=rank_scores,
             progress=progress,
         )[0]
-    models, loss = _as_models(model), _as_metric(metric)
+    models, metric = _as_models(model), _as_metric(metric)
     if not isinstance(weights, RerankWeights | None):
         raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
     if weights is not None and len(weights.shares) != len(models):
@@ -133,10 +144,11 @@ def rerank(
     nbest = _nbest(lists, scores)
     if not any(one.hypotheses for one in nbest):
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
-    if weights is not None and weights.decision == "max":
-        loss = None
-    part = _score(Part.build(nbest, None, rank_scores).compared(None, loss), models, progress)
-    decision = decide(part.lists, weights or _choose(part))
+    losses = weights is None or weights.decision == "mbr"
+    part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
+    part = _score(part, models, progress)
+    given = GivenWeights(features=dict.fromkeys(part.lists.features))
+    decision = decide(part.lists, weights or _choose(part, given))
     return [_in_order(decision, row) for row in range(len(nbest))]
 
 
@@ -148,6 +160,7 @@ def tune(
     *,
     metric: str | Metric = "wer",
     decision: str | None = None,
+    features: Iterable[str] | None = None,
     rank_scores: bool = True,
     progress: bool = False,
 ) -> RerankWeights:
@@ -155,18 +168,21 @@ def tune(
 
     Do not tune on the lists that you rerank: a gain measured on the tuning lists is partly luck.
     Use the same model with the same options in `rerank`. `tta.scoring.combining.tuning.tune`
-    describes the search.
+    describes how. Few lists move the weights little from those that are guessed.
 
     Args:
         lists, scores, model, rank_scores, progress: as in `rerank`.
         references: L str, the correct text of each list.
         metric: as in `rerank`.
-        decision: "max", "mbr", or None for the better one. If the lists are too long to compare all
-            pairs of texts, None is "max".
+        decision: "max", "mbr", or None for "mbr". If the lists are too long to compare all pairs of
+            texts, None is "max".
+        features: the names of the features to use, such as `rank` and those of the whole list
+            (docs/reranking.md). None: all; (): none, as a served model needs it.
 
     Raises:
         InputError: as `rerank`, or the lists are all empty, the references are fewer or more than
-            the lists, or the metric or the decision is unknown, or not possible on the lists.
+            the lists, or the metric, the decision or a feature is unknown, or not possible on the
+            lists.
         TypeError: as `rerank`.
     """
     if decision not in (None, *DECISIONS):
@@ -177,13 +193,17 @@ def tune(
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
     metric = _as_metric(metric)
-    loss = metric_of_losses(metric, decision, nbest)
-    part = Part.build(nbest, None, rank_scores).compared(metric, loss)
-    return _choose(_score(part, models, progress), decision)
+    losses = needs_losses(decision, nbest)
+    part = Part.build(nbest, None, rank_scores).compared(metric, losses=losses)
+    names = part.lists.features if features is None else features
+    for name in names:
+        part.lists.feature(name)  # fails if there is no such feature
+    given = GivenWeights(decision=decision, features=dict.fromkeys(names))
+    return _choose(_score(part, models, progress), given)
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
-    hypotheses, order = decision.lists.nbest[row].hypotheses, decision.ranking(row)
+    hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
     texts = [hypotheses[j].text for j in order]
     scores = decision.combined[row, order].tolist()
     if decision.expected_losses is None:
@@ -209,7 +229,7 @@ def _as_models(model: Any) -> list[Model]:
 
 
 def _nbest(lists, scores=None, references=None) -> list[NBestList]:
-    """The lists with their index as id, and the rules that lists in files have, too."""
+    """The lists with their index as id, and the rules and notes that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
         columns["scores"] = as_list(scores, "scores", "lists of numbers")
@@ -228,7 +248,11 @@ def _nbest(lists, scores=None, references=None) -> list[NBestList]:
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    return collector.take()
+    found, notes = plain_lists(collector.take())
+    file = NBestFile(found, "jsonl", notes=tuple(notes))
+    for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):
+        warnings.warn(note, stacklevel=3)
+    return found
 
 
 def _check_length(name, values, other_name, others):
@@ -246,9 +270,7 @@ def _score(part: Part, models: Sequence[Model], progress: bool) -> Part:
     return score_by_each([part], models, load, progress)[0][0]
 
 
-def _choose(part: Part, decision: str | None = None) -> RerankWeights:
+def _choose(part: Part, given: GivenWeights) -> RerankWeights:
     """Tunes the weights, or guesses them if nothing is measured."""
     names = list(map(str, range(len(part.lists.models))))
-    features = {} if part.statistics is None else dict.fromkeys(part.lists.features)
-    given = GivenWeights(decision=decision, features=features)
     return list(choose_reranked(names, part.lists, part.statistics, given).values())[-1]

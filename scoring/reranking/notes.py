@@ -8,18 +8,22 @@ import numpy as np
 
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import shown
-from tta.data.nbest.notes import feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
 from tta.errors import InputError
-from tta.scoring.combining.columns import extreme
 from tta.scoring.combining.decision import select
+from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK
+from tta.scoring.combining.spread import extreme
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import NO_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reports.table import PartReport
 from tta.scoring.reranking.config import RerankConfig
+
+# Fewer dev lists than this hardly move the weights (docs/reranking.md, the learning curve).
+FEW_LISTS = 30
 
 
 def find_notes(
@@ -41,7 +45,8 @@ def find_notes(
     yield from _conventions(test, files[-1])
     yield from _first_pass(dev, test, systems.final)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
-        yield from (f"{part.path}: {note}" for note in feature_notes(file))
+        found = *file.notes, *text_notes(file), *feature_notes(file, files)
+        yield from (f"{part.path}: {note}" for note in found)
         if config.scores is None:
             yield from (f"{part.path}: {note}" for note in score_notes(file))
     yield from _lists(dev, test)
@@ -60,11 +65,11 @@ def _first_pass(dev: Part | None, test: Part, weights: RerankWeights) -> Iterato
             "ordered best first (--norank_scores)"
         )
     elif not test.has_scores and not test.lists.models:
-        yield "no first-pass scores and no model: nothing says which hypotheses are probable"
+        yield "no first-pass scores and no model: only the texts of a list decide"
     elif not test.has_scores:
-        yield "no first-pass scores: reranked by the language model alone"
-    elif not test.lists.has_scores and weights.lm_weight == 1:
-        yield "the first-pass scores of a list are all equal: reranked by the language model alone"
+        yield "no first-pass scores: reranked by the language model and the texts of a list"
+    elif not test.lists.has_scores:
+        yield "the first-pass scores of a list are all equal: they do not decide"
     elif dev is not None and test.lists.has_scores and not dev.lists.has_scores:
         yield (
             "the dev lists' first-pass scores are all equal within each list: those of the test "
@@ -106,20 +111,17 @@ def _weights(config: RerankConfig, dev: Part | None, test: Part, systems: System
         if len(models) > 1 and "lm_weight" in free:
             yield "the models' scores got equal shares after scaling: each varies as widely"
     elif dev is not None and free:
-        rows = systems.alone | systems.reranked
-        kept = [name for name, one in rows.items() if one.keeps_first_pass]
-        if kept:
+        if len(dev.nbest) < FEW_LISTS:
+            words = sum(len((one.reference or "").split()) for one in dev.nbest)
+            free += [name for name in weights.features if name not in (config.features or ())]
             yield (
-                "no weights did reliably better than the first pass on the dev lists: it is kept "
-                f"(rows: {', '.join(kept)})"
+                f"few dev lists: {len(dev.nbest)}, with {words:,} words, for {len(free)} weights; "
+                "so the weights stay near those that are guessed without dev lists"
             )
         for name, one in systems.reranked.items():
-            if one.shares and not (one.lm_weight or config.lm_weight or one.keeps_first_pass):
-                yield (
-                    f"{name}: no weights with the model did reliably better than the first pass "
-                    f"on the dev lists: those of the row {NO_MODEL} are used"
-                )
-    unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK})
+            if one.shares and not (one.lm_weight or config.lm_weight):
+                yield f"{name}: on the dev lists the model does not help: its weight is 0"
+    unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK, *FEATURE_UNITS})
     if dev is None and config.features is None and unused:
         yield f"features not used, because nothing is tuned: {', '.join(unused)}"
     if config.decision is None and test.lists.losses is None:
@@ -172,7 +174,7 @@ def _conventions(test: Part, file: NBestFile) -> Iterator[str]:
     """Yields notes on the words of WER: no blanks between them, or other case and punctuation."""
     if test.statistics is None or test.statistics.metric.name != "WER":
         return
-    yield from text_notes(file)
+    yield from blank_notes(file)
     picks = select(test.lists, FIRST_PASS)
     picked = [
         replace(one, hypotheses=one.hypotheses[i : i + 1])

@@ -14,7 +14,7 @@ from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.scoring.combining.decision import Decision
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 
@@ -29,7 +29,7 @@ def check_packages(config: RerankConfig) -> None:
     for flag, packages in needed.items():
         missing = [name for name in packages if importlib.util.find_spec(name) is None]
         if missing:
-            raise InputError(f"{flag} needs {' and '.join(missing)}: pip install 'tta-lm[report]'")
+            raise InputError(f"{flag} needs {' and '.join(missing)}: {install('report')}")
 
 
 def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dict[str, Any]:
@@ -109,6 +109,9 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 row["lm_score"] = float(decision.lm_scores[i, j])
             if len(models) == 1:
                 row["num_tokens"] = int(models[0].num_tokens[i, j])
+            used = decision.weights.features
+            if used:
+                row["features"] = {name: float(decision.lists.feature(name)[i, j]) for name in used}
             row["combined"] = float(decision.combined[i, j])
             if decision.expected_losses is not None:
                 row["posterior"] = float(decision.posteriors[i, j])

@@ -14,7 +14,7 @@ from tta.data.text.files import shown_path
 from tta.errors import InputError
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
-from tta.scoring.combining.risk import metric_of_losses
+from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.metrics import significance
@@ -56,9 +56,8 @@ def rerank_files(
     _check(config, parts, models)
     metric = _metric(config, test_file.format)
     measured = metric if config.metric != "none" and parts[0].has_references else None
-    given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
-    loss = metric_of_losses(metric, decision, *(part.nbest for part in parts))
+    losses = needs_losses(decision, *(part.nbest for part in parts))
     loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
 
@@ -70,7 +69,8 @@ def rerank_files(
 
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test_file)
-        parts = [part.compared(measured, loss) for part in parts]
+        parts = [part.compared(metric, config.metric != "none", losses) for part in parts]
+        given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
         parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
         *devs, test = parts
         dev = devs[0] if devs else None
@@ -87,7 +87,7 @@ def rerank_files(
             names,
             measured,
             [*find_notes(config, files, dev, test, systems, measures), *unknown],
-            made_by + signatures([one for _, one in loaded], systems.final, loss),
+            made_by + signatures([one for _, one in loaded], systems.final, metric),
             describe_first(changes, test.nbest),
         )
         _write(config, outputs, report, dev, systems, first, decision, changes)

@@ -16,9 +16,15 @@ class ScoreConfig(Config):
     input_file: str | None = setting(
         None,
         "Sentences to score in UTF-8, one per line: a file, plain, .gz, .bz2 or .xz; a folder or a "
-        "glob, whose files are read one after another; - is standard input. Either this flag or "
-        "--pairs is required.",
+        "glob, whose files are read one after another; - is standard input. "
+        "Default: -, unless there are texts or pairs.",
         group=FILES,
+    )
+    texts: list[str] | None = setting(
+        None,
+        "Sentences to score, in place of a file: tta score 'the cat sat' 'a dog'.",
+        repeated=True,
+        bare=True,
     )
     column: str | None = setting(None, COLUMN)
     pairs: list[str] | None = setting(
@@ -49,7 +55,8 @@ class ScoreConfig(Config):
     )
     perplexity: bool = setting(
         False,
-        "Add the perplexity per token of each sentence, as `perplexity`; null without a token. "
+        "Add the perplexity per token of each sentence, as `perplexity`; null without a token, "
+        "and above 1.798e308. "
         "Needs --normalizer=exact. Not for pairs.",
     )
     tokens: bool = setting(
@@ -66,14 +73,13 @@ class ScoreConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.input_file is None and self.pairs is None:
-            raise InputError("input_file or pairs is required")
-        if self.input_file is not None and self.pairs is not None:
-            raise InputError("input_file and pairs cannot be combined")
+        given = [one for one in ("input_file", "texts", "pairs") if getattr(self, one) is not None]
+        if len(given) > 1:
+            raise InputError(f"{' and '.join(given)} cannot be combined")
         if self.pairs is None and self.group_by is not None:
             raise InputError("group_by needs pairs")
-        if self.pairs is not None and self.column is not None:
-            raise InputError("column needs input_file, not pairs")
+        if self.input_file is None and given and self.column is not None:
+            raise InputError(f"column needs input_file, not {given[0]}")
         for name in ("tokens", "words", "perplexity"):
             if self.pairs is not None and getattr(self, name):
                 raise InputError(f"{name} needs input_file, not pairs")

@@ -1,5 +1,6 @@
 """Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
 
+import contextlib
 import math
 import sys
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import numpy as np
 
 import tta
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.data.text.lines import TextReader, expand_globs, print_notes, sample_lines
+from tta.data.text.lines import GivenTexts, TextReader, expand_globs, print_notes, sample_lines
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
@@ -62,7 +63,9 @@ class ScoreReport:
         if self.normalizer != "exact":
             text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
         elif self.tokens:
-            text += f", perplexity per token {_perplexity(self.score, self.tokens):.4g}"
+            perplexity = _perplexity(self.score, self.tokens)
+            shown = f"above {sys.float_info.max:.4g}" if perplexity is None else f"{perplexity:.4g}"
+            text += f", perplexity per token {shown}"
         if self.unknown:
             text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
         if self.empty:
@@ -72,7 +75,7 @@ class ScoreReport:
 
 
 def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
-    """Scores the lines of `config.input_file`, or a column of it, and writes a row for each.
+    """Scores the lines of `config.input_file`, or a column, or texts, and writes a row for each.
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
@@ -83,10 +86,11 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             such model, or a score is not finite.
     """
     output_file = config.output_file or STANDARD_STREAM
-    if config.input_file is None:
-        raise InputError("input_file is required")
-    paths = expand_globs([config.input_file])
-    reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+    if config.texts is not None:
+        reader = GivenTexts(config.texts)
+    else:
+        paths = expand_globs([config.input_file or STANDARD_STREAM])
+        reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
@@ -114,8 +118,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
 
 def _perplexity(score, num_tokens):
-    """The perplexity per token, at most the largest float."""
-    return math.exp(min(-score / num_tokens, math.log(sys.float_info.max)))
+    """The perplexity per token; None without tokens, or if it is larger than any float."""
+    with contextlib.suppress(ZeroDivisionError, OverflowError):
+        return math.exp(-score / num_tokens)
 
 
 def _row(sentence, config):
@@ -124,8 +129,7 @@ def _row(sentence, config):
     counts = {"num_tokens": sentence.num_tokens, "num_unknown": sentence.num_unknown}
     fields |= {"score": sentence.score} | counts
     if config.perplexity:
-        count = sentence.num_tokens
-        fields["perplexity"] = _perplexity(sentence.score, count) if count else None
+        fields["perplexity"] = _perplexity(sentence.score, sentence.num_tokens)
     return fields
 
 

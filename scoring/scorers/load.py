@@ -5,7 +5,7 @@ import os
 from dataclasses import fields
 from typing import Any
 
-from tta.errors import InputError
+from tta.errors import InputError, did_you_mean
 from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
@@ -73,7 +73,7 @@ def _load_kind(kind, path, model, options):
     if kind not in KINDS:
         raise InputError(
             f"no such model directory, and {kind!r} is not a kind of model; "
-            f"kinds are {', '.join(KINDS)}",
+            f"kinds are {', '.join(KINDS)}{did_you_mean(kind, KINDS)}",
             model,
         )
     if not path:

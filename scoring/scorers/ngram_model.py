@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.scoring.scorers.scorer import (
     NOT_FINITE,
     Scorer,
@@ -81,7 +81,7 @@ def _read(path):
         import kenlm
     except ImportError:
         raise InputError(
-            "an n-gram model needs the package kenlm: pip install tta-lm[kenlm]", path
+            f"an n-gram model needs the package kenlm: {install('kenlm')}", path
         ) from None
     check_rereadable(path)
     check_counts(path)

@@ -172,7 +172,8 @@ class Scorer:
         """
         self.check_perplexity()
         sums, counts = self.score_with_counts(as_texts(texts), progress)
-        return np.exp(-sums / np.where(counts > 0, counts, np.nan))
+        with np.errstate(over="ignore"):  # infinity
+            return np.exp(-sums / np.where(counts > 0, counts, np.nan))
 
     def check_perplexity(self) -> None:
         """Raises InputError if the scores are no exact log-probabilities."""

@@ -21,6 +21,9 @@ from tta.scoring.scorers.scorer import Scorer, SentenceError, TokenScores
 
 # A block ends when it reaches one of these limits.
 BLOCK_LINES, BLOCK_CHARACTERS = 8192, 1 << 20
+# The lines of the first block. Each block may have twice as many as the one before, so that scores
+# come early, and most blocks are large, which is faster.
+FIRST_LINES = 64
 # A block of a pipe also ends when there is no further line this long after its first line.
 BLOCK_SECONDS = 0.2
 # Recent sentences, whose scores are kept: at most this many sentences and characters.
@@ -61,13 +64,19 @@ class Block:
 def read_blocks(reader: Any) -> Iterator[Block]:
     """Groups the lines of a `TextReader` into blocks, for `score_stream`; raises as the reader.
 
-    The first block of a file is read at once, so that an error in a small file shows before a model
-    is loaded. A pipe is not read before, so that the model is loaded while the pipe fills.
+    The small blocks of a file are read at once, so that an error in a small file shows before a
+    model is loaded. A pipe is not read before, so that the model is loaded while the pipe fills.
     """
     blocks = _blocks(reader)
     if reader.total_bytes is None:
         return blocks
-    return itertools.chain(list(itertools.islice(blocks, 1)), blocks)
+    ahead, lines = [], 0
+    for block in blocks:
+        ahead.append(block)
+        lines += len(block.sentences)
+        if lines >= BLOCK_LINES - FIRST_LINES or not block.sentences:
+            break
+    return itertools.chain(ahead, blocks)
 
 
 def score_stream(
@@ -122,7 +131,7 @@ def _blocks(reader):
     the block before the pause would wait for the next line.
     """
     recent, characters = OrderedDict(), 0  # text -> `Sentence`, the latest last
-    block, size, patience_ends = Block(), 0, 0.0
+    block, size, patience_ends, most = Block(), 0, 0.0, FIRST_LINES
     for line, text in enumerate(reader, start=1):
         if not block.sentences:
             patience_ends = time.monotonic() + BLOCK_SECONDS
@@ -138,13 +147,13 @@ def _blocks(reader):
             recent.move_to_end(text)
         block.sentences.append(sentence)
         size += len(text)
-        is_full = len(block.sentences) >= BLOCK_LINES or size >= BLOCK_CHARACTERS
+        is_full = len(block.sentences) >= min(most, BLOCK_LINES) or size >= BLOCK_CHARACTERS
         if is_full or not reader.is_ready(patience_ends - time.monotonic()):
             block.end = line if reader.total_bytes is None else reader.bytes_read
             yield block
             if not reader.is_ready(0):
                 yield Block(end=block.end)
-            block, size = Block(), 0
+            block, size, most = Block(), 0, 2 * most
     if block.sentences:
         block.end = line if reader.total_bytes is None else reader.bytes_read
         yield block

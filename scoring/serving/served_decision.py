@@ -18,6 +18,10 @@ _BITS = 62  # of an integer: one for each symbol of a text; a sum may need one m
 _ALL = 2**_BITS - 1
 _BLOCK = 2**16  # integers in a tensor: 512 KiB, so that a step stays in the processor's cache
 
+# The largest list. Time is that of (hypotheses * words)^2 pairs of words, some seconds here.
+MAX_WORDS = 5_000  # of a hypothesis
+MAX_LIST_WORDS = 100_000  # the number of hypotheses times the words of the longest one
+
 
 def split_words(texts: tf.Tensor) -> tf.RaggedTensor:
     """The words of texts, as `text.split()`: [N] string -> [N, words] string."""
@@ -126,34 +130,41 @@ def _common_subsequences(texts, others, num_symbols):
     index = tf.stack([tf.gather(number_of, others.values), position // _BITS, row], axis=1)
     bit = tf.bitwise.left_shift(_integer(1), tf.cast(position % _BITS, tf.uint64))
     count, parts = others.nrows(tf.int32), _num_parts(others)
-    matches = tf.scatter_nd(index, bit, tf.stack([absent + 1, parts, count]))  # [symbols, P, R]
+    matches = tf.scatter_nd(index, bit, tf.stack([absent + 1, parts, count]))
+    matches = tf.reshape(matches, tf.stack([-1, count]))  # [symbols * P, R]
+    # An integer reads a word one step after the integer before it, whose carry it needs. So there
+    # is no loop over integers in a step, and P - 1 more steps.
+    late: Any = parts - 1
     steps = tf.transpose(texts.with_values(numbers).to_tensor(padding))  # [symbols, B]
+    steps = tf.pad(steps, [[2 * late, 2 * late], [0, 0]], constant_values=padding)
+    steps = tf.reshape(steps, tf.stack([-1, 2, tf.shape(steps)[1]]))  # [words, 2, B]
+    part = tf.range(parts)[:, None]
 
-    def read(symbols, rows, has_carry):
-        matched = rows & tf.gather(matches, symbols)  # [B, P, R]
+    def read(rows, carry, symbols, has_carry):
+        matched = rows & tf.gather(matches, symbols * parts + part)  # [P, B, R]
         sums = rows + matched
         if has_carry:
-            sums = tf.while_loop(lambda part, _: part < parts, _carry, [1, sums])[1]
-        return sums | (rows - matched)
+            sums += carry
+            carry = tf.bitwise.right_shift(sums, _integer(_BITS))[:-1]
+            carry = tf.pad(carry, [[1, 0], [0, 0], [0, 0]])  # to the next integer
+            sums &= _integer(_ALL)
+        return sums | (rows - matched), carry
 
     def read_all(has_carry):
-        def read_word(number, rows):
-            for symbols in (steps[number], steps[number + 1]):
-                rows = read(symbols, rows, has_carry)
-            return number + 2, rows
+        def read_word(number, rows, first, second):
+            words = tf.reverse(steps[number : number + parts], [0])  # [P, 2, B]
+            rows, first = read(rows, first, words[:, 0], has_carry)
+            rows, second = read(rows, second, words[:, 1], has_carry)
+            return number + 1, rows, first, second
 
-        rows = tf.fill([tf.shape(steps)[1], parts, count], _integer(_ALL))
-        return tf.while_loop(lambda number, _: number < tf.shape(steps)[0], read_word, [0, rows])[1]
+        rows = tf.fill([parts, tf.shape(steps)[2], count], _integer(_ALL))
+        start = [0, rows, tf.zeros_like(rows), tf.zeros_like(rows)]
+        last = tf.shape(steps)[0] - late
+        return tf.while_loop(lambda number, *_: number < last, read_word, start)[1]
 
     rows = tf.cond(parts > 1, lambda: read_all(True), lambda: read_all(False))
     common = tf.raw_ops.PopulationCount(x=~rows & _integer(_ALL))
-    return tf.reduce_sum(tf.cast(common, tf.int64), axis=1)
-
-
-def _carry(part, sums):
-    """Moves the carry of each integer to the next one. The last one's carry means nothing."""
-    carry = tf.bitwise.right_shift(sums, _integer(_BITS))[:, :-1]
-    return part + 1, (sums & _integer(_ALL)) + tf.pad(carry, [[0, 0], [1, 0], [0, 0]])
+    return tf.reduce_sum(tf.cast(common, tf.int64), axis=0)
 
 
 def _integer(value):

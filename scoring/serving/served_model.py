@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tta.scoring.scorers.text_model import TextModel
 from tta.scoring.serving.graph_tokenizer import GraphTokenizer
-from tta.scoring.serving.served_decision import decide, split_words
+from tta.scoring.serving.served_decision import MAX_LIST_WORDS, MAX_WORDS, decide, split_words
 
 # Well-formed UTF-8: all code points except surrogates. (RE2 does not match malformed bytes.)
 UTF8 = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
@@ -185,6 +185,15 @@ class ServedModel(tf.Module):
             "every hypothesis must have a first-pass score; hypotheses and scores:",
             tf.stack([tf.size(hypotheses), tf.size(first_pass)]),
         )
+        words = split_words(hypotheses)
+        longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
+        count = tf.size(hypotheses, tf.int64)
+        require(
+            (longest <= MAX_WORDS) & (count * longest <= MAX_LIST_WORDS),
+            f"a hypothesis has at most {MAX_WORDS:,} words, and hypotheses times words of the "
+            f"longest are at most {MAX_LIST_WORDS:,}; hypotheses and words:",
+            tf.stack([count, longest]),
+        )
         scored = self.score(hypotheses)
         lm, counts = scored["scores"], scored["num_tokens"]
         if self.reduction == "mean":
@@ -194,7 +203,6 @@ class ServedModel(tf.Module):
         lowest = tf.reduce_min(tf.where(judged, lm, float("inf")))
         lm = tf.where(judged, lm, tf.where(tf.math.is_inf(lowest), tf.zeros_like(lowest), lowest))
         combined = (1 - lm_weight) * first_pass + lm_weight * lm
-        words = split_words(hypotheses)
         combined += length_bonus * tf.cast(words.row_lengths(), tf.float64)
         combined = tf.debugging.check_numerics(
             combined, "first_pass_scores and length_bonus must be finite numbers"

@@ -191,7 +191,8 @@ def test_standard_output_has_only_the_path_of_the_model(runs):
 
 
 def test_standard_error_has_only_the_command_s_own_lines(runs):
-    text = (runs["folder"] / "whole.err").read_text().replace("\r", "\n")
+    text = (runs["folder"] / "whole.err").read_text()
+    assert "\r" not in text
     rest = [
         line.strip()
         for line in text.splitlines()

@@ -19,7 +19,7 @@ import pytest
 import tta
 from tta.atomic import whole_file
 from tta.data.nbest.files import read_nbest
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.options import RerankOptions, ScoreOptions
@@ -802,7 +802,7 @@ def test_a_failure_leaves_neither_curve_nor_report(nbest, tmp_path):
 @pytest.mark.parametrize(
     ("missing", "values", "message"),
     [
-        ("jinja2", {"report": "r.html"}, "--report needs jinja2: pip install 'tta-lm[report]'"),
+        ("jinja2", {"report": "r.html"}, f"--report needs jinja2: {install('report')}"),
         ("matplotlib", {"report": "r.html"}, "--report needs matplotlib: pip install"),
         ("matplotlib", {"curve_file": "c.svg"}, "--curve_file=c.svg needs matplotlib: pip install"),
     ],

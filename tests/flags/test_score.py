@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import gzip
+import io
 import json
 import lzma
 import math
@@ -15,9 +16,13 @@ import sys
 import termios
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tta.scoring.scorers.files import ScoreReport
+from tta.data.text.tables import row_writer
+from tta.scoring.scorers.config import ScoreConfig
+from tta.scoring.scorers.files import ScoreReport, _row
+from tta.scoring.scorers.stream import Sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,6 +74,43 @@ def test_standard_streams_and_optional_fields():
     assert found[1] == ROWS[1] | {"tokens": [], "log_probabilities": []}
 
 
+def test_sentences_are_arguments(tmp_path):
+    (tmp_path / "cat").touch()
+    done = command("the cat sat", "--text", " kåt\n", "--texts=cat", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [(row["text"], row["score"]) for row in rows(done.stdout)] == [
+        ("cat", -1.0), ("the cat sat", -3.0), (" kåt\n", -5.0),
+    ]  # fmt: skip
+    assert b"note: 'cat' is a text here; --input_file=cat reads the file" in done.stderr
+    done = command("the nan")
+    assert done.stderr.endswith(b"<text>:1: the model's score is nan, not a finite number\n")
+
+
+def test_standard_input_is_the_default():
+    assert [row["score"] for row in rows(command(stdin=b"kat\n").stdout)] == [-5.0]
+
+
+def test_scores_have_the_fewest_digits_of_a_float32():
+    written = io.StringIO()
+    write = row_writer(written, "-")
+    write({"a": float(np.float32(-2.0965)), "b": [0.1, 1e300, 5, 0.0], "c": {"d": -1e-40}})
+    assert written.getvalue() == '{"a": -2.0965, "b": [0.1, 1e+300, 5, 0.0], "c": {"d": -1e-40}}\n'
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=999) * 10.0 ** rng.integers(-4, 9, 999)).astype(np.float32)
+    write({"a": values.astype(float).tolist()})
+    read = json.loads(written.getvalue().splitlines()[-1])["a"]
+    assert np.array_equal(np.array(read, np.float32), values)
+    assert max(len(repr(value)) for value in read) <= len("-0.000123456789")
+
+
+def test_a_row_is_one_write_so_that_an_interrupt_leaves_whole_lines():
+    written = []
+    stream = io.StringIO()
+    stream.write = written.append
+    row_writer(stream, "-")({"score": -1.5})
+    assert written == ['{"score": -1.5}\n']
+
+
 def test_the_perplexity_of_each_sentence(tmp_path):
     done = command("--input_file=-", "--perplexity", stdin=TEXT)
     found = [row.pop("perplexity") for row in rows(done.stdout)]
@@ -80,9 +122,11 @@ def test_the_perplexity_of_each_sentence(tmp_path):
     assert done.stderr.startswith(b"error: perplexity needs input_file, not pairs")
 
 
-def test_a_perplexity_beyond_the_largest_float_is_that_float():
+def test_a_perplexity_beyond_the_largest_float_is_no_number():
     report = ScoreReport(sentences=1, scored=1, tokens=1, score=-1e6)
-    assert "perplexity per token 1.798e+308" in str(report)
+    assert "perplexity per token above 1.798e+308" in str(report)
+    row = _row(Sentence("a", 1, -1e6, 1), ScoreConfig(input_file="a", perplexity=True))
+    assert row["perplexity"] is None
 
 
 def test_words_are_added_with_their_scores():

@@ -187,7 +187,8 @@ def test_a_failure_is_one_line_and_leaves_no_output(folder, data, flags, status,
 @pytest.mark.parametrize(
     ("flags", "rule"),
     [
-        ([], "input_file or pairs is required"),
+        (["--pairs=x", "--texts=y"], "texts and pairs cannot be combined"),
+        (["--column=2", "y"], "column needs input_file, not texts"),
         (["--input_file=x", "--group_by=UID"], "group_by needs pairs"),
     ],
 )

@@ -22,6 +22,7 @@ FORMATS = Registry(
         "responses": "tta.data.nbest.formats.documents.responses:ResponseFormat",
         "hyporadise": "tta.data.nbest.formats.documents.hyporadise:HyporadiseFormat",
         "jsonl": "tta.data.nbest.formats.documents.json_lines:JsonLinesFormat",
+        "json_rows": "tta.data.nbest.formats.documents.json_rows:JsonRowsFormat",
         "dict": "tta.data.nbest.formats.documents.espnet_dict:DictFormat",
         "moses": "tta.data.nbest.formats.moses:MosesFormat",
         "fairseq": "tta.data.nbest.formats.fairseq:FairseqFormat",

@@ -4,36 +4,36 @@ import csv
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tta.data.nbest.fields import PARTS, read_scores
+from tta.data.nbest.fields import (
+    HYPOTHESES,
+    IDS,
+    RECORDINGS,
+    REFERENCES,
+    TRANSCRIPTS,
+    id_of,
+    named,
+    read_scores,
+    score_key,
+)
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis, shown
-from tta.data.nbest.rows import check_fields, collect_groups
+from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_rows
 from tta.data.text.tables import is_number
 from tta.errors import InputError
 
-# The names of each column, in upper or lower case. If a header has several, the first one counts.
-_NAMES = {
-    "id": ("id", "utterance_id", "utt_id", "utterance", "utt"),
-    "text": ("hypothesis", "hyp", "pred_text", "prediction", "text"),
-    "score": ("score", "first_pass_score", "am_score", "logprob", "log_prob"),
-    "reference": ("reference", "ref", "ground_truth", "groundtruth", "gt"),
-}
-# References beside a column that is named as a hypothesis, and hypotheses or references beside
-# `text`.
-_TRANSCRIPTS = ("text", "transcript", "transcription", "sentence")
 _NEEDED = {"id", "text"}
 
 
 class CsvFormat(Format):
     """A header such as `id,text,score,reference`, then a row for each hypothesis.
 
-    The columns may have any order; `_NAMES` has their other names. `text` or `transcript` beside
-    `hypothesis` or `pred_text` is the reference, unless there is a `reference`. A file whose `text`
-    may be the reference of a column of another name is refused. Score and reference may be missing.
-    Other columns are kept, and written back; further scores are features, with names in
-    lower case (see `read_scores`). The rows of one id are together. They have one reference; it may
-    be in the first row only. Scores are natural logs, higher is better. Fields may be quoted, and
-    have no line breaks.
+    The columns may have any order; `tta.data.nbest.fields` has their other names. `text` or
+    `transcript` beside `hypothesis` or `pred_text` is the reference, unless there is a `reference`.
+    A file whose `text` may be the reference of a column of another name is refused. Score and
+    reference may be missing. Other columns are kept, and written back; further scores are features,
+    with names in lower case (see `read_scores`). The rows of one id are together. They have one
+    reference; it may be in the first row only. Scores are natural logs, higher is better. Fields
+    may be quoted, and have no line breaks.
 
     Attributes:
         options: keyword arguments of `csv.reader` and `csv.writer`.
@@ -46,6 +46,9 @@ class CsvFormat(Format):
 
     def matches(self, source):
         return _places(self._header(source)).keys() >= _NEEDED
+
+    def doubt(self, source):
+        return doubt_of_rows(self, source)
 
     def missing(self, source):
         header = self._header(source)
@@ -80,24 +83,23 @@ class CsvFormat(Format):
                     cells[name] = field.strip() or ("" if place == places.get("score") else None)
             score, features = read_scores(cells, collector, score_names)
             extra = {"header": header, "fields": fields}
-            return values["id"], Hypothesis(values["text"], score, {self.name: extra}, features)
+            utterance_id = _id(names, places, values["id"])
+            return utterance_id, Hypothesis(values["text"], score, {self.name: extra}, features)
 
-        def find_reference(hypotheses):
-            if "reference" not in places:
-                return None
-            column = [self.extra_of(h)["fields"][places["reference"]].strip() for h in hypotheses]
-            if set(column[1:]) - {column[0], ""}:
-                raise InputError(f"expected one reference, got {shown(sorted(set(column)))}")
-            return column[0]
+        def reference_of(hypothesis):
+            if "reference" in places:
+                return self.extra_of(hypothesis)["fields"][places["reference"]].strip()
+            return None
 
-        collect_groups(source.rows[1:], parse, collector, find_reference)
+        collect_groups(source.rows[1:], parse, collector, reference_of)
         self._check_text(names, places, collector)
 
     def _check_text(self, names, places, collector):
-        """Refuses a column `text` that may be the reference."""
-        if names[places["text"]] != "text" or "reference" in places:
+        """Refuses a column such as `text` that may be the reference."""
+        text = names[places["text"]]
+        if text not in TRANSCRIPTS or "reference" in places:
             return
-        others = [name for name in _TRANSCRIPTS if name != "text" and name in names]
+        others = [name for name in TRANSCRIPTS if name != text and name in names]
         lists = [one.hypotheses for one in collector.lists if len(one.hypotheses) > 1]
         if lists and all(len({h.text for h in one}) == 1 for one in lists):
             cells = [[self.extra_of(h)["fields"] for h in one] for one in lists]
@@ -109,7 +111,7 @@ class CsvFormat(Format):
             ]
         if others:
             raise InputError(
-                f"text may be the hypothesis, or the reference of {shown(others[0])}: name them "
+                f"{text} may be the hypothesis, or the reference of {shown(others[0])}: name them "
                 "hypothesis and reference"
             )
 
@@ -141,7 +143,8 @@ class CsvFormat(Format):
         for nbest, hypothesis, extra in rows:
             fields = [*extra.get("fields", ())]
             fields += [""] * (len(header) - len(fields))
-            fields[places["id"]] = nbest.utterance_id
+            if _id(header, places, fields[places["id"]]) != nbest.utterance_id:
+                fields[places["id"]] = nbest.utterance_id
             fields[places["text"]] = hypothesis.text
             if "score" in places:
                 fields[places["score"]] = repr(self.score_of(hypothesis, nbest))
@@ -151,14 +154,20 @@ class CsvFormat(Format):
             writer.writerow(fields)
 
 
+def _id(names, places, field):
+    """The id in a field; the stem of the name of a file."""
+    return id_of({names[places["id"]]: field.strip()}, field)[0]
+
+
 def _places(header: Sequence[str]) -> dict[str, int]:
-    """The index of each column that the header names, by the keys of `_NAMES`."""
+    """The index of each column that the header names."""
     columns = [name.strip().lower() for name in header]
-    found = {key: [n for n in names if n in columns] for key, names in _NAMES.items()}
-    if found["text"] and found["text"] != ["text"] and not found["reference"]:
-        found["reference"] = [name for name in _TRANSCRIPTS if name in columns]
-    if len(parts := [name for name in PARTS if name in columns]) > 1:
-        found["score"] = [name for name in found["score"] if name not in PARTS]
-    elif not found["score"] and parts != ["lm_score"]:
-        found["score"] = parts
-    return {key: columns.index(names[0]) for key, names in found.items() if names}
+    found = {
+        "id": named(columns, (*IDS, *RECORDINGS)),
+        "text": named(columns, (*HYPOTHESES, *TRANSCRIPTS)),
+        "score": score_key(dict.fromkeys(columns, "")),
+        "reference": named(columns, REFERENCES),
+    }
+    if found["text"] not in TRANSCRIPTS and not found["reference"]:
+        found["reference"] = named(columns, TRANSCRIPTS)
+    return {key: columns.index(name) for key, name in found.items() if name in columns}

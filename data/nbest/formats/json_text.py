@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tta.data.nbest.fields import PARTS, read_scores, score_key
+from tta.data.nbest.fields import (
+    HYPOTHESES,
+    PARTS,
+    SCORES,
+    TRANSCRIPTS,
+    id_of,
+    named,
+    read_scores,
+    score_key,
+)
 from tta.data.nbest.formats.base import Source
 from tta.data.nbest.formats.json_values import expect
 from tta.data.nbest.lists import Hypothesis, ListCollector, shown
@@ -14,29 +23,68 @@ from tta.errors import InputError
 
 
 def parse_hypothesis(
-    value: Any, format_name: str, collector: ListCollector, names: Sequence[str] = ("score",)
+    value: Any, format_name: str, collector: ListCollector, names: Sequence[str] = SCORES
 ) -> Hypothesis:
     """Reads `{"text": ..., "score": ...}`; the score is found by `read_scores`."""
     value = expect(value, dict, "a hypothesis")
-    if "text" not in value:
+    key = text_key(value)
+    if key is None:
         raise InputError(f'a hypothesis has no "text": {shown(value)}')
-    for key in ("hypothesis", "hyp", "pred_text"):
-        if isinstance(value.get(key), str) and value[key] != value["text"]:
-            raise InputError(
-                f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
-            )
+    if isinstance(value.get("text"), str) and value["text"] != value[key]:
+        raise InputError(
+            f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
+        )
     score, features = read_scores(value, collector, names)
-    return Hypothesis(value["text"], score, {format_name: value}, features)
+    return Hypothesis(value[key], score, {format_name: value}, features)
 
 
 def hypothesis_object(
-    hypothesis: Hypothesis, extra: dict[str, Any], names: Sequence[str] = ("score",)
+    hypothesis: Hypothesis, extra: dict[str, Any], names: Sequence[str] = SCORES
 ) -> dict[str, Any]:
     """The inverse of `parse_hypothesis`; `extra` is the object that was read, or {}."""
-    key = score_key(extra, names)
-    score = {} if hypothesis.score is None else {key: float(hypothesis.score)}
-    rest = {name: value for name, value in extra.items() if name not in (key, "text")}
-    return {**score, "text": hypothesis.text, **rest}
+    item = dict(extra)
+    if hypothesis.score is not None:
+        item[score_key(extra, names)] = float(hypothesis.score)
+    return item | {text_key(extra) or "text": hypothesis.text}
+
+
+def text_key(fields: dict[str, Any]) -> str | None:
+    """The field with the text of a hypothesis; None if there is none."""
+    texts = [name for name, value in fields.items() if isinstance(value, str)]
+    names = (*HYPOTHESES, *TRANSCRIPTS)
+    return named(texts, names) or named(fields, names)
+
+
+def as_object(value: Any) -> Any:
+    """A hypothesis as an object, if it is a text, an array of tokens, or of a text and a score.
+
+    pyctcdecode's beams have more: `[text, state, frames, logit_score, lm_score]`.
+    """
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, list) or not value:
+        return value
+    if all(isinstance(one, str) for one in value):
+        return {"text": " ".join(value)}
+    names = _BEAM if len(value) == len(_BEAM) else ("text", "score")
+    if len(value) == len(names) and isinstance(value[0], str):
+        return dict(zip(names, value, strict=True))
+    return value
+
+
+def as_value(item: dict[str, Any], value: Any) -> Any:
+    """The inverse of `as_object`; `value` is what was read. An object may have a new score."""
+    if isinstance(value, list) and isinstance(value[-1], (int, float)):
+        names = _BEAM if len(value) == len(_BEAM) else ("text", "score")
+        return [item.get(name) for name in names]
+    old = as_object(value)
+    return value if item == old else item["text"] if item.keys() == {"text"} else item
+
+
+def list_id(item: dict[str, Any], name: int | str, collector: ListCollector) -> Any:
+    """The id of a list; `name` if it has none. Further lists of a recording get their index."""
+    found, is_recording = id_of(item, name)
+    return f"{found}-{collector.count}" if is_recording and collector.has(found) else found
 
 
 def first_key(item: dict[str, Any], names: Sequence[str]) -> str:
@@ -74,6 +122,10 @@ def line_of_match(source: Source, pattern: str, index: int) -> Callable[[], int 
         return match and source.text.count("\n", 0, match.start()) + 1
 
     return find
+
+
+# The fields of a beam of pyctcdecode.
+_BEAM = ("text", "last_lm_state", "text_frames", "logit_score", "lm_score")
 
 
 def _quoted(key):

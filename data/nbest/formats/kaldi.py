@@ -1,14 +1,11 @@
 """The N-best text files of Kaldi, with their costs in a second file."""
 
-import itertools
 import re
-from collections import Counter
-from collections.abc import Sequence
 
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score, shown
-from tta.data.nbest.rows import check_fields, mostly
+from tta.data.nbest.rows import check_fields, doubt_of_groups, mostly
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located
 
@@ -18,10 +15,6 @@ _DATA = re.compile(
     r"|\s-?[0-9]+\.[0-9]+\s*$",
     re.I,
 )
-# The least mean similarity of the hypotheses of an utterance to the first one. On the lists of
-# docs/reranking.md it is 0.79 to 0.98, and 0.22 to 0.38 between different utterances.
-_SIMILAR = 0.5
-_FEW = 8  # Texts with fewer pairs of characters say little.
 _NAME_IT = "--format=kaldi reads it as lists"
 
 
@@ -67,11 +60,7 @@ class KaldiFormat(Format):
             several = [one for one in texts.values() if len(one) > 1]
             if all(len(set(one)) == 1 for one in several):
                 return f"the texts of each id are equal, as in utt2spk; {_NAME_IT}"
-            if _mean_similarity(several) < _SIMILAR:
-                return (
-                    "the texts of an id have little in common, as those of different utterances; "
-                    f"{_NAME_IT}"
-                )
+            return doubt_of_groups(texts, self.name)
         return None
 
     def missing(self, source):
@@ -140,17 +129,3 @@ class KaldiFormat(Format):
                 raise InputError(f"{self.name} ids have no space, got {shown(nbest.utterance_id)}")
             for number, hypothesis in enumerate(nbest.hypotheses, 1):
                 yield nbest, f"{nbest.utterance_id}-{number}", hypothesis
-
-
-def _mean_similarity(lists: Sequence[Sequence[str]]) -> float:
-    """The mean similarity of the texts of each list to its first one, from 0 to 1.
-
-    It is the Dice coefficient of their pairs of characters, which scripts without blanks have, too.
-    Short texts do not count; 1 if there are no others.
-    """
-    values = []
-    for texts in lists:
-        pairs = (Counter(itertools.pairwise(f" {text} ")) for text in texts)
-        first, *others = [one for one in pairs if one.total() >= _FEW] or [Counter()]
-        values += [2 * (first & one).total() / (first.total() + one.total()) for one in others]
-    return sum(values) / len(values) if values else 1.0

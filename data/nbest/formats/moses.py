@@ -12,10 +12,11 @@ from tta.errors import InputError
 # Which words of the source a phrase translates, at its end (-report-segmentation).
 _SEGMENT = re.compile(r"(?<!\s)\s*\|[0-9]+-[0-9]+(,[^|]*)?\|(?=\s|$)")
 # A column without features: `0-0 1-1` aligns words, `0-1=0-1 2=2` phrases, `0.9,0.1 0.2,0.8`
-# gives the probabilities of an alignment, and Marian's `WordScores=` those of words.
+# gives the probabilities of an alignment, Marian's `WordScores=` those of words, `[S [NP ...` is a
+# tree.
 _ALIGNED, _NUMBERS = r"[0-9]+(-[0-9]+)?[=-][0-9]+(-[0-9]+)?", r"[0-9.e-]+(,[0-9.e-]+)+"
 _ALIGNMENT = re.compile(
-    rf"WordScores=.*|\s*|\s*{_ALIGNED}(\s+{_ALIGNED})*\s*|\s*{_NUMBERS}(\s+{_NUMBERS})*\s*"
+    rf"WordScores=.*|\s*[\[(<|].*|\s*|\s*{_ALIGNED}(\s+{_ALIGNED})*\s*|\s*{_NUMBERS}(\s+{_NUMBERS})*\s*"
 )
 
 
@@ -23,8 +24,8 @@ class MosesFormat(Format):
     """`id ||| text ||| features ||| score`, with the rows of one id together.
 
     Spaces around `|||` and the features are optional; there may be several columns of features.
-    Alignments of words or phrases, and Marian's `WordScores=`, may be before the features or after
-    the score; they are no features. Scores are natural logs, higher is better.
+    Alignments of words or phrases, trees, and Marian's `WordScores=`, may be before the features or
+    after the score; they are no features. Scores are natural logs, higher is better.
 
     `lm= -3.2 tm= -1.2 -0.3` are the features `lm`, `tm_1` and `tm_2`; `lm=-3.2` and `lm: -3.2` are
     also read. Numbers before the first name are `feature_1`, `feature_2` and so on.
@@ -53,7 +54,8 @@ class MosesFormat(Format):
             raise InputError(f"expected {self.layout}, got {len(fields)} fields")
         utterance_id, surface, *rest = fields
         end = len(rest)
-        while end > 2 and _ALIGNMENT.fullmatch(rest[end - 1]):
+        least = 1 if is_number(rest[0]) else 2
+        while end > least and _ALIGNMENT.fullmatch(rest[end - 1]):
             end -= 1
         if end > 2 and not is_number(rest[end - 1]) and is_number(rest[end - 2]):
             end -= 1  # the words of the source, which may follow

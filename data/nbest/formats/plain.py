@@ -5,9 +5,12 @@ import re
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.lists import Hypothesis
-from tta.data.nbest.rows import check_fields
+from tta.data.nbest.rows import check_fields, doubt_of_size
 from tta.errors import InputError
 
+# sclite's trn and the hypotheses of Sphinx end with an id.
+_WITH_IDS = re.compile(r".*\([^\s()]+(\s+-?[0-9.]+)?\)\s*")
+_START = re.compile(r"\A[\s\ufeff]+")
 _OTHER = re.compile(r"\s*([{\[<]|[^\s0-9]*[0-9]\S*-[0-9]+\s)|.*(\t|\|\|\|)")
 
 
@@ -24,8 +27,14 @@ class PlainFormat(Format):
     def matches(self, source):
         if source.beam_size is None or any(map(_OTHER.match, source.head)):
             return False
+        if all(map(_WITH_IDS.fullmatch, source.head)):
+            return False
         others = [load_format(name) for name in FORMATS if name != self.name]
         return not any(one.matches(source) for one in others if not one.is_folder)
+
+    def doubt(self, source):
+        texts = [line.strip() for line in source.lines]
+        return doubt_of_size(texts, source.beam_size or 1, self.name)
 
     def read(self, source, collector):
         size, number = source.beam_size, len(source.lines)
@@ -34,8 +43,8 @@ class PlainFormat(Format):
         if number % size:
             raise InputError(f"expected a multiple of the beam size {size}, got {number} rows")
         for start in range(0, number, size):
-            lines = source.lines[start : start + size]
-            collector.add(start // size, [Hypothesis(line.strip(), None) for line in lines])
+            texts = [_START.sub("", line).rstrip() for line in source.lines[start : start + size]]
+            collector.add(start // size, [Hypothesis(text, None) for text in texts])
 
     def write(self, lists, stream):
         for nbest in lists:

@@ -26,8 +26,8 @@ class SrilmFormat(Format):
     - `NBestList2.0`, then `(score) word ( st: 0.1 et: 0.5 g: -1 a: -2 ) ...`. Phones and states
       inside a word are left out.
 
-    The tags `<s>` and `</s>` are not part of the text. The id is the name of the file. A new score
-    is written as the acoustic score that makes the sum right.
+    The id is the name of the file. A new score is written as the acoustic score that makes the sum
+    right.
     """
 
     layout = "ascore lscore nwords words, or NBestList1.0 and (score) words"
@@ -59,7 +59,7 @@ class SrilmFormat(Format):
             names = "am_score", "lm_score"
             features = {n: parse_number(match[i], n) for i, n in enumerate(names, 1)}
             score, text = sum(features.values()) * _LOG10, surface
-        text = " ".join(word for word in text.split() if word not in ("<s>", "</s>"))
+        text = " ".join(text.split())
         extra = {"header": header, "surface": surface, "text": text, "columns": match.groups()[1:3]}
         return Hypothesis(text, score, {self.name: extra}, features)
 

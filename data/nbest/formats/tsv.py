@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from tta.data.nbest.formats.csv_table import CsvFormat
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score, shown
-from tta.data.nbest.rows import check_fields, collect_groups, mostly
+from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_size, mostly
 from tta.data.text.tables import is_number
 from tta.errors import InputError
 
@@ -33,6 +33,12 @@ class TsvFormat(CsvFormat):
         if super().matches(source):
             return True
         return mostly(source.head, _is_tsv) and not has_fairseq_lines(source)
+
+    def doubt(self, source):
+        if super().matches(source) or source.beam_size is None:
+            return super().doubt(source)
+        texts = [line.split("\t")[0].strip() for _, line in source.rows]
+        return doubt_of_size(texts, source.beam_size, self.name)
 
     def missing(self, source):
         missing = super().missing(source)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tta.errors import InputError, located
+from tta.errors import InputError, install, located
 from tta.modeling.formats.model_directory import load_model
 from tta.modeling.formats.parts import part_of
 from tta.scoring.engines.directory import tokenizer_in
@@ -30,8 +30,7 @@ def load_onnx(
     def build(config):
         if what := lacks(config):
             raise InputError(
-                f"engine onnxruntime does not run {what}: use engine tensorflow "
-                "(pip install tta-lm)"
+                f"engine onnxruntime does not run {what}: use engine tensorflow ({install()})"
             )
         return Arrays(config)
 

@@ -117,6 +117,12 @@ BAD_FILES = [
         "only one reference",
     ),
     ("dict", f'{{"a": {{"hyp_1": {HYP}, "ref": 1}}}}', ":1: list 'a': expected the ref", "number"),
+    (
+        "dict",
+        f'{{"a": {{"hyp_1": {HYP}, "ref": "a {{ b / c }}"}}}}',
+        ":1: list 'a': several readings or none, '{ b / c }'",
+        "sclite's alternatives",
+    ),
     ("dict", f'{{"": {{"hyp_1": {HYP}}}}}', ":1: list '': expected an id, got an empty one", "id"),
     ("dict", DEEP, ":1: malformed JSON: nested too deeply", "a bomb"),
     # jsonl
@@ -356,10 +362,10 @@ UNKNOWN = [
         "a header with the columns id and text, not 'a,x,-1'",
     ),
     (
-        "utt,sentence,score\na,x,-1\n",
+        "utt,phrase,score\na,x,-1\n",
         "a table of 3 columns, separated by commas",
         "csv",
-        "a header with the columns id and text, not 'utt,sen",
+        "a header with the columns id and text, not 'utt,phr",
     ),
     (
         "a\tx\na\ty\n",

@@ -91,6 +91,14 @@ FILES = [
     ),
     (
         "moses",
+        "a-b ||| the cat ||| -1.5 ||| 0-0 1-1 ||| [S [NP [DT the] [NN cat]]]\n"
+        "a-b ||| the hat ||| -2.0 ||| 0-0 ||| (TOP (NP the hat))\n"
+        "c ||| ||| -3.0 ||| |||\n",
+        SCORED,
+        "trees after the alignment",
+    ),
+    (
+        "moses",
         "a-b ||| the cat ||| -1.5\na-b ||| the hat ||| -2e0\nc ||| ||| -3\n",
         SCORED,
         "without features",
@@ -116,6 +124,22 @@ FILES = [
             nbest("1", ("x", None), reference="b"),
         ],
         "no scores, ids by index, repeated hypotheses stay",
+    ),
+    (
+        "json_rows",
+        '{"utt_id": "a-b", "text": "the cat", "score": -1.5, "ref": "a cat"}\n'
+        '{"utt_id": "a-b", "text": "the hat", "score": -2.0, "ref": "a cat"}\n'
+        '{"utt_id": "c", "text": "", "score": -3.0, "ref": ""}\n',
+        WITH_REFERENCES,
+        "one hypothesis a line",
+    ),
+    (
+        "json_rows",
+        '[{"rank": 1, "Uid": "a-b", "hyp": "the cat", "logprob": -1.5},'
+        '{"rank": 2, "Uid": "a-b", "hyp": "the hat", "logprob": -2},'
+        '{"rank": 1, "Uid": "c", "hyp": "", "logprob": -3}]',
+        SCORED,
+        "an array of rows, other names",
     ),
     (
         "tsv",

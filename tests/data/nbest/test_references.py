@@ -226,3 +226,28 @@ def test_what_is_no_reference_is_refused_by_name(write, text, message):
     ids = ["aa", "bb"] if text.startswith("aa") else ["u1", "u2"]
     with pytest.raises(InputError, match=f"refs{message}"):
         read_references(write(text), ids)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u1 turn {0} on\nu2 close it\n",
+        "turn {0} on\nclose it\n",
+        "turn {0} on (u1)\nclose it (u2)\n",
+        "u1 1 s 0 1 turn {0} on\nu2 1 s 0 1 close it\n",
+        "id,text\nu1,turn {0} on\nu2,close it\n",
+        "u1\tturn {0} on\nu2\tclose it\n",
+        '{"id": "u1", "text": "turn {0} on"}\n{"id": "u2", "text": "close it"}\n',
+        '{"u1": "turn {0} on", "u2": "close it"}\n',
+        '<refset><doc><seg id="1">turn {0} on</seg><seg id="2">close</seg></doc></refset>',
+    ],
+)
+@pytest.mark.parametrize("readings", ["{ um / uh / @ }", "{um/uh}", "{ a { b / c } }", "{/}"])
+def test_alternatives_are_refused_in_every_layout(write, text, readings):
+    with pytest.raises(InputError, match=r"several readings or none, .\{.*/.*\}., as for sclite"):
+        read_references(write(text.replace("{0}", readings)), ["u1", "u2"])
+
+
+def test_braces_and_bars_alone_are_no_alternatives(write):
+    lines = ["turn {on} and/or {off}", "(close) it"]
+    assert read_references(write("\n".join(lines)), ["u1", "u2"]) == lines

@@ -341,6 +341,15 @@ def test_the_best_text_of_a_record_follows(tmp_path):
     assert azure["combinedRecognizedPhrases"] == [{"channel": 0, "lexical": "z b"}]
 
 
+@pytest.mark.parametrize("whole", [-1, "a", {"a": 1}, [-1], [None], [{"channel": []}]])
+def test_texts_of_the_whole_audio_that_are_none_stay(tmp_path, whole):
+    batch = record("Azure: a batch")
+    batch[0]["combinedRecognizedPhrases"] = whole
+    batch[0]["recognizedPhrases"][0]["nBest"].append({"lexical": "z", "confidence": 0.1, "itn": 5})
+    (azure,) = reranked(write(tmp_path, batch))
+    assert azure["combinedRecognizedPhrases"] == whole
+
+
 def test_alternatives_inside_hypotheses_are_no_lists(tmp_path):
     inner = {"text": "a", "score": -1.0, "words": [{"alternatives": [{"text": "x"}]}]}
     file = read_nbest(write(tmp_path, [{"id": "u", "hypotheses": [inner]}]))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.data.nbest.test_files import nbest, write  # noqa: F401
 from tta.data.nbest.files import NBestFile, read_nbest, write_nbest
-from tta.data.nbest.notes import feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
 from tta.errors import InputError
 
 ROWS = "u\ta\t{}\nu\tb\t{}\n"
@@ -52,6 +52,23 @@ def test_a_probability_of_0_is_the_lowest(write):  # noqa: F811
 def test_a_probability_is_between_0_and_1(write, score):  # noqa: F811
     with pytest.raises(InputError, match="input0: list 'u': expected a probability between 0 and"):
         read_nbest(write(ROWS.format(0.5, score)), scores="probability")
+
+
+@pytest.mark.parametrize("number", ["1.5e155", "-1.7e308"])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("u\ta\t-1\nu\tb\tX\n", ":2: "),
+        ("0 ||| a ||| lm= X ||| -1\n0 ||| b ||| lm= -1 ||| -2\n", ":1: "),
+        ('{"v":{"hyp_1":{"text":"a","score":X},"hyp_2":{"text":"b","score":-2}}}', ": list 'v': "),
+        ('[{"input":["a","b"],"output":"a","am_score":[1,X],"lm_score":[1,2]}]', ": item 0: "),
+        ("id,text,score,am\nu,a,-1,-1\nu,b,-1,X\n", ":3: "),
+    ],
+)
+def test_numbers_whose_squares_are_infinite_are_refused(write, text, place, number):  # noqa: F811
+    rule = f"{place}.*expected a number of at most 1e.100 in size as .*, got {number[:3]}"
+    with pytest.raises(InputError, match=rule):
+        read_nbest(write(text.replace("X", number)))
 
 
 COSTS = "like costs; if they are, use --scores=cost"
@@ -114,4 +131,55 @@ def test_a_feature_of_some_hypotheses_is_left_out_with_a_note():
 )
 def test_a_note_says_that_texts_have_no_blanks(texts, has_note):
     one = nbest("u", *((text, None) for text in texts))
-    assert len(list(text_notes(NBestFile([one], "jsonl")))) == has_note
+    assert len(list(blank_notes(NBestFile([one], "jsonl")))) == has_note
+
+
+@pytest.mark.parametrize(
+    ("texts", "has_note"),
+    [
+        (["1024 33 7", "1024 34 7"], True),
+        (["1 2 3", "7 7"], False),
+        (["in 2024", "in 2025"], False),
+        (["", "12345"], True),
+    ],
+)
+def test_a_note_says_that_words_are_numbers(texts, has_note):
+    one = nbest("u", *((text, None) for text in texts))
+    notes = list(text_notes(NBestFile([one], "kaldi")))
+    assert len(notes) == has_note
+    assert all("int2sym.pl" in note for note in notes)
+
+
+def test_a_note_says_that_references_have_no_blanks():
+    one = nbest("u", ("打 开 窗 户", None), reference="打开窗户")
+    (note,) = blank_notes(NBestFile([one], "jsonl"))
+    assert note.startswith("the references have no blanks")
+
+
+def test_a_feature_of_one_file_is_left_out_with_a_note():
+    dev, test = (
+        NBestFile([nbest("u", ("a", -1.0, {"lm": -1.0, name: -2.0}))], "jsonl") for name in "xy"
+    )
+    for file, name in ((dev, "x"), (test, "y")):
+        (note,) = feature_notes(file, [dev, test])
+        assert note == f"the feature {name} is left out: the lists of the other file do not have it"
+    assert not list(feature_notes(dev, [dev, dev]))
+
+
+@pytest.mark.parametrize(
+    ("shares", "name", "score", "has_note"),
+    [
+        ([0.5, 0.9], "confidence", None, True),
+        ([0.9, 0.5], "confidence", None, False),
+        ([0.5, 0.9], "confidence", -1.0, False),
+        ([0.5, 0.9], "nll", None, False),
+        ([-9.0, -2.0], "avg_logprob", None, True),
+    ],
+)
+def test_a_note_says_that_confidences_contradict_the_order(shares, name, score, has_note):
+    one = nbest("u", *(("a", score, {name: share}) for share in shares))
+    notes = list(feature_notes(NBestFile([one], "responses")))
+    assert len(notes) == has_note
+    assert all(
+        f"in 1 of 1 lists the first one does not have the highest {name}" in n for n in notes
+    )

@@ -11,7 +11,14 @@ import time
 
 import pytest
 
-from tta.data.text.files import XZ_MEMORY, open_input, open_output, withdrawn
+from tta.data.text.files import (
+    MAX_RATIO,
+    MAX_UNPACKED,
+    XZ_MEMORY,
+    open_input,
+    open_output,
+    withdrawn,
+)
 from tta.errors import InputError
 
 
@@ -183,3 +190,23 @@ def test_an_xz_file_that_asks_for_much_memory_is_refused(tmp_path):
                 stack.enter_context(pytest.raises(InputError, match=match))
             stream = stack.enter_context(open_input(path))
             assert stream.read() == b"text\n"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("text", [b" ", b"\n", b"[", b"the cat sat\n"], ids=repr)
+def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text):
+    path, sizes = tmp_path / "a", []
+    path.write_bytes(pack(text * (2 * MAX_UNPACKED // len(text))))
+    rule = f"a: unpacks to more than {MAX_RATIO} times its size; unpack it first"
+    with pytest.raises(InputError, match=rule), open_input(path) as stream:
+        sizes.extend(map(len, iter(lambda: stream.read(1 << 16), b"")))
+    size = sum(sizes)
+    assert size + 16 * size * text.count(b"\n") // len(text) <= MAX_UNPACKED
+
+
+def test_an_archive_of_usual_text_may_have_any_size(tmp_path, monkeypatch):
+    monkeypatch.setattr("tta.data.text.files.MAX_UNPACKED", 0)
+    path, text = tmp_path / "a.gz", os.urandom(400_000).hex().encode()
+    path.write_bytes(gzip.compress(text) + gzip.compress(text * 2))
+    with open_input(path) as stream:
+        assert stream.read() == text * 3

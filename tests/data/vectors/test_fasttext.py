@@ -10,7 +10,7 @@ import pytest
 
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs gensim: '.[vectors]'")
 ROOT = Path(__file__).resolve().parents[3]
@@ -168,4 +168,4 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert ended.stdout == "InputError gensim is missing: pip install 'tta-lm[vectors]'\n"
+    assert ended.stdout == f"InputError gensim is missing: {install('vectors')}\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tta.data.vectors.skip_gram import train_skip_gram
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,4 +56,4 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert ended.stdout == "InputError gensim is missing: pip install 'tta-lm[vectors]'\n"
+    assert ended.stdout == f"InputError gensim is missing: {install('vectors')}\n"

@@ -213,7 +213,11 @@ def test_other_tokenizers_are_refused(tmp_path, changes, rule):
 
 
 @pytest.mark.parametrize(
-    "vocab", [{}, [], None, {"[PAD]": 1, "[UNK]": 2}, {"[PAD]": 0, "a": 0}, {"[PAD]": "0"}]
+    "vocab",
+    [
+        *({}, [], None, "a", "ab", -1, [["a"]], ["ab"], [[5, 0]], [["a", [0]]]),
+        *({"[PAD]": 1, "[UNK]": 2}, {"[PAD]": 0, "a": 0}, {"[PAD]": "0"}),
+    ],
 )
 def test_ids_with_gaps_are_refused(tmp_path, vocab):
     write_tokenizer(tmp_path, model={"vocab": vocab}, added_tokens=[])

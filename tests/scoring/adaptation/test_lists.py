@@ -114,7 +114,7 @@ def expected_errors(model, nbest):
     """The mean expected number of errors under the scores of a model alone."""
     arrays, statistics = scored(model, nbest)
     probabilities = decide(arrays, RerankWeights(1.0, scale=1.0)).posteriors
-    return -(probabilities * WER.goodness(statistics.counts)).sum(axis=1).mean()
+    return (probabilities * WER.errors(statistics.counts)).sum(axis=1).mean()
 
 
 def test_no_reference_is_in_both_parts(nbest, tmp_path):
@@ -166,7 +166,7 @@ def test_an_example_is_the_combined_score_in_parts(nbest, tiny, reduction, monke
         parts = example.token_weights * scores.score(example.texts)
         expected = weights.scale * decision.combined[i, places]
         np.testing.assert_allclose(example.other_scores + parts, expected, rtol=1e-4, atol=1e-5)
-        errors = -WER.goodness(statistics.counts[i])
+        errors = WER.errors(statistics.counts[i])
         np.testing.assert_array_equal(example.errors, errors[places])
         assert min(example.errors) == errors[: len(texts)].min()
         with_best += len(places) == 3

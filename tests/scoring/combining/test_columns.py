@@ -4,10 +4,13 @@ import math
 import numpy as np
 import pytest
 
-from tests.scoring.combining.random_lists import make
-from tta.scoring.combining.columns import BASE, FEATURE, FIRST, MODEL, WORDS, Columns, center
+from tests.scoring.combining.random_lists import WER, make
+from tta.scoring.combining.columns import BASE, FEATURE, FIRST, MODEL, WORDS, Columns
 from tta.scoring.combining.decision import decide
+from tta.scoring.combining.guess import guess
+from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.scored_lists import RANK
+from tta.scoring.combining.spread import center, spread
 from tta.scoring.combining.weights import GivenWeights
 
 FREE = dict.fromkeys(["f0", "f1", RANK])
@@ -49,10 +52,14 @@ GIVEN = {
 }
 
 
+def build(lists, given):
+    return Columns.build(lists, guess(lists, given), given)
+
+
 @pytest.mark.parametrize(("given", "kinds"), GIVEN.values(), ids=GIVEN)
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_points_and_weights_are_inverse_and_give_the_same_scores(given, kinds, reduction):
-    columns = Columns.build(MADE.lists, given, reduction)
+    columns = build(MADE.lists, dataclasses.replace(given, reduction=reduction))
     assert list(columns.kinds) == kinds
     random = np.random.default_rng(3)
     for _ in range(5):
@@ -61,23 +68,22 @@ def test_points_and_weights_are_inverse_and_give_the_same_scores(given, kinds, r
         point = np.where(np.isin(kinds, [FEATURE, WORDS]), signs, 1.0) * point
         weights = columns.weights(point, "mbr")
         assert weights.scale == pytest.approx(columns.scale(point))
-        np.testing.assert_allclose(columns.point(weights, weights.scale), point)
+        np.testing.assert_allclose(columns.point(weights), point)
 
         # The combined scores, times the scale, are those of the point, but for a constant per list.
         combined = np.where(MADE.lists.present, decide(MADE.lists, weights).combined, 0.0)
         expected = columns.values @ point
-        found = center(MADE.lists, weights.scale * combined)
+        found = center(MADE.lists.present, weights.scale * combined)
         np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
         # Only the scale tells max from mbr.
         infinite = columns.weights(point, "max")
         assert infinite == dataclasses.replace(weights, scale=math.inf)
-        np.testing.assert_allclose(columns.point(infinite, weights.scale), point)
 
 
 @pytest.mark.parametrize(("given", "kinds"), GIVEN.values(), ids=GIVEN)
 def test_what_is_given_is_kept_at_any_point(given, kinds):
-    columns = Columns.build(MADE.lists, given, "mean")
+    columns = build(MADE.lists, dataclasses.replace(given, reduction="mean"))
     weights = columns.weights(np.full(len(kinds), 0.5), "mbr")
     assert weights.reduction == "mean"
     for name in ("lm_weight", "length_bonus", "shares"):
@@ -88,68 +94,53 @@ def test_what_is_given_is_kept_at_any_point(given, kinds):
         assert weight is None or weights.features[name] == weight
 
 
-def test_columns_have_a_mean_of_0_and_a_spread_of_about_1_in_each_list():
-    columns = Columns.build(MADE.lists, GivenWeights(features=FREE), "sum")
-    present = MADE.lists.present
-    assert not columns.values[~present].any()
+@pytest.mark.parametrize(("given", "kinds"), GIVEN.values(), ids=GIVEN)
+def test_the_guess_is_a_point(given, kinds):
+    start = guess(MADE.lists, given)
+    columns = Columns.build(MADE.lists, start, given)
+    point = columns.point(start)
+    main = columns.where(FIRST, BASE)
+    np.testing.assert_allclose(point[main], 1)
+    again = columns.weights(point, "mbr")
+    assert again.features == pytest.approx(start.features)
+    for name in ("lm_weight", "length_bonus", "shares", "scale"):
+        assert getattr(again, name) == pytest.approx(getattr(start, name)), name
+
+
+def test_columns_have_a_mean_of_0_in_each_list_and_documented_units():
+    made = make(1, features=(0.5,), count=53)
+    lists = made.lists.with_list_features(WER)
+    columns = build(lists, GivenWeights(features=dict.fromkeys(lists.features)))
+    assert not columns.values[~lists.present].any()
     np.testing.assert_allclose(columns.values.sum(axis=1), 0, atol=1e-9)
-    spreads = [
-        columns.values[i, row].std(axis=0) if row.any() else np.nan * columns.units
-        for i, row in enumerate(present)
-    ]
-    np.testing.assert_allclose(np.nanmean(spreads, axis=0), 1)
+    units = dict(zip(zip(columns.kinds, columns.names, strict=True), columns.units, strict=True))
+    first = spread(lists, lists.first_pass)
+    assert units.pop((FIRST, "")) == pytest.approx(first, rel=0.01)
+    assert units.pop((FEATURE, "f0")) == pytest.approx(spread(lists, lists.features["f0"]))
+    assert units.pop((MODEL, "")) == 9
+    assert units.pop((WORDS, "")) == units.pop((FEATURE, RANK)) == 1
+    assert units == {(FEATURE, name): unit for name, unit in FEATURE_UNITS.items()}
 
 
-def test_repeated_and_constant_columns_are_left_out():
-    made = make(2, features=(0.5, 0.5, 0.5, 0.5))
-    f0, first = made.lists.features["f0"], made.lists.first_pass
-    features = {
-        **made.lists.features,
-        "f1": -3.0 * f0 + np.arange(len(f0))[:, None],  # in another unit, with a constant per list
-        "f2": np.ones_like(f0),
-        "f3": 0.5 * first,
-    }
-    lists = dataclasses.replace(made.lists, features=features)
-    names = dict.fromkeys(["f0", "f1", "f2", "f3"])
-    columns = Columns.build(lists, GivenWeights(features=names), "sum")
-    assert columns.kinds == (FIRST, MODEL, FEATURE, WORDS)
-    assert columns.names == ("", "", "f0", "")
-    same_length = dataclasses.replace(lists, num_words=np.full_like(lists.num_words, 5))
-    assert Columns.build(same_length, GivenWeights(), "sum").kinds == (FIRST, MODEL)
+def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
+    """So its weight has no pole: one stray value among many lists is no evidence."""
+    made = make(2, features=(0.0,), count=40)
+    values = np.zeros_like(made.lists.first_pass)
+    values[7, 0] = 3.0
+    lists = dataclasses.replace(made.lists, features=made.lists.features | {"f0": values})
+    columns = build(lists, GivenWeights(features={"f0": None}))
+    row = lists.present[7]
+    assert columns.units[columns.names.index("f0")] == pytest.approx(values[7, row].std())
 
 
-def test_a_first_pass_without_differences_has_no_column():
-    lists = make(3, models=(1.0, 1.0), features=(0.5,), scores=False).lists
-    columns = Columns.build(lists, GivenWeights(features={"f0": None}), "sum")
-    assert columns.kinds == (MODEL, MODEL, WORDS)
-    assert columns.weights(np.array([1.0, 3.0, 0.5]), "max").lm_weight == 1
-    lists = make(3, models=(), scores=False).lists
-    assert Columns.build(lists, GivenWeights(), "sum").kinds == (WORDS,)
+def test_ranks_in_place_of_scores_are_no_second_column():
+    lists = make(3).lists
+    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK])
+    assert build(ranked, GivenWeights(features={RANK: None})).kinds == (FIRST, MODEL, WORDS)
 
 
-@pytest.mark.parametrize(
-    ("point", "expected", "why"),
-    [
-        ([1.0, 1.0, 1.0, -1.0], True, "features and the bonus may be negative"),
-        ([1.0, 0.0, -1.0, 0.0], True, "the model may have no weight"),
-        ([0.0, 1.0, 0.0, 1.0], True, "the first pass may have no weight"),
-        ([0.0, 1.0, 1.0, 0.0], False, "features are relative to the first pass"),
-        ([0.0, 0.0, 0.0, 1.0], False, "words alone"),
-        ([-0.1, 1.0, 0.0, 0.0], False, "a negative first pass"),
-        ([1.0, -0.1, 0.0, 0.0], False, "a negative model"),
-    ],
-)
-def test_allowed_points(point, expected, why):
-    made = make(4, features=(0.5,))
-    columns = Columns.build(made.lists, GivenWeights(features={"f0": None}), "sum")
-    assert columns.kinds == (FIRST, MODEL, FEATURE, WORDS)
-    assert columns.allowed(np.array([point, [1.0, 0, 0, 0]])).tolist() == [expected, True], why
-    if expected:
-        columns.weights(np.array(point), "mbr")  # raises nothing
-
-
-def test_models_without_weight_have_equal_shares():
-    columns = Columns.build(MADE.lists, GivenWeights(), "sum")
+def test_models_without_weight_keep_their_shares():
+    columns = build(MADE.lists, GivenWeights())
     weights = columns.weights(np.array([2.0, 0, 0, 0, 0]), "mbr")
     assert (weights.lm_weight, weights.length_bonus) == (0, 0)
     assert weights.shares == (1 / 3, 1 / 3, 1 / 3)

@@ -1,3 +1,5 @@
+"""The guess. Its constants are chosen on dev lists; here are what they promise."""
+
 import dataclasses
 import math
 
@@ -6,52 +8,55 @@ import pytest
 
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.columns import spread
 from tta.scoring.combining.decision import decide, select
-from tta.scoring.combining.guess import cost_of_a_word, guess
+from tta.scoring.combining.guess import guess
+from tta.scoring.combining.part import Part
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.spread import spread
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 
 
-def test_spreads_are_as_documented():
-    lists = make(1, models=(1.0, 1.0), features=(0.5,), scales=(1.0, 40.0), count=300).lists
-    weights = guess(lists, GivenWeights(features={"f0": None}))
-    assert (weights.decision, weights.reduction, weights.features) == ("mbr", "sum", {})
-    first = (1 - weights.lm_weight) * spread(lists, lists.first_pass)
-    models = weights.lm_weight * spread(lists, lists.mix(weights.shares, "sum"))
-    assert weights.scale * first == pytest.approx(1.0, rel=0.01)
-    assert models == pytest.approx(0.35 * first, rel=0.01)
-    words = weights.length_bonus * spread(lists, lists.num_words)
-    assert words == pytest.approx(0.2 * first, rel=0.01)
+def free(lists):
+    """Nothing is given, and all features may be used."""
+    return GivenWeights(features=dict.fromkeys(lists.features))
 
 
-@pytest.mark.parametrize("scores", [True, False])
-def test_every_model_varies_alike(scores):
-    lists = make(2, models=(1.0, 1.0, 1.0), scores=scores, scales=(1.0, 0.01, 50.0)).lists
-    weights = guess(lists, GivenWeights())
-    varies = [
-        share * spread(lists, model.reduced[weights.reduction])
-        for share, model in zip(weights.shares, lists.models, strict=True)
-    ]
-    np.testing.assert_allclose(varies, varies[0])
-    assert sum(weights.shares) == pytest.approx(1)
-    assert weights == guess(lists, GivenWeights(shares=weights.shares))
+def test_the_sizes_are_as_documented():
+    lists = make(1, models=(1.0, 1.0), features=(0.5,), count=300).lists.with_list_features(WER)
+    weights = guess(lists, free(lists))
+    assert (weights.decision, weights.reduction) == ("mbr", "sum")
+    assert weights.shares == (0.5, 0.5)
+    unit = spread(lists, lists.first_pass)
+    assert weights.scale * (1 - weights.lm_weight) * unit == pytest.approx(1)
+    assert weights.scale * weights.lm_weight * 9 == pytest.approx(1)
+    assert weights.length_bonus == pytest.approx(4.5 * weights.lm_weight)
+    assert weights.features == {"distance": pytest.approx(1.5 / 4 * unit)}
+    assert weights == guess(lists, dataclasses.replace(free(lists), shares=(0.5, 0.5)))
 
 
-def test_a_model_alone_decides_by_max_and_the_mean():
-    for lists, given in (
-        (make(3, scores=False).lists, GivenWeights()),
-        (make(3).lists, GivenWeights(lm_weight=1.0)),
-    ):
-        weights = guess(lists, given)
-        assert (weights.lm_weight, weights.scale, weights.reduction) == (1, math.inf, "mean")
-        cost = cost_of_a_word(lists, lists.models[0].reduced["mean"])
-        assert weights.length_bonus == pytest.approx(0.5 * cost)
-        total = guess(lists, dataclasses.replace(given, reduction="sum"))
-        cost = cost_of_a_word(lists, lists.models[0].reduced["sum"])
-        assert total.length_bonus == pytest.approx(2 * cost)
-        assert guess(lists, dataclasses.replace(given, decision="mbr")).decision == "mbr"
+def test_without_distance_the_model_counts_less():
+    lists = make(1, count=300).lists
+    for one in (lists, lists.with_list_features(WER)):
+        weights = guess(one, GivenWeights())
+        assert weights.features == {}
+        assert weights.scale * weights.lm_weight * 9 == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("given", [{"decision": "max"}, {"scale": 2.0}])
+def test_distance_is_for_a_consensus_whose_scale_is_guessed(given):
+    lists = make(1).lists.with_list_features(WER)
+    assert guess(lists, dataclasses.replace(free(lists), **given)).features == {}
+
+
+def test_a_model_alone():
+    lists = make(3).lists
+    total, mean = (
+        guess(lists, GivenWeights(lm_weight=1.0, reduction=reduction))
+        for reduction in ("sum", "mean")
+    )
+    assert (total.lm_weight, total.length_bonus, total.scale) == (1, 4.5, pytest.approx(0.2 / 9))
+    assert (mean.lm_weight, mean.length_bonus, mean.scale) == (1, 0, pytest.approx(0.2 / 0.9))
 
 
 @pytest.mark.parametrize(
@@ -87,30 +92,32 @@ def test_what_is_given_is_kept():
         assert getattr(guess(lists, GivenWeights(**{name: value})), name) == value
 
 
-def test_without_a_model_the_first_pass_decides_by_mbr():
+def test_without_a_model_the_first_pass_decides_by_mbr_without_a_bonus():
     lists = make(6, models=()).lists
     weights = guess(lists, GivenWeights(shares=()))
     assert (weights.lm_weight, weights.shares, weights.decision) == (0, (), "mbr")
+    assert weights.length_bonus == 0
     assert weights.scale * spread(lists, lists.first_pass) == pytest.approx(1.0, rel=0.03)
 
 
 @pytest.mark.parametrize("reduction", [None, "sum", "mean"])
-def test_the_scale_of_the_first_pass_of_many_lists_changes_few_picks(reduction):
-    lists = make(7, count=300).lists
-    picks = select(lists, guess(lists, GivenWeights(reduction=reduction)))
+def test_the_unit_of_the_first_pass_of_many_lists_changes_nothing(reduction):
+    lists = make(7, count=300).lists.with_list_features(WER)
+    given = dataclasses.replace(free(lists), reduction=reduction)
+    picks = select(lists, guess(lists, given))
     for scale in (2.0**-20, 2.0**20):
         other = dataclasses.replace(lists, first_pass=lists.first_pass * scale)
-        weights = guess(other, GivenWeights(reduction=reduction))
+        weights = guess(other, given)
         assert 0 < weights.lm_weight < 1
-        assert (select(other, weights) == picks).mean() > 0.97
+        np.testing.assert_array_equal(select(other, weights), picks)
     assert not np.array_equal(picks, select(lists, FIRST_PASS))
 
 
 def test_a_constant_of_each_list_changes_nothing():
-    lists = make(8).lists
+    lists = make(8).lists.with_list_features(WER)
     constants = np.random.default_rng(0).uniform(-50_000, 0, [31, 1]).round()
     shifted = dataclasses.replace(lists, first_pass=lists.first_pass + constants)
-    one, other = guess(lists, GivenWeights()), guess(shifted, GivenWeights())
+    one, other = guess(lists, free(lists)), guess(shifted, free(lists))
     assert other.lm_weight == pytest.approx(one.lm_weight)
     assert other.length_bonus == pytest.approx(one.length_bonus)
     assert other.scale == pytest.approx(one.scale)
@@ -136,11 +143,75 @@ def test_lists_that_say_nothing(scores, count):
     assert select(lists, weights).tolist() == [0, 0]
 
 
-def test_a_bonus_of_the_cost_of_a_word_centres_the_language_model():
-    lists = make(10).lists
-    bonus = cost_of_a_word(lists, lists.models[0].reduced["sum"])
-    paid = decide(lists, RerankWeights(1.0, bonus)).combined
-    assert paid[lists.present].sum() == pytest.approx(0, abs=1e-9)
+@pytest.mark.parametrize("scores", [True, False], ids=["scores", "no scores"])
+def test_the_number_of_words_has_no_pole(scores):
+    """One stray blank among many texts without blanks, or one split word in thirty lists."""
+    texts = ["光が見える", "光が見えた", "光見える"]
+    hypotheses = tuple(Hypothesis(t, -1.0 * j if scores else None) for j, t in enumerate(texts))
+    lists = [NBestList(f"u{i}", hypotheses) for i in range(30)]
+    stray = dataclasses.replace(hypotheses[1], text="光 が見えた")
+    spoiled = [NBestList("u0", (hypotheses[0], stray)), *lists[1:]]
+    for models in ((), ({text: (-20.0, 9) for one in spoiled for text in texts_of(one)},)):
+        weights = []
+        for nbest in (lists, spoiled):
+            part = Part.build(nbest).compared(WER, losses=True)
+            for scored in models:
+                part = part.scored(scored | dict.fromkeys(texts, (-20.0, 9)))
+            found = guess(part.lists, free(part.lists))
+            assert found.scale * found.length_bonus == pytest.approx(0.5 if models else 0)
+            weights.append(found)
+            assert select(part.lists, found)[1:].tolist() == [0] * 29
+        assert weights[0].length_bonus == pytest.approx(weights[1].length_bonus, rel=0.1)
+
+
+def texts_of(one):
+    return [h.text for h in one.hypotheses]
+
+
+def test_without_scores_a_list_gets_the_same_pick_alone_and_in_a_file():
+    random = np.random.default_rng(5)
+    words = ["by", "buy", "the", "then", "sea", "see", "a", "light", "lights"]
+    nbest, scores = [], {}
+    for i in range(200):
+        texts = [" ".join(random.choice(words, random.integers(1, 9))) for _ in range(5)]
+        nbest.append(NBestList(f"u{i}", tuple(Hypothesis(text, None) for text in texts)))
+        scores |= {t: (float(-4 * len(t.split()) + random.normal(0, 6)), 1) for t in texts}
+    for rank_scores in (True, False):
+        together = picks_of(nbest, scores, rank_scores)
+        alone = [picks_of([one], scores, rank_scores)[0] for one in nbest]
+        np.testing.assert_array_equal(together, alone)
+        assert 30 < sum(together) < 770
+        assert picks_of([nbest[0]] * 2, scores, rank_scores)[0] == together[0]
+
+
+def picks_of(nbest, scores, rank_scores):
+    part = Part.build(nbest, rank_scores=rank_scores).compared(WER).scored(scores)
+    return select(part.lists, guess(part.lists, free(part.lists))).tolist()
+
+
+def test_the_bonus_picks_nothing_that_both_scores_find_worse():
+    """The longer one is worse by little in both; a bonus per word alone would pick it."""
+    texts = {"yes": (-6.0, -12.0), "yes please do": (-6.01, -12.1)}
+    lists = scored(texts)
+    weights = guess(lists, GivenWeights())
+    measured = dataclasses.replace(weights, bonus_is_guessed=False)
+    assert select(lists, measured).tolist() == [1]  # the bonus is right on average
+    assert select(lists, weights).tolist() == [0]
+    plain = decide(lists, dataclasses.replace(measured, length_bonus=0.0))
+    found = decide(lists, weights)
+    for name in ("combined", "posteriors", "expected_losses", "order"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+    # Where one of the scores prefers the longer one, the bonus may decide.
+    lists = scored({"no": (-6.0, -12.2), "no please do": (-6.01, -12.1)}, texts)
+    assert select(lists, guess(lists, GivenWeights())).tolist() == [1, 0]
+
+
+def test_rounding_keeps_what_the_guess_knows_of_its_bonus():
+    lists = scored({"yes": (-6.0, -12.0), "yes please do": (-6.01, -12.1)})
+    weights = guess(lists, GivenWeights())
+    assert weights.rounded(GivenWeights()).bonus_is_guessed
+    for given in ({"length_bonus": 3.0}, {"lm_weight": 1.0}, {"lm_weight": 0.0}):
+        assert not guess(lists, GivenWeights(**given)).bonus_is_guessed
 
 
 def test_lists_with_one_hypothesis_do_not_change_the_scale():
@@ -177,7 +248,8 @@ def scored(*lists):
         for i, one in enumerate(lists)
     ]
     model = {text: (score, 9) for one in lists for text, (_, score) in one.items()}
-    return ScoredLists.build(nbest, model, losses=PairwiseLosses.build(nbest, WER))
+    lists = ScoredLists.build(nbest, model, losses=PairwiseLosses.build(nbest, WER))
+    return lists.with_list_features(WER)
 
 
 @pytest.mark.parametrize("unit", CONVERSIONS)
@@ -194,12 +266,12 @@ def test_a_first_pass_that_is_not_sure_is_overruled(unit):
     for lists in ([one(HELP, (-1.2, -1.3))], [readme], [other], [readme, other]):
         arrays = scored(*lists)
         assert select(arrays, FIRST_PASS).tolist() == [0] * len(lists)
-        assert select(arrays, guess(arrays, GivenWeights())).tolist() == [1] * len(lists)
+        assert select(arrays, guess(arrays, free(arrays))).tolist() == [1] * len(lists)
 
 
 def test_a_first_pass_that_is_sure_is_kept():
     arrays = scored({"a b": (-1.0, -20.0), "a c": (-20.0, -12.0)})
-    assert select(arrays, guess(arrays, GivenWeights())).tolist() == [0]
+    assert select(arrays, guess(arrays, free(arrays))).tolist() == [0]
 
 
 def test_five_hypotheses_show_the_unit_of_their_scores():
@@ -208,9 +280,15 @@ def test_five_hypotheses_show_the_unit_of_their_scores():
     firsts, models = (-0.30, -0.36, -0.41, -0.44, -0.47), (-30.0, -24.0, -35.0, -22.0, -41.0)
     lists = scored(dict(zip(texts, zip(firsts, models, strict=True), strict=True)))
     weights = guess(lists, GivenWeights())
-    first = (1 - weights.lm_weight) * spread(lists, lists.first_pass)
-    model = weights.lm_weight * spread(lists, lists.mix(weights.shares, "sum"))
-    assert 0.35 * first < model < 0.5 * first
+    first = weights.scale * (1 - weights.lm_weight) * spread(lists, lists.first_pass)
+    assert 0.7 < first < 1
+
+
+def test_the_spread_of_ranks_is_known():
+    lists = make(3, models=()).lists
+    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK])
+    weights = guess(ranked, GivenWeights())
+    assert weights.scale == pytest.approx(1 / 0.6)
 
 
 @pytest.mark.parametrize("where", ["first pass", "model"])

@@ -72,19 +72,6 @@ def test_each_row_is_tuned_by_itself():
     assert systems.alone[NO_MODEL] == expected
 
 
-def test_all_models_together_start_from_each_one(monkeypatch):
-    made = make(5, models=(2.0, 1.0))
-    calls = []
-
-    def spy(lists, statistics, given, starts=()):
-        calls.append(list(starts))
-        return tune(lists, statistics, given, starts)
-
-    monkeypatch.setattr("tta.scoring.combining.systems.tune", spy)
-    systems = systems_of(made)
-    assert calls[-1] == [systems.reranked[f"m{k} reranked"] for k in range(2)]
-
-
 @pytest.mark.parametrize("useful", [(1.0, 0.8), (3.0, 0.0), (0.0, 2.0), (0.4, 0.6)])
 def test_together_is_about_as_good_on_dev_as_anything_alone(useful):
     made = make(8, models=useful, count=41)

@@ -63,34 +63,16 @@ def test_rounded_weights_can_be_given_again():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, ("max", "mbr")),
-        ({"decision": "max"}, ("max",)),
-        ({"decision": "mbr"}, ("mbr",)),
-        ({"scale": 2.0}, ("mbr",)),
-        ({"scale": math.inf}, ("max",)),
+        ({}, "mbr"),
+        ({"decision": "max"}, "max"),
+        ({"decision": "mbr"}, "mbr"),
+        ({"scale": 2.0}, "mbr"),
+        ({"scale": math.inf}, "max"),
     ],
 )
-def test_decisions_to_choose_from(given, expected):
-    assert GivenWeights(**given).decisions(has_losses=True) == expected
-    if not given:
-        assert GivenWeights().decisions(has_losses=False) == ("max",)
-
-
-@pytest.mark.parametrize(
-    ("given", "allows"),
-    [
-        ({}, True),
-        ({"reduction": "mean", "shares": (1.0,), "decision": "max"}, True),
-        ({"features": {"am": None}}, True),
-        ({"features": {"am": 0.5, "lm": None}}, False),
-        ({"lm_weight": 0.5}, False),
-        ({"length_bonus": 0.5}, False),
-        ({"scale": 2.0}, False),
-        ({"decision": "mbr"}, False),
-    ],
-)
-def test_whether_the_first_pass_agrees_with_what_is_given(given, allows):
-    assert GivenWeights(**given).allows_first_pass is allows
+def test_the_decision(given, expected):
+    assert GivenWeights(**given).decides(has_losses=True) == expected
+    assert given or GivenWeights().decides(has_losses=False) == "max"
 
 
 def test_mixtures_to_choose_from():

@@ -4,6 +4,8 @@ import contextlib
 import http.client
 import json
 import math
+import random
+import socket
 
 import pytest
 
@@ -13,8 +15,9 @@ from tests.fake_model import FakeModel
 from tests.scoring.demo.serving import serving
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.demo import server
 from tta.scoring.demo.answers import MAX_CHARACTERS, MAX_TEXTS, Answers, parse
-from tta.scoring.demo.server import MAX_BYTES, make_server
+from tta.scoring.demo.server import MAX_BYTES, is_own, make_server
 from tta.scoring.reports.page import style
 
 LIST = "-1.0 | the kat sat\n\n-1.5\tthe cat sat"
@@ -105,6 +108,12 @@ WRONG = [
     ({"text": "x | a"}, "line 1: expected a finite number as score, got 'x'"),
     ({"text": "nan | a"}, "line 1: expected a finite number as score, got 'nan'"),
     ({"text": "\ud800"}, "lists[0][0] is not valid Unicode"),
+    (b'{"text": ' + b"9" * 5_000 + b"}", "expected JSON in UTF-8"),
+    ({"text": "1e999 | a"}, "expected a finite number as score, got '1e999'"),
+    ({"text": "-1 | a\n1e155 | b"}, "line 2: expected a number of at most 1e+100 in size as score"),
+    ({"text": "a", "weights": WEIGHTS | {"length_bonus": math.nan}}, "expected a finite number"),
+    ({"text": "a", "weights": WEIGHTS | {"scale": math.inf}}, "expected a finite number as scale"),
+    ({"text": "a", "weights": WEIGHTS | {"scale": 1e308}}, "at most 1e+100 in size as scale"),
     ({"text": "a", "weights": {"lm_weight": 1}}, "expected the weights lm_weight"),
     ({"text": "a", "weights": WEIGHTS | {"lm_weight": 2}}, "lm_weight must be between 0 and 1"),
     ({"text": "a", "weights": WEIGHTS | {"scale": -1}}, "scale must be at least 0, not -1.0"),
@@ -126,8 +135,99 @@ def test_other_requests_are_refused_before_they_are_read(port):
     assert ask(port, b"", "/../etc/passwd", "GET")[0] == 404
     assert ask(port, {"text": "a"}, Content_Type="text/plain")[0] == 415
     assert ask(port, b"", Content_Length=long)[0] == 413
-    assert ask(port, b"", Content_Length="-1")[0] == 411
+    assert ask(port, b"", Content_Length="-1")[0] == 400
+    assert ask(port, b"", Content_Length="9" * 5_000)[0] == 400
+    assert ask(port, b"", Content_Length="\u00b2")[0] == 400
     assert ask(port, {"text": "a"})[0] == 200  # and it goes on
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("hosts", "status"),
+    [
+        (["localhost"], 200),
+        (["LOCALHOST:1"], 200),
+        (["127.0.0.1:8000"], 200),
+        (["[::1]:8000"], 200),
+        ([], 403),
+        ([""], 403),
+        (["evil.example"], 403),
+        (["127.0.0.1.evil.example:8000"], 403),
+        (["localhost@evil.example"], 403),
+        (["203.0.113.5"], 403),
+        (["localhost", "evil.example"], 403),
+        (["localhost:" + "8" * 5_000], 403),
+    ],
+)
+def test_requests_under_another_name_are_refused(port, method, hosts, status):
+    """Else a page that resolves its own name to 127.0.0.1 could read answers."""
+    body = b'{"text": "a"}' if method == "POST" else b""
+    lines = [f"{method} {'/answer' if body else '/'} HTTP/1.1", *(f"Host: {h}" for h in hosts)]
+    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]
+    assert raw(port, "\r\n".join(lines).encode() + body).startswith(b"HTTP/1.0 %d" % status)
+
+
+def test_a_server_for_others_has_its_addresses_and_its_names():
+    name = socket.gethostname()
+    assert [is_own(h, "0.0.0.0") for h in ("192.0.2.1:80", name, "evil.example")] == [1, 1, 0]
+    assert [is_own(h, "desk.example") for h in ("desk.example", "evil.example")] == [1, 0]
+    assert [is_own(h, "::1") for h in ("[::1]:80", "192.0.2.1:80", name)] == [1, 0, 0]
+
+
+def raw(port, request, close=True):
+    """The reply to the bytes of a request, after which nothing more is sent."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as to:
+        to.sendall(request)
+        with contextlib.suppress(OSError):  # the server was faster
+            if close:
+                to.shutdown(socket.SHUT_WR)
+            return to.makefile("rb").read()
+    return b""
+
+
+HEAD = b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize("lengths", [[20], [13, 14], [13, 13]])
+def test_a_content_length_that_lies_is_refused(port, lengths):
+    head = HEAD + b"".join(b"Content-Length: %d\r\n" % n for n in lengths)
+    assert raw(port, head + b'\r\n{"text": "a"}').startswith(b"HTTP/1.0 400")
+
+
+@pytest.mark.parametrize("head", [b"GET / HT", HEAD + b"Content-Length: 99\r\n\r\n{"])
+def test_a_client_that_sends_byte_by_byte_is_not_waited_for(monkeypatch, head):
+    monkeypatch.setattr(server, "TIMEOUT", 0.5)
+    with (
+        serving(FakeModel()) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=0.05) as to,
+        contextlib.suppress(ConnectionError),
+    ):
+        to.sendall(head)
+        for _ in range(95):
+            with contextlib.suppress(TimeoutError):
+                to.recv(1)
+                return
+            to.sendall(b" ")
+        pytest.fail("it waits")
+
+
+def test_no_request_prints_a_traceback(port, capfd):
+    rng = random.Random(5)
+    pieces = [HEAD, b"Host: a\r\n", b"\r\n", b"Content-Length: 13\r\n", b'{"text": "a"}', b"\0",
+              b"Content-Length: 9e9\r\n", b"GET / HTTP/9.9\r\n", b"\xff", b"A" * 70_000, b"NaN",
+              b'{"text": "1 | a", "weights": {}}', b"Transfer-Encoding: x\r\n", b" "]  # fmt: skip
+    for _ in range(200):
+        raw(port, b"".join(rng.choices(pieces, k=rng.randint(1, 6))))
+    assert capfd.readouterr().err == ""
+    assert ask(port, {"text": "a"})[0] == 200
+
+
+def test_an_answer_never_holds_nan():
+    lm = FakeModel()
+    lm.signature = math.nan
+    with serving(lm) as port:
+        status, _, reply = ask(port, {"text": "a"})
+    assert (status, list(json.loads(reply))) == (400, ["error"])
 
 
 def test_the_texts_of_a_moved_weight_are_not_scored_again():
@@ -146,7 +246,8 @@ def test_long_lines_of_blanks_take_no_time():
 
 
 def test_a_port_in_use_and_a_model_without_scores_are_one_line(port):
-    with pytest.raises(InputError, match=f"^127.0.0.1:{port}: Address already in use$"):
+    rule = f"^127.0.0.1:{port}: Address already in use; choose another --port$"
+    with pytest.raises(InputError, match=rule):
         make_server(FakeModel(), "127.0.0.1", port)
     ended = run_command("tta-demo", "--port=70000")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

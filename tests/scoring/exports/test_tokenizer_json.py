@@ -8,7 +8,7 @@ import pytest
 from tests.tiny import TOKENS
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
-from tta.scoring.exports.tokenizer_json import whole_tokenizer
+from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz\u03c3\u03c2ß0123456789"
 PIECES = (*TOKENS, *(f"##{c}" for c in LETTERS), *"\u03c3\u03c2ßéA½…[]MASK")
@@ -43,3 +43,9 @@ def test_special_tokens_are_read_in_text():
     found = whole_tokenizer(tokenizer).encode("the [MASK] sat", "on")
     assert found.tokens == ["[SOS]", "the", "[MASK]", "sat", "[EOS]", "on", "[EOS]"]
     assert found.type_ids == [0] * 5 + [1] * 2
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path):
+    (tmp_path / "tokenizer.json").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        save_tokenizer(whole_tokenizer(Tokenizer(Vocabulary(TOKENS))), tmp_path)

@@ -52,11 +52,13 @@ def test_corpus_and_signature_are_sacrebleus(tokenize):
         ("one", ""),
     ],
 )
-def test_goodness_is_sentence_bleu(hypothesis, reference):
+def test_errors_are_the_part_of_the_reference_that_sentence_bleu_misses(hypothesis, reference):
     metric = Bleu("13a")
     statistics = metric.statistics([hypothesis], reference)
     expected = sacrebleu.sentence_bleu(hypothesis, [reference], use_effective_order=True).score
-    assert metric.goodness(statistics) == pytest.approx([expected], abs=1e-12)
+    words = len(reference.split())
+    errors = metric.errors(statistics)
+    assert errors == pytest.approx([words / 4 * (1 - expected / 100)], abs=1e-12)
 
 
 def test_many_counts_at_once_are_sacrebleus():
@@ -67,7 +69,14 @@ def test_many_counts_at_once_are_sacrebleus():
     words, reference_words = total[:, 0], random_.integers(0, 9, 2000)
     rows = np.column_stack([words, reference_words, matched, total])
     metric = Bleu("13a")
-    for compute, effective_order in (metric.corpus, False), (metric.goodness, True):
+
+    def of_sentences(rows):
+        """BLEU with the effective order, from the errors per reference word."""
+        errors = metric.errors(np.maximum(rows, [0, 1] + [0] * 8))
+        return 100 * (1 - 4 * errors / np.maximum(rows[..., 1], 1))
+
+    rows[:, 1] = np.maximum(rows[:, 1], 1)
+    for compute, effective_order in (metric.corpus, False), (of_sentences, True):
         expected = [
             sacrebleu.metrics.BLEU.compute_bleu(
                 correct=row[2:6].tolist(),
@@ -81,8 +90,8 @@ def test_many_counts_at_once_are_sacrebleus():
         ]
         values = compute(rows.reshape(50, 40, 10))
         assert values.shape == (50, 40)
-        np.testing.assert_allclose(values.ravel(), expected, rtol=1e-12)
-        assert 0 in values
+        np.testing.assert_allclose(values.ravel(), expected, rtol=1e-12, atol=1e-12)
+        assert values.min() < 1e-9
 
 
 def test_totals_of_any_shape():

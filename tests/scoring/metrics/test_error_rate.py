@@ -65,7 +65,7 @@ def test_hypotheses_and_references_are_normalized_alike(normalize, errors):
     texts = "the cat, sir, DIDN'T", "the cat sir didn't"
     for hypothesis, reference in texts, texts[::-1]:
         rows = metric.statistics([hypothesis], reference)
-        assert [-metric.goodness(rows)[0], rows[0, 4]] == errors
+        assert [metric.errors(rows)[0], rows[0, 4]] == errors
     assert metric.signature.endswith(f"|normalize:{normalize}")
 
 
@@ -79,7 +79,7 @@ def test_losses_are_the_word_errors_of_all_pairs(normalize):
     metric = WordErrorRate(normalize)
     texts = ["a b c", "A b c", "A, b c!", "", "  ", "a", "c b a a a", "x y z", "a b c"]
     losses = metric.losses(texts)
-    expected = [[-metric.goodness(metric.statistics([h], r))[0] for r in texts] for h in texts]
+    expected = [[metric.errors(metric.statistics([h], r))[0] for r in texts] for h in texts]
     assert losses.dtype == np.float32
     np.testing.assert_array_equal(losses, expected)
     assert metric.losses([]).shape == (0, 0)
@@ -115,7 +115,7 @@ def test_counts(reference, hypothesis, expected):
 def test_totals_of_any_shape():
     totals = np.array([[[1, 2, 3, 12], [0, 0, 0, 5]]])
     np.testing.assert_array_equal(WER.corpus(totals), [[50.0, 0.0]])
-    np.testing.assert_array_equal(WER.goodness(totals), [[-6.0, 0.0]])
+    np.testing.assert_array_equal(WER.errors(totals), [[6.0, 0.0]])
 
 
 def test_details_sum_to_the_rate():
@@ -137,8 +137,51 @@ def test_cer_counts_characters_as_the_detail_of_wer_does():
         totals = counts.sum(axis=0)
         assert cer.corpus(totals) == pytest.approx(wer.details(totals)["CER"])
         assert cer.details(totals) == {"WER": pytest.approx(wer.corpus(totals))}
-        assert cer.goodness(counts).tolist() == [-4, -1, 0]
+        assert cer.errors(counts).tolist() == [4 / 5, 1 / 5, 0]
     losses = cer.losses(["你好吗", "你好呢", "吗"])
     assert losses.tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
     with pytest.raises(InputError, match="the character error rate is not defined"):
         cer.corpus(cer.statistics(["a"], "")[0])
+
+
+@pytest.mark.parametrize("name", ["wer", "cer"])
+@pytest.mark.parametrize("normalize", ["none", "lower", "basic"])
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("cafe\u0301 noe\u0308l", "caf\xe9 no\xebl"),
+        ("\u200bthe\u200b ca\xadt\ufeff", "the cat"),
+        ("\u202bthe\u202c \u2060cat\u200f", "the cat"),
+        ("\u1112\u1161\u11ab\u1100\u116e\u11a8", "\ud55c\uad6d"),
+    ],
+)
+def test_texts_that_look_the_same_are_equal(name, normalize, text, same):
+    metric = load_metric(name, normalize=normalize)
+    assert metric.goodness(metric.statistics([text], same)) == [0]
+    assert metric.goodness(metric.statistics([same], text)) == [0]
+    assert not metric.losses([text, same]).any()
+
+
+def test_joiners_count():
+    metric = load_metric("wer")
+    assert metric.goodness(
+        metric.statistics(["\u0645\u06cc\u200c\u0634"], "\u0645\u06cc\u0634")
+    ) == [-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "errors"),
+    [
+        ("打 开 窗 户", "打开窗户", 0),
+        ("打开窗户", "打 开 窗户", 0),
+        ("打开 window now", "打开window now", 0),
+        ("打 关 窗 户", "打开窗户", 1),
+        ("สวัสดี ครับ", "สวัสดีครับ", 0),
+        ("the cat", "thecat", 1),
+        ("한 국", "한국", 1),
+    ],
+)
+def test_blanks_of_scripts_without_blanks_are_no_characters(text, reference, errors):
+    metric = load_metric("cer")
+    assert metric.goodness(metric.statistics([text], reference)) == [-errors]
+    assert metric.losses([text, reference])[0, 1] == errors

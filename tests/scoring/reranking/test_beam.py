@@ -177,7 +177,8 @@ def test_a_list_without_a_feature_is_one_error_and_nothing_is_written(model, tmp
     bad.write_text('{"id": "u", "hypotheses": [{"text": "a", "score": -1}]}\n')
     with pytest.raises(InputError) as raised:
         on_beam([str(bad)], tmp_path / "out", model, features=["am_score=0.5"])
-    rule = "list 'u': not every hypothesis has a feature 'am_score'; these all have: rank"
+    rule = "list 'u': not every hypothesis has a feature 'am_score'; these all have: rank, "
+    rule += "characters, distance, weighted_distance"
     assert str(raised.value) == f"{bad}: {rule}"
     assert not (tmp_path / "out").exists()
 

@@ -128,14 +128,16 @@ def test_one_list_is_a_list_of_lists_with_one_item():
 
 
 def test_equal_scores_keep_their_order():
-    found = tta.rerank(["the cat", "the dog", "the mat"], [-1, -1, -1], FakeModel())
+    weights = RerankWeights(lm_weight=0.25)
+    texts, scores = ["the cat", "the dog", "the mat"], [-1, -1, -1]
+    found = tta.rerank(texts, scores, FakeModel(), weights=weights)
     assert found.indices == [0, 1, 2]
 
 
-def test_with_no_rank_scores_the_model_decides_alone():
+def test_with_no_rank_scores_the_model_decides():
     found = tta.rerank(["the kat", "the cat"], model=FakeModel(), rank_scores=False)
     assert found.texts == ["the cat", "the kat"]
-    assert found.weights.lm_weight == 1
+    assert found.weights.lm_weight > 0
 
 
 def test_without_scores_the_rank_is_the_score():
@@ -154,7 +156,7 @@ def test_without_scores_the_rank_is_the_score():
 def test_equal_scores_leave_the_choice_to_the_model():
     found = tta.rerank(["the kat", "the cat"], [-7, -7], FakeModel())
     assert found.texts == ["the cat", "the kat"]
-    assert found.weights.lm_weight == 1
+    assert found.weights.lm_weight > 0
 
 
 # "a b c" is the most probable text, but the others are nearly the same and outvote it.
@@ -237,6 +239,16 @@ def test_tuning_takes_a_decision(monkeypatch):
     assert tta.tune(lists, references, scores, FakeModel()).decision == "max"
     with pytest.raises(InputError, match="pairs do not fit into memory"):
         tta.tune(lists, references, scores, FakeModel(), decision="mbr")
+
+
+@pytest.mark.parametrize("size", [-3.4e38, 1e60, -1e100])
+@pytest.mark.parametrize("decision", [None, "max", "mbr"])
+def test_scores_that_mean_impossible_are_tuned_without_warnings(size, decision):
+    """The lowest float32 and beyond; warnings are errors in tests."""
+    texts, scores = [["a b", "a c", "b"]] * 4, [[-1.0, -2.0, -3.0] for _ in range(4)]
+    scores[2][1] = size
+    weights = tta.tune(texts, ["a b"] * 3 + ["b"], scores, "none", decision=decision)
+    assert tta.rerank(texts, scores, "none", weights=weights)[0].texts[0] == "a b"
 
 
 def test_tuning_takes_a_metric():
@@ -332,3 +344,33 @@ def test_input_errors(call, message):
 def test_type_errors(call, message):
     with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
         call()
+
+
+SPELLED = [["it &apos;s open", "it 's shut"]]
+
+
+@pytest.mark.parametrize(
+    ("lists", "scores", "warning"),
+    [
+        (SPELLED, [[-1, -2]], "escaped characters .* read as words"),
+        ([["a", "b"]], [[1.5, 2.5]], "if they are costs, pass their negatives"),
+        ([["a", "b"]], [[0.7, 0.3]], "like probabilities; if they are, pass their logarithms"),
+        ([["a", "b"]] * 10, [[-2, -1]] * 10, "like costs; if they are, pass their negatives"),
+        ([["a", "b"]] * 9, [[-2, -1]] * 9, None),
+        ([["a", "b"]], [[-1, -2]], None),
+    ],
+)
+@pytest.mark.filterwarnings("default")
+def test_what_looks_wrong_in_memory_is_a_warning_at_the_call(recwarn, lists, scores, warning):
+    tta.rerank(lists, scores, "none")
+    found = list(recwarn)
+    assert len(found) == (warning is not None)
+    assert all(re.search(warning, str(w.message)) and w.filename == __file__ for w in found)
+
+
+@pytest.mark.filterwarnings("ignore:escaped")
+def test_texts_come_back_in_their_own_spelling():
+    (one,) = tta.rerank(SPELLED, [[-1, -2]], FakeModel("known"))
+    assert sorted(one.texts) == sorted(SPELLED[0])
+    alone = tta.rerank(SPELLED[0], [-1, -2], "none")
+    assert [SPELLED[0][i] for i in alone.indices] == alone.texts

@@ -23,6 +23,8 @@ FakeModel = runpy.run_path(str(ROOT / "tests/fake_model.py"))["FakeModel"]
 VOTES = {"a b c": 0.4, "a x y": 0.3, "a x z": 0.3}
 LOSSES = {"a b c": 2 * 0.3 + 2 * 0.3, "a x y": 2 * 0.4 + 0.3, "a x z": 2 * 0.4 + 0.3}
 
+LIST_FEATURES = {"characters", "distance", "weighted_distance"}
+
 # With these weights, combined scores are first-pass scores, and their softmax are the VOTES.
 PLAIN = {"length_bonus": 0.0, "scale": 1.0}
 
@@ -274,7 +276,7 @@ def test_features_are_part_of_the_first_pass_beside_a_model(tmp_path):
 @pytest.mark.parametrize(
     ("features", "used"),
     [
-        (None, {"good_score", "rank", "other_score"}),
+        (None, {"good_score", "rank", "other_score", *LIST_FEATURES}),
         (["good_score"], {"good_score"}),
         (["other_score"], {"other_score"}),
         (["good_score=3", "rank"], {"good_score", "rank"}),
@@ -346,9 +348,9 @@ def test_a_feature_must_be_in_every_hypothesis_of_dev_and_test(tmp_path, dev, te
         "dev_nbest_file": write(tmp_path / "dev", [hypotheses(GOOD), hypotheses(dev)] * 5),
     }
     report = rerank_files(RerankConfig(**files, decision="max"), [])
-    assert report.test.row("no model").weights.features.keys() <= {"rank"}
+    assert report.test.row("no model").weights.features.keys() <= {"rank", *LIST_FEATURES}
     for features in (["good_score"], ["good_score=1"]):
-        rule = "^not every hypothesis has a feature 'good_score'; all have: rank$"
+        rule = "^not every hypothesis has a feature 'good_score'; all have: characters, distance, r"
         with pytest.raises(InputError, match=rule):
             rerank_files(RerankConfig(**files, features=features), [])
 
@@ -357,7 +359,7 @@ def test_an_unknown_feature_is_an_error_before_a_model_is_loaded(tmp_path, loade
     path = write(tmp_path / "lists", [hypotheses(GOOD)])
     out = tmp_path / "out"
     config = RerankConfig(nbest_file=path, features=["goood_score=1"], output_file=str(out))
-    rule = "^not every hypothesis has a feature 'goood_score'; all have: good_score, rank$"
+    rule = "^not every hypothesis has a feature 'goood_score'; all have: .*distance, good_score, "
     with pytest.raises(InputError, match=rule):
         rerank_files(config)
     assert loaded == []
@@ -391,10 +393,13 @@ def test_neither_scores_nor_model(tmp_path, dev, decision):
         nbest_file=test, dev_nbest_file=test if dev else None, rank_scores=False, decision=decision
     )
     report = rerank_files(config, [])
-    note = "note: no first-pass scores and no model: nothing says which hypotheses are probable\n"
-    assert note in str(report)
-    if decision == "max":
+    assert "note: no first-pass scores and no model: only the texts of a list decide\n" in str(
+        report
+    )
+    if decision == "max" and not dev:
         assert report.test.row("no model").value == report.test.row("first pass").value
+    else:  # two of the three texts are similar
+        assert report.test.row("no model").value == 0
 
 
 def test_without_scores_and_model_the_places_vote(tmp_path):
@@ -496,12 +501,45 @@ def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
     assert re.fullmatch("of 3 picks, [0-3] differ from those of the first pass", note)
 
 
-def test_rows_that_keep_the_first_pass_are_named(tmp_path, loaded, monkeypatch):
-    monkeypatch.setattr("tta.scoring.combining.tuning._gains", lambda *_: False)
-    dev = write(tmp_path / "dev.jsonl", [consensus()] * 10)
+@pytest.mark.parametrize(("count", "noted"), [(1, True), (29, True), (30, False)])
+def test_few_dev_lists_are_noted(tmp_path, count, noted):
+    dev = write(tmp_path / "dev.jsonl", [consensus()] * count)
     report = rerank_files(RerankConfig(nbest_file=dev, dev_nbest_file=dev))
-    (note,) = [note for note in report.notes if "is kept" in note]
-    assert note.endswith("it is kept (rows: no model, reranked)")
+    notes = [note for note in report.notes if note.startswith("few dev lists: ")]
+    assert len(notes) == noted
+    for note in notes:
+        assert f"few dev lists: {count}, with {3 * count} words, for " in note
+
+
+def test_a_model_without_weight_is_noted(tmp_path, monkeypatch):
+    monkeypatch.setattr(FakeModel, "score_with_counts", opposite)
+    dev = write(tmp_path / "dev.jsonl", [hypotheses(GOOD)] * 300)
+    report = rerank_files(RerankConfig(nbest_file=dev, dev_nbest_file=dev))
+    assert "reranked: on the dev lists the model does not help: its weight is 0" in report.notes
+
+
+def opposite(self, texts, progress=False):
+    """Scores that prefer what is wrong: "a x y" is right."""
+    return np.array([-50.0 if text == "a x y" else -5.0 for text in texts]), np.ones(
+        len(texts), int
+    )
+
+
+@pytest.mark.parametrize("normalize", ["none", "basic"])
+def test_list_features_of_files_are_of_normalized_texts(tmp_path, normalize):
+    texts = {"Hello, World!": {}, "hello world": {}, "yellow word": {}}
+    scores = dict.fromkeys(texts, -1.0)
+    path, out = write(tmp_path / "in", [hypotheses(texts, scores, "x")]), tmp_path / "out"
+    config = RerankConfig(
+        nbest_file=path, normalize=normalize, features=["distance=1"], length_bonus=0.0, scale=1.0,
+        scores_file=str(out),
+    )  # fmt: skip
+    rerank_files(config, [])
+    combined = {row["text"]: row["combined"] for row in rows_of(out)}
+    assert (combined["Hello, World!"] == combined["hello world"]) == (normalize == "basic")
+    assert {row["features"]["distance"] for row in rows_of(out)} == {
+        value + 1 for value in combined.values()
+    }
 
 
 def test_extreme_scores_are_noted(tmp_path):
@@ -513,3 +551,20 @@ def test_extreme_scores_are_noted(tmp_path):
         f"extreme first-pass scores in {path}: 1, first -1e+09 in list 'u0'; the scale of the "
         "scores is measured without them" in report.notes
     )
+
+
+def test_notes_of_the_files_are_printed(tmp_path):
+    test, dev = tmp_path / "test", tmp_path / "dev"
+    texts = ["▁op en ▁it", "▁op en ▁that"]
+    for path, name in ((test, "x_score"), (dev, "y_score")):
+        rows = [{"text": text, "score": -1.0, name: 1.0} for text in texts]
+        path.write_text(json.dumps({"id": "u", "hyps": rows, "ref": "open it"}) + "\n")
+    config = RerankConfig(
+        nbest_file=str(test), dev_nbest_file=str(dev), scores_file=str(tmp_path / "scores")
+    )
+    report = str(rerank_files(config, []))
+    for path, name in ((test, "x_score"), (dev, "y_score")):
+        assert f"note: {path}: word pieces (\u2581) in 2 of 2 texts" in report
+        assert f"note: {path}: the feature {name} is left out: the lists of the other" in report
+    rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
+    assert {row["text"] for row in rows} == {"open it", "open that"}

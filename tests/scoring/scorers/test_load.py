@@ -100,6 +100,14 @@ def test_a_missing_model_is_a_one_line_error(seen, model, message):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("model", "known"), [("Smal", "small"), ("cloze-smal", "cloze-small"), ("kenml:a", "kenlm")]
+)
+def test_the_nearest_name_is_shown(model, known):
+    with pytest.raises(InputError, match=rf"; did you mean {known}\?$"):
+        tta.load(model)
+
+
 def test_the_name_of_a_hub_s_model_says_how_to_get_its_folder(seen):
     with pytest.raises(InputError, match=r"first: hf download org/name-1 --local-dir FOLDER$"):
         tta.load("org/name-1")

@@ -98,6 +98,14 @@ def test_a_block_ends_by_lines_or_by_characters(monkeypatch):
     assert blocks == [["a", "b", "c"], ["d" * 6, "e" * 6], ["f" * 99], ["g"]]
 
 
+def test_the_first_blocks_are_small_so_that_scores_come_early():
+    sizes = [len(block.sentences) for block in read_blocks(Lines(["a"] * 1000, 2000))]
+    assert sizes == [64, 128, 256, 512, 40]
+    lines = Lines(["a"] * 20_000, 40_000)
+    read_blocks(lines)
+    assert lines.drawn == 8128, "an error there shows before a model is loaded"
+
+
 def test_a_stream_without_an_end_is_read_a_few_blocks_ahead(small_blocks):
     lines = Lines(f"the {number}" for number in itertools.count())
     scored = score_stream(FakeModel(), read_blocks(lines), in_txt)

@@ -115,6 +115,21 @@ def test_word_errors_are_those_of_the_metric(monkeypatch, block):
     np.testing.assert_allclose(got, WordErrorRate().losses(texts) @ posteriors, rtol=1e-6)
 
 
+def test_a_word_is_read_in_one_step(monkeypatch):
+    """The number of steps grows with the words, not with words * integers: 20 integers a text."""
+    texts = [" ".join(f"{one}{i % 7}" for i in range(620)) for one in "ab"]
+    steps, loop = [], tf.while_loop
+
+    def counted(condition, body, start):
+        return loop(condition, lambda *state: steps.append(1) or body(*state), start)
+
+    monkeypatch.setattr(tf, "while_loop", counted)
+    posteriors = tf.constant([0.5, 0.5], tf.float64)
+    got = expected_word_errors(split_words(tf.constant(texts)), posteriors)
+    assert got.numpy().tolist() == [310.0, 310.0]
+    assert len(steps) == 620 + 19 + 1  # the last integer is 19 steps late; one block
+
+
 def test_words_are_those_of_str_split():
     texts = [f"a{chr(i)}b" for i in range(0x3100) if not 0xD800 <= i < 0xE000]
     texts += ["", " ", " a", "a  b c\n", "\u2003a\u3000", chr(sys.maxunicode)]

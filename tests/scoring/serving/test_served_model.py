@@ -199,6 +199,11 @@ def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, scale, reduc
         ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus must"),
         ({"hypotheses": [["a", "b"]]}, "not compatible with expected shape [?]"),
         ({"hypotheses": ["a", b"\xff"]}, "not valid UTF-8, texts (from 0):"),
+        ({"hypotheses": ["a", "a " * 5_001]}, "has at most 5,000 words, and hypotheses"),
+        (
+            {"hypotheses": ["a"] * 40 + ["a " * 2_500], "first_pass_scores": [0.0] * 41},
+            "hypotheses times words of the longest are at most 100,000",
+        ),
     ],
 )
 def test_rerank_refuses_wrong_inputs(served, changes, message):
@@ -213,6 +218,12 @@ def test_rerank_refuses_wrong_inputs(served, changes, message):
     with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as error:
         served.rerank(**inputs)
     assert message in str(error.value)
+
+
+def test_a_list_that_is_too_large_is_not_scored(served, monkeypatch):
+    monkeypatch.setattr(served, "_scored", None)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 5,000 words"):
+        served.rerank(tf.constant(["a " * 5_001]), tf.constant([0.0]), 0.5, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("name", ["score", "score_tokens", "encode"])

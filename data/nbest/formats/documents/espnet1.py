@@ -15,8 +15,7 @@ UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
 class Espnet1Format(Format):
     """ESPnet 1's data.json: `{"utts": {"utt": {"output": [{"rec_text", "score", "text"}]}}}`.
 
-    `text` is the reference. Begin and end tokens are removed from hypotheses. A hypothesis of word
-    pieces, `▁THE▁CAT`, becomes words. Further scores of an output are features; see `read_scores`.
+    `text` is the reference. Further scores of an output are features; see `read_scores`.
     """
 
     has_long_lines = True
@@ -37,7 +36,7 @@ class Espnet1Format(Format):
                 collector.add(utterance_id, hypotheses, reference, {self.name: entry})
 
     def _parse(self, output, collector):
-        text = _words(expect(output.get("rec_text"), str, '"rec_text"'))
+        text = expect(output.get("rec_text"), str, '"rec_text"').strip()
         score, features = read_scores(output, collector)
         return Hypothesis(text, score, {self.name: output}, features)
 
@@ -47,7 +46,7 @@ class Espnet1Format(Format):
             outputs = []
             for number, hypothesis in enumerate(nbest.hypotheses, 1):
                 output = self.extra_of(hypothesis)
-                if "rec_text" not in output or _words(output["rec_text"]) != hypothesis.text:
+                if "rec_text" not in output or output["rec_text"].strip() != hypothesis.text:
                     output = output | {"rec_text": f"{hypothesis.text} <eos>"}
                 output = output | {"name": f"target1[{number}]"}
                 if hypothesis.score is not None:
@@ -57,11 +56,3 @@ class Espnet1Format(Format):
                 outputs.append(output)
             utterances[nbest.utterance_id] = {**self.extra_of(nbest), "output": outputs}
         dump_json({"utts": utterances}, stream, indent=1)
-
-
-def _words(text):
-    """The words of a decoded text."""
-    text = re.sub("<(sos|eos|blank)>", "", text).replace("<space>", " ")
-    if "\u2581" in text:  # the start of a word, for SentencePiece
-        text = " ".join(text.replace("\u2581", " ").split())
-    return text.strip()

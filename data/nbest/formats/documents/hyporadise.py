@@ -3,18 +3,23 @@
 import itertools
 import re
 
-from tta.data.nbest.fields import read_scores, score_key
+from tta.data.nbest.fields import REFERENCES, SCORES, named, read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.json_lines import HAS_HYPOTHESES
-from tta.data.nbest.formats.json_text import check_arrays, columns, first_key, line_of_match
+from tta.data.nbest.formats.json_text import (
+    check_arrays,
+    columns,
+    first_key,
+    line_of_match,
+    list_id,
+)
 from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
 from tta.data.nbest.lists import Hypothesis, shown
 from tta.errors import InputError, located
 
 _HYPOTHESES = ("input", "nhyps_base", "hypothesis", "input1")
-_REFERENCES = ("output", "Caption", "transcription")
-_IDS = ("id", "Uid", "uid", "utt_id", "utterance_id", "uttid", "utt", "key")
-_SCORES = ("score", "scores")
+_REFERENCES = ("output", "caption", "transcription", *REFERENCES)
+_SCORES = (*SCORES, "scores")
 _KEY = rf'"({"|".join(_HYPOTHESES)})"\s*:'
 _HAS_KEY = re.compile(rf'"({"|".join(_HYPOTHESES)})"\s*:\s*\[|"input1"\s*:')
 
@@ -24,7 +29,7 @@ class HyporadiseFormat(Format):
 
     Or such objects one after another, such as one per line. Other names of the keys are also read,
     and written back: `nhyps_base` and `hypothesis` for `input`; `Caption` and `transcription` for
-    `output`; `Uid`, `uid` and `utt_id` for `id`. With `input1`, the best hypothesis, `input2` is an
+    `output`; those of `tta.data.nbest.fields`. With `input1`, the best hypothesis, `input2` is an
     array of the others.
 
     The scores may be called `scores` or `am_score`, or be missing. Further arrays of scores are
@@ -69,16 +74,16 @@ class HyporadiseFormat(Format):
         scores = score_key(item, _SCORES)
         if item.get(scores) is not None:
             expect(item[scores], list, f'"{scores}"')
-        check_arrays(item, _SCORES, len(texts))
+        check_arrays(item, [scores], len(texts))
         beside = columns(item, len(texts), [key, "input2"])
         hypotheses = []
         for i, text in enumerate(texts):
             fields = {name: column[i] for name, column in beside.items()}
             score, features = read_scores(fields, collector, _SCORES)
             hypotheses.append(Hypothesis(text, score, {self.name: fields}, features))
-        reference = item.get(first_key(item, _REFERENCES))
-        utterance_id = item.get(first_key(item, _IDS), index)
-        collector.add(utterance_id, hypotheses, reference, {self.name: {"item": item, **extra}})
+        reference = item.get(named(item, _REFERENCES))
+        extra = {self.name: {"item": item, **extra}}
+        collector.add(list_id(item, index, collector), hypotheses, reference, extra)
 
     def write(self, lists, stream):
         def document(nbest):
@@ -104,7 +109,7 @@ class HyporadiseFormat(Format):
         else:
             item[key] = texts
         if nbest.reference is not None:
-            item[first_key(item, _REFERENCES)] = nbest.reference
+            item[named(item, _REFERENCES) or _REFERENCES[0]] = nbest.reference
         if any(h.score is not None for h in nbest.hypotheses):
             key = score_key(item, _SCORES)
             item[key] = [self.score_of(h, nbest) for h in nbest.hypotheses]

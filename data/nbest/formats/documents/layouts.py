@@ -4,6 +4,7 @@ A list is an object with an array of hypotheses, anywhere in a record. docs/nbes
 tools, and the sources in which their layouts were checked.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,6 +122,44 @@ class Columns(Layout):
             item["score"] = rows[0][score]
 
 
+@dataclass(frozen=True)
+class Choices(Layout):
+    """Hypotheses of a chat: `{"choices": [{"message": {"content": "..."}, "logprobs": {...}}]}`.
+
+    The score is the sum of the log-probabilities of the tokens, unless there is a new `score`.
+    """
+
+    def rows(self, item):
+        found = item.get(self.array)
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            return None
+        rows = [{**one, **_total(one)} for one in found]
+        for row in rows:
+            if isinstance(row.get("message"), dict):
+                row["text"] = row["message"].get("content") or ""
+        return rows if any(isinstance(row.get("text"), str) for row in rows) else None
+
+    def put(self, item, rows):
+        item[self.array] = []
+        for row in rows:
+            new = {key: value for key, value in row.items() if key != "logprob"}
+            if isinstance(new.get("message"), dict):
+                new["message"] = new["message"] | {"content": new.pop("text")}
+            if (score := row.get("logprob")) != _total(new).get("logprob"):
+                new["score"] = score
+            item[self.array].append(new)
+
+
+def _total(choice: dict[str, Any]) -> dict[str, float]:
+    """The sum of the log-probabilities of tokens as `logprob`, if all have one."""
+    found = choice.get("logprobs")
+    found = found if isinstance(found, dict) else {}
+    tokens = found.get("token_logprobs") or found.get("content") or ()
+    values: list[Any] = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
+    numbers = [value for value in values if type(value) in (int, float)]
+    return {"logprob": math.fsum(numbers)} if values and numbers == values else {}
+
+
 # The names of formats -> their layouts. The first one is that of new records.
 LAYOUTS: dict[str, tuple[Layout, ...]] = {
     "responses": (
@@ -128,6 +167,8 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
         Layout("alternatives", ("transcript",), new=("results", 0)),
         # Amazon Transcribe, streaming
         Layout("Alternatives", ("Transcript",)),
+        # SpeechRecognition with show_all
+        Layout("alternative", ("transcript",)),
         # Azure: one phrase, and batches
         Layout("NBest", ("Display", "ITN", "MaskedITN", "Lexical"), best="DisplayText"),
         Layout("nBest", ("display", "itn", "maskedITN", "lexical")),
@@ -135,6 +176,9 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
         Layout("alternatives", ("text",), score="confidence"),
         # gst-kaldi-nnet2-online and its server
         Layout("hypotheses", ("transcript", "utterance"), score="likelihood"),
+        # OpenAI's interface, and vLLM
+        Choices("choices", ("text",)),
+        Layout("outputs", ("text",)),
     ),
     "nemo": (Pairs("beams", ("text",), best="pred_text", references=("text",)),),
     "sockeye": (Columns("translations", ("text",), score="scores", best="translation", sign=-1),),

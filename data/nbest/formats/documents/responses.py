@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.fields import read_scores, score_key
+from tta.data.nbest.fields import IDS, id_of, named, read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import (
     LAYOUTS,
@@ -22,22 +22,26 @@ from tta.data.nbest.formats.json_values import dump_json, expect, iter_json
 from tta.data.nbest.lists import Hypothesis, NBestList, shown, stem
 from tta.errors import InputError, located
 
-# Keys of a record that are its id; those of files, whose stem is the id.
-_IDS = ("id", "utterance_id", "utt_id", "uttid", "utt", "key", "sentence_id", "jobName", "Id")
-_FILES = ("audio_filepath", "audio_file", "audio_path", "audio", "file", "source")
 # The keys of a response for audio without speech, and of one that is not final.
 _SILENT = {
     *("results", "result", "text", "status", "segment", "metadata", "translation", "score"),
     *("totalBilledTime", "total_billed_time", "requestId", "request_id", "usingLegacyModels"),
-    *("speechAdaptationInfo", "RecognitionStatus", "Offset", "Duration", "DisplayText"),
-    *_IDS,
+    *(
+        "final",
+        "result_index",
+        "speechAdaptationInfo",
+        "RecognitionStatus",
+        "Offset",
+        "Duration",
+        "DisplayText",
+    ),
 }
 # The best text, which a response without alternatives has alone.
 _BEST = ("text", "translation", "DisplayText")
 _INTERIM = {"partial", "partial_result", "speechEventType", "speech_event_type"}
 
 # What a response with one text has.
-_ONE_BEST = re.compile(r'"(transcripts?|alternatives|NBest|recognizedPhrases|DisplayText)"\s*:')
+_ONE_BEST = re.compile(r'"(transcripts?|alternatives?|NBest|recognizedPhrases|DisplayText)"\s*:')
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class ResponseFormat(Format):
                     if _INTERIM & record.keys() or any(find_lists(record, self.layouts, False)):
                         continue
                     has_text = any(str(record.get(key) or "").strip() for key in _BEST)
-                    if has_text or not record.keys() <= _SILENT:
+                    others = record.keys() - _SILENT
+                    if has_text or any(named([key], IDS) is None for key in others):
                         raise InputError(f"no array {self.what} in {shown(record)}", line=line)
                 position = number, index if is_array else None
                 for found in lists or [None]:
@@ -218,13 +223,8 @@ def _id(record: dict[str, Any], path: Path, of_file: str) -> Any:
     for key in path:
         if isinstance(key, str) and "://" in key:  # a file in the results of Google's batches
             return stem(key)
-    for key in _IDS:
-        if isinstance(record.get(key), (str, int)) and record[key] != "":
-            return str(record[key])
-    for key in _FILES:
-        if isinstance(record.get(key), str) and record[key]:
-            return stem(record[key])
-    return of_file
+    found, _ = id_of(record, of_file)
+    return str(found) if type(found) in (str, int) and found != "" else of_file
 
 
 def _confidences_are_shares(lists: list[Found]) -> bool:

@@ -51,7 +51,10 @@ def _join(record, written):
         texts = [rows[0]["transcript"].strip() for _, rows in written if "transcript" in rows[0]]
         if len(results["transcripts"]) == 1 and isinstance(results["transcripts"][0], dict):
             results["transcripts"][0]["transcript"] = " ".join(texts)
-    for combined in record.get("combinedRecognizedPhrases") or ():  # Azure
+    phrases = record.get("combinedRecognizedPhrases")  # Azure
+    for combined in phrases if isinstance(phrases, list) else ():
+        if not isinstance(combined, dict):
+            continue
         rows = [
             rows[0]
             for found, rows in written
@@ -59,4 +62,5 @@ def _join(record, written):
         ]
         for key in ("lexical", "itn", "maskedITN", "display"):
             if key in combined:
-                combined[key] = " ".join(row[key] for row in rows if row.get(key))
+                values = (row.get(key) for row in rows)
+                combined[key] = " ".join(v for v in values if v and isinstance(v, str))

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.list_features import FEATURE_UNITS, list_features
+from tta.scoring.combining.part import Part
+from tta.scoring.metrics.metric import load_metric
+
+
+def edits(one, other):
+    """The Levenshtein distance by its textbook table."""
+    table = np.zeros([len(one) + 1, len(other) + 1], int)
+    table[:, 0], table[0] = np.arange(len(one) + 1), np.arange(len(other) + 1)
+    for i, a in enumerate(one, 1):
+        for j, b in enumerate(other, 1):
+            changed = table[i - 1, j - 1] + (a != b)
+            table[i, j] = min(changed, table[i - 1, j] + 1, table[i, j - 1] + 1)
+    return table[-1, -1]
+
+
+def twin(texts, first_pass):
+    """The formulas of the docstring."""
+    distances = np.array([[edits(a, b) for b in texts] for a in texts], float)
+    p = np.exp(0.3 * np.array(first_pass))
+    p /= p.sum()
+    return {
+        "characters": [len(text) for text in texts],
+        "distance": [-sum(row) / len(texts) for row in distances],
+        "weighted_distance": [-float(row @ p) for row in distances],
+    }
+
+
+@pytest.mark.parametrize(
+    ("texts", "first_pass"),
+    [
+        (["the cat sat", "the cad sat", "a cat", "", "the cat sat"], [-1.0, -2.5, -7.0, 0.5, -3.0]),
+        (["naïve café", "naive cafe", "光が見える", "光見える"], [-3.0, 4.0, 0.0, 1.0]),
+        (["alone"], [-5.0]),
+    ],
+    ids=["words", "any script", "one"],
+)
+def test_a_twin(texts, first_pass):
+    found = list_features(texts, np.array(first_pass))
+    assert list(found) == list(FEATURE_UNITS)
+    for name, expected in twin(texts, first_pass).items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12, err_msg=name)
+
+
+def test_a_constant_and_huge_scores_change_nothing():
+    texts, scores = ["a b", "a c", "d"], np.array([-1.0, -2.0, -3.0])
+    expected = list_features(texts, scores)
+    for constant in (-50_000.0, 800.0):
+        found = list_features(texts, scores + constant)
+        np.testing.assert_allclose(found["weighted_distance"], expected["weighted_distance"])
+
+
+def test_no_texts():
+    assert {name: len(column) for name, column in list_features([], np.zeros(0)).items()} == (
+        dict.fromkeys(FEATURE_UNITS, 0)
+    )
+
+
+def part(*texts, metric="wer", normalize="none"):
+    hypotheses = tuple(Hypothesis(text, -1.0 * i) for i, text in enumerate(texts))
+    lists = [NBestList("u1", hypotheses), NBestList("u2", hypotheses[:1]), NBestList("u3", ())]
+    return Part.build(lists).compared(load_metric(metric, normalize=normalize))
+
+
+def test_texts_are_read_as_the_metric_reads_them():
+    """Case and punctuation that do not count as errors do not count as distance."""
+    raw, read = part("Hello, world!", "hello world"), ("hello world", "hello world")
+    assert raw.lists.features["distance"][0].tolist() == [-1.5, -1.5]
+    same = part("Hello, world!", "hello  world", normalize="basic").lists.features
+    for name, expected in twin(read, [0.0, -1.0]).items():
+        np.testing.assert_allclose(same[name][0], expected)
+
+
+def test_bleu_and_lists_that_do_not_fit_have_none(monkeypatch):
+    assert FEATURE_UNITS.keys() <= part("a", "b").lists.features.keys()
+    assert FEATURE_UNITS.keys() <= part("a", "b", metric="cer").lists.features.keys()
+    assert not FEATURE_UNITS.keys() & part("a", "b", metric="bleu").lists.features.keys()
+    lists = Part.build(part("a", "b").nbest)
+    monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 4)
+    found = lists.compared(load_metric("wer"), losses=False).lists.features
+    assert not FEATURE_UNITS.keys() & found.keys()
+
+
+def test_features_of_these_names_in_a_file_are_ignored():
+    one = NBestList("u", (Hypothesis("a", -1.0, features={"distance": 9.0, "am": 3.0}),))
+    built = Part.build([one])
+    assert built.lists.features.keys() == {"am", "rank"}
+    found = built.compared(load_metric("wer")).lists.features
+    assert found["distance"].tolist() == [[0.0]]
