@@ -4,7 +4,6 @@ A model gives the unknown token a high probability, whatever word it stands for.
 has to be spelled out: the cost is a price for each of its characters, in nats.
 """
 
-import sys
 from functools import lru_cache
 
 import numpy as np
@@ -14,8 +13,6 @@ from tta.data.vocabulary.load import AnyTokenizer
 # The price, in nats, of a character that no token of the vocabulary has: what such characters of
 # Wikipedia and of books cost, coded by their frequencies (`python -m benchmarks.unknown_price`).
 CHARACTER_PRICE = 6.4
-
-WHITE_SPACE = [character for character in map(chr, range(0x10000)) if character.isspace()]
 
 
 class SpellingCosts:
@@ -36,21 +33,16 @@ class SpellingCosts:
         """The cost of each unknown word of a text, in order, in nats."""
         return [self._of_word(word) for word in self._tokenizer.unknown_words(text)]
 
-    def pages(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a character of an unknown word costs, for programs without this class.
+    def prices(self) -> np.ndarray:
+        """What a character of an unknown word costs, by its code point, for graphs: [C] float32.
 
-        The characters are those of normalized text. Most of the 1,114,112 cost the same, so equal
-        blocks of 256 are one page.
-
-        Returns:
-            The page of each block, [4352] int32, and the prices in nats, [pages, 256] float32.
-            White space and character 0 cost nothing.
+        Characters of C or more cost as much as the last. Padding and blanks cost nothing.
         """
-        prices = np.full(sys.maxunicode + 1, CHARACTER_PRICE, np.float32)
-        prices[[ord(letter) for letter in self._letters]] = self._letter_price
-        prices[[0, *map(ord, WHITE_SPACE)]] = 0.0
-        pages, page_of = np.unique(prices.reshape(-1, 256), axis=0, return_inverse=True)
-        return page_of.reshape(-1).astype(np.int32), pages
+        codes = [ord(letter) for letter in self._letters]
+        prices = np.full(max([*codes, ord(" ")]) + 2, CHARACTER_PRICE, np.float32)
+        prices[codes] = self._letter_price
+        prices[[0, ord(" ")]] = 0.0
+        return prices
 
     def _cost(self, word):
         known = sum(character in self._letters for character in word)

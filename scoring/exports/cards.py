@@ -24,20 +24,20 @@ _HEAD = """---
 {usage}
 """
 
-# What a format computes, where it differs from what was exported. None is not part of the result.
-_SCORES = {"pll": "original", "boundary_tokens": "no", "long": "window", "precision": "float32"}
-_VECTORS = dict.fromkeys(("pll", "normalizer", "boundary_tokens", "unknown", "log"))
-_COMPUTES: dict[str, dict[str, str | None]] = {
-    "onnx": _SCORES | {"engine": "onnxruntime"},
-    "huggingface": _SCORES | {"engine": "pytorch"},
-    "sentence_transformers": _VECTORS
-    | {"long": "cut", "precision": "float32", "engine": "pytorch"},
-    "static": _VECTORS | {"long": None, "precision": "float32", "engine": None},
+# The parts of a signature that are the format's. None is not part of what it computes.
+_FLOAT = {"precision": "float32"}
+_SCORES = _FLOAT | {"boundary_tokens": "no"}
+_VECTORS = _FLOAT | dict.fromkeys(("pll", "normalizer", "boundary_tokens", "unknown", "log"))
+_FORMATS: dict[str, dict[str, str | None]] = {
+    "onnx": _SCORES | {"long": "cut", "engine": "onnxruntime"},
+    "huggingface": _SCORES | {"long": "window", "engine": "pytorch"},
+    "sentence_transformers": _VECTORS | {"long": "cut", "engine": "pytorch"},
+    "static": _VECTORS | {"long": None, "engine": None},
 }
 _PLAIN_BERT = {"normalizer": "exact", "unknown": "model", "long": "refuse"}
 
-# Metadata that a model's record may give its exports.
-_METADATA = ("license", "license_name", "license_link", "language", "datasets", "base_model")
+# Metadata of a record that are about its own files.
+_OF_FORMAT = re.compile(r"^(?:library_name|pipeline_tag):.*\n", re.MULTILINE)
 
 _BILM = """```python
 from transformers import pipeline
@@ -91,14 +91,10 @@ print(run(None, inputs)[0].sum())  # natural log
 ```
 """
 
-_CHARACTERS = """
-"characters" are the code points of each token in its text, normalized and padded with 0: an unknown
-word pays a price for each.
-"""
-
-_STATES = """
-`states.onnx` takes "input_ids", "padding_mask" and "wanted" [B, T] bool, and gives the last states
-[B, T, D]."""
+_ONNX_INPUTS = """
+"characters" are the code points of each token, normalized and padded with 0; an unknown word pays a
+price for each. `tokenizer.json` cuts long texts. `states.onnx` takes "input_ids", "padding_mask" and
+"wanted" [B, T] bool, and gives the last states [B, T, D]."""
 
 _SENTENCES = """```python
 from sentence_transformers import SentenceTransformer
@@ -118,13 +114,8 @@ sentence-transformers loads the same folder: `SentenceTransformer(folder)`."""
 
 
 def signature(lm: Any, kind: str) -> str:
-    """What an exported folder computes, in the form of `lm.signature`.
-
-    Args:
-        lm: the exported `TextModel`.
-        kind: the format.
-    """
-    computes = _COMPUTES[kind] | (_PLAIN_BERT if _is_bert(lm, kind) else {})
+    """What a folder of the format `kind` computes, in the form of `lm.signature`."""
+    computes = _FORMATS[kind] | (_PLAIN_BERT if _is_bert(lm, kind) else {})
     parts = dict(part.split(":", 1) for part in lm.signature.split("|")) | computes
     return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
@@ -134,15 +125,17 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
 
     Args:
         lm: the exported `TextModel`.
-        folder: the folder.
+        folder: of the export.
         kind: the format.
         vectors: representation and pooling, if the folder gives sentence vectors.
     """
-    config = lm.config
+    config, vocabulary = lm.config, lm.tokenizer.vocabulary
+    onnx = _ONNX_BILM if config.model_type == "bilm" else _ONNX
+    onnx = onnx.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
     what, usage, library = {
         "onnx": (
             f"A language model of type {config.model_type} for onnxruntime.",
-            _onnx_usage(lm),
+            onnx + _ONNX_INPUTS,
             "onnx",
         ),
         "huggingface": (
@@ -182,30 +175,17 @@ def _is_bert(lm, kind):
     return kind == "huggingface" and lm.config.model_type == "bilm"
 
 
-def _onnx_usage(lm):
-    vocabulary = lm.tokenizer.vocabulary
-    code = _ONNX_BILM if lm.config.model_type == "bilm" else _ONNX
-    code = code.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
-    if lm.options.unknown == "price":
-        return code + _CHARACTERS + _STATES
-    code = re.sub(r".*\bwords\b.*\n", "", code)
-    code = re.sub(r"(.*), read = (.*), tokenizer\.normalizer\..*", r"\1 = \2", code)
-    return code + _STATES
-
-
 def _record(directory):
-    """The metadata of a model's own README.md that exports keep, and its text as a quotation.
+    """The metadata of a model's own README.md, and its text as a quotation; "" if it has none.
 
-    The model's author says there what it was trained on and under which license it is; we do not.
+    It says what the model was trained on and under which license it is. We do not know.
     """
     path = None if directory is None else directory / README
     if path is None or not path.is_file():
         return "", ""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    head, metadata = re.match(r"---\n(.*?\n)---\n", text, re.DOTALL), ""
-    if head is not None:
-        text = text[head.end() :]
-        entries = re.findall(r"^(\w+):(.*\n(?:[ \t-].*\n)*)", head[1], re.MULTILINE)
-        metadata = "".join(f"{name}:{value}" for name, value in entries if name in _METADATA)
-    lines = (f"> {line}".rstrip() + "\n" for line in text.strip().splitlines())
-    return metadata, "\n## The model's own record\n\n" + "".join(lines)
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    metadata = ""
+    if head := re.match(r"---\n(.*?\n)---\n", text, re.DOTALL):
+        metadata, text = _OF_FORMAT.sub("", head[1]), text[head.end() :]
+    quoted = "".join(f"> {line}".rstrip() + "\n" for line in text.strip().splitlines())
+    return metadata, f"\n## The model's own record\n\n{quoted}"

@@ -41,13 +41,12 @@ def write(lm: Any, folder: Path) -> None:
         _write_bert(lm, config, folder)
     else:
         copy_code(folder)
-        prices = character_prices(lm) or {}
-        write_tensors(folder / SAFETENSORS, torch_weights(lm) | prices)
+        prices = character_prices(lm)
+        write_tensors(folder / SAFETENSORS, torch_weights(lm) | {"prices": prices})
         values = {"model_type": "tta", "architectures": ["TTAForMaskedLM"], "auto_map": _AUTO}
         values |= {"dtype": "float32", "pad_token_id": vocabulary.pad_id}
         values |= {"unk_token_id": vocabulary.unk_id, "normalizes": lm.normalizer == "exact"}
-        values["num_price_pages"] = len(prices.get("prices", ()))
-        values["tie_word_embeddings"] = True
+        values |= {"num_prices": len(prices), "tie_word_embeddings": True}
         write_json(folder / CONFIG, values | torch_settings(config))
     cards.write(lm, folder, "huggingface")
 

@@ -71,12 +71,11 @@ def check_exportable(lm: Any) -> None:
         raise InputError(rule, lm.name)
 
 
-def character_prices(lm: Any) -> dict[str, np.ndarray] | None:
-    """{"price_pages", "prices"}, see `SpellingCosts.pages`; None if unknown words have no price."""
+def character_prices(lm: Any) -> np.ndarray:
+    """`SpellingCosts.prices`; a single 0 if unknown words have no price."""
     if lm.options.unknown != "price":
-        return None
-    costs = SpellingCosts(lm.tokenizer, lm.config.unknown_price)
-    return dict(zip(("price_pages", "prices"), costs.pages(), strict=True))
+        return np.zeros(1, np.float32)
+    return SpellingCosts(lm.tokenizer, lm.config.unknown_price).prices()
 
 
 def torch_weights(lm: Any) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from safetensors.numpy import load_file
+from tokenizers import Tokenizer as Pipeline
 
 import tta
 from tests.tiny import of_family, write_model_directory
@@ -183,14 +184,21 @@ def test_the_code_in_the_readme_of_an_onnx_folder_gives_our_scores(
             [sys.executable, "-c", new], cwd=folder, capture_output=True, text=True, check=True
         )
         found = np.array(re.findall(r"-?\d+\.\d*", done.stdout), float)
-        np.testing.assert_allclose(found, lm.score(texts), atol=1e-3)
+        np.testing.assert_allclose(found, lm.score(cut(texts, folder)), atol=1e-3)
+
+
+def cut(texts, folder):
+    """Texts without what `tokenizer.json` leaves out."""
+    tokenizer = Pipeline.from_file(str(folder / "tokenizer.json"))
+    ends = [max(stop for _, stop in tokenizer.encode(text).offsets) for text in texts]
+    return [text[:end] for text, end in zip(texts, ends, strict=True)]
 
 
 @pytest.mark.parametrize("family", ["tta", "unilm"])
-def test_states_of_long_texts_are_ours(models, tmp_path, family):
+def test_states_are_ours(models, tmp_path, family):
     lm = models[family]
     folder = exported(lm, tmp_path / "out", "onnx")
-    ids = lm.tokenizer.encode(UNKNOWN)
+    ids = lm.tokenizer.encode(UNKNOWN[:2])
     vocabulary = lm.tokenizer.vocabulary
     rows = [[vocabulary.bos_id, *row, vocabulary.eos_id] for row in ids]
     ids, mask = pad(list(map(np.array, rows)), vocabulary.pad_id)
@@ -200,7 +208,7 @@ def test_states_of_long_texts_are_ours(models, tmp_path, family):
     inputs = {"input_ids": ids, "padding_mask": mask, "wanted": wanted}
     states: Any = session.run(None, inputs)[0]
     found = [row[here].mean(0) for row, here in zip(states, wanted, strict=True)]
-    np.testing.assert_allclose(found, lm.encode(UNKNOWN), atol=1e-4)
+    np.testing.assert_allclose(found, lm.encode(UNKNOWN[:2]), atol=1e-4)
 
 
 def test_the_token_table_is_written_once(models, tmp_path):
@@ -279,8 +287,8 @@ def test_the_card_has_signature_and_hashes(models, tmp_path):
 @pytest.mark.parametrize(
     ("family", "format", "computes"),
     [
-        ("tta", "onnx", "normalizer:learned|boundary_tokens:no|unknown:price|long:window|"),
-        ("bilm", "onnx", "normalizer:exact|boundary_tokens:no|unknown:price|long:window|"),
+        ("tta", "onnx", "normalizer:learned|boundary_tokens:no|unknown:price|long:cut|"),
+        ("bilm", "onnx", "normalizer:exact|boundary_tokens:no|unknown:price|long:cut|"),
         ("unilm", "huggingface", "unknown:price|long:window|precision:float32|engine:pytorch|"),
         ("bilm", "huggingface", "boundary_tokens:no|unknown:model|long:refuse|precision:float32|"),
         ("tta", "sentence_transformers", "|long:cut|precision:float32|engine:pytorch|version:"),
@@ -321,6 +329,8 @@ license: cc-by-4.0
 language:
 - de
 tags: [x]
+pipeline_tag: fill-mask
+library_name: other
 datasets:
   - wiki
 ---
@@ -334,16 +344,16 @@ Trained on my mail.
 def test_license_and_language_come_from_the_record_of_the_model(tmp_path, format):
     directory = write_model_directory(tmp_path / "model")
     (directory / "README.md").unlink()
-    own = "license:", "language:", "datasets:", "Apache", "English", "record"
+    own = "license:", "language:", "tags:", "datasets:", "Apache", "English", "record"
     for name, record in ("a", None), ("b", RECORD):
         if record is not None:
             (directory / "README.md").write_text(record)
         lm = tta.load(directory)
         export_folder(lm, tmp_path / name, format, "token", "mean")
         card = (tmp_path / name / "README.md").read_text()
-        assert [word for word in own if word in card] == ([*own[:3], "record"] if record else [])
+        assert [word for word in own if word in card] == ([*own[:4], "record"] if record else [])
     head = card.split("---\n")[1]
-    expected = "license: cc-by-4.0\nlanguage:\n- de\ndatasets:\n  - wiki\nlibrary_name: "
+    expected = "license: cc-by-4.0\nlanguage:\n- de\ntags: [x]\ndatasets:\n  - wiki\nlibrary_name: "
     assert head.startswith(expected)
     assert "\n> # Mine\n>\n> Trained on my mail.\n" in card
 

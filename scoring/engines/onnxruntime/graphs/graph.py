@@ -106,10 +106,6 @@ class Tensor:
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __floordiv__(self, other: Any) -> "Tensor":
-        """Of integers of 0 or more."""
-        return self.graph.operator("Div", self, other)
-
     def __matmul__(self, other: Any) -> "Tensor":
         return self.graph.operator("MatMul", self, other)
 
@@ -131,9 +127,6 @@ class Tensor:
 
     def __and__(self, other: Any) -> "Tensor":
         return self.graph.operator("And", self, other)
-
-    def __or__(self, other: Any) -> "Tensor":
-        return self.graph.operator("Or", self, other)
 
     def __invert__(self) -> "Tensor":
         return self.graph.operator("Not", self)
