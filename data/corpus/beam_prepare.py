@@ -31,13 +31,13 @@ from tta.data.corpus.beam_common import (
     publish,
     run_pipeline,
 )
-from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk, tokenizer_of
+from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk
 from tta.data.corpus.config import CorpusConfig
 from tta.data.corpus.output import check_replaceable, describe, shard_names, write_shard
 from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import is_shard_name
 from tta.data.text.lines import iter_lines
-from tta.data.vocabulary.load import load_vocabulary
+from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
 CHUNKS_PER_FILE = 1 << 32
@@ -113,7 +113,10 @@ class _Prepare(beam.DoFn):
         self._vocabulary, self._config = vocabulary, config
 
     def setup(self):
-        self._tokenizer = tokenizer_of(self._config, self._vocabulary)
+        config = self._config
+        self._tokenizer = make_tokenizer(
+            self._vocabulary, bool(config.lower_case), normalization=config.normalization or "bert"
+        )
 
     def process(self, chunk):
         number, lines = chunk

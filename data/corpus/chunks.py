@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tta.choices import STRIP_LATIN
+from tta.choices import KEEP_ACCENTS
 from tta.data.corpus.config import CorpusConfig
 from tta.data.corpus.spill import take_runs
 from tta.data.text.spoken import spoken_form
-from tta.data.vocabulary.load import AnyTokenizer, AnyVocabulary, make_tokenizer
+from tta.data.vocabulary.load import AnyTokenizer
 
 CHUNK_LINES, CHUNK_CHARACTERS = 8192, 1 << 20
 NO_COUNTS: dict[str, int] = dict.fromkeys(
@@ -45,12 +45,6 @@ def iter_chunks(lines: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def tokenizer_of(config: CorpusConfig, vocabulary: AnyVocabulary) -> AnyTokenizer:
-    """The tokenizer of a data set whose config is complete (`CorpusConfig.for_vocabulary`)."""
-    normalization = config.normalization or STRIP_LATIN
-    return make_tokenizer(vocabulary, config.is_lower_cased, normalization=normalization)
-
-
 def prepare_chunk(
     number: int, lines: Sequence[str], tokenizer: AnyTokenizer, config: CorpusConfig
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], dict[str, int]]:
@@ -74,7 +68,7 @@ def prepare_chunk(
     texts = list(lines)
     spoken = 0
     for i in np.flatnonzero(speak):
-        if text := spoken_form(texts[i], config.strip_accents is not False):
+        if text := spoken_form(texts[i], config.normalization != KEEP_ACCENTS):
             texts[i] = text
             spoken += 1
 

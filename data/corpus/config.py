@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tta.choices import KEEP_ACCENTS
 from tta.settings import (
     LOWER_CASE,
     NORMALIZATION,
@@ -62,13 +61,8 @@ class CorpusConfig(Config):
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
 
-    @property
-    def is_lower_cased(self) -> bool:
-        """`lower_case`, or its default."""
-        return self.tokenizer == "word_pieces" if self.lower_case is None else self.lower_case
-
     def for_vocabulary(self: _Config, vocabulary: Any) -> _Config:
-        """The settings with what is None in `lower_case`, `strip_accents` and `normalization`.
+        """These settings, with `lower_case` and `normalization` that fit the vocabulary.
 
         Raises:
             InputError: as `tta.data.vocabulary.case.reading_of`.
@@ -77,8 +71,7 @@ class CorpusConfig(Config):
 
         given = self.lower_case, self.strip_accents, self.normalization
         lower, kind = reading_of(vocabulary, *given)
-        keeps = kind == KEEP_ACCENTS and (lower or self.strip_accents is False)
-        return replace(self, lower_case=lower, normalization=kind, strip_accents=not keeps)
+        return replace(self, lower_case=lower, normalization=kind, strip_accents=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ import unicodedata
 
 _STRAIGHT_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_NO_SPOKEN_FORM = re.compile("[^\\W_a-z]|[$£€¥¢%‰+=\\xd7÷±°@#]")
+_SIGNS = "$£€¥¢%‰+=\xd7÷±°@#"  # read aloud as words
+_NO_SPOKEN_FORM = re.compile(f"[^\\W_a-z]|[{_SIGNS}]")
 _SPOKEN_WORD = re.compile("[a-z]+(?:'[a-z]+)*")
-_SIGNS = frozenset("&$£€¥¢%‰+=\xd7÷±°@#")  # read aloud as words
 _WORD = re.compile("[^' ]+(?:'[^' ]+)*")
 
 
@@ -16,11 +16,11 @@ def spoken_form(line: str, strip_accents: bool = True) -> str | None:
 
     The result has lower-case letters, apostrophes inside words, and single spaces. Curly
     apostrophes become straight ones. Hyphens, dashes and all other punctuation become spaces
-    ("U.S." is "u s"). Letters are a to z, and accents are stripped, because English recognisers
-    print none; "&" becomes "and". Without `strip_accents`, letters and marks are any language's.
+    ("U.S." is "u s"). With `strip_accents`, letters are a to z, and "&" becomes "and", as English
+    recognisers print. Otherwise letters of all languages and their marks stay.
 
     Returns None if the spoken form cannot be derived from the letters: the line contains digits or
-    signs that are read aloud as words ("5", "%", "$"), letters that are not among them, or none.
+    signs that are read aloud as words ("5", "%", "$"), other letters than those, or no letter.
     """
     text = line.lower()
     if not strip_accents:
@@ -34,12 +34,11 @@ def spoken_form(line: str, strip_accents: bool = True) -> str | None:
 
 
 def _in_any_language(text):
-    text = unicodedata.normalize("NFC", text.translate(_STRAIGHT_APOSTROPHES))
-    kinds = [unicodedata.category(character) for character in text]
-    if any(kind[0] == "N" or kind == "Sc" for kind in kinds) or not _SIGNS.isdisjoint(text):
-        return None
-    letters = (
-        character if kind[0] in "LM" or character == "'" else "" if kind == "Cf" else " "
-        for character, kind in zip(text, kinds, strict=True)
-    )
-    return " ".join(_WORD.findall("".join(letters))) or None
+    found = []
+    for character in unicodedata.normalize("NFC", text.translate(_STRAIGHT_APOSTROPHES)):
+        kind = unicodedata.category(character)
+        if kind[0] == "N" or kind == "Sc" or character in f"&{_SIGNS}":
+            return None
+        if kind != "Cf":  # invisible
+            found.append(character if kind[0] in "LM" or character == "'" else " ")
+    return " ".join(_WORD.findall("".join(found))) or None

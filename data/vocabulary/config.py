@@ -63,5 +63,6 @@ class VocabularyConfig(Config):
 
     @property
     def normalization(self) -> str:
-        """Which accents lower-cased text loses, see `strip_accents`."""
-        return KEEP_ACCENTS if self.strip_accents is False else STRIP_LATIN
+        """The one of `tta.choices.NORMALIZATIONS` that `strip_accents` names."""
+        strip = self.is_lower_cased if self.strip_accents is None else self.strip_accents
+        return STRIP_LATIN if strip else KEEP_ACCENTS

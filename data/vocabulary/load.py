@@ -40,7 +40,7 @@ def make_tokenizer(
     """The tokenizer of a vocabulary of words or of word pieces.
 
     With `lower_case`, text is lower-cased. With `open_vocabulary`, unknown words get new ids, see
-    `WordTokenizer`; word pieces have no new ids. `normalization` is how characters are read, one of
+    `WordTokenizer`; word pieces have no new ids. `normalization` is one of
     `tta.choices.NORMALIZATIONS`.
 
     Raises:

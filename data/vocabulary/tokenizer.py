@@ -1,20 +1,17 @@
 """The tokenizer: data preparation, training and scoring split text into the same word pieces."""
 
 import re
-from collections.abc import Iterable
-from collections.abc import Sequence as Texts
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
-from tokenizers import Regex
 from tokenizers import Tokenizer as Pipeline
 from tokenizers.models import WordPiece
-from tokenizers.normalizers import NFC, NFD, BertNormalizer, Normalizer, Replace, Sequence
+from tokenizers.normalizers import Normalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from tta.choices import KEEP_ACCENTS, STRIP_LATIN
-from tta.data.text.accents import ACCENTS
 from tta.data.vocabulary.folding import FoldedCharacters
+from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.word_tokenizer import as_text
 from tta.errors import InputError
@@ -31,9 +28,8 @@ MAX_WORD_LENGTH, MAX_WORD_LENGTH_OF_BERT = 1000, 100
 class Tokenizer:
     """Splits text into word pieces as BERT does, with the package `tokenizers`.
 
-    Control characters are removed. Each Chinese character and each sign is a word. With
-    `lower_case`, text is lower-cased first, and `normalization` says which accents it loses. A word
-    that cannot be split into pieces becomes the unknown id.
+    Control characters are removed. Each Chinese character and each sign is a word. A word that
+    cannot be split into pieces becomes the unknown id.
 
     Text never becomes a padding, begin, end or mask id: "[MASK]" in a text is four letters between
     brackets. These ids are only added by number.
@@ -42,25 +38,23 @@ class Tokenizer:
 
     Args:
         vocabulary: the pieces.
-        lower_case: whether to lower-case text.
-        normalization: as in `normalizer_of`; or "nfkc", which folds characters first, see
-            `FoldedCharacters`. None is "bert" for BERT's vocabularies, else "strip_latin".
+        lower_case: whether to lower-case text first.
+        normalization: which accents the text loses, as in `bert_normalizer`; or "nfkc", which folds
+            characters first, see `FoldedCharacters`.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, lower_case: bool = True, normalization: str | None = None
+        self, vocabulary: Vocabulary, lower_case: bool = True, normalization: str = "bert"
     ):
         self.vocabulary = vocabulary
         self.lower_case = lower_case
-        if normalization is None:
-            normalization = "bert" if vocabulary.is_of_bert else STRIP_LATIN
         self.normalization = normalization
         self._folded = FoldedCharacters(lower_case) if normalization == "nfkc" else None
-        self._normalizer = normalizer_of(lower_case, normalization)
+        self._normalizer = bert_normalizer(lower_case, normalization)
         self._pipeline = word_piece_pipeline(vocabulary, self._normalizer)
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
-    def tokenize_flat(self, texts: Texts[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
+    def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Splits N texts, str or UTF-8, into one flat array.
 
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
@@ -78,7 +72,7 @@ class Tokenizer:
             ends[number] = len(ids)
         return np.array(ids, np.int32), np.diff(ends)
 
-    def encode(self, texts: Texts[str | bytes]) -> list[np.ndarray]:
+    def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
         """Splits N texts into N int32 arrays [T_n] of ids, without begin and end."""
         ids, lengths = self.tokenize_flat(texts)
         return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
@@ -105,6 +99,10 @@ class Tokenizer:
                 raise InputError(f"id {number} is not in a vocabulary of {len(tokens)}")
         return [tokens[number] for number in ids]
 
+    def normalize(self, text: str) -> str:
+        """The text before it is split into words."""
+        return self._normalizer.normalize_str(self._fold(text))
+
     def _ids_of(self, text):
         return self._pipeline.encode(self._fold(text), add_special_tokens=False).ids
 
@@ -126,16 +124,3 @@ def word_piece_pipeline(vocabulary: Vocabulary, normalizer: Normalizer) -> Pipel
     pipeline.normalizer = normalizer
     pipeline.pre_tokenizer = BertPreTokenizer()
     return pipeline
-
-
-def normalizer_of(lower_case: bool, normalization: str = "bert") -> Normalizer:
-    """What is done to a text before it is split into words: BERT's rules, but for accents.
-
-    Text that is lower-cased loses all marks ("bert"), the accents of Latin and Greek letters
-    ("strip_latin") or none ("keep_accents"). In the last two, letters and marks are composed.
-    """
-    if normalization not in (STRIP_LATIN, KEEP_ACCENTS):
-        return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)
-    strip = [NFD(), Replace(Regex(ACCENTS), "")]
-    parts = strip if lower_case and normalization == STRIP_LATIN else []
-    return Sequence([*parts, NFC(), BertNormalizer(lowercase=lower_case, strip_accents=False)])

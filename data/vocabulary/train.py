@@ -1,30 +1,25 @@
 """Makes a vocabulary from raw text: WordPiece, trained on a sample of the lines, or all words."""
 
 import itertools
-import re
 import sys
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from tokenizers import BertWordPieceTokenizer
 
-from tta.choices import STRIP_LATIN
-from tta.data.text.accents import ACCENTS
+from tta.choices import KEEP_ACCENTS
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.load import AnyVocabulary
-from tta.data.vocabulary.tokenizer import normalizer_of
+from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.word_tokenizer import MAX_WORD_LENGTH, split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
 NUM_PIECES = 30_000  # the default of vocab_size
-MANY_ACCENTS = 0.5  # %; more is pointed out. English text has 0.02, German 1.5.
-
-_find_accents = re.compile(ACCENTS).findall
+MANY_ACCENTS = 0.1  # of the lines; more are pointed out
 
 
 def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
@@ -73,10 +68,11 @@ def _train(reader, paths, config):
     if not lines:
         raise InputError("no line of text in the input", ", ".join(paths))
     trainer = BertWordPieceTokenizer()
-    trainer.normalizer = normalizer_of(config.is_lower_cased, config.normalization)
+    trainer.normalizer = bert_normalizer(config.is_lower_cased, config.normalization)
     normalize = trainer.normalizer.normalize_str
-    letters = alphabet(map(normalize, lines), config.limit_alphabet)
-    for note in _notes(lines, normalize, letters, config):
+    counts = Counter(itertools.chain.from_iterable(map(normalize, lines)))
+    letters = alphabet(counts, config.limit_alphabet)
+    for note in _notes(lines, normalize, counts, letters, config):
         print(f"note: {note}", file=sys.stderr)
     inner = [f"##{c}" for c in letters if not _is_alone(c, trainer)]
     if len(TTA_SPECIALS) + len(letters) + len(inner) > vocab_size:
@@ -99,27 +95,23 @@ def _train(reader, paths, config):
     return Vocabulary(tuple(sorted(ids, key=ids.__getitem__)))
 
 
-def _notes(lines, normalize, letters, config) -> Iterator[str]:
-    """What is lost of the text: rare characters, and accents."""
-    size = sum(map(len, lines))
-    if len(letters) == config.limit_alphabet:
-        known = {*letters, " "}
-        lost = Counter(c for line in lines for c in normalize(line) if c not in known)
-        if lost := Counter({c: number for c, number in lost.items() if not c.isspace()}):
-            yield (
-                f"--limit_alphabet={len(letters)} leaves out {len(lost):,} characters, "
-                f"{100 * lost.total() / size:.2g} % of the text; words with them become [UNK]"
-            )
-    if config.is_lower_cased and config.normalization == STRIP_LATIN:
-        decomposed = (unicodedata.normalize("NFD", line) for line in lines if not line.isascii())
-        share = 100 * sum(len(_find_accents(line)) for line in decomposed) / size
-        if share > MANY_ACCENTS:
-            yield f"{share:.2g} % of the letters lose accents; --strip_accents=false keeps them"
+def _notes(lines, normalize, counts, letters, config) -> Iterator[str]:
+    """What the vocabulary loses of the text: rare characters, and accents."""
+    found = {c: number for c, number in counts.items() if not c.isspace()}
+    if len(found) > len(letters):
+        share = 1 - sum(found[letter] for letter in letters) / sum(found.values())
+        yield (
+            f"--limit_alphabet={config.limit_alphabet} leaves out {len(found) - len(letters):,} "
+            f"characters, {share:.2%} of the text; words with them become [UNK]"
+        )
+    keep = bert_normalizer(config.is_lower_cased, KEEP_ACCENTS).normalize_str
+    share = sum(normalize(line) != keep(line) for line in lines) / len(lines)
+    if share > MANY_ACCENTS:
+        yield f"{share:.0%} of the lines lose accents; --strip_accents=false keeps them"
 
 
-def alphabet(lines: Iterable[str], size: int) -> list[str]:
-    """The `size` most frequent characters of lines, sorted, without white space."""
-    counts = Counter(itertools.chain.from_iterable(lines))
+def alphabet(counts: Mapping[str, int], size: int) -> list[str]:
+    """The `size` most frequent of some characters, sorted, without white space."""
     letters = [c for c in counts if not c.isspace()]
     return sorted(sorted(letters, key=lambda c: (-counts[c], c))[:size])
 

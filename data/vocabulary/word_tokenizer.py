@@ -8,8 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from tta.choices import KEEP_ACCENTS, STRIP_LATIN
-from tta.data.text.accents import without_accents
+from tta.data.vocabulary.normalizer import accents
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -29,18 +28,15 @@ def split_words(text: str, lower_case: bool = False, normalization: str = "bert"
     Args:
         text: has no half of a surrogate pair.
         lower_case: whether to lower-case the text first.
-        normalization: which accents lower-cased text loses, see
-            `tta.data.vocabulary.tokenizer.normalizer_of`.
+        normalization: which accents the text loses, see `tta.data.vocabulary.normalizer.accents`.
     """
-    if not text.isascii() and normalization in (STRIP_LATIN, KEEP_ACCENTS):
-        is_stripped = lower_case and normalization == STRIP_LATIN
-        text = without_accents(text) if is_stripped else unicodedata.normalize("NFC", text)
-    if lower_case:
-        text = text.lower()
-        if not text.isascii() and normalization not in (STRIP_LATIN, KEEP_ACCENTS):
-            parts = unicodedata.normalize("NFD", text)
-            text = "".join(c for c in parts if unicodedata.category(c) != "Mn")
-    return _pattern().findall(text)
+    return _pattern().findall(_normalized(text, lower_case, normalization))
+
+
+def _normalized(text, lower_case, normalization):
+    if not text.isascii():
+        text = accents(lower_case, normalization).normalize_str(text)
+    return text.lower() if lower_case else text
 
 
 @cache
@@ -87,7 +83,7 @@ class WordTokenizer:
         vocabulary: the words.
         lower_case: whether to lower-case text first.
         open_vocabulary: whether unknown words get new ids.
-        normalization: which accents lower-cased text loses, as in `split_words`.
+        normalization: as in `split_words`.
     """
 
     def __init__(
@@ -141,6 +137,10 @@ class WordTokenizer:
         longest = MAX_WORD_LENGTH if self.open_vocabulary else 0
         words = split_words(as_text(text), self.lower_case, self.normalization)
         return [word for word in words if word not in known and len(word) > longest]
+
+    def normalize(self, text: str) -> str:
+        """The text before it is split into words."""
+        return _normalized(text, self.lower_case, self.normalization)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The words of ids, also new ones. Raises InputError if an id is unknown or forgotten."""

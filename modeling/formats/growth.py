@@ -47,16 +47,15 @@ def grow(
     Raises:
         InputError: a size is not a multiple, or the models do not have the same weights.
     """
-    _check_family(model.config, trained.config, source)
     ours, theirs = model.named_weights(), trained.named_weights()
     if model.config.output_layer != trained.config.output_layer:
         theirs = {name: weight for name, weight in theirs.items() if not name.startswith("head/")}
         theirs |= {name: weight for name, weight in ours.items() if name.startswith("head/")}
     weights = {name: np.asarray(weight) for name, weight in theirs.items()}
+    _check_weights(ours, weights, model.config, trained.config, source)
     shapes = {name: tuple(weight.shape) for name, weight in ours.items()}
     is_alike = origins is None and shapes == {name: w.shape for name, w in weights.items()}
     _check_can_grow(model.config, trained.config, is_alike, source)
-    _check_names(ours, weights, model.config, trained.config, source)
     if origins is not None:
         weights = exchange_pieces(weights, origins)
     with located(path=source):
@@ -64,32 +63,21 @@ def grow(
     assign_weights(model, weights, source)
 
 
-def _check_family(config, trained, source):
-    """Refuses models of families that have other weights, and says which ones fit."""
-    kind = type(config)
-    if type(trained) is not kind:
+def _check_weights(ours, theirs, config, trained, source):
+    """Refuses a model with other weights, and says which fit or what the weights depend on."""
+    if type(trained) is not type(config):
         families = {name: MODEL_TYPES.load(name).part("config") for name in MODEL_TYPES}
-        fit = " or ".join(name for name, family in families.items() if family is kind)
-        halves = f"; its halves are encoder:{source} and decoder:{source}" if trained.parts else ""
+        fit = " or ".join(name for name, family in families.items() if family is type(config))
         raise InputError(
             f"a model of type {config.model_type} starts from one of type {fit}, not "
-            f"{trained.model_type}{halves}",
+            f"{trained.model_type}",
             source,
         )
-
-
-def _check_names(ours, theirs, config, trained, source):
-    """Refuses other weights of the same family, and says which setting they depend on."""
-    rules = [f"weight {name} is missing" for name in sorted(set(ours) - set(theirs))]
-    rules += [
-        f"weight {name} is not one of the model's" for name in sorted(set(theirs) - set(ours))
-    ]
-    if rules:
+    if names := sorted(set(ours) ^ set(theirs)):
         values = {name: (getattr(config, name, 0), getattr(trained, name, 0)) for name in _SETTINGS}
-        reasons = (
-            f"{n} is {a}, in the trained model {b}" for n, (a, b) in values.items() if a != b
-        )
-        raise InputError("; ".join([rules[0], *reasons]), source)
+        differ = (f"{n} is {a}, in the trained model {b}" for n, (a, b) in values.items() if a != b)
+        rule = f"only one of the two models has weight {names[0]}"
+        raise InputError("; ".join([rule, *differ]), source)
 
 
 def _check_can_grow(config, trained, is_alike, source):

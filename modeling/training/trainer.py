@@ -92,8 +92,7 @@ class Trainer:
             self.manager = self._list_checkpoints()
         self.last_evaluation = None
         self.evaluation_error = None
-        self._first_loss: float | None = None  # of the first step of this process
-        self._last_loss = 0.0  # mean of the last steps
+        self._first_loss = math.nan  # of the first step of this process
         self._replicas = distribution.local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
@@ -192,8 +191,6 @@ class Trainer:
             done = self.step >= until
             if done:
                 self._try_to_evaluate(bar, self.step)
-                if self.last_evaluation is not None:
-                    self._check_learned(self.last_evaluation.values.get("nll", 0.0))
         if not done:
             how = "to resume" if self.is_resumable else "to begin anew"
             print(
@@ -224,7 +221,8 @@ class Trainer:
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
             recent.append(losses)
-            self._first_loss = losses["loss"] if self._first_loss is None else self._first_loss
+            if math.isnan(self._first_loss):
+                self._first_loss = losses["loss"]
             tokens += num_tokens
             step = self.step
             last = step >= until
@@ -238,13 +236,12 @@ class Trainer:
             if due(loop.log_steps):
                 rate = tokens / max(time.monotonic() - since, 1e-9)
                 self._log(bar, step, recent, rate)
-                self._last_loss = float(np.mean([losses["loss"] for losses in recent]))
+                if last:
+                    self._check_learned(float(np.mean([losses["loss"] for losses in recent])))
                 recent, since, tokens = [], time.monotonic(), 0
             bar.update(1)
             if due(loop.save_checkpoints_steps):
                 self._check_weights(step)
-                if last and self.heldout_batches is None:
-                    self._check_learned(self._last_loss)
                 if self.is_chief:
                     self.save()
             if step % loop.eval_steps == 0 and not stop:
@@ -336,10 +333,10 @@ class Trainer:
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _check_learned(self, loss):
-        # A model that knows nothing has the loss log V. One that began with more may end with more.
+        # A model that knows nothing has the loss log V. One that began with more may end with more,
+        # but not one that resumes after it diverged.
         chance = math.log(self.model.config.vocab_size)
-        first = 2.0 * chance if self._first_loss is None else min(self._first_loss, 2.0 * chance)
-        if self.is_resumable and loss > max(first, chance) + 1.0:
+        if self.is_resumable and loss > max(min(self._first_loss, 2.0 * chance), chance) + 1.0:
             raise InputError(
                 f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
                 f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tta.choices import KEEP_ACCENTS
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vectors.training_data import TrainingData
@@ -109,13 +108,6 @@ def adapt_to_text(
     return report
 
 
-class _ModelsCorpus(LocalCorpusConfig):
-    """Text that is read as the model reads it, whatever its vocabulary suggests."""
-
-    def for_vocabulary(self, vocabulary):
-        return self
-
-
 def _nll(evaluation):
     return evaluation.values["nll"]
 
@@ -124,7 +116,7 @@ def _prepare(config, lm, work):
     """Writes the text as a data set."""
     lm.tokenizer.vocabulary.save(work / VOCABULARY)
     info = create_tfrecords(
-        _ModelsCorpus(
+        LocalCorpusConfig(
             input_file=config.input_file,
             vocab_file=str(work / VOCABULARY),
             output_dir=str(work / "data"),
@@ -135,9 +127,9 @@ def _prepare(config, lm, work):
             tokenizer=lm.model.config.tokenizer,
             lower_case=lm.model.config.do_lower_case,
             normalization=lm.model.config.normalization,
-            strip_accents=lm.model.config.normalization != KEEP_ACCENTS,
             seed=config.seed,
-        )
+        ),
+        lm.tokenizer,
     )
     train, heldout = (info["splits"][name]["sentences"] for name in ("train", "heldout"))
     if heldout < MIN_HELDOUT or not train:

@@ -10,7 +10,8 @@ from tokenizers import Tokenizer as Pipeline
 from tokenizers.processors import TemplateProcessing
 
 from tta.data.vocabulary.folding import FoldedCharacters
-from tta.data.vocabulary.tokenizer import Tokenizer, normalizer_of, word_piece_pipeline
+from tta.data.vocabulary.normalizer import bert_normalizer
+from tta.data.vocabulary.tokenizer import Tokenizer, word_piece_pipeline
 from tta.names import TOKENIZER_JSON
 
 
@@ -49,7 +50,7 @@ def special_tokens(tokenizer: Tokenizer) -> list[str]:
 
 
 def _normalizer(tokenizer):
-    as_bert = normalizer_of(tokenizer.lower_case, tokenizer.normalization)
+    as_bert = bert_normalizer(tokenizer.lower_case, tokenizer.normalization)
     if tokenizer.normalization != "nfkc":
         return as_bert
     folds = [normalizers.NFKC(), normalizers.Lowercase(), normalizers.NFKC()]
@@ -61,7 +62,7 @@ def _normalizer(tokenizer):
 @cache
 def _rules(lower_case):
     """What `FoldedCharacters` does to single characters and the package's normalizers do not."""
-    as_bert, table = normalizer_of(lower_case), FoldedCharacters(lower_case)
+    as_bert, table = bert_normalizer(lower_case), FoldedCharacters(lower_case)
     parts = [normalizers.NFKC(), normalizers.Lowercase(), normalizers.NFKC()] if lower_case else []
     theirs = normalizers.Sequence([*parts, as_bert])
     characters: dict[str, list[str]] = {}  # what it becomes -> the characters

@@ -34,15 +34,18 @@ class GraphTokenizer:
     TF Serving has this operation only. It differs from BERT in a few characters (docs/serving.md).
 
     Raises:
-        InputError: TensorFlow Text rejects the vocabulary, or deletes marks that are in it.
+        InputError: TensorFlow Text rejects the vocabulary.
     """
 
     def __init__(self, tokenizer: Tokenizer):
         self.vocabulary = vocabulary = tokenizer.vocabulary
-        normalization = tokenizer.normalization
-        # The operation has no lower case that keeps accents.
-        self._keeps_accents = tokenizer.lower_case and normalization == KEEP_ACCENTS
-        folds = tokenizer.lower_case and not self._keeps_accents
+        # The operation's lower case decomposes letters and deletes marks, also the vocabulary's.
+        letters = "".join(vocabulary.letters)
+        parts = unicodedata.normalize("NFD", letters)
+        has_marks = parts != letters or any(unicodedata.category(c) == "Mn" for c in parts)
+        keeps = has_marks and tokenizer.normalization in (STRIP_LATIN, KEEP_ACCENTS)
+        folds = tokenizer.lower_case and not keeps
+        self._keeps_marks = tokenizer.lower_case and keeps
         codes = sorted(map(ord, vocabulary.letters))
         self._letters = "[" + "".join(f"\\x{{{code:X}}}" for code in codes) + "]"
         try:
@@ -55,15 +58,6 @@ class GraphTokenizer:
             self._normalizer = tf_text.FastBertNormalizer(folds)
         except (RuntimeError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"not a usable vocabulary: {error}", vocabulary.path) from error
-        if normalization in (STRIP_LATIN, KEEP_ACCENTS):
-            letters = sorted(vocabulary.letters)
-            with tf.init_scope():
-                read: Any = tf_text.FastBertNormalizer(folds).normalize(tf.constant(letters))
-                read = read.numpy()
-            for letter, found in zip(letters, read, strict=True):
-                if unicodedata.category(letter) == "Mn" and not found:
-                    rule = f"the served graph deletes marks such as {letter!r}, which the model has"
-                    raise InputError(rule, vocabulary.path)
 
     def tokenize(self, texts: Any) -> Any:
         """Splits texts [N] string: a `tf.RaggedTensor` [N, None] int32 without begin and end."""
@@ -90,7 +84,7 @@ class GraphTokenizer:
         return ids.with_values(tf.scatter_nd(positions, costs, tf.shape(ids.values, tf.int64)))
 
     def _cased(self, texts):
-        return tf.strings.lower(texts, "utf-8") if self._keeps_accents else texts
+        return tf.strings.lower(texts, "utf-8") if self._keeps_marks else texts
 
     def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
         """As `tta.data.labelled.inputs.encode_rows`, of one or two string tensors [N]."""

@@ -16,8 +16,8 @@ VOCABULARY = WordVocabulary.from_counts({"The": 5, "cat": 4, "sat": 3, ".": 2, "
 LINES = ["The cat sat.", "the Cat", "[PAD] sat sat", "The The The The The cat sat."]
 
 
-def create(tmp_path, **settings):
-    VOCABULARY.save(tmp_path / "words.txt", overwrite=True)
+def create(tmp_path, vocabulary=VOCABULARY, **settings):
+    vocabulary.save(tmp_path / "words.txt", overwrite=True)
     (tmp_path / "text.txt").write_text("\n".join(LINES))
     settings = {"tokenizer": "words", "max_seq_length": 7, "num_shards": 1} | settings
     output = tmp_path / "data"
@@ -32,7 +32,7 @@ def create(tmp_path, **settings):
     info = create_tfrecords(config)
     assert load_dataset_info(output) == info
     (shard,) = shard_paths(output, info, "train")
-    names = ["0", "</s>", "?", "<s>", *VOCABULARY.tokens[4:]]
+    names = ["0", "</s>", "?", "<s>", *vocabulary.tokens[4:]]
     return info, {" ".join(names[i] for i in ids) for ids in read_sentences(shard)}
 
 
@@ -50,9 +50,12 @@ def test_sentences_are_words_case_kept(tmp_path):
 
 
 def test_longer_sentences_are_dropped_and_case_is_lowered_if_told(tmp_path):
-    info, sentences = create(tmp_path, long_sentences="drop", lower_case=True)
+    lower = WordVocabulary.from_counts({"cat": 4, "sat": 3, ".": 2})
+    info, sentences = create(tmp_path, lower, long_sentences="drop", lower_case=True)
     assert sentences == {"<s> ? cat sat . </s>", "<s> ? cat </s>", "<s> ? ? ? sat sat </s>"}
     assert (info["counts"]["dropped_long"], info["lower_case"]) == (1, True)
+    with pytest.raises(InputError, match=r"words\.txt: text .* never has 'The'"):
+        create(tmp_path, lower_case=True)
 
 
 def test_the_vocabulary_of_the_folder_is_kept(tmp_path):
@@ -78,13 +81,6 @@ def test_a_vocabulary_of_the_other_kind(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-def test_word_pieces_are_lower_cased_by_default():
-    paths = {"input_file": ["x"], "vocab_file": "v", "output_dir": "o"}
-    assert LocalCorpusConfig(**paths).is_lower_cased
-    assert not LocalCorpusConfig(**paths, tokenizer="words").is_lower_cased
-    assert not LocalCorpusConfig(**paths, lower_case=False).is_lower_cased
-
-
 @pytest.mark.parametrize(
     ("pieces", "reading"),
     [
@@ -105,5 +101,5 @@ def test_the_case_is_that_of_the_vocabulary(tmp_path, pieces, reading):
     assert (info["lower_case"], info["normalization"]) == reading
     assert info["counts"]["unknown"] == 0
     if pieces[0] == "The":
-        with pytest.raises(InputError, match=r"vocab\.txt: has 'The', which text"):
+        with pytest.raises(InputError, match=r"vocab\.txt: text .* never has 'The'"):
             create_tfrecords(dataclasses.replace(config, lower_case=True, overwrite=True))

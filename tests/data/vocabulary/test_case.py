@@ -6,7 +6,7 @@ import pytest
 
 from tta.data.vocabulary.case import reading_of
 from tta.data.vocabulary.load import make_tokenizer
-from tta.data.vocabulary.tokenizer import normalizer_of
+from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.word_tokenizer import split_words
 from tta.data.vocabulary.words import WordVocabulary
@@ -51,19 +51,20 @@ def test_words_keep_their_case():
     words = WordVocabulary.from_counts({"the": 2, "cat": 1})
     assert reading_of(words) == (False, "keep_accents")
     assert reading_of(words, lower_case=True) == (True, "strip_latin")
-    accents = WordVocabulary.from_counts({"The": 1, "über": 1})
-    assert reading_of(accents, lower_case=True) == (True, "keep_accents")
-    assert reading_of(accents, lower_case=True, strip_accents=True) == (True, "strip_latin")
+    accents = WordVocabulary.from_counts({"The": 1, "über": 2})
+    assert reading_of(accents) == (False, "keep_accents")
+    lower = accents.first(accents.num_specials + 1)
+    assert reading_of(lower, lower_case=True) == (True, "keep_accents")
 
 
 @pytest.mark.parametrize(
     ("piece", "given", "message"),
     [
-        ("The", {"lower_case": True}, "has 'The', which text that is read in this way never has"),
-        ("über", {"strip_accents": True}, "has 'über', which text"),
-        ("über", {"lower_case": True, "normalization": "bert"}, "has 'über', which text"),
-        ("में", {"lower_case": True, "normalization": "bert"}, "has 'में', which text"),
-        ("a", {"lower_case": False, "strip_accents": True}, "strip_accents needs lower_case"),
+        ("The", {"lower_case": True}, "these flags never has 'The'; leave out"),
+        ("über", {"strip_accents": True}, "never has 'über'"),
+        ("über", {"lower_case": True, "normalization": "bert"}, "never has 'über'"),
+        ("में", {"lower_case": True, "normalization": "bert"}, "never has 'में'"),
+        ("É", {"lower_case": False, "strip_accents": True}, "never has 'É'"),
         ("a", {"strip_accents": True, "normalization": "nfkc"}, "not both"),
     ],
 )
@@ -80,7 +81,7 @@ LETTERS = ["में", "กำลัง ที่", "مُحَمَّد", "שָׁ
 def test_marks_that_are_letters_stay(text, form):
     given = unicodedata.normalize(form, text)
     composed = unicodedata.normalize("NFC", text)
-    assert normalizer_of(True, "strip_latin").normalize_str(given) == composed
+    assert bert_normalizer(True, "strip_latin").normalize_str(given) == composed
     joined = "".join(split_words(given, True, "strip_latin"))
     assert joined == composed.replace(" ", "")
 
@@ -91,7 +92,7 @@ def test_accents_are_stripped_or_kept_in_both_forms(text, form):
     given = unicodedata.normalize(form, text)
     plain = "".join(c for c in unicodedata.normalize("NFD", text.lower()) if ord(c) not in MARKS)
     for normalization, expected in (("strip_latin", plain), ("keep_accents", text.lower())):
-        found = normalizer_of(True, normalization).normalize_str(given)
+        found = bert_normalizer(True, normalization).normalize_str(given)
         assert found == expected
         assert split_words(given, True, normalization) == expected.split()
 

@@ -10,7 +10,6 @@ from tta.data.vocabulary.folding import FoldedCharacters
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
-from tta.errors import InputError
 from tta.scoring.serving.graph_tokenizer import GraphTokenizer
 
 
@@ -69,11 +68,21 @@ def test_it_has_the_ids_of_nfkc_for_every_character(lower_case):
     assert set(differ) <= set(NEW_SIGNS)
 
 
-def test_lower_case_keeps_accents_and_marks_are_never_deleted():
-    german = Tokenizer(Vocabulary((*TTA_SPECIALS, "über", "die")), True, "keep_accents")
-    texts = ["Über die Ufer"]
-    found = GraphTokenizer(german).tokenize(tf.constant(texts)).to_list()
-    assert found == [ids.tolist() for ids in german.encode(texts)]
-    hindi = Tokenizer(Vocabulary((*TTA_SPECIALS, "में")), True, "strip_latin")
-    with pytest.raises(InputError, match="the served graph deletes marks such as"):
-        GraphTokenizer(hindi)
+@pytest.mark.parametrize(
+    ("text", "normalization"),
+    [
+        ("Über Die", "keep_accents"),
+        ("Ёлка й", "strip_latin"),
+        ("में में", "strip_latin"),
+        ("が ぎ", "strip_latin"),
+        ("한국", "strip_latin"),
+        ("Cafe Café", "strip_latin"),
+    ],
+)
+def test_lower_case_keeps_the_marks_of_the_vocabulary(text, normalization):
+    plain = Tokenizer(Vocabulary(TTA_SPECIALS), True, normalization).normalize(text)
+    vocabulary = Vocabulary((*TTA_SPECIALS, *dict.fromkeys(plain.split())))
+    tokenizer = Tokenizer(vocabulary, True, normalization)
+    expected = [ids.tolist() for ids in tokenizer.encode([text])]
+    assert vocabulary.unk_id not in expected[0]
+    assert GraphTokenizer(tokenizer).tokenize(tf.constant([text])).to_list() == expected
