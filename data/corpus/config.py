@@ -1,7 +1,6 @@
 """Settings of the commands that turn raw text into shards of training examples."""
 
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 from tta.settings import (
     LOWER_CASE,
@@ -14,8 +13,6 @@ from tta.settings import (
     Config,
     setting,
 )
-
-_Config = TypeVar("_Config", bound="CorpusConfig")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +57,6 @@ class CorpusConfig(Config):
     normalization: str | None = setting(None, NORMALIZATION)
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
-
-    def for_vocabulary(self: _Config, vocabulary: Any) -> _Config:
-        """These settings, with `lower_case` and `normalization` that fit the vocabulary.
-
-        Raises:
-            InputError: as `tta.data.vocabulary.case.reading_of`.
-        """
-        from tta.data.vocabulary.case import reading_of  # it needs NumPy
-
-        given = self.lower_case, self.strip_accents, self.normalization
-        lower, kind = reading_of(vocabulary, *given)
-        return replace(self, lower_case=lower, normalization=kind, strip_accents=None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import json
 import os
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from tta.data.corpus.output import (
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
+from tta.data.vocabulary.case import reading_of
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
@@ -52,7 +54,8 @@ def create_tfrecords(
     paths = expand_globs(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
     if tokenizer is None:
-        config = config.for_vocabulary(vocabulary)
+        given = config.lower_case, config.strip_accents, config.normalization
+        config = replace(config, **reading_of(vocabulary, *given))
     output = Path(config.output_dir)
     workers = config.num_workers or _cores()
     shards = shard_names(config.num_shards)

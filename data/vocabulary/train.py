@@ -19,7 +19,6 @@ from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
 NUM_PIECES = 30_000  # the default of vocab_size
-MANY_ACCENTS = 0.1  # of the lines; more are pointed out
 
 
 def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
@@ -106,7 +105,7 @@ def _notes(lines, normalize, counts, letters, config) -> Iterator[str]:
         )
     keep = bert_normalizer(config.is_lower_cased, KEEP_ACCENTS).normalize_str
     share = sum(normalize(line) != keep(line) for line in lines) / len(lines)
-    if share > MANY_ACCENTS:
+    if share > 0.1:  # English text has fewer
         yield f"{share:.0%} of the lines lose accents; --strip_accents=false keeps them"
 
 

@@ -28,13 +28,14 @@ _HEAD = """---
 _FLOAT = {"precision": "float32"}
 _SCORES = _FLOAT | {"boundary_tokens": "no"}
 _VECTORS = _FLOAT | dict.fromkeys(("pll", "normalizer", "boundary_tokens", "unknown", "log"))
-_FORMATS: dict[str, dict[str, str | None]] = {
+_COMPUTES: dict[str, dict[str, str | None]] = {
     "onnx": _SCORES | {"long": "cut", "engine": "onnxruntime"},
     "huggingface": _SCORES | {"long": "window", "engine": "pytorch"},
+    "bert": _SCORES
+    | {"normalizer": "exact", "unknown": "model", "long": "refuse", "engine": "pytorch"},
     "sentence_transformers": _VECTORS | {"long": "cut", "engine": "pytorch"},
     "static": _VECTORS | {"long": None, "engine": None},
 }
-_PLAIN_BERT = {"normalizer": "exact", "unknown": "model", "long": "refuse"}
 
 # Metadata of a record that are about its own files.
 _OF_FORMAT = re.compile(r"^(?:library_name|pipeline_tag):.*\n", re.MULTILINE)
@@ -92,9 +93,9 @@ print(run(None, inputs)[0].sum())  # natural log
 """
 
 _ONNX_INPUTS = """
-"characters" are the code points of each token, normalized and padded with 0; an unknown word pays a
-price for each. `tokenizer.json` cuts long texts. `states.onnx` takes "input_ids", "padding_mask" and
-"wanted" [B, T] bool, and gives the last states [B, T, D]."""
+"characters" are the code points of each token, normalized and padded with 0. An unknown word pays a
+price for each. `tokenizer.json` cuts long texts. `states.onnx` takes "input_ids", "padding_mask"
+and "wanted" [B, T] bool, and gives the last states [B, T, D]."""
 
 _SENTENCES = """```python
 from sentence_transformers import SentenceTransformer
@@ -113,20 +114,15 @@ print(vectors[0] @ vectors[1])  # cosine; rows have length 1
 sentence-transformers loads the same folder: `SentenceTransformer(folder)`."""
 
 
-def signature(lm: Any, kind: str) -> str:
-    """What a folder of the format `kind` computes, in the form of `lm.signature`."""
-    computes = _FORMATS[kind] | (_PLAIN_BERT if _is_bert(lm, kind) else {})
-    parts = dict(part.split(":", 1) for part in lm.signature.split("|")) | computes
-    return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
-
-
-def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
+def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> str:
     """Writes README.md of a folder whose other files are complete.
+
+    Returns the signature of what the folder computes, in the form of `lm.signature`.
 
     Args:
         lm: the exported `TextModel`.
         folder: of the export.
-        kind: the format.
+        kind: the format, "bert" for a biLM in that of Hugging Face.
         vectors: representation and pooling, if the folder gives sentence vectors.
     """
     config, vocabulary = lm.config, lm.tokenizer.vocabulary
@@ -140,9 +136,10 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
         ),
         "huggingface": (
             f"A language model of type {config.model_type} for Hugging Face's transformers.",
-            _BILM if _is_bert(lm, kind) else _CODE,
+            _CODE,
             "transformers",
         ),
+        "bert": ("A BERT for Hugging Face's transformers.", _BILM, "transformers"),
         "sentence_transformers": (
             f"Sentence vectors ({vectors}) for sentence-transformers.",
             _SENTENCES,
@@ -150,13 +147,15 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
         ),
         "static": (f"One vector a word piece ({vectors}).", _STATIC, "model2vec"),
     }[kind]
+    parts = dict(part.split(":", 1) for part in lm.signature.split("|")) | _COMPUTES[kind]
+    signature = "|".join(f"{name}:{part}" for name, part in parts.items() if part is not None)
     metadata, record = _record(lm.directory)
     head = _HEAD.format(
         metadata=metadata,
         library=library,
         name=lm.name,
         what=what,
-        signature=signature(lm, kind),
+        signature=signature,
         parameters=config.num_parameters,
         vocabulary=config.vocab_size,
         case="lower-cased" if config.do_lower_case else "cased",
@@ -168,11 +167,7 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> None:
     rows = (f"- `{p.name}`: {hashlib.sha256(p.read_bytes()).hexdigest()}\n" for p in files)
     text = head + record + "\n## Files, SHA-256\n\n" + "".join(rows)
     (folder / README).write_text(text, encoding="utf-8")
-
-
-def _is_bert(lm, kind):
-    """Whether a folder is plain BERT, without code of ours."""
-    return kind == "huggingface" and lm.config.model_type == "bilm"
+    return signature
 
 
 def _record(directory):

@@ -30,7 +30,7 @@ def export_folder(
             the representation or the pooling, or the format not the `pll_variant`.
     """
     # Imported here because checking flags needs none of it.
-    from tta.scoring.exports import cards, huggingface, onnx_graphs, sentence_vectors, static
+    from tta.scoring.exports import huggingface, onnx_graphs, sentence_vectors, static
     from tta.scoring.exports.weights import check_exportable
 
     check_exportable(lm)
@@ -47,5 +47,4 @@ def export_folder(
         "static": partial(static.write, pooling=pooling),
     }[format]
     with whole_folder(output_dir, partial(check_absent, output_dir)) as folder:
-        write(lm, folder)
-    return cards.signature(lm, format)
+        return write(lm, folder)

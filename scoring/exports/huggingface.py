@@ -27,7 +27,7 @@ _AUTO = {
 }
 
 
-def write(lm: Any, folder: Path) -> None:
+def write(lm: Any, folder: Path) -> str:
     """Writes weights, config, tokenizer and model card.
 
     A biLM needs no code of ours: `BertForMaskedLM.from_pretrained(folder)`, and `tta.load(folder)`.
@@ -48,7 +48,7 @@ def write(lm: Any, folder: Path) -> None:
         values |= {"unk_token_id": vocabulary.unk_id, "normalizes": lm.normalizer == "exact"}
         values |= {"num_prices": len(prices), "tie_word_embeddings": True}
         write_json(folder / CONFIG, values | torch_settings(config))
-    cards.write(lm, folder, "huggingface")
+    return cards.write(lm, folder, "bert" if is_bert else "huggingface")
 
 
 def _write_bert(lm, config, folder):

@@ -15,7 +15,7 @@ WEIGHTS = "weights.bin"
 _ALIGNED = 64  # bytes; onnxruntime maps weights into memory
 
 
-def write(lm: Any, folder: Path) -> None:
+def write(lm: Any, folder: Path) -> str:
     """Writes `scores.onnx`, the log-probability of each token, and `states.onnx`, the last states.
 
     Both read "input_ids" [B, T] int32, "padding_mask" and "wanted" [B, T] bool, and share
@@ -44,7 +44,7 @@ def write(lm: Any, folder: Path) -> None:
     tokenizer = whole_tokenizer(lm.tokenizer)
     tokenizer.enable_truncation(lm.config.max_position_embeddings)
     save_tokenizer(tokenizer, folder)
-    cards.write(lm, folder, "onnx")
+    return cards.write(lm, folder, "onnx")
 
 
 def _write_weights(weights, path) -> dict[str, tuple[int, int]]:

@@ -21,7 +21,7 @@ from tta.scoring.scorers.pooling import JOINT, JOINT_CONSTANT, JOINT_CONTEXT
 REPRESENTATIONS = ("token", "context", "embed", JOINT)
 
 
-def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
+def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     """Writes what `SentenceTransformer(folder)` loads.
 
     Args:
@@ -73,7 +73,7 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     module = {"idx": 0, "name": "0", "path": "", "type": "sentences_tta.SentenceVectors"}
     write_json(folder / "modules.json", [module])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
-    cards.write(lm, folder, "sentence_transformers", f"{representation}, {pooling}")
+    return cards.write(lm, folder, "sentence_transformers", f"{representation}, {pooling}")
 
 
 def _part(name, pooling, constant=None, scale=None):

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from tta.data.vocabulary.case import reading_of
+from tta.data.vocabulary import case
 from tta.data.vocabulary.load import make_tokenizer
 from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
@@ -13,6 +13,11 @@ from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def reading_of(vocabulary, **given):
+    found = case.reading_of(vocabulary, **given)
+    return found["lower_case"], found["normalization"]
 
 
 def of_pieces(*pieces, specials=TTA_SPECIALS):
@@ -28,7 +33,7 @@ def of_pieces(*pieces, specials=TTA_SPECIALS):
         (["über"], (True, "keep_accents"), "an umlaut in lower case"),
         (["й", "में", "が", "ที่", "שָׁ"], (True, "strip_latin"), "marks of letters"),
         (["[unused1]", "<URL>", "a"], (True, "strip_latin"), "tags are no text"),
-        (["e\u0301"], (False, "bert"), "decomposed letters, which the others compose"),
+        (["E", "e\u0301"], (False, "bert"), "decomposed letters, which the others compose"),
     ],
 )
 def test_the_vocabulary_decides(pieces, expected, why):
@@ -43,8 +48,12 @@ def test_the_vocabulary_decides(pieces, expected, why):
 def test_a_vocabulary_of_bert_is_read_as_bert_does():
     assert reading_of(of_pieces("the", specials=BERT)) == (True, "bert")
     assert reading_of(of_pieces("The", specials=BERT)) == (False, "bert")
-    found = reading_of(of_pieces("über", specials=BERT), strip_accents=False)
-    assert found == (True, "keep_accents")
+    assert reading_of(of_pieces("über", specials=BERT)) == (True, "keep_accents")
+
+
+def test_the_vocabularies_of_earlier_versions_have_nfkc():
+    vocabulary = of_pieces("the", "²", "½")
+    assert reading_of(vocabulary, normalization="nfkc") == (True, "nfkc")
 
 
 def test_words_keep_their_case():
@@ -60,10 +69,14 @@ def test_words_keep_their_case():
 @pytest.mark.parametrize(
     ("piece", "given", "message"),
     [
-        ("The", {"lower_case": True}, "these flags never has 'The'; leave out"),
+        (
+            "The",
+            {"lower_case": True},
+            "lower_case True and normalization strip_latin never has 'The'; leave",
+        ),
         ("über", {"strip_accents": True}, "never has 'über'"),
         ("über", {"lower_case": True, "normalization": "bert"}, "never has 'über'"),
-        ("में", {"lower_case": True, "normalization": "bert"}, "never has 'में'"),
+        ("में", {"normalization": "bert"}, "never has 'में'"),
         ("É", {"lower_case": False, "strip_accents": True}, "never has 'É'"),
         ("a", {"strip_accents": True, "normalization": "nfkc"}, "not both"),
     ],

@@ -101,8 +101,8 @@ def test_the_same_seed_gives_the_same_weights():
             {"max_position_embeddings": 38},
             r"cannot grow to \[38, 30\]: only the hidden size",
         ),
-        ({"num_hidden_layers": 3}, "has weight encoder/layer_2/.*; num_hidden_layers is 3, in "),
-        ({"num_hidden_layers": 1}, "has weight encoder/layer_1/"),
+        ({"num_hidden_layers": 3}, "weight encoder/layer_2/.* is missing"),
+        ({"num_hidden_layers": 1}, "weight encoder/layer_1/.* is not one of the model's"),
     ],
 )
 def test_sizes_that_cannot_grow_are_refused(changes, rule):
@@ -118,30 +118,10 @@ CLOZE = {"model_type": "cloze"}
     [
         (CLOZE, {}, "a model of type cloze starts from one of type cloze, not tta"),
         ({}, CLOZE, "a model of type tta starts from one of type tta or bilm or unilm, not cloze"),
-        (
-            CLOZE | {"num_tower_layers": 2},
-            CLOZE,
-            "has weight encoder/backward_1/.*; num_tower_layers is 2, in the trained model 1",
-        ),
-        (
-            CLOZE,
-            CLOZE | {"norm_first": True},
-            "only one of the two models has weight .*; norm_first is False, in the trained model True",
-        ),
-        (
-            CLOZE | {"max_relative_distance": 2},
-            CLOZE,
-            "relative_bias; max_relative_distance is 2, in the trained model 0",
-        ),
-        (
-            {"num_hidden_layers": 3},
-            {},
-            "layer_2/.*; num_hidden_layers is 3, in the trained model 2",
-        ),
     ],
 )
-def test_models_with_other_weights_are_refused_with_what_fits(ours, theirs, rule):
-    with pytest.raises(InputError, match=f"^small: .*{rule}$"):
+def test_models_of_other_families_are_refused_with_what_fits(ours, theirs, rule):
+    with pytest.raises(InputError, match=f"^small: {rule}$"):
         grow(tiny_model(**ours), tiny_model(**theirs), "small")
 
 
