@@ -3,8 +3,8 @@
 # What a text is split into (docs/semfit.md).
 TOKENIZERS = ("word_pieces", "words")
 
-# How characters are read: which accents lower-cased text loses (those of Latin and Greek letters,
-# none, or as in BERT all marks), or as earlier versions did (docs/training.md).
+# How characters are read. Text loses the accents of Latin and Greek letters, or none; with BERT's
+# rules, lower-cased text loses all marks; nfkc is that of earlier versions (docs/serving.md).
 STRIP_LATIN, KEEP_ACCENTS = "strip_latin", "keep_accents"
 NORMALIZATIONS = (STRIP_LATIN, KEEP_ACCENTS, "bert", "nfkc")
 

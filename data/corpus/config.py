@@ -46,8 +46,8 @@ class CorpusConfig(Config):
     spoken_fraction: float = setting(
         0.0,
         "Fraction of the sentences, 0 to 1, to convert to the output of a speech recogniser: "
-        "lower-case letters and apostrophes. Sentences with digits stay unchanged, and those with "
-        "other letters than English ones, unless accents are kept.",
+        "lower-case letters and apostrophes. Sentences with digits stay unchanged. So do sentences "
+        "with letters that are not English, unless accents are kept.",
         0,
         1,
     )
