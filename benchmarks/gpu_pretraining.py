@@ -27,6 +27,8 @@ from pathlib import Path
 import numpy as np
 from absl import app, flags
 
+from tta.data.records.dataset import load_dataset_info
+from tta.errors import InputError
 from tta.modeling.training.config import NOT_DECAYED, ORTHOGONALIZING
 from tta.names import DATASET, VOCABULARY
 
@@ -42,7 +44,13 @@ SUFFIX = ".ids.xz"
 
 
 def pack():
-    """Writes the ids of all sentences, uint16, and their lengths, uint8, as compressed files."""
+    """Writes the ids of all sentences, uint16, and their lengths, uint8, as compressed files.
+
+    Raises:
+        InputError: a sentence or the vocabulary is too large for the batches of `train`.
+    """
+    info = load_dataset_info(FLAGS.input_dir)
+    check_fits(info["max_seq_length"], info["vocab_size"], FLAGS.input_dir)
     folder = Path(FLAGS.packed_dir)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (DATASET, VOCABULARY):
@@ -61,6 +69,16 @@ def pack():
         sizes = json.dumps([len(first), len(second)]).encode() + b"\n"
         (folder / (name + SUFFIX)).write_bytes(header + sizes + first + second)
         print(f"{name}: {len(lengths):,} sentences, {len(ids):,} tokens", flush=True)
+
+
+def check_fits(longest, vocab_size, folder):
+    """Raises InputError if `train` has no batch for the longest sentence, or no id for a piece."""
+    if longest > LENGTHS[-1]:
+        raise InputError(
+            f"sentences have up to {longest} tokens, at most {LENGTHS[-1]} fit", folder
+        )
+    if vocab_size > 1 << 16:
+        raise InputError(f"the vocabulary has {vocab_size} tokens, at most {1 << 16} fit", folder)
 
 
 def read_shards(paths):
@@ -351,7 +369,10 @@ def main(argv):
     commands = {"pack": pack, "train": train, "finish": finish}
     if len(argv) != 2 or argv[1] not in commands:
         sys.exit(f"name one command: {', '.join(commands)}")
-    commands[argv[1]]()
+    try:
+        commands[argv[1]]()
+    except InputError as error:
+        sys.exit(f"error: {error}")
 
 
 def define_flags():

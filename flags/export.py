@@ -3,7 +3,7 @@
 Example:
 
     tta-export --model=runs/mine --output_dir=models/tta/1
-    tta-export --format=sentence_transformers --output_dir=vectors
+    tta-export --format=sentence_transformers --pooling=whitened --output_dir=vectors
 """
 
 import sys
@@ -21,10 +21,10 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
 
     if config.format != SAVED_MODEL:
         check_absent(config.output_dir)
-        lm = tta.load(model.name, **options.for_load())
+        lm = tta.load(model.name, **options.for_work([model.name], []))  # the light engine first
         vectors = config.representation, config.pooling
-        export_folder(lm, config.output_dir, config.format, *vectors)
-        print(f"{config.output_dir}: {lm.signature}")
+        signature = export_folder(lm, config.output_dir, config.format, *vectors)
+        print(f"{config.output_dir}: {signature}")
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
     lm = tta.load(model.name, **options.for_load())

@@ -3,8 +3,10 @@
 # What a text is split into (docs/semfit.md).
 TOKENIZERS = ("word_pieces", "words")
 
-# How word pieces read characters: as BERT does, or as earlier versions did (docs/serving.md).
-NORMALIZATIONS = ("bert", "nfkc")
+# How characters are read. Text loses the accents of Latin and Greek letters, or none; with BERT's
+# rules, lower-cased text loses all marks; nfkc is that of earlier versions (docs/serving.md).
+STRIP_LATIN, KEEP_ACCENTS = "strip_latin", "keep_accents"
+NORMALIZATIONS = (STRIP_LATIN, KEEP_ACCENTS, "bert", "nfkc")
 
 # What a token's score is computed from (docs/scoring.md).
 PLL_VARIANTS = ("original", "within_word_l2r", "maskless")

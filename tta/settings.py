@@ -83,12 +83,18 @@ TOKENIZER = Setting(
     choices=TOKENIZERS,
 )
 LOWER_CASE = Setting(
-    "Lower-case the text and strip its accents. Default: yes for word_pieces, no for words."
+    "Lower-case the text. Default: no for words; yes for word_pieces, unless a given vocabulary "
+    "has capitals."
+)
+STRIP_ACCENTS = Setting(
+    "Strip the accents of Latin and Greek letters. Marks of other scripts stay. Default: yes for "
+    "lower-cased text, unless a given vocabulary has such accents."
 )
 NORMALIZATION = Setting(
-    "How word_pieces reads characters. bert: by BERT's own rules. nfkc: by those of earlier "
-    "versions, which similarity-small, bilm-small, unilm-small and nar-small keep "
-    "(docs/serving.md).",
+    "How characters are read. strip_latin and keep_accents: as --strip_accents=true and false. "
+    "bert: BERT's rules, which strip all marks from lower-cased text; the default for BERT's "
+    "vocabularies. nfkc: the rules of earlier versions, for similarity-small, bilm-small, "
+    "unilm-small and nar-small (docs/serving.md).",
     choices=NORMALIZATIONS,
 )
 RAW_TEXT = Setting(

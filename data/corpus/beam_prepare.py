@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from tta.data.corpus.output import check_replaceable, describe, shard_names, wri
 from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import is_shard_name
 from tta.data.text.lines import iter_lines
+from tta.data.vocabulary.case import reading_of
 from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
@@ -58,6 +60,8 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
     """
     paths = find_files(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
+    given = config.lower_case, config.strip_accents, config.normalization
+    config = replace(config, **reading_of(vocabulary, *given))
     output_dir = config.output_dir
     with output_work_folder(output_dir) as work:
         if not config.overwrite:
@@ -112,8 +116,9 @@ class _Prepare(beam.DoFn):
         self._vocabulary, self._config = vocabulary, config
 
     def setup(self):
+        config = self._config
         self._tokenizer = make_tokenizer(
-            self._vocabulary, self._config.is_lower_cased, normalization=self._config.normalization
+            self._vocabulary, bool(config.lower_case), normalization=config.normalization or "bert"
         )
 
     def process(self, chunk):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from tta.choices import KEEP_ACCENTS
 from tta.data.corpus.config import CorpusConfig
 from tta.data.corpus.spill import take_runs
 from tta.data.text.spoken import spoken_form
@@ -67,7 +68,7 @@ def prepare_chunk(
     texts = list(lines)
     spoken = 0
     for i in np.flatnonzero(speak):
-        if text := spoken_form(texts[i]):
+        if text := spoken_form(texts[i], config.normalization != KEEP_ACCENTS):
             texts[i] = text
             spoken += 1
 

@@ -8,6 +8,7 @@ from tta.settings import (
     OVERWRITE,
     RAW_TEXT,
     SEED,
+    STRIP_ACCENTS,
     TOKENIZER,
     Config,
     setting,
@@ -45,20 +46,17 @@ class CorpusConfig(Config):
     spoken_fraction: float = setting(
         0.0,
         "Fraction of the sentences, 0 to 1, to convert to the output of a speech recogniser: "
-        "lower-case letters and apostrophes. Sentences with digits stay unchanged.",
+        "lower-case letters and apostrophes. Sentences with digits stay unchanged. So do sentences "
+        "with letters that are not English, unless accents are kept.",
         0,
         1,
     )
     tokenizer: str = setting("word_pieces", TOKENIZER)
     lower_case: bool | None = setting(None, LOWER_CASE)
-    normalization: str = setting("bert", NORMALIZATION)
+    strip_accents: bool | None = setting(None, STRIP_ACCENTS)
+    normalization: str | None = setting(None, NORMALIZATION)
     seed: int = setting(0, SEED)
     overwrite: bool = setting(False, OVERWRITE)
-
-    @property
-    def is_lower_cased(self) -> bool:
-        """`lower_case`, or its default."""
-        return self.tokenizer == "word_pieces" if self.lower_case is None else self.lower_case
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,7 +83,7 @@ def describe(
         "vocab_size": len(vocabulary),
         "vocab_sha256": vocabulary.sha256,
         "tokenizer": config.tokenizer,
-        "lower_case": config.is_lower_cased,
+        "lower_case": bool(config.lower_case),
         **{name: getattr(config, name) for name in _SETTINGS},
         "features": DEFAULT_FEATURES,
         "splits": {TRAIN: split(written[:-1]), HELDOUT: split(written[-1:])},

@@ -13,6 +13,7 @@ import json
 import os
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -33,14 +34,18 @@ from tta.data.corpus.output import (
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
-from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
+from tta.data.vocabulary.case import reading_of
+from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer
 from tta.errors import InputError
 
 
-def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
+def create_tfrecords(
+    config: LocalCorpusConfig, tokenizer: AnyTokenizer | None = None
+) -> dict[str, Any]:
     """Writes a data set of TFRecord shards with its `dataset.json`, whose contents it returns.
 
-    The shards appear under their names when all are complete, and `dataset.json` last.
+    The shards appear under their names when all are complete, and `dataset.json` last. `tokenizer`
+    is a model's, with the settings of `config`; None makes the one that fits the vocabulary.
 
     Raises:
         InputError: a file is missing or malformed, no sentence is left, the folder already has a
@@ -48,14 +53,17 @@ def create_tfrecords(config: LocalCorpusConfig) -> dict[str, Any]:
     """
     paths = expand_globs(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
+    if tokenizer is None:
+        given = config.lower_case, config.strip_accents, config.normalization
+        config = replace(config, **reading_of(vocabulary, *given))
     output = Path(config.output_dir)
     workers = config.num_workers or _cores()
     shards = shard_names(config.num_shards)
     with work_folder(output) as work:
         if not config.overwrite:
             check_replaceable(os.listdir(output), config.output_dir, vocabulary)
-        tokenizer = make_tokenizer(
-            vocabulary, config.is_lower_cased, normalization=config.normalization
+        tokenizer = tokenizer or make_tokenizer(
+            vocabulary, bool(config.lower_case), normalization=config.normalization or "bert"
         )
         spills = [Spill(work / f"spill-{i}") for i in range(len(shards))]
         shard_paths = [work / name for name in shards]

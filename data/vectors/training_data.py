@@ -1,8 +1,10 @@
 """A data set as training reads it: its shards, its vocabulary, and vectors of its tokens."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,7 @@ from tta.data.records.features import IdLimits
 from tta.data.records.inputs import ModelInputs
 from tta.data.vectors.model_inputs import inputs_of
 from tta.data.vectors.target_vectors import TargetVectors
-from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary
-from tta.data.vocabulary.word_tokenizer import WordTokenizer
+from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.names import NEW_WORD_FILES, VECTORS, VOCABULARY
@@ -59,6 +60,19 @@ class TrainingData:
         found = TargetVectors(vectors, vocabulary)
         found.check_values()
         return replace(data, vectors=found)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits of the beginnings of the shards.
+
+        Sentences are in random order, so other text changes them.
+        """
+        digest = hashlib.sha256()
+        for split in self.info["splits"]:
+            for path in shard_paths(self.directory, self.info, split):
+                with open(path, "rb") as shard:
+                    digest.update(shard.read(1 << 20))
+        return digest.hexdigest()[:8]
 
     def copy_to(self, directory: Path, open_vocabulary: bool) -> None:
         """Copies what a model needs into its directory: the vocabulary, and new vectors.
@@ -149,5 +163,7 @@ def _inputs(data: TrainingData, model_config: Any) -> ModelInputs:
     look_up = None if data.vectors is None else data.vectors.look_up
     tokenizer = None
     if isinstance(data.vocabulary, WordVocabulary):
-        tokenizer = WordTokenizer(data.vocabulary, model_config.do_lower_case)
+        tokenizer = make_tokenizer(
+            data.vocabulary, model_config.do_lower_case, normalization=model_config.normalization
+        )
     return inputs_of(model_config.features, model_config, tokenizer, look_up)

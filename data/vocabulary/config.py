@@ -2,7 +2,17 @@
 
 from dataclasses import dataclass
 
-from tta.settings import LOWER_CASE, OVERWRITE, RAW_TEXT, SEED, TOKENIZER, Config, setting
+from tta.choices import KEEP_ACCENTS, STRIP_LATIN
+from tta.settings import (
+    LOWER_CASE,
+    OVERWRITE,
+    RAW_TEXT,
+    SEED,
+    STRIP_ACCENTS,
+    TOKENIZER,
+    Config,
+    setting,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +32,7 @@ class VocabularyConfig(Config):
         6,
     )
     lower_case: bool | None = setting(None, LOWER_CASE)
+    strip_accents: bool | None = setting(None, STRIP_ACCENTS)
     min_count: int = setting(1, "For words: leave out words that occur less often.", 1)
     mask_token: bool = setting(
         False, "For words: add [MASK], which --objective=mlm needs. Word pieces always have it."
@@ -49,3 +60,9 @@ class VocabularyConfig(Config):
     def is_lower_cased(self) -> bool:
         """`lower_case`, or its default."""
         return self.tokenizer == "word_pieces" if self.lower_case is None else self.lower_case
+
+    @property
+    def normalization(self) -> str:
+        """The one of `tta.choices.NORMALIZATIONS` that `strip_accents` names."""
+        strip = self.is_lower_cased if self.strip_accents is None else self.strip_accents
+        return STRIP_LATIN if strip else KEEP_ACCENTS

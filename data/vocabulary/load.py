@@ -39,13 +39,13 @@ def make_tokenizer(
 ) -> AnyTokenizer:
     """The tokenizer of a vocabulary of words or of word pieces.
 
-    With `lower_case`, text is lower-cased and its accents are stripped. With `open_vocabulary`,
-    unknown words get new ids, see `WordTokenizer`; word pieces have no new ids. `normalization` is
-    how word pieces read characters, one of `tta.choices.NORMALIZATIONS`.
+    With `lower_case`, text is lower-cased. With `open_vocabulary`, unknown words get new ids, see
+    `WordTokenizer`; word pieces have no new ids. `normalization` is one of
+    `tta.choices.NORMALIZATIONS`.
 
     Raises:
         InputError: the vocabulary is not usable.
     """
     if isinstance(vocabulary, WordVocabulary):
-        return WordTokenizer(vocabulary, lower_case, open_vocabulary)
+        return WordTokenizer(vocabulary, lower_case, open_vocabulary, normalization)
     return Tokenizer(vocabulary, lower_case, normalization)

@@ -33,6 +33,17 @@ class SpellingCosts:
         """The cost of each unknown word of a text, in order, in nats."""
         return [self._of_word(word) for word in self._tokenizer.unknown_words(text)]
 
+    def prices(self) -> np.ndarray:
+        """What a character of an unknown word costs, by its code point, for graphs: [C] float32.
+
+        Characters of C or more cost as much as the last. Padding and blanks cost nothing.
+        """
+        codes = [ord(letter) for letter in self._letters]
+        prices = np.full(max([*codes, ord(" ")]) + 2, CHARACTER_PRICE, np.float32)
+        prices[codes] = self._letter_price
+        prices[[0, ord(" ")]] = 0.0
+        return prices
+
     def _cost(self, word):
         known = sum(character in self._letters for character in word)
         return known * self._letter_price + (len(word) - known) * CHARACTER_PRICE

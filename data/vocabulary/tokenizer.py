@@ -7,10 +7,11 @@ from functools import lru_cache
 import numpy as np
 from tokenizers import Tokenizer as Pipeline
 from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer, Normalizer
+from tokenizers.normalizers import Normalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from tta.data.vocabulary.folding import FoldedCharacters
+from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.word_tokenizer import as_text
 from tta.errors import InputError
@@ -27,9 +28,8 @@ MAX_WORD_LENGTH, MAX_WORD_LENGTH_OF_BERT = 1000, 100
 class Tokenizer:
     """Splits text into word pieces as BERT does, with the package `tokenizers`.
 
-    Control characters are removed. Each Chinese character and each sign is a word. With
-    `lower_case`, text is lower-cased and its accents are stripped first. A word that cannot be
-    split into pieces becomes the unknown id.
+    Control characters are removed. Each Chinese character and each sign is a word. A word that
+    cannot be split into pieces becomes the unknown id.
 
     Text never becomes a padding, begin, end or mask id: "[MASK]" in a text is four letters between
     brackets. These ids are only added by number.
@@ -38,8 +38,9 @@ class Tokenizer:
 
     Args:
         vocabulary: the pieces.
-        lower_case: whether to lower-case text and strip its accents.
-        normalization: "bert"; or "nfkc", which folds characters first, see `FoldedCharacters`.
+        lower_case: whether to lower-case text first.
+        normalization: which accents the text loses, as in `bert_normalizer`; or "nfkc", which folds
+            characters first, see `FoldedCharacters`.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Tokenizer:
         self.lower_case = lower_case
         self.normalization = normalization
         self._folded = FoldedCharacters(lower_case) if normalization == "nfkc" else None
-        self._normalizer = bert_normalizer(lower_case)
+        self._normalizer = bert_normalizer(lower_case, normalization)
         self._pipeline = word_piece_pipeline(vocabulary, self._normalizer)
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
@@ -98,6 +99,10 @@ class Tokenizer:
                 raise InputError(f"id {number} is not in a vocabulary of {len(tokens)}")
         return [tokens[number] for number in ids]
 
+    def normalize(self, text: str) -> str:
+        """The text before it is split into words."""
+        return self._normalizer.normalize_str(self._fold(text))
+
     def _ids_of(self, text):
         return self._pipeline.encode(self._fold(text), add_special_tokens=False).ids
 
@@ -119,8 +124,3 @@ def word_piece_pipeline(vocabulary: Vocabulary, normalizer: Normalizer) -> Pipel
     pipeline.normalizer = normalizer
     pipeline.pre_tokenizer = BertPreTokenizer()
     return pipeline
-
-
-def bert_normalizer(lower_case: bool) -> BertNormalizer:
-    """What BERT does to a text before it is split into words."""
-    return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)

@@ -1,15 +1,18 @@
 """Makes a vocabulary from raw text: WordPiece, trained on a sample of the lines, or all words."""
 
 import itertools
+import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 
 from tokenizers import BertWordPieceTokenizer
 
+from tta.choices import KEEP_ACCENTS
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.load import AnyVocabulary
+from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.word_tokenizer import MAX_WORD_LENGTH, split_words
 from tta.data.vocabulary.words import WordVocabulary
@@ -45,7 +48,7 @@ def _count(reader, paths, config):
     counts, num_lines = Counter(), 0
     with bytes_bar(reader, "counting") as bar:
         for line in reader:
-            counts.update(split_words(line, config.is_lower_cased))
+            counts.update(split_words(line, config.is_lower_cased, config.normalization))
             num_lines += 1
             if num_lines % 10_000 == 0:
                 bar.update(reader.bytes_read - bar.n)
@@ -59,13 +62,17 @@ def _count(reader, paths, config):
 
 
 def _train(reader, paths, config):
-    vocab_size, lower_case = config.vocab_size or NUM_PIECES, config.is_lower_cased
+    vocab_size = config.vocab_size or NUM_PIECES
     lines = sample_lines(reader, config.max_sentences, config.seed)
     if not lines:
         raise InputError("no line of text in the input", ", ".join(paths))
-    trainer = BertWordPieceTokenizer(lowercase=lower_case, strip_accents=lower_case)
+    trainer = BertWordPieceTokenizer()
+    trainer.normalizer = bert_normalizer(config.is_lower_cased, config.normalization)
     normalize = trainer.normalizer.normalize_str
-    letters = alphabet(map(normalize, lines), config.limit_alphabet)
+    counts = Counter(itertools.chain.from_iterable(map(normalize, lines)))
+    letters = alphabet(counts, config.limit_alphabet)
+    for note in _notes(lines, normalize, counts, letters, config):
+        print(f"note: {note}", file=sys.stderr)
     inner = [f"##{c}" for c in letters if not _is_alone(c, trainer)]
     if len(TTA_SPECIALS) + len(letters) + len(inner) > vocab_size:
         raise InputError(
@@ -87,9 +94,23 @@ def _train(reader, paths, config):
     return Vocabulary(tuple(sorted(ids, key=ids.__getitem__)))
 
 
-def alphabet(lines: Iterable[str], size: int) -> list[str]:
-    """The `size` most frequent characters of lines, sorted, without white space."""
-    counts = Counter(itertools.chain.from_iterable(lines))
+def _notes(lines, normalize, counts, letters, config) -> Iterator[str]:
+    """What the vocabulary loses of the text: rare characters, and accents."""
+    found = {c: number for c, number in counts.items() if not c.isspace()}
+    if len(found) > len(letters):
+        share = 1 - sum(found[letter] for letter in letters) / sum(found.values())
+        yield (
+            f"--limit_alphabet={config.limit_alphabet} leaves out {len(found) - len(letters):,} "
+            f"characters, {share:.2%} of the text; words with them become [UNK]"
+        )
+    keep = bert_normalizer(config.is_lower_cased, KEEP_ACCENTS).normalize_str
+    share = sum(normalize(line) != keep(line) for line in lines) / len(lines)
+    if share > 0.1:  # English text has fewer
+        yield f"{share:.0%} of the lines lose accents; --strip_accents=false keeps them"
+
+
+def alphabet(counts: Mapping[str, int], size: int) -> list[str]:
+    """The `size` most frequent of some characters, sorted, without white space."""
     letters = [c for c in counts if not c.isspace()]
     return sorted(sorted(letters, key=lambda c: (-counts[c], c))[:size])
 

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from tta.data.vocabulary.normalizer import accents
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -18,7 +19,7 @@ _MAX_ID = 2**31 - 1
 _PICTOGRAPHS = range(0x1F000, 0x1FC00)  # emoji and the like; Unicode extends them every year
 
 
-def split_words(text: str, lower_case: bool = False) -> list[str]:
+def split_words(text: str, lower_case: bool = False, normalization: str = "bert") -> list[str]:
     """Splits a text into words at white space and punctuation.
 
     Each character of punctuation and each symbol is a word of its own. Text in scripts without
@@ -26,14 +27,16 @@ def split_words(text: str, lower_case: bool = False) -> list[str]:
 
     Args:
         text: has no half of a surrogate pair.
-        lower_case: whether to lower-case the text and strip its accents first.
+        lower_case: whether to lower-case the text first.
+        normalization: which accents the text loses, see `tta.data.vocabulary.normalizer.accents`.
     """
-    if lower_case:
-        text = text.lower()
-        if not text.isascii():
-            parts = unicodedata.normalize("NFD", text)
-            text = "".join(c for c in parts if unicodedata.category(c) != "Mn")
-    return _pattern().findall(text)
+    return _pattern().findall(_normalized(text, lower_case, normalization))
+
+
+def _normalized(text, lower_case, normalization):
+    if not text.isascii():
+        text = accents(lower_case, normalization).normalize_str(text)
+    return text.lower() if lower_case else text
 
 
 @cache
@@ -78,8 +81,9 @@ class WordTokenizer:
 
     Args:
         vocabulary: the words.
-        lower_case: whether to lower-case text and strip its accents first.
+        lower_case: whether to lower-case text first.
         open_vocabulary: whether unknown words get new ids.
+        normalization: as in `split_words`.
     """
 
     def __init__(
@@ -87,9 +91,11 @@ class WordTokenizer:
         vocabulary: WordVocabulary,
         lower_case: bool = False,
         open_vocabulary: bool = False,
+        normalization: str = "bert",
     ):
         self.vocabulary = vocabulary
         self.lower_case = lower_case
+        self.normalization = normalization
         self.open_vocabulary = open_vocabulary
         self._new_words = _NewWords(len(vocabulary))
 
@@ -107,7 +113,7 @@ class WordTokenizer:
         ids: list[int] = []
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
-            words = split_words(as_text(text), self.lower_case)
+            words = split_words(as_text(text), self.lower_case, self.normalization)
             lengths[number] = len(words)
             if new_id is None:
                 ids += [known.get(word, unknown) for word in words]
@@ -129,8 +135,12 @@ class WordTokenizer:
         """The words of a text that become the unknown id, in order."""
         known = self.vocabulary.ids
         longest = MAX_WORD_LENGTH if self.open_vocabulary else 0
-        words = split_words(as_text(text), self.lower_case)
+        words = split_words(as_text(text), self.lower_case, self.normalization)
         return [word for word in words if word not in known and len(word) > longest]
+
+    def normalize(self, text: str) -> str:
+        """The text before it is split into words."""
+        return _normalized(text, self.lower_case, self.normalization)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The words of ids, also new ones. Raises InputError if an id is unknown or forgotten."""

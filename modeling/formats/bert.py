@@ -178,7 +178,8 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
     known = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
     with located(path=path):
         if "normalization" in values:  # tta-export wrote it, and says how text is read
-            known |= {name: values.get(name) for name in ("normalization", "do_lower_case")}
+            names = "normalization", "do_lower_case", "unknown_price"
+            known |= {name: values[name] for name in names if name in values}
         else:
             lower_case = is_lower_cased(Path(path).parent)
             known |= {"normalization": "bert", "do_lower_case": lower_case}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tta.errors import InputError, located
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.weights import assign_weights
 from tta.modeling.models.base import ConfiguredModel
 
@@ -42,6 +43,7 @@ def grow(
     Raises:
         InputError: a size is not a multiple, or the models do not have the same weights.
     """
+    _check_family(model.config, trained.config, source)
     ours, theirs = model.named_weights(), trained.named_weights()
     if model.config.output_layer != trained.config.output_layer:
         theirs = {name: weight for name, weight in theirs.items() if not name.startswith("head/")}
@@ -55,6 +57,15 @@ def grow(
     with located(path=source):
         weights = widen(weights, shapes, seed)
     assign_weights(model, weights, source)
+
+
+def _check_family(config, trained, source):
+    """Refuses a model of a family with other weights, and says which families fit."""
+    families = {name: MODEL_TYPES.load(name).part("config") for name in MODEL_TYPES}
+    fit = [name for name, family in families.items() if family is type(config)]
+    if trained.model_type not in fit:
+        rule = f"a model of type {config.model_type} starts from one of type {' or '.join(fit)}"
+        raise InputError(f"{rule}, not {trained.model_type}", source)
 
 
 def _check_can_grow(config, trained, is_alike, source):

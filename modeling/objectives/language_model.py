@@ -93,7 +93,8 @@ class LanguageModelObjective(Objective):
         if "nll" not in measured:
             return summarize_vectors(measured)
         sums, counts = measured["nll"]
-        perplexities = np.exp(sums / counts)
+        with np.errstate(over="ignore"):  # infinite after a training that diverged
+            perplexities = np.exp(sums / counts)
         return super().summarize(measured) | {
             "pseudo_perplexity_mean": float(perplexities.mean()),
             "pseudo_perplexity_median": float(np.median(perplexities)),

@@ -108,7 +108,7 @@ def _train(config, model_config, data, batches, chief):
     if chief:  # Together with a checkpoint, these files are a model.
         data.copy_to(output_dir, model_config.open_vocabulary)
         model_config.to_json(output_dir / CONFIG)
-        run_record.record(config, strategy.num_replicas_in_sync)
+        run_record.record(config, strategy.num_replicas_in_sync, data.digest)
     finished = trainer.train()
     if finished and chief:
         (output_dir / POOLING).unlink(missing_ok=True)  # of the weights that are replaced

@@ -103,7 +103,7 @@ def check_model_kept(
 ) -> None:
     """Raises InputError if the run in the output folder began with another model.
 
-    The same holds for another vocabulary and for other vectors.
+    The same holds for another vocabulary, other text and other vectors.
     """
     folder, vocabulary, vectors = Path(config.output_dir), data.vocabulary, data.vectors
     path = folder / VOCABULARY
@@ -112,6 +112,10 @@ def check_model_kept(
     path = folder / CONFIG
     if path.exists() and read_config(path) != model_config:
         _refuse(f"another config than {config.config_file}'s", path)
+    path = folder / RUN_FILE
+    then = read_json_object(path).get("data") if path.exists() else None
+    if then is not None and then != data.digest:
+        _refuse(f"other text than {data.directory} has now", path)
     path = folder / VECTORS
     if vectors is not None and path.exists() and file_digest(path) != vectors.digest:
         _refuse(f"other vectors than {vectors.path}", path)
@@ -121,8 +125,11 @@ def _refuse(what, path):
     raise InputError(f"this run began with {what}; choose another --output_dir", path)
 
 
-def record(config: PretrainingConfig, num_replicas: int) -> None:
-    """Writes the run's settings and the batches per step; notes a changed number of replicas."""
+def record(config: PretrainingConfig, num_replicas: int, data_digest: str | None = None) -> None:
+    """Writes the run's settings, the batches per step and `TrainingData.digest`.
+
+    Notes a changed number of replicas.
+    """
     path = Path(config.output_dir) / RUN_FILE
     then = read_json_object(path).get("num_replicas", 1) if path.exists() else num_replicas
     if then != num_replicas:
@@ -131,7 +138,7 @@ def record(config: PretrainingConfig, num_replicas: int) -> None:
             "step takes that many batches, and the result differs",
             file=sys.stderr,
         )
-    values = dataclasses.asdict(config) | {"num_replicas": num_replicas}
+    values = dataclasses.asdict(config) | {"num_replicas": num_replicas, "data": data_digest}
     with open_output(path, overwrite=True) as file:
         file.write(json.dumps(values, indent=2) + "\n")
 

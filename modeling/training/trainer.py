@@ -1,6 +1,7 @@
 """The training loop: steps under a strategy, evaluation, checkpoints, resuming."""
 
 import dataclasses
+import math
 import re
 import signal
 import sys
@@ -91,6 +92,7 @@ class Trainer:
             self.manager = self._list_checkpoints()
         self.last_evaluation = None
         self.evaluation_error = None
+        self._first_loss = math.nan  # of the first step of this process
         self._replicas = distribution.local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
@@ -156,8 +158,9 @@ class Trainer:
 
         Raises:
             KeyboardInterrupt: the run was stopped by Ctrl-C.
-            InputError: a loss is not finite, a shard is damaged, a worker is lost, or there is no
-                batch for each replica. The last good checkpoint is kept.
+            InputError: a loss is not finite, a shard is damaged, a worker is lost, there is no
+                batch for each replica, or the model of the last step is worse than chance. The last
+                good checkpoint is kept.
             OSError: a checkpoint or log cannot be written. The last checkpoint is kept.
         """
         until = self.loop.num_train_steps if until is None else until
@@ -218,6 +221,8 @@ class Trainer:
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
             recent.append(losses)
+            if math.isnan(self._first_loss):
+                self._first_loss = losses["loss"]
             tokens += num_tokens
             step = self.step
             last = step >= until
@@ -231,6 +236,8 @@ class Trainer:
             if due(loop.log_steps):
                 rate = tokens / max(time.monotonic() - since, 1e-9)
                 self._log(bar, step, recent, rate)
+                if last:
+                    self._check_learned(float(np.mean([losses["loss"] for losses in recent])))
                 recent, since, tokens = [], time.monotonic(), 0
             bar.update(1)
             if due(loop.save_checkpoints_steps):
@@ -324,6 +331,17 @@ class Trainer:
         for name, variable in self.model.named_weights().items():
             if not np.isfinite(variable.numpy()).all():
                 self._diverged(f"weight {name} is no longer finite at step {step}")
+
+    def _check_learned(self, loss):
+        # A model that knows nothing has the loss log V. One that began with more may end with more,
+        # but not one that resumes after it diverged.
+        chance = math.log(self.model.config.vocab_size)
+        if self.is_resumable and loss > max(min(self._first_loss, 2.0 * chance), chance) + 1.0:
+            raise InputError(
+                f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
+                f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "
+                "--num_warmup_steps"
+            )
 
     def _diverged(self, what):
         if not self.is_resumable:

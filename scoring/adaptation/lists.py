@@ -28,6 +28,7 @@ from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
+from tta.scoring.scorers.scorer import unknown_note
 
 HELDOUT_LISTS = "heldout.jsonl"
 
@@ -69,10 +70,12 @@ class ListReport(Outcome[ListEvaluation]):
     Attributes:
         directory: the fine-tuned model's.
         card: the part of the model's README.md about the lists.
+        notes: about words that the model does not know.
     """
 
     directory: Path
     card: str
+    notes: tuple[str, ...]
 
     def __str__(self) -> str:
         return (
@@ -82,7 +85,7 @@ class ListReport(Outcome[ListEvaluation]):
             f"lists, with learning rate {self.learning_rate:.2g}\n"
             "Tune the weights only on lists that the model has not seen: tta-rerank "
             f"--model={self.directory} --dev_nbest_file={self.directory / HELDOUT_LISTS} "
-            "--nbest_file=..."
+            "--nbest_file=..." + "".join(f"\nnote: {note}" for note in self.notes)
         )
 
 
@@ -188,6 +191,7 @@ def fine_tune(
         **vars(outcome),
         directory=Path(config.output_dir),
         card=_card(config, outcome, len(examples)),
+        notes=tuple(unknown_note(lm, [*train.texts, *heldout.texts])),
     )
     save_model(lm.model, made, report.card)
     write_nbest(made / HELDOUT_LISTS, split.heldout, "jsonl")

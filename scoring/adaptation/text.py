@@ -37,12 +37,14 @@ class TextReport(Outcome[Evaluation]):
         directory: the adapted model's.
         num_truncated: number of sentences that were cut to `max_length` tokens.
         max_length: of a sentence, begin and end included.
+        num_unknown: number of tokens that are words unknown to the vocabulary.
         card: the part of the adapted model's README.md about the text.
     """
 
     directory: Path
     num_truncated: int
     max_length: int
+    num_unknown: int
     card: str
 
     def __str__(self) -> str:
@@ -56,6 +58,8 @@ class TextReport(Outcome[Evaluation]):
             lines.append(
                 f"note: {self.num_truncated:,} sentences were cut to {self.max_length} tokens"
             )
+        if self.num_unknown:
+            lines.append(f"note: {self.num_unknown:,} words are unknown to the vocabulary")
         return "\n".join(lines)
 
 
@@ -97,6 +101,7 @@ def adapt_to_text(
         directory=Path(config.output_dir),
         num_truncated=data.info["counts"]["truncated"],
         max_length=data.info["max_seq_length"],
+        num_unknown=data.info["counts"]["unknown"],
         card=_card(config, outcome, data.info),
     )
     write_model(trainer, made, report.card)
@@ -123,7 +128,8 @@ def _prepare(config, lm, work):
             lower_case=lm.model.config.do_lower_case,
             normalization=lm.model.config.normalization,
             seed=config.seed,
-        )
+        ),
+        lm.tokenizer,
     )
     train, heldout = (info["splits"][name]["sentences"] for name in ("train", "heldout"))
     if heldout < MIN_HELDOUT or not train:

@@ -29,7 +29,7 @@ from tta.modeling.training.run_record import RUN_FILE, check_settings_kept
 from tta.names import INPUT_FILES, README, VOCABULARY
 from tta.scoring.classification.classifier_model import ClassifierModel, probabilities
 from tta.scoring.classification.config import ClassifyConfig
-from tta.scoring.classification.examples import Part, read_examples
+from tta.scoring.classification.examples import Part, read_examples, seen_notes
 from tta.scoring.classification.report import (
     ClassifyReport,
     Run,
@@ -262,7 +262,7 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
         _values(examples, dev[best]),
         test_values,
         folder,
-        [*examples.notes, *notes, *unknown_note(lm, _texts(parts))],
+        [*examples.notes, *seen_notes(examples), *notes, *unknown_note(lm, _texts(parts))],
         [
             lm.signature,
             signature(config, model_config["max_seq_length"], sorted({seed for _, seed in dev})),

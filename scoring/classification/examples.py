@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tta.errors import InputError
 from tta.scoring.classification.config import ClassifyConfig
 
 TRAIN_FILE = "train.tsv"
+MANY_SEEN = 0.1  # a larger share of texts that are also in the training part is pointed out
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,15 @@ def read_examples(config: ClassifyConfig) -> Examples:
     return Examples(
         name, read.labels, len(train.columns), read.metrics, train, dev, test, read.notes
     )
+
+
+def seen_notes(examples: Examples) -> Iterator[str]:
+    """Yields notes on dev and test texts that are also in the training part; a few may be."""
+    known = set(examples.train.texts)
+    for part in filter(None, (examples.dev, examples.test)):
+        share = sum(text in known for text in part.texts) / len(part.texts)
+        if share > MANY_SEEN:
+            yield f"{part.path}: {share:.0%} of the texts are also in {examples.train.path}"
 
 
 def _check_differ(part, labels):

@@ -10,7 +10,8 @@ from tta.modeling.formats.huggingface import SAFETENSORS, huggingface_name
 from tta.names import CONFIG, VOCABULARY
 from tta.scoring.exports import cards
 from tta.scoring.exports.weights import (
-    copy_template,
+    character_prices,
+    copy_code,
     torch_settings,
     torch_weights,
     write_json,
@@ -26,24 +27,28 @@ _AUTO = {
 }
 
 
-def write(lm: Any, folder: Path) -> None:
+def write(lm: Any, folder: Path) -> str:
     """Writes weights, config, tokenizer and model card.
 
     A biLM needs no code of ours: `BertForMaskedLM.from_pretrained(folder)`, and `tta.load(folder)`.
     The others are loaded with `trust_remote_code=True`.
     """
-    config = lm.config
-    write_tokenizer(lm.tokenizer, folder, config.max_position_embeddings)
-    if config.model_type == "bilm":
+    config, vocabulary = lm.config, lm.tokenizer.vocabulary
+    is_bert = config.model_type == "bilm"
+    tokenizer = None if is_bert else "modeling_tta.TTATokenizer"
+    write_tokenizer(lm.tokenizer, folder, config.max_position_embeddings, tokenizer)
+    if is_bert:
         _write_bert(lm, config, folder)
     else:
-        copy_template("modeling_tta.py", folder)
-        write_tensors(folder / SAFETENSORS, torch_weights(lm))
+        copy_code(folder)
+        prices = character_prices(lm)
+        write_tensors(folder / SAFETENSORS, torch_weights(lm) | {"prices": prices})
         values = {"model_type": "tta", "architectures": ["TTAForMaskedLM"], "auto_map": _AUTO}
-        values |= {"dtype": "float32", "pad_token_id": lm.tokenizer.vocabulary.pad_id}
-        values["tie_word_embeddings"] = True
+        values |= {"dtype": "float32", "pad_token_id": vocabulary.pad_id}
+        values |= {"unk_token_id": vocabulary.unk_id, "normalizes": lm.normalizer == "exact"}
+        values |= {"num_prices": len(prices), "tie_word_embeddings": True}
         write_json(folder / CONFIG, values | torch_settings(config))
-    cards.write(lm, folder, "huggingface")
+    return cards.write(lm, folder, "bert" if is_bert else "huggingface")
 
 
 def _write_bert(lm, config, folder):
@@ -73,5 +78,6 @@ def _write_bert(lm, config, folder):
             # For tta.load: how text was read.
             "normalization": config.normalization,
             "do_lower_case": config.do_lower_case,
+            "unknown_price": config.unknown_price,
         },
     )

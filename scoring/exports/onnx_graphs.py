@@ -6,23 +6,31 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-from tta.names import TOKENIZER_JSON
 from tta.scoring.engines.onnxruntime.graphs.language_model import Network
 from tta.scoring.exports import cards
-from tta.scoring.exports.tokenizer_json import whole_tokenizer
+from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
+from tta.scoring.exports.weights import character_prices
 
 WEIGHTS = "weights.bin"
 _ALIGNED = 64  # bytes; onnxruntime maps weights into memory
 
 
-def write(lm: Any, folder: Path) -> None:
+def write(lm: Any, folder: Path) -> str:
     """Writes `scores.onnx`, the log-probability of each token, and `states.onnx`, the last states.
 
     Both read "input_ids" [B, T] int32, "padding_mask" and "wanted" [B, T] bool, and share
     `weights.bin`. The scores of a biLM are those of one masked token a sentence: it reads
-    "positions" [B] int64 and "targets" [B] int32 in place of "wanted".
+    "positions" [B] int64 and "targets" [B] int32 in place of "wanted". If unknown words have a
+    price, scores also read "characters", see `Network.prices`. The tokenizer cuts long texts.
     """
-    network = Network(lm.config, lm.engine.weights(), "original", lm.normalizer)
+    network = Network(
+        lm.config,
+        lm.engine.weights(),
+        "original",
+        lm.normalizer,
+        unk_id=lm.tokenizer.vocabulary.unk_id,
+        prices=character_prices(lm),
+    )
     graphs = {
         "scores": network.masked_scores() if network.masks_tokens else network.scores(),
         "states": network.states(),
@@ -33,19 +41,28 @@ def write(lm: Any, folder: Path) -> None:
         model = graph.model()
         _locate(model, positions)
         (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
-    whole_tokenizer(lm.tokenizer).save(str(folder / TOKENIZER_JSON))
-    cards.write(lm, folder, "onnx")
+    tokenizer = whole_tokenizer(lm.tokenizer)
+    tokenizer.enable_truncation(lm.config.max_position_embeddings)
+    save_tokenizer(tokenizer, folder)
+    return cards.write(lm, folder, "onnx")
 
 
 def _write_weights(weights, path) -> dict[str, tuple[int, int]]:
-    """Writes arrays one after another; returns {name: (offset, length) in bytes}."""
+    """Writes arrays one after another; returns {name: (offset, length) in bytes}.
+
+    The exact softmax reads the token table in parts, "table[start:stop]", which the file has once.
+    """
     positions = {}
     with open(path, "wb") as file:
-        for name, array in weights.items():
-            file.write(bytes(-file.tell() % _ALIGNED))
-            content = np.ascontiguousarray(array).tobytes()
-            positions[name] = file.tell(), len(content)
-            file.write(content)
+        for name, array in sorted(weights.items()):  # a part comes after its table
+            table, _, rows = name.partition("[")
+            if rows and table in positions:
+                offset = positions[table][0] + int(rows.partition(":")[0]) * array[0].nbytes
+            else:
+                file.write(bytes(-file.tell() % _ALIGNED))
+                offset = file.tell()
+                file.write(np.ascontiguousarray(array).tobytes())
+            positions[name] = offset, array.nbytes
     return positions
 
 

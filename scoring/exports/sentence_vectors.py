@@ -10,7 +10,7 @@ from tta.errors import InputError
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import (
-    copy_template,
+    copy_code,
     torch_settings,
     torch_weights,
     write_json,
@@ -21,7 +21,7 @@ from tta.scoring.scorers.pooling import JOINT, JOINT_CONSTANT, JOINT_CONTEXT
 REPRESENTATIONS = ("token", "context", "embed", JOINT)
 
 
-def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
+def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     """Writes what `SentenceTransformer(folder)` loads.
 
     Args:
@@ -46,6 +46,10 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     for part in parts:
         weights |= _statistics(lm, part["name"], part.pop("pooling"))
     names = {part["name"] for part in parts}
+    is_masked = config.model_type == "bilm" and lm.options.pll_variant != "maskless"
+    if is_masked and "context" in names:
+        rule = "a biLM's context is masked; only --pll_variant=maskless has this format"
+        raise InputError(rule, lm.name)
     network = torch_weights(lm)
     if "token" in names:
         weights["token.table"] = network["encoder.tokens.weight"]
@@ -53,8 +57,7 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     if needs_network:
         kept = (name for name in network if name.startswith("encoder."))
         weights |= {f"network.{name}": network[name] for name in kept}
-    for code in ("sentences_tta.py", "modeling_tta.py"):
-        copy_template(code, folder)
+    copy_code(folder, "sentences_tta.py")
     write_tensors(folder / "sentences.safetensors", weights)
     write_json(
         folder / "sentences.json",
@@ -70,7 +73,7 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> None:
     module = {"idx": 0, "name": "0", "path": "", "type": "sentences_tta.SentenceVectors"}
     write_json(folder / "modules.json", [module])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
-    cards.write(lm, folder, "sentence_transformers", f"{representation}, {pooling}")
+    return cards.write(lm, folder, "sentence_transformers", f"{representation}, {pooling}")
 
 
 def _part(name, pooling, constant=None, scale=None):

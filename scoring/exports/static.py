@@ -11,7 +11,7 @@ from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import write_json, write_tensors
 
 
-def write(lm: Any, folder: Path, pooling: str) -> None:
+def write(lm: Any, folder: Path, pooling: str) -> str:
     """Writes a table whose means have the cosines of `encode(representation="token")`.
 
     The rows are those of the token table, whitened and weighted as `pooling` says. Dividing by the
@@ -37,4 +37,4 @@ def write(lm: Any, folder: Path, pooling: str) -> None:
     kind = "sentence_transformers.models.StaticEmbedding"
     write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
-    cards.write(lm, folder, "static", f"token, {pooling}")
+    return cards.write(lm, folder, "static", f"token, {pooling}")

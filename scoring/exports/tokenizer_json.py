@@ -10,7 +10,8 @@ from tokenizers import Tokenizer as Pipeline
 from tokenizers.processors import TemplateProcessing
 
 from tta.data.vocabulary.folding import FoldedCharacters
-from tta.data.vocabulary.tokenizer import Tokenizer, bert_normalizer, word_piece_pipeline
+from tta.data.vocabulary.normalizer import bert_normalizer
+from tta.data.vocabulary.tokenizer import Tokenizer, word_piece_pipeline
 from tta.names import TOKENIZER_JSON
 
 
@@ -49,8 +50,8 @@ def special_tokens(tokenizer: Tokenizer) -> list[str]:
 
 
 def _normalizer(tokenizer):
-    as_bert = bert_normalizer(tokenizer.lower_case)
-    if tokenizer.normalization == "bert":
+    as_bert = bert_normalizer(tokenizer.lower_case, tokenizer.normalization)
+    if tokenizer.normalization != "nfkc":
         return as_bert
     folds = [normalizers.NFKC(), normalizers.Lowercase(), normalizers.NFKC()]
     folds = folds if tokenizer.lower_case else []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
+from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.errors import InputError
 from tta.scoring.exports.tokenizer_json import save_tokenizer, special_tokens, whole_tokenizer
@@ -66,6 +67,13 @@ def check_exportable(lm: Any) -> None:
         raise InputError(rule, lm.name)
 
 
+def character_prices(lm: Any) -> np.ndarray:
+    """`SpellingCosts.prices`; a single 0 if unknown words have no price."""
+    if lm.options.unknown != "price":
+        return np.zeros(1, np.float32)
+    return SpellingCosts(lm.tokenizer, lm.config.unknown_price).prices()
+
+
 def torch_weights(lm: Any) -> dict[str, np.ndarray]:
     """{name in `modeling_tta.py`: float32 array}; kernels are [out, in] there."""
     values = {}
@@ -95,8 +103,13 @@ def torch_settings(config: Any) -> dict[str, Any]:
     }
 
 
-def write_tokenizer(tokenizer: Tokenizer, folder: Path, max_length: int) -> None:
-    """Writes `tokenizer.json` and `tokenizer_config.json`, which `AutoTokenizer` reads."""
+def write_tokenizer(
+    tokenizer: Tokenizer, folder: Path, max_length: int, code: str | None = None
+) -> None:
+    """Writes `tokenizer.json` and `tokenizer_config.json`, which `AutoTokenizer` reads.
+
+    `code` is the class of the tokenizer in the folder's code; None is transformers' own.
+    """
     save_tokenizer(whole_tokenizer(tokenizer), folder)
     roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     write_json(
@@ -107,6 +120,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path, max_length: int) -> None
             "do_lower_case": tokenizer.lower_case,
             "model_input_names": ["input_ids", "attention_mask"],
             **dict(zip(roles, special_tokens(tokenizer), strict=True)),
+            **({} if code is None else {"auto_map": {"AutoTokenizer": [None, code]}}),
         },
     )
 
@@ -121,7 +135,11 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-def copy_template(name: str, folder: Path) -> None:
-    """Copies a Python file of the package's templates into a folder."""
-    file = resources.files("tta.scoring.exports") / "templates" / f"{name}.txt"
-    (folder / name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+def copy_code(folder: Path, *names: str) -> None:
+    """Copies `modeling_tta.py`, what it imports, and other files of the templates into a folder."""
+    package = resources.files("tta.scoring")
+    files = {name: f"exports/templates/{name}.txt" for name in ("modeling_tta.py", *names)}
+    files["windows_tta.py"] = "scorers/inference/windows.py"
+    for name, source in files.items():
+        text = package.joinpath(source).read_text(encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import tta
+from tta.choices import STRIP_LATIN
 from tta.data.text.files import file_digest
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramVectors
@@ -161,7 +162,7 @@ class VectorsFolder(StaticVectors):
         return self._table.digest + ("" if self._letters is None else self._letters.digest)
 
     def split(self, text):
-        words = word_tokenizer.split_words(text, self._lower_case)
+        words = word_tokenizer.split_words(text, self._lower_case, STRIP_LATIN)
         return [word for word in words if word not in PUNCTUATION]
 
     def forms(self, word):

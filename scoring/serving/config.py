@@ -33,9 +33,9 @@ class ExportConfig(Config):
         group=MODEL,
     )
     pooling: str = setting(
-        "whitened",
+        "mean",
         "How the vectors of pieces become that of a sentence, for sentence_transformers and "
-        "static; joint has its own.",
+        "static, as in run_sts.py; joint has its own. whitened is better for comparing sentences.",
         choices=SENTENCE_POOLINGS,
         group=MODEL,
     )

@@ -1,6 +1,7 @@
 """Pretraining by JAX: its files, its batches, and its optimizer beside the one of TensorFlow."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from benchmarks import gpu_pretraining
 from benchmarks.gpu_pretraining import LENGTHS, batches, by_muon, learning_rate, read_packed
 from tests.tiny_dataset import sentences as letters
 from tests.tiny_dataset import write_dataset
+from tta.errors import InputError
 
 NEEDS_JAX = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 
@@ -70,6 +72,18 @@ def test_packed_files_hold_the_sentences_of_the_shards(tmp_path, flags):
     np.testing.assert_array_equal(ids, expected_ids)
     np.testing.assert_array_equal(lengths, expected_lengths)
     assert (tmp_path / "packed" / "vocab.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["max_seq_length", "vocab_size"])
+def test_what_does_not_fit_is_refused(tmp_path, flags, name):
+    folder = write_dataset(tmp_path / "set", letters(9), letters(9, seed=1))
+    info = json.loads((folder / "dataset.json").read_text())
+    info[name] = {"max_seq_length": 129, "vocab_size": 65_537}[name]
+    (folder / "dataset.json").write_text(json.dumps(info))
+    flags(input_dir=str(folder), packed_dir=str(tmp_path / "packed"), num_parts=1)
+    with pytest.raises(InputError, match=r"set: .* (129|65537) tokens, at most (128|65536) fit"):
+        gpu_pretraining.pack()
+    assert not (tmp_path / "packed").exists()
 
 
 def test_the_rate_rises_stays_and_falls(flags):

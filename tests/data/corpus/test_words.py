@@ -1,11 +1,14 @@
 """A data set of words: the same pipeline with another tokenizer."""
 
+import dataclasses
+
 import pytest
 
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import read_sentences
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -13,8 +16,8 @@ VOCABULARY = WordVocabulary.from_counts({"The": 5, "cat": 4, "sat": 3, ".": 2, "
 LINES = ["The cat sat.", "the Cat", "[PAD] sat sat", "The The The The The cat sat."]
 
 
-def create(tmp_path, **settings):
-    VOCABULARY.save(tmp_path / "words.txt", overwrite=True)
+def create(tmp_path, vocabulary=VOCABULARY, **settings):
+    vocabulary.save(tmp_path / "words.txt", overwrite=True)
     (tmp_path / "text.txt").write_text("\n".join(LINES))
     settings = {"tokenizer": "words", "max_seq_length": 7, "num_shards": 1} | settings
     output = tmp_path / "data"
@@ -29,7 +32,7 @@ def create(tmp_path, **settings):
     info = create_tfrecords(config)
     assert load_dataset_info(output) == info
     (shard,) = shard_paths(output, info, "train")
-    names = ["0", "</s>", "?", "<s>", *VOCABULARY.tokens[4:]]
+    names = ["0", "</s>", "?", "<s>", *vocabulary.tokens[4:]]
     return info, {" ".join(names[i] for i in ids) for ids in read_sentences(shard)}
 
 
@@ -47,9 +50,12 @@ def test_sentences_are_words_case_kept(tmp_path):
 
 
 def test_longer_sentences_are_dropped_and_case_is_lowered_if_told(tmp_path):
-    info, sentences = create(tmp_path, long_sentences="drop", lower_case=True)
+    lower = WordVocabulary.from_counts({"cat": 4, "sat": 3, ".": 2})
+    info, sentences = create(tmp_path, lower, long_sentences="drop", lower_case=True)
     assert sentences == {"<s> ? cat sat . </s>", "<s> ? cat </s>", "<s> ? ? ? sat sat </s>"}
     assert (info["counts"]["dropped_long"], info["lower_case"]) == (1, True)
+    with pytest.raises(InputError, match=r"words\.txt: text .* never has 'The'"):
+        create(tmp_path, lower_case=True)
 
 
 def test_the_vocabulary_of_the_folder_is_kept(tmp_path):
@@ -75,8 +81,25 @@ def test_a_vocabulary_of_the_other_kind(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-def test_word_pieces_are_lower_cased_by_default():
-    paths = {"input_file": ["x"], "vocab_file": "v", "output_dir": "o"}
-    assert LocalCorpusConfig(**paths).is_lower_cased
-    assert not LocalCorpusConfig(**paths, tokenizer="words").is_lower_cased
-    assert not LocalCorpusConfig(**paths, lower_case=False).is_lower_cased
+@pytest.mark.parametrize(
+    ("pieces", "reading"),
+    [
+        (("The", "cat", "##s"), (False, "keep_accents")),
+        (("the", "cat"), (True, "strip_latin")),
+        (("über", "die"), (True, "keep_accents")),
+    ],
+)
+def test_the_case_is_that_of_the_vocabulary(tmp_path, pieces, reading):
+    Vocabulary((*TTA_SPECIALS, *pieces)).save(tmp_path / "vocab.txt")
+    (tmp_path / "text.txt").write_text(f"{pieces[0]} {pieces[1]}\n" * 3, encoding="utf-8")
+    config = LocalCorpusConfig(
+        input_file=[str(tmp_path / "text.txt")],
+        vocab_file=str(tmp_path / "vocab.txt"),
+        output_dir=str(tmp_path / "data"),
+    )
+    info = create_tfrecords(config)
+    assert (info["lower_case"], info["normalization"]) == reading
+    assert info["counts"]["unknown"] == 0
+    if pieces[0] == "The":
+        with pytest.raises(InputError, match=r"vocab\.txt: text .* never has 'The'"):
+            create_tfrecords(dataclasses.replace(config, lower_case=True, overwrite=True))

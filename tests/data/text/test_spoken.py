@@ -28,3 +28,21 @@ from tta.data.text.spoken import spoken_form
 )
 def test_spoken_form(line, spoken, why):
     assert spoken_form(line) == spoken, why
+
+
+@pytest.mark.parametrize(
+    ("line", "spoken", "why"),
+    [
+        ("Über die Brücke, sagt\u2019s Jörg.", "über die brücke sagt's jörg", "umlauts stay"),
+        ("Cafe\u0301", "café", "composed"),
+        ("हिन्दी में, नमस्ते!", "हिन्दी में नमस्ते", "marks belong to words"),
+        ("'Ça' — l'été", "ça l'été", "inner ' only"),
+        ("می\u200cروم", "میروم", "invisible characters are no blanks"),
+        ("5 Äpfel", None, "a digit"),
+        ("५ सेब", None, "a digit of another script"),
+        ("Äpfel & Birnen", None, "a sign that is a word of its language"),
+        ("...", None, "no word"),
+    ],
+)
+def test_with_accents_the_letters_are_those_of_any_language(line, spoken, why):
+    assert spoken_form(line, strip_accents=False) == spoken, why

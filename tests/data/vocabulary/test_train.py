@@ -71,7 +71,7 @@ def test_same_seed_same_vocabulary(train, text, tmp_path):
 def test_rare_characters_are_left_out(train, tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("aaaa bbb cc\n" * 3 + "d z\n")
-    assert alphabet(["aaaa bbb cc", "z d"], 4) == ["a", "b", "c", "d"]
+    assert alphabet(collections.Counter("aaaa bbb cc" + "z d"), 4) == ["a", "b", "c", "d"]
     vocabulary = train([str(path)], vocab_size=30, limit_alphabet=3)
     assert "c" in vocabulary
     assert "d" not in vocabulary
@@ -137,7 +137,7 @@ def test_every_trained_piece_occurs(tmp_path, train, lower_case):
     path = tmp_path / "scripts.txt"
     path.write_text(f"{SCRIPTS}\n" * 9, encoding="utf-8")
     vocabulary = train([str(path)], lower_case=lower_case, vocab_size=900)
-    tokenizer = Tokenizer(vocabulary, lower_case)
+    tokenizer = Tokenizer(vocabulary, lower_case, "strip_latin" if lower_case else "keep_accents")
     assert "…" in vocabulary
     assert "我" in vocabulary
     assert "##我" not in vocabulary
@@ -150,6 +150,23 @@ def test_every_trained_piece_occurs(tmp_path, train, lower_case):
         else:
             assert "".join(one.removeprefix("##") for one in shown) == f"x{text}"
             assert all(one.startswith("##") for one in shown[1:]), piece
+
+
+def test_what_the_text_loses_is_said(tmp_path, train, capsys):
+    path = tmp_path / "text.txt"
+    path.write_text("".join(chr(0x4E00 + i) * 2 + "\n" for i in range(300)), encoding="utf-8")
+    train([str(path)], limit_alphabet=100)
+    note = (
+        "note: --limit_alphabet=100 leaves out 200 characters, 66.67% of the text; words with them"
+    )
+    assert note in capsys.readouterr().err
+    path.write_text("über die brücke\n" * 9, encoding="utf-8")
+    pieces = train([str(path)], limit_alphabet=100).tokens
+    assert "note: 100% of the lines lose accents; --strip_acc" in capsys.readouterr().err
+    assert "ü" not in pieces
+    kept = train([str(path)], strip_accents=False)
+    assert "note" not in capsys.readouterr().err
+    assert "ü" in kept.tokens
 
 
 def test_34_thai_letters_have_pieces(tmp_path, train):

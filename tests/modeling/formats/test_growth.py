@@ -110,6 +110,21 @@ def test_sizes_that_cannot_grow_are_refused(changes, rule):
         grow(larger(**changes), tiny_model(), "small")
 
 
+CLOZE = {"model_type": "cloze"}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "rule"),
+    [
+        (CLOZE, {}, "a model of type cloze starts from one of type cloze, not tta"),
+        ({}, CLOZE, "a model of type tta starts from one of type tta or bilm or unilm, not cloze"),
+    ],
+)
+def test_models_of_other_families_are_refused_with_what_fits(ours, theirs, rule):
+    with pytest.raises(InputError, match=f"^small: {rule}$"):
+        grow(tiny_model(**ours), tiny_model(**theirs), "small")
+
+
 def test_equal_weights_with_heads_of_another_size_are_refused():
     model = tiny_model(num_attention_heads=5)
     with pytest.raises(InputError, match="heads of size 5 cannot become heads of size 3"):

@@ -103,6 +103,31 @@ def test_a_finished_run_removes_pooling_statistics_of_earlier_weights(tmp_path):
     assert not (tmp_path / "out" / "pooling.npz").exists()
 
 
+def test_a_run_resumes_with_its_own_text_only(tmp_path):
+    write_dataset(tmp_path / "data", sentences(20))
+    pretrain(tiny_run(tmp_path))
+    pretrain(tiny_run(tmp_path, num_train_steps=3))
+    one, *others = sentences(20)
+    write_dataset(tmp_path / "data", [[*one[:-1], 5 + one[-2] % 18, one[-1]][-len(one) :], *others])
+    with pytest.raises(InputError, match=r"run\.json: this run began with other text than \S+data"):
+        pretrain(tiny_run(tmp_path, num_train_steps=4))
+
+
+@pytest.mark.parametrize("heldout", [0, 9])
+@pytest.mark.filterwarnings("error")
+def test_a_diverged_training_has_no_model(tmp_path, heldout):
+    """The loss stays finite, and is far above that of a model that knows nothing."""
+    write_dataset(tmp_path / "data", sentences(200), sentences(heldout, seed=1))
+    config = tiny_run(tmp_path, num_train_steps=30, learning_rate=0.3, num_warmup_steps=0)
+    with pytest.raises(
+        InputError, match=r"training diverged: it ends with a loss of .*; chance is"
+    ):
+        pretrain(config)
+    assert not (tmp_path / "out" / "model.weights.h5").exists()
+    with pytest.raises(InputError, match="training diverged"):
+        pretrain(config)
+
+
 def test_a_config_without_vocab_size_takes_the_vocabulary_s(tmp_path):
     write_dataset(tmp_path / "data", sentences(20))
     pretrain(tiny_run(tmp_path))

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,6 +120,10 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     np.testing.assert_allclose(report.before.values["nll"], before, rtol=1e-5)
     np.testing.assert_allclose(report.after.values["nll"], after, rtol=1e-5)
     assert after < 0.8 * before
+    lines = Path(text).read_text(encoding="utf-8").splitlines()
+    assert report.num_unknown == tta.load(model).count_unknown(lines).sum()
+    told = str(dataclasses.replace(report, num_unknown=7))
+    assert "\nnote: 7 words are unknown to the vocabulary" in told
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
         "README.md",
         "config.json",

@@ -5,7 +5,7 @@ import pytest
 from tta.data.labelled.glue import TASKS
 from tta.errors import InputError
 from tta.scoring.classification.config import ClassifyConfig
-from tta.scoring.classification.examples import read_examples
+from tta.scoring.classification.examples import read_examples, seen_notes
 
 PAIR, ONE = ("x y", "z"), "x y"
 
@@ -211,3 +211,23 @@ def test_several_files_of_sts(tmp_path):
         write(tmp_path / f"{name}.tsv", STS, rows)
     found = read(tmp_path, task="stsb", train_file=f"{tmp_path}/*", dev_file=f"{tmp_path}/a.tsv")
     assert found.train.texts == [PAIR] * 4
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_part_that_was_trained_on_is_pointed_out(tmp_path, pairs):
+    texts = [f"text {i}\tand {i}" if pairs else f"text {i}" for i in range(40)]
+    header = "sentence1\tsentence2\tlabel" if pairs else "sentence\tlabel"
+    parts = {"train": texts[:20], "dev": texts[15:30], "test": texts[19:40]}
+    for name, rows in parts.items():
+        labelled = [f"{row}\t{'ab'[i % 2]}" for i, row in enumerate(rows)]
+        (tmp_path / name).write_text("\n".join([header, *labelled, ""]))
+    files = {f"{name}_file": str(tmp_path / name) for name in parts}
+    examples = read_examples(ClassifyConfig(output_dir="out", **files))
+    assert list(seen_notes(examples)) == [
+        f"{tmp_path / 'dev'}: 33% of the texts are also in {tmp_path / 'train'}"
+    ]
+    same = read_examples(
+        ClassifyConfig(output_dir="out", **files | {"dev_file": files["train_file"]})
+    )
+    first, *_ = seen_notes(same)
+    assert first.startswith(f"{tmp_path / 'train'}: 100% of the texts are also in")

@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from safetensors.numpy import load_file
+from tokenizers import Tokenizer as Pipeline
 
 import tta
 from tests.tiny import of_family, write_model_directory
@@ -17,15 +20,24 @@ from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.scoring.exports import formats
 from tta.scoring.exports.formats import export_folder
+from tta.scoring.scorers.inference.batches import pad
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.scorer import Scorer
 
 TEXTS = ("the cat sat", "a dog ran home.", "dogs'", "z", "The Mat on the mat")
-LIBRARIES = ("torch", "transformers", "sentence_transformers", "model2vec")
-needs_libraries = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in LIBRARIES),
-    reason="needs the libraries that read exports: pip install '.[test-export]'",
-)
+# Unknown words, some with characters of the vocabulary; and one in each of several windows.
+UNKNOWN = ("Ωmega 東京 the cat", "the dog Éé☺ ran home ½ ", "the cat sat on the 東京 mat. " * 4)
+
+
+def needs(*libraries):
+    return pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in libraries),
+        reason="needs the libraries that read exports: pip install '.[test-export]'",
+    )
+
+
+needs_transformers = needs("torch", "transformers")
+needs_libraries = needs("torch", "transformers", "sentence_transformers", "model2vec")
 
 TOKEN_SCORES = """
 import json, sys, torch
@@ -39,7 +51,8 @@ scores = [
     for row, mask in zip(model.token_scores(**batch), batch["attention_mask"])
 ]
 with torch.no_grad():
-    states = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()(**batch)
+    first = tokenizer(texts[0], return_tensors="pt")
+    states = AutoModel.from_pretrained(folder, trust_remote_code=True).eval()(**first)
 print(json.dumps([scores, states.last_hidden_state[0, 1].tolist()]))
 """
 MASKED_SCORES = """
@@ -80,11 +93,11 @@ print(json.dumps([found.tolist(), SentenceTransformer(folder).encode(texts).toli
 """
 
 
-def run(script, folder, tmp_path):
+def run(script, folder, tmp_path, texts=TEXTS):
     """The JSON that a script prints, in a process that has no network."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), json.dumps(TEXTS)],
+        [sys.executable, "-c", script, str(folder), json.dumps(texts)],
         capture_output=True,
         text=True,
         env=os.environ | offline,
@@ -117,18 +130,31 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@needs_libraries
+def of_options(models, family, **options):
+    """A model with other options."""
+    return tta.load(models[family].directory, **options)
+
+
+@needs_transformers
 @pytest.mark.parametrize("family", ["tta", "cloze", "unilm"])
 def test_transformers_give_our_scores_and_states(models, tmp_path, family):
-    lm = models[family]
-    scores, state = run(TOKEN_SCORES, exported(lm, tmp_path / "out"), tmp_path)
-    for found, expected in zip(scores, lm.score_tokens(TEXTS), strict=True):
+    lm = of_options(models, family)
+    texts = [*TEXTS, *UNKNOWN]
+    scores, state = run(TOKEN_SCORES, exported(lm, tmp_path / "out"), tmp_path, texts)
+    for found, expected in zip(scores, lm.score_tokens(texts), strict=True):
         np.testing.assert_allclose(found, expected.log_probabilities, atol=1e-4)
     words = lm.encode_words([TEXTS[0].split()], "context")[0]
     np.testing.assert_allclose(state, words[0], atol=1e-4)
 
 
-@needs_libraries
+@needs_transformers
+def test_unknown_words_without_their_characters_are_refused_in_pytorch(models, tmp_path):
+    script = TOKEN_SCORES.replace("**batch)", "batch['input_ids'])", 1)
+    with pytest.raises(AssertionError, match="unknown words, whose price depends"):
+        run(script, exported(of_options(models, "tta"), tmp_path / "out"), tmp_path, UNKNOWN[:1])
+
+
+@needs_transformers
 def test_a_bilm_is_a_plain_bert(models, tmp_path):
     folder = exported(models["bilm"], tmp_path / "out")
     assert not list(folder.glob("*.py"))
@@ -138,20 +164,57 @@ def test_a_bilm_is_a_plain_bert(models, tmp_path):
     assert filled == 5
 
 
+@pytest.mark.parametrize("unknown", ["price", "model"])
 @pytest.mark.parametrize("family", ["tta", "cloze", "bilm", "unilm"])
-def test_the_code_in_the_readme_of_an_onnx_folder_gives_our_scores(models, tmp_path, family):
-    folder = exported(models[family], tmp_path / "out", "onnx")
+def test_the_code_in_the_readme_of_an_onnx_folder_gives_our_scores(
+    models, tmp_path, family, unknown
+):
+    lm = of_options(models, family, unknown=unknown)
+    folder = exported(lm, tmp_path / "out", "onnx")
     (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
     assert code.count("\n") <= 12
-    old = re.search(r'\["the cat sat on the mat", "a cat"\]|"the cat sat on the mat"', code)
-    assert old is not None
-    texts = ["the cat sat on", "a cat"] if family != "bilm" else ["the cat sat on"]
-    code = code.replace(old[0], repr(texts) if family != "bilm" else repr(texts[0]))
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
-    found = np.array(re.findall(r"-?\d+\.\d+", done.stdout), float)
-    np.testing.assert_allclose(found, models[family].score(texts), atol=1e-3)
+    if family == "bilm":
+        old, lists = '"the cat sat on the mat"', [[text] for text in (*UNKNOWN, "the cat", "")]
+    else:
+        old, lists = '["the cat sat on the mat", "a cat"]', [[*TEXTS, *UNKNOWN, ""], ["", ""]]
+    assert old in code
+    for texts in lists:
+        new = code.replace(old, repr(texts[0] if family == "bilm" else texts))
+        done = subprocess.run(
+            [sys.executable, "-c", new], cwd=folder, capture_output=True, text=True, check=True
+        )
+        found = np.array(re.findall(r"-?\d+\.\d*", done.stdout), float)
+        np.testing.assert_allclose(found, lm.score(cut(texts, folder)), atol=1e-3)
+
+
+def cut(texts, folder):
+    """Texts without what `tokenizer.json` leaves out."""
+    tokenizer = Pipeline.from_file(str(folder / "tokenizer.json"))
+    ends = [max(stop for _, stop in tokenizer.encode(text).offsets) for text in texts]
+    return [text[:end] for text, end in zip(texts, ends, strict=True)]
+
+
+@pytest.mark.parametrize("family", ["tta", "unilm"])
+def test_states_are_ours(models, tmp_path, family):
+    lm = models[family]
+    folder = exported(lm, tmp_path / "out", "onnx")
+    ids = lm.tokenizer.encode(UNKNOWN[:2])
+    vocabulary = lm.tokenizer.vocabulary
+    rows = [[vocabulary.bos_id, *row, vocabulary.eos_id] for row in ids]
+    ids, mask = pad(list(map(np.array, rows)), vocabulary.pad_id)
+    session = onnxruntime.InferenceSession(folder / "states.onnx")
+    wanted = mask & (ids != vocabulary.unk_id) & (np.arange(ids.shape[1]) > 0)
+    wanted[range(len(rows)), mask.sum(1) - 1] = False
+    inputs = {"input_ids": ids, "padding_mask": mask, "wanted": wanted}
+    states: Any = session.run(None, inputs)[0]
+    found = [row[here].mean(0) for row, here in zip(states, wanted, strict=True)]
+    np.testing.assert_allclose(found, lm.encode(UNKNOWN[:2]), atol=1e-4)
+
+
+def test_the_token_table_is_written_once(models, tmp_path):
+    folder = exported(models["tta"], tmp_path / "out", "onnx")
+    size = sum(4 * array.size for array in models["tta"].engine.weights().values())
+    assert size <= (folder / "weights.bin").stat().st_size < 1.2 * size
 
 
 def test_exports_need_no_tensorflow(models, tmp_path):
@@ -212,14 +275,94 @@ def test_the_mean_of_static_rows_has_our_cosines(models, tmp_path, pooling):
     np.testing.assert_allclose(unit(np.array(rows)), expected, atol=1e-5)
 
 
-def test_the_card_names_model_license_and_hashes(models, tmp_path):
+def test_the_card_has_signature_and_hashes(models, tmp_path):
     for format in formats.FORMATS[1:]:
         folder = exported(models["tta"], tmp_path / format, format)
         card = (folder / "README.md").read_text()
-        assert models["tta"].signature in card
-        assert "Apache-2.0" in card
+        assert "model:tta|type:tta|" in card
         for path in folder.iterdir():
             assert path.name == "README.md" or f"`{path.name}`: " in card
+
+
+@pytest.mark.parametrize(
+    ("family", "format", "computes"),
+    [
+        ("tta", "onnx", "normalizer:learned|boundary_tokens:no|unknown:price|long:cut|"),
+        ("bilm", "onnx", "normalizer:exact|boundary_tokens:no|unknown:price|long:cut|"),
+        ("unilm", "huggingface", "unknown:price|long:window|precision:float32|engine:pytorch|"),
+        ("bilm", "huggingface", "boundary_tokens:no|unknown:model|long:refuse|precision:float32|"),
+        ("tta", "sentence_transformers", "|long:cut|precision:float32|engine:pytorch|version:"),
+        ("tta", "static", "|precision:float32|version:"),
+    ],
+)
+def test_the_signature_is_that_of_what_the_folder_computes(tmp_path, family, format, computes):
+    learned = computes.startswith("normalizer:learned")
+    config = of_family(family, learned_normalizer=learned)
+    directory = write_model_directory(tmp_path / "model", config)
+    options = {"normalizer": "learned"} if learned else {}
+    lm = tta.load(directory, score_boundary_tokens=True, long_sentences="refuse", **options)
+    found = export_folder(lm, tmp_path / "out", format, "token", "mean")
+    assert computes in found
+    assert f"- Model: `{found}`\n" in (tmp_path / "out/README.md").read_text()
+
+
+def test_the_command_takes_the_light_engine_and_the_pooling_of_encode(models, tmp_path):
+    lm, folder = models["tta"], tmp_path / "out"
+    code = (
+        "import sys; from tta.flags.export import main\n"
+        "from tta.scoring.serving.config import ExportConfig\n"
+        "from tta.scoring.scorers.options import OneModel, ScoreOptions\n"
+        f"config = ExportConfig(output_dir={str(folder)!r}, format='static')\n"
+        f"main(config, OneModel(model={str(lm.directory)!r}), ScoreOptions())\n"
+        "print('tensorflow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+    table = load_file(folder / "model.safetensors")["embeddings"]
+    rows = [table[ids].mean(axis=0) for ids in lm.tokenizer.encode(TEXTS)]
+    expected = unit(lm.encode(TEXTS, "token"))
+    np.testing.assert_allclose(unit(np.array(rows)), expected, atol=1e-5)
+
+
+RECORD = """---
+license: cc-by-4.0
+language:
+- de
+tags: [x]
+pipeline_tag: fill-mask
+library_name: other
+datasets:
+  - wiki
+---
+# Mine
+
+Trained on my mail.
+"""
+
+
+@pytest.mark.parametrize("format", formats.FORMATS[1:])
+def test_license_and_language_come_from_the_record_of_the_model(tmp_path, format):
+    directory = write_model_directory(tmp_path / "model")
+    (directory / "README.md").unlink()
+    own = "license:", "language:", "tags:", "datasets:", "Apache", "English", "record"
+    for name, record in ("a", None), ("b", RECORD):
+        if record is not None:
+            (directory / "README.md").write_text(record)
+        lm = tta.load(directory)
+        export_folder(lm, tmp_path / name, format, "token", "mean")
+        card = (tmp_path / name / "README.md").read_text()
+        assert [word for word in own if word in card] == ([*own[:4], "record"] if record else [])
+    head = card.split("---\n")[1]
+    expected = "license: cc-by-4.0\nlanguage:\n- de\ntags: [x]\ndatasets:\n  - wiki\nlibrary_name: "
+    assert head.startswith(expected)
+    assert "\n> # Mine\n>\n> Trained on my mail.\n" in card
+
+
+def test_the_built_in_model_names_its_license_and_text(tmp_path):
+    export_folder(tta.load(engine="onnxruntime"), tmp_path / "out", "onnx", "token", "mean")
+    card = (tmp_path / "out/README.md").read_text()
+    assert card.startswith("---\nlicense: apache-2.0\nlanguage: en\nlibrary_name: onnx\n---\n")
+    assert "> | enwiki.sents.txt.xz | Wikipedia articles | 58 M | CC BY-SA |\n" in card
 
 
 @pytest.mark.parametrize("format", formats.FORMATS[1:])
@@ -244,10 +387,16 @@ def test_what_cannot_be_exported_is_refused(models, tmp_path):
         exported(Scorer(), tmp_path / "a")
     with pytest.raises(InputError, match=r"representation must be token or context or embed"):
         exported(models["tta"], tmp_path / "b", "sentence_transformers", "cls")
+    maskless = of_options(models, "bilm", pll_variant="maskless")
+    with pytest.raises(InputError, match=r"format onnx has pll_variant original, not maskless"):
+        exported(maskless, tmp_path / "d", "onnx")
+    with pytest.raises(InputError, match=r"only --pll_variant=maskless has this format"):
+        exported(models["bilm"], tmp_path / "e", "sentence_transformers", "context", "mean")
+    exported(maskless, tmp_path / "maskless", "sentence_transformers", "context", "mean")
     bare = write_model_directory(tmp_path / "bare")
     with pytest.raises(InputError, match=r"pooling\.npz: no such file"):
         exported(tta.load(bare), tmp_path / "c", "static")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bare"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bare", "maskless"]
 
 
 def test_the_vocabulary_of_a_plain_bert_is_written(models, tmp_path):

@@ -66,3 +66,23 @@ def test_it_has_the_ids_of_nfkc_for_every_character(lower_case):
     found = [ids.tolist() for ids in tokenizer.encode(texts)]
     differ = [c for c, *ids in zip(characters, found, served, strict=True) if ids[0] != ids[1]]
     assert set(differ) <= set(NEW_SIGNS)
+
+
+@pytest.mark.parametrize(
+    ("text", "normalization"),
+    [
+        ("Über Die", "keep_accents"),
+        ("Ёлка й", "strip_latin"),
+        ("में में", "strip_latin"),
+        ("が ぎ", "strip_latin"),
+        ("한국", "strip_latin"),
+        ("Cafe Café", "strip_latin"),
+    ],
+)
+def test_lower_case_keeps_the_marks_of_the_vocabulary(text, normalization):
+    plain = Tokenizer(Vocabulary(TTA_SPECIALS), True, normalization).normalize(text)
+    vocabulary = Vocabulary((*TTA_SPECIALS, *dict.fromkeys(plain.split())))
+    tokenizer = Tokenizer(vocabulary, True, normalization)
+    expected = [ids.tolist() for ids in tokenizer.encode([text])]
+    assert vocabulary.unk_id not in expected[0]
+    assert GraphTokenizer(tokenizer).tokenize(tf.constant([text])).to_list() == expected

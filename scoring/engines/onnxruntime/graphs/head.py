@@ -6,7 +6,9 @@ M tokens, D hidden size, V vocabulary.
 import itertools
 from typing import Any
 
-from tta.scoring.engines.onnxruntime.graphs.graph import Tensor, concatenate
+import numpy as np
+
+from tta.scoring.engines.onnxruntime.graphs.graph import Tensor, concatenate, where
 from tta.scoring.engines.onnxruntime.graphs.layers import activation, dense_rows, layer_norm
 from tta.scoring.engines.onnxruntime.graphs.rounding import rounded_product
 from tta.scoring.engines.onnxruntime.graphs.weights import Weights
@@ -27,7 +29,10 @@ def log_probabilities(
     logits = (features * rows).sum(-1) + bias.take(targets)
     if normalizer == "learned":
         return logits
-    return logits - log_normalizers(features, weights, config)
+    # As in `tied_log_probabilities`, the target has the same logit in the sum: it is not rounded in
+    # int8, a probability near 1 is exact, and none is above 1.
+    others = log_sum_of_others(features, targets, weights, config) - logits
+    return features.graph.operator("Softplus", others) * -1.0
 
 
 def transform(states: Tensor, weights: Weights, config: Any) -> Tensor:
@@ -39,13 +44,14 @@ def transform(states: Tensor, weights: Weights, config: Any) -> Tensor:
     return layer_norm(features, head.of("transform_norm"), config.layer_norm_eps)
 
 
-def log_normalizers(features: Tensor, weights: Weights, config: Any) -> Tensor:
-    """log sum exp of the logits of all pieces: [M, D] -> [M]."""
+def log_sum_of_others(features: Tensor, targets: Tensor, weights: Weights, config: Any) -> Tensor:
+    """log sum exp of the logits of all pieces but the target [M]: [M, D] -> [M]."""
     size, found = config.vocab_size, []
     bounds = [size * part // NUM_PARTS for part in range(NUM_PARTS + 1)]
     for start, stop in itertools.pairwise(bounds):
         if start < stop:
-            found.append(log_sum_exp(logits(features, weights, config, start, stop)))
+            x = logits(features, weights, config, start, stop)
+            found.append(log_sum_exp(x, targets.cast(np.int64) - np.int64(start)))
     return log_sum_exp(concatenate(found, 1)).reshape(-1)
 
 
@@ -59,10 +65,19 @@ def logits(features: Tensor, weights: Weights, config: Any, start: int, stop: in
     return graph.operator("Gemm", features, graph.weight(name, rows), bias, transB=1)
 
 
-def log_sum_exp(x: Tensor) -> Tensor:
-    """Over the last axis: [M, P] -> [M, 1]."""
+def log_sum_exp(x: Tensor, left_out: Tensor | None = None) -> Tensor:
+    """Over the last axis: [M, P] -> [M, 1].
+
+    `left_out` [M] int64 is an entry of each row that is left out, if it is one of 0 to P - 1.
+    """
     graph, highest = x.graph, x.max(1, keepdims=True)
-    total = graph.operator("Exp", x - highest).sum(1, keepdims=True)
+    exponentials = graph.operator("Exp", x - highest)
+    total = exponentials.sum(1, keepdims=True)
+    if left_out is not None:
+        entry = graph.operator("Mod", left_out, x.size(1))
+        value = graph.operator("GatherElements", exponentials, entry.expand(1), axis=1)
+        rest = total - where(entry.equals(left_out).expand(1), value, 0.0)
+        total = graph.operator("Max", rest, 1e-30)  # rounding may leave nothing
     return highest + graph.operator("Log", total)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from tta.scoring.engines.onnxruntime.graphs.encoders import Inputs, embed, encode
-from tta.scoring.engines.onnxruntime.graphs.graph import Graph, Tensor, cumsum, spread
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph, Tensor, cumsum, spread, where
 from tta.scoring.engines.onnxruntime.graphs.head import log_probabilities
 from tta.scoring.engines.onnxruntime.graphs.rounding import magnified_products
 from tta.scoring.engines.onnxruntime.graphs.weights import Weights
@@ -27,6 +27,10 @@ class Network:
         pll_variant, normalizer: as in `tta.load`.
         continues_word: [V] bool, whether a piece continues a word; for "within_word_l2r".
         rounded: whether products that round well are computed in int8.
+        unk_id: the token that stands for unknown words.
+        prices: [C] float32, see `SpellingCosts.prices`. With it, the graphs of scores also read
+            "characters" int32, the code points of each token that is scored, padded with 0: [B, T,
+            C], or [B, C] of `masked_scores`. Unknown words pay for theirs.
     """
 
     config: Any
@@ -35,6 +39,8 @@ class Network:
     normalizer: str
     continues_word: np.ndarray | None = None
     rounded: bool = False
+    unk_id: int = 0
+    prices: np.ndarray | None = None
 
     @property
     def masks_tokens(self) -> bool:
@@ -45,6 +51,7 @@ class Network:
         """log p of every token: "wanted" [B, T] bool -> [B, T] float32, 0 if not wanted."""
         inputs, weights = self._inputs(wanted=True)
         ids, wanted = inputs.ids, cast(Tensor, inputs.wanted)
+        tokens = where(wanted, ids.cast(np.int64), -1)
         if self.config.model_type == "unilm":  # each token but the last predicts the next
             ids, wanted = ids.slice(1, 1), wanted.slice(1, 1)
             before = inputs.ids.slice(1, 0, -1), inputs.mask.slice(1, 0, -1)
@@ -56,7 +63,7 @@ class Network:
         scores = spread(scores, flat, axis=0, rank=1).reshape(wanted.size(0), wanted.size(1))
         if self.config.model_type == "unilm":
             scores = scores.pad([(0, 0), (1, 0)])
-        weights.graph.output("scores", scores)
+        self._output(scores, tokens, ["batch", "tokens"])
         return weights.graph
 
     def masked_scores(self) -> Graph:
@@ -67,7 +74,8 @@ class Network:
         targets = weights.graph.input("targets", np.int32, ["batch"])
         rows = encode(inputs, weights.of("encoder"), self.config)
         rows = rows.reshape(-1, self.config.hidden_size)
-        weights.graph.output("scores", self._log_probabilities(rows, targets, weights))
+        scores = self._log_probabilities(rows, targets, weights)
+        self._output(scores, targets.cast(np.int64), ["batch"])
         return weights.graph
 
     def masked_states(self) -> Graph:
@@ -109,6 +117,16 @@ class Network:
         """[B, T] int64, equal at all pieces of a word."""
         continues = graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
         return cumsum((~continues.take(ids)).cast(np.int64), 1)
+
+    def _output(self, scores, tokens, axes):
+        """Scores of tokens, less what unknown words cost."""
+        graph = scores.graph
+        if self.prices is not None:
+            characters = graph.input("characters", np.int32, [*axes, "characters"])
+            codes = characters.cast(np.int64).clip(0, len(self.prices) - 1)
+            costs = graph.weight("prices", self.prices).take(codes).sum(-1)
+            scores = scores - where(tokens.equals(self.unk_id), costs, 0.0)
+        graph.output("scores", scores)
 
     def _log_probabilities(self, states, targets, weights):
         return log_probabilities(states, targets, weights, self.config, self.normalizer)
