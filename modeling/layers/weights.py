@@ -13,10 +13,10 @@ class TableLayer(keras.layers.Layer):
     """A layer whose weights are those of a `WeightTable`."""
 
     def add_weights(self, table: WeightTable, layer_norm_eps: float = 1e-12) -> None:
-        """Creates the weights and LayerNorms of a table, as attributes NAME, and dense layers, as
-        NAME_dense.
+        """Creates the weights of a table; the layer casts them where it needs to.
 
-        Other parts of the table are left to their own layers. Keras does not cast the weights.
+        A weight or a LayerNorm becomes the attribute of its name, and a dense layer NAME_dense.
+        Other parts of the table are left to their own layers.
         """
         parts = {name: part for name, part in table.items() if not isinstance(part, Weight)}
         for name, part in parts.items():
