@@ -24,13 +24,14 @@ from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings
 from tta.data.vectors.words_as_characters import NUM_CHARACTERS
 from tta.modeling.config.transformer import TransformerConfig
+from tta.modeling.config.weights import named
 from tta.modeling.formats import bert
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
 from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
 from tta.names import CHARACTER_NETWORK
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays, shapes
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.scorers.ngram_model import NgramModel
 
 CONFIG = TransformerConfig(
@@ -47,7 +48,8 @@ LIMITS = IdLimits(max_length=9, vocab_size=7)
 def _values(config=CONFIG):
     """{name of a weight: array}, all different numbers."""
     rng = np.random.default_rng(0)
-    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes(config)}
+    shapes = {name: weight.shape for name, weight in named(config.weights)}
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
 
 
 def _original_values():
@@ -77,7 +79,7 @@ class _Model(Arrays):
         super().__init__(config)
 
     def check(self):
-        assert self.arrays.keys() == dict(shapes(self.config)).keys()
+        assert list(self.arrays) == [name for name, _ in named(self.config.weights)]
         assert all(np.isfinite(array).all() for array in self.arrays.values())
 
 

@@ -4,7 +4,6 @@ import json
 import signal
 from dataclasses import dataclass
 
-import keras
 import pytest
 import tensorflow as tf
 from keras import ops
@@ -19,6 +18,7 @@ from tta.modeling.config.heads import HEADS
 from tta.modeling.config.heads.base import HeadSettings
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
+from tta.modeling.config.weights import Weight, named
 from tta.modeling.encoders.base import Encoder
 from tta.modeling.heads.base import Head
 from tta.modeling.models.language_model import build_model
@@ -30,22 +30,23 @@ from tta.settings import setting
 
 
 class ToyConfig(LanguageModelConfig):
-    num_encoder_parameters = property(lambda self: self.vocab_size * self.hidden_size)
+    @property
+    def encoder_weights(self):
+        return {"table": Weight((self.vocab_size, self.hidden_size), 0.02)}
 
 
 class ToyEncoder(Encoder):
     def make_embeddings(self):
-        size = self.config.vocab_size, self.config.hidden_size
-        return keras.layers.Embedding(*size, name="embeddings")
+        return None
+
+    def build(self, inputs_shape=None):
+        self.add_weights(self.config.encoder_weights)
 
     def call(self, inputs, training=None):
-        return {"hidden_states": self.embeddings(inputs["input_ids"])}
+        return {"hidden_states": ops.take(self.table, inputs["input_ids"], axis=0)}
 
 
 class ToyHead(Head):
-    def build(self, shape, table_shape=None):
-        self.kernel = self.add_weight((shape[-1], self.config.head.num_voices), name="kernel")
-
     def call(self, hidden_states, table=None):
         return ops.sum(ops.matmul(hidden_states, self.kernel), axis=-1)
 
@@ -61,8 +62,8 @@ class ToySettings(HeadSettings):
     def check(self, config):
         require(self.num_voices <= config.vocab_size, "num_voices must be small", self.num_voices)
 
-    def num_parameters(self, config):
-        return config.hidden_size * self.num_voices
+    def weights(self, config):
+        return {"kernel": Weight((config.hidden_size, self.num_voices), 0.02)}
 
 
 class ToyObjective(Objective):
@@ -96,6 +97,8 @@ def test_it_trains_is_stopped_resumes_saves_loads_and_has_no_scores(tmp_path, mo
     (tmp_path / "toy.json").write_text(json.dumps(values))
     run = {"input_dir": str(tmp_path), "config_file": f"{tmp_path}/toy.json", "objective": "toy"}
     run |= {"output_dir": f"{tmp_path}/toy", "num_train_steps": 9, "num_warmup_steps": 0}
+    model = build_model(read_config(run["config_file"]))
+    assert list(model.named_weights()) == [name for name, _ in named(model.config.weights)]
     stopped, resumed = (pretrain(PretrainingConfig(**run)) for _ in range(2))
     assert (stopped.step, stopped.finished, resumed.step, resumed.finished) == (6, False, 9, True)
     assert tta.load(f"{tmp_path}/toy").encode(["a b c"]).shape == (1, 512)

@@ -8,6 +8,7 @@ from tta.modeling.config.checks import require, require_choice, require_counts
 from tta.modeling.config.heads.base import HeadSettings
 from tta.modeling.config.heads.softmax import TiedSoftmaxSettings
 from tta.modeling.config.transformer import TransformerConfig, TransformerSizes
+from tta.modeling.config.weights import Weight, WeightTable, dense
 
 # What decodes: "bilm", "tta" (not autoregressive), "unilm" (autoregressive).
 DECODER_TYPES = ("bilm", "tta", "unilm")
@@ -99,16 +100,22 @@ class AutoencoderConfig(TransformerSizes):
         return self.num_hidden_layers if self.decoder_type == "unilm" else 0
 
     @property
-    def num_parameters(self) -> int:
-        """Number of weights of both halves, what joins them, and the output head."""
-        several = self.num_latents > 1
-        kernels = 1 + self.variational + self.num_latents + self.num_memories + several
-        joint = kernels * self.hidden_size * self.latent_size
-        if several:
-            joint += self.num_latents * self.hidden_size
+    def weights(self) -> WeightTable:
+        """As `ModelConfig.weights`: both halves, what joins them, and the output head."""
+        size, numbers, start = self.hidden_size, self.latent_size, self.initializer_range
+        several, memories = self.num_latents > 1, self.num_memories
+        table: WeightTable = {"encoder": self.encoder_weights}
+        if several:  # deviation 1, so that the queries differ
+            table["pooling"] = {"queries": Weight((self.num_latents, size), 1.0)}
+        table["connector"] = {"kernel": Weight((size, (1 + self.variational) * numbers), start)}
+        table["latent_inputs"] = {"added_kernel": Weight((self.latent_numbers, size), start)}
+        if several or memories:
+            kernel = Weight((numbers, (memories or 1) * size), start)
+            table["latent_inputs"]["memory_kernel"] = kernel
         if self.predicts_length:
-            joint += (self.latent_numbers + 1) * self.max_position_embeddings
-        return 2 * self.num_encoder_parameters + joint + self.head.num_parameters(self)
+            longest = self.max_position_embeddings
+            table["length_predictor"] = dense(self.latent_numbers, longest, start)
+        return table | {"decoder": self.encoder_weights, "head": self.head.weights(self)}
 
     def part(self, name: str) -> TransformerConfig:
         """The config of a half as a language model; `name` is one of `PARTS`."""

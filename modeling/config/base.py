@@ -14,6 +14,7 @@ from tta.errors import InputError, located
 from tta.modeling.config import checks
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.weights import WeightTable, count
 from tta.version import __version__
 
 # `config.json` says by which rules it was written. A change that earlier versions of tta-lm would
@@ -93,6 +94,7 @@ class ModelConfig:
         max_position_embeddings: length of the longest input; None if there is no limit.
         num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
         initializer_range: standard deviation of the initial weights.
+        layer_norm_eps: epsilon of every LayerNorm.
 
     Raises:
         InputError: a value has the wrong type or is out of bounds.
@@ -111,6 +113,7 @@ class ModelConfig:
     max_position_embeddings = None
     num_segments = 0
     initializer_range = 0.02
+    layer_norm_eps = 1e-12
 
     vocab_size: int
     hidden_size: int = 512
@@ -133,9 +136,17 @@ class ModelConfig:
         """Checks the rules of the family; types and counts above are checked before."""
 
     @property
-    def num_parameters(self) -> int:
-        """Number of weights of the model. A weights file with fewer bytes is refused."""
+    def weights(self) -> WeightTable:
+        """All weights of the model: the only place where their names and shapes are written.
+
+        `check` has limited the number of layers before (`checks.require_layers`).
+        """
         raise NotImplementedError
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in all weights of the model. A weights file with fewer bytes is refused."""
+        return count(self.weights)
 
     @property
     def has_token_table(self) -> bool:

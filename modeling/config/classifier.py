@@ -8,6 +8,7 @@ from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.checks import require, require_choice, require_counts, require_rates
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.weights import Weight, WeightTable, dense
 
 # What a classifier reads: the output at a token, the mean of the outputs over each text, or what an
 # LSTM makes of all layers.
@@ -129,14 +130,17 @@ class ClassifierConfig(ModelConfig):
         return self.encoder.max_position_embeddings
 
     @property
-    def num_parameters(self) -> int:
-        """Number of weights of the encoder and the head."""
-        d, encoder = self.hidden_size, self.encoder
-        head = (self.pooled_size + 1) * d + (d + 1) * self.num_outputs
+    def weights(self) -> WeightTable:
+        """As `ModelConfig.weights`: the encoder, the head, and with "mix" what reads the layers."""
+        size, start = self.hidden_size, self.encoder.initializer_range
+        head = {
+            "pooler": dense(self.pooled_size, size, start),
+            "output": dense(size, self.num_outputs, start),
+        }
+        table: WeightTable = {"encoder": self.encoder.encoder_weights, "head": head}
         if self.pooling == MIX:
-            units = self.lstm_size
-            head += self.num_layers + 1 + 2 * 4 * units * (self.layer_size + units + 1)
-        return encoder.num_encoder_parameters + head
+            table["reader"] = mixed_lstm(self.num_layers, self.layer_size, self.lstm_size)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """What `config.json` holds; the shared fields are in the encoder's config."""
@@ -158,6 +162,18 @@ class ClassifierConfig(ModelConfig):
         _check_encoder(values["encoder"].get("model_type"))
         given = {name: values[name] for name in (*_KEYS, *_KEYS_OF_THE_MIX) if name in values}
         return cls.of(config_from(values["encoder"]), **given)
+
+
+def mixed_lstm(num_layers: int, layer_size: int, units: int) -> WeightTable:
+    """The weights of the layer `MixedLSTM`."""
+    mix = {"layers": Weight((num_layers,)), "gamma": Weight((1,), "ones")}
+    cell = {
+        "kernel": Weight((layer_size, 4 * units), "glorot_uniform"),
+        "recurrent_kernel": Weight((units, 4 * units), "orthogonal"),
+        "bias": Weight((4 * units,), "unit_forget_bias"),
+    }
+    both = {f"{side}_lstm": {"lstm_cell": cell} for side in ("forward", "backward")}
+    return {"mix": mix, "lstm": both}
 
 
 def _check_encoder(model_type):

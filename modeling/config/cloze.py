@@ -6,6 +6,7 @@ from typing import ClassVar
 from tta.modeling.config.checks import require, require_counts, require_layers
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.transformer import TransformerSizes
+from tta.modeling.config.weights import WeightTable, dense, layer_norm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +44,13 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         return self.output_layer == "tied_softmax"
 
     @property
-    def num_encoder_parameters(self) -> int:
-        """Number of weights of the embeddings, the towers, the query and the combining blocks."""
-        d = self.hidden_size
-        query = 2 * (d * d + d) + 2 * d
-        ends = 6 * d if self.norm_first else 0
-        towers = 2 * self.num_tower_layers * self.num_layer_parameters
-        return super().num_encoder_parameters + towers + query + ends
+    def encoder_weights(self) -> WeightTable:
+        """The weights of the embeddings, the combining blocks, the towers and the query."""
+        size, sides = self.hidden_size, ("forward", "backward")
+        table = super().encoder_weights
+        for side in sides:
+            table |= self.stack_weights(side, self.num_tower_layers)
+        ends = (*sides, "final") if self.norm_first else ()
+        table |= {f"{name}_norm": {"norm": layer_norm(size)} for name in ("query", *ends)}
+        query = dense(size, size, self.initializer_range)
+        return table | {f"{side}_query": query for side in sides}

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from tta.modeling.config import checks
 from tta.modeling.config.base import DataFacts
 from tta.modeling.config.language_model import LanguageModelConfig
+from tta.modeling.config.weights import Weight, WeightTable, dense, layer_norm
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
 
@@ -97,21 +98,48 @@ class ElmoConfig(LanguageModelConfig):
         return self.tokenizer == "words" and self.input_layer != "tokens"
 
     @property
-    def num_encoder_parameters(self) -> int:
-        """Number of weights of the encoder."""
-        d, u = self.hidden_size, self.lstm_size
-        layer = 2 * ((d + d + 1) * 4 * u + u * d + (2 * d if self.use_layer_norm else 0))
-        return self._input_parameters() + self.num_hidden_layers * layer
+    def encoder_weights(self) -> WeightTable:
+        """The weights of the input layer and of the LSTMs."""
+        size = self.hidden_size
+        layer = projected_lstm(size, self.lstm_size, size, 2, self.use_layer_norm)
+        layers = {f"layer_{i}": layer for i in range(self.num_hidden_layers)}
+        return {"embeddings": self.input_weights} | layers
 
-    def _input_parameters(self):
-        d = self.hidden_size
+    @property
+    def input_weights(self) -> WeightTable:
+        """The weights of the input layer."""
+        size, start = self.hidden_size, self.initializer_range
         if self.input_layer == "tokens":
-            return self.vocab_size * d
+            return {"token_table": Weight((self.vocab_size, size), start)}
         if self.input_layer == "vectors":
-            return (self.input_size + 1) * d
+            return {"projection": dense(self.input_size, size, start)}
         filters = sum(CHARACTER_FILTERS.values())
-        convolutions = sum(
-            (width * CHARACTER_SIZE + 1) * number for width, number in CHARACTER_FILTERS.items()
-        )
-        highways = NUM_HIGHWAYS * 2 * (filters + 1) * filters
-        return NUM_CHARACTERS * CHARACTER_SIZE + convolutions + highways + (filters + 1) * d
+        table: WeightTable = {
+            "characters": Weight((NUM_CHARACTERS, CHARACTER_SIZE), "random_normal")
+        }
+        for width, number in CHARACTER_FILTERS.items():
+            kernel = Weight((width, CHARACTER_SIZE, number), "glorot_uniform")
+            table[f"filters_{width}"] = {"kernel": kernel, "bias": Weight((number,))}
+        table |= {f"highway_{i}": highway(filters) for i in range(NUM_HIGHWAYS)}
+        return table | {"projection": dense(filters, size, start)}
+
+
+def highway(size: int) -> WeightTable:
+    """The weights of the layer `Highway`; the bias of its gate begins at 1."""
+    biases = {"transform": "zeros", "gate": "ones"}
+    return {n: dense(size, size, "glorot_uniform", bias) for n, bias in biases.items()}
+
+
+def projected_lstm(
+    size: int, units: int, projection: int | None, num_networks: int, use_layer_norm: bool
+) -> WeightTable:
+    """The weights of the layer `ProjectedLSTM`, whose inputs have `size` numbers."""
+    outputs, gates, table = projection or units, 4 * units, {}
+    for i in range(num_networks):
+        table[f"kernel_{i}"] = Weight((size, gates), "glorot_uniform")
+        table[f"recurrent_kernel_{i}"] = Weight((outputs, gates), "orthogonal")
+        table[f"bias_{i}"] = Weight((gates,), "unit_forget_bias")
+        if projection is not None:
+            table[f"projection_{i}"] = Weight((units, projection), "glorot_uniform")
+    norms = range(num_networks) if use_layer_norm else ()
+    return table | {f"norm_{i}": layer_norm(outputs) for i in norms}

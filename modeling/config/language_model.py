@@ -11,6 +11,7 @@ from tta.modeling.config.base import DataFacts, ModelConfig
 from tta.modeling.config.checks import check_type, require, require_choice
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.heads.base import DEFAULTS, HeadSettings
+from tta.modeling.config.weights import WeightTable
 
 # What words that occur once in a text of 3.8 M pieces cost the built-in model, in nats per
 # character: `python -m benchmarks.unknown_price`.
@@ -78,14 +79,14 @@ class LanguageModelConfig(ModelConfig):
         return config.replace(**self.head.for_vectors(data.vectors))
 
     @property
-    def num_encoder_parameters(self) -> int:
-        """Number of weights of the encoder."""
+    def encoder_weights(self) -> WeightTable:
+        """The weights of the encoder."""
         raise NotImplementedError
 
     @property
-    def num_parameters(self) -> int:
-        """Number of weights of the encoder and the head."""
-        return self.num_encoder_parameters + self.head.num_parameters(self)
+    def weights(self) -> WeightTable:
+        """As `ModelConfig.weights`: those of the encoder and of the head."""
+        return {"encoder": self.encoder_weights, "head": self.head.weights(self)}
 
     @classmethod
     def arguments(cls, values: dict[str, Any], old: Any = None, others: Collection[str] = ()):

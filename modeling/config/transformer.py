@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tta.modeling.config import checks
-from tta.modeling.config.base import MAX_PARAMETERS, ModelConfig
+from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
+from tta.modeling.config.weights import Weight, WeightTable, attention, feed_forward, layer_norm
 
 # The sizes in BERT's spelling.
 COUNTS = (
@@ -73,22 +74,34 @@ class TransformerSizes(ModelConfig):
         token = self.first_query_token_id
         good = token is None or 0 <= token < self.vocab_size
         checks.require(good, "first_query_token_id must be null or a token's id", token)
-        if self.num_parameters <= MAX_PARAMETERS:  # else the base class says so
-            checks.require_layers(self, "num_hidden_layers")
+        checks.require_layers(self, "num_hidden_layers")
 
     @property
-    def num_encoder_parameters(self) -> int:
-        """Number of weights of the embeddings and the blocks."""
-        rows = self.vocab_size + self.max_position_embeddings + 2  # 2 are the LayerNorm's
-        return rows * self.hidden_size + self.num_hidden_layers * self.num_layer_parameters
+    def encoder_weights(self) -> WeightTable:
+        """The weights of the embeddings and the blocks."""
+        blocks = self.stack_weights("layer", self.num_hidden_layers)
+        return {"embeddings": self.embedding_weights} | blocks
 
     @property
-    def num_layer_parameters(self) -> int:
-        """Number of weights of one block."""
-        d, f = self.hidden_size, self.intermediate_size
-        distances = self.max_relative_distance and 2 * self.max_relative_distance + 1
-        relative = self.num_attention_heads * distances
-        return 4 * (d * d + d) + (d * f + f) + (f * d + d) + 4 * d + relative
+    def embedding_weights(self) -> WeightTable:
+        """The weights of the layer `Embeddings`."""
+        rows = {"token": self.vocab_size, "position": self.max_position_embeddings}
+        rows |= {"segment": self.num_segments} if self.num_segments else {}
+        size, start = self.hidden_size, self.initializer_range
+        tables = {f"{name}_table": Weight((count, size), start) for name, count in rows.items()}
+        return {**tables, "norm": layer_norm(size)}
+
+    def stack_weights(self, name: str, num_blocks: int) -> WeightTable:
+        """The weights of blocks: name_0, name_1, ..."""
+        size, start = self.hidden_size, self.initializer_range
+        relative = self.num_attention_heads, start, self.max_relative_distance
+        block = {
+            "attention": attention(size, *relative),
+            "attention_norm": {"norm": layer_norm(size)},
+            "feed_forward": feed_forward(size, self.intermediate_size, start),
+            "feed_forward_norm": {"norm": layer_norm(size)},
+        }
+        return {f"{name}_{i}": block for i in range(num_blocks)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +124,6 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
     def can_grow(self) -> bool:
         """As `ModelConfig.can_grow`: sizes of the tied head grow with those of the encoder."""
         return self.output_layer == "tied_softmax"
-
-    @property
-    def num_encoder_parameters(self) -> int:
-        """Number of weights of the encoder."""
-        return super().num_encoder_parameters + self.num_segments * self.hidden_size
 
     def to_dict(self) -> dict[str, Any]:
         """As `ModelConfig.to_dict`; a model without segments has no key for them."""

@@ -10,7 +10,6 @@ from keras import ops
 
 from tta.modeling.config import elmo
 from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
-from tta.modeling.layers.dense import dense
 from tta.modeling.layers.types import Shape, Tensor, Tensors
 
 
@@ -26,18 +25,11 @@ class VectorInput(ConfiguredLayer):
     """
 
     def build(self, input_shape: Shape | None = None):
-        config = self.config
-        self.projection = dense(
-            config.input_size,
-            config.hidden_size,
-            config.initializer_range,
-            name="projection",
-            dtype=self.dtype_policy,
-        )
+        self.add_weights(self.config.input_weights)
 
     def call(self, inputs: Tensors):
         vectors = ops.cast(inputs[elmo.VECTORS], self.compute_dtype)
-        return ops.cast(self.projection(vectors), "float32")
+        return ops.cast(self.projection_dense(vectors), "float32")
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -52,13 +44,7 @@ class TableInput(ConfiguredLayer):
     """
 
     def build(self, input_shape: Shape | None = None):
-        config = self.config
-        self.token_table = self.add_weight(
-            (config.vocab_size, config.hidden_size),
-            keras.initializers.TruncatedNormal(stddev=config.initializer_range),
-            name="token_table",
-            autocast=False,
-        )
+        self.add_weights(self.config.input_weights)
 
     def call(self, inputs: Tensors):
         return ops.take(self.token_table, inputs["input_ids"], axis=0)
@@ -79,13 +65,8 @@ class CharacterInput(ConfiguredLayer):
     """
 
     def build(self, input_shape: Shape | None = None):
-        config, policy = self.config, self.dtype_policy
-        self.table = self.add_weight(
-            (elmo.NUM_CHARACTERS, elmo.CHARACTER_SIZE),
-            "random_normal",
-            name="characters",
-            autocast=False,
-        )
+        table, policy = self.config.input_weights, self.dtype_policy
+        self.add_weights({"characters": table["characters"]})
         self.filters = []
         for width, number in elmo.CHARACTER_FILTERS.items():
             layer = keras.layers.Conv1D(number, width, activation="relu", dtype=policy)
@@ -98,19 +79,18 @@ class CharacterInput(ConfiguredLayer):
         ]
         for highway in self.highways:
             highway.build((None, size))
-        self.projection = dense(
-            size, config.hidden_size, config.initializer_range, name="projection", dtype=policy
-        )
+        self.add_weights({"projection": table["projection"]})
 
     def call(self, inputs: Tensors):
         characters = inputs[elmo.CHARACTERS]
         shape = ops.shape(characters)
-        x = ops.take(self.table, ops.reshape(characters, (-1, shape[2])), axis=0)  # [B T, C, size]
+        words = ops.reshape(characters, (-1, shape[2]))
+        x = ops.take(self.characters, words, axis=0)  # [B T, C, size]
         # A width-k filter needs k characters, which the padding of words of 50 gives.
         x = ops.concatenate([ops.max(layer(x), axis=1) for layer in self.filters], axis=-1)
         for highway in self.highways:
             x = highway(x)
-        x = ops.cast(self.projection(x), "float32")
+        x = ops.cast(self.projection_dense(x), "float32")
         return ops.reshape(x, (shape[0], shape[1], self.config.hidden_size))
 
 
@@ -135,18 +115,11 @@ class Highway(PlainLayer):
         self.size = size
 
     def build(self, input_shape: Shape | None = None):
-        def make(name, bias):
-            layer = keras.layers.Dense(
-                self.size, bias_initializer=bias, name=name, dtype=self.dtype_policy
-            )
-            layer.build((None, self.size))
-            return layer
-
-        self.transform, self.gate = make("transform", "zeros"), make("gate", "ones")
+        self.add_weights(elmo.highway(self.size))
 
     def call(self, x: Tensor):
-        gate = ops.sigmoid(self.gate(x))
-        return gate * x + (1 - gate) * ops.relu(self.transform(x))
+        gate = ops.sigmoid(self.gate_dense(x))
+        return gate * x + (1 - gate) * ops.relu(self.transform_dense(x))
 
 
 # input_layer in config.json -> the layer.

@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.dense import layer_norm
 from tta.modeling.layers.types import Shape, Tensor
 
 
@@ -37,25 +36,8 @@ class Embeddings(ConfiguredLayer):
 
     def build(self, input_shape: Shape | None = None):
         config = self.config
-        start = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
         # Cast after the lookup, so that T rows are cast instead of V.
-        self.token_table = self.add_weight(
-            (config.vocab_size, config.hidden_size), start, name="token_table", autocast=False
-        )
-        self.position_table = self.add_weight(
-            (config.max_position_embeddings, config.hidden_size),
-            start.clone(),
-            name="position_table",
-            autocast=False,
-        )
-        if config.num_segments:
-            self.segment_table = self.add_weight(
-                (config.num_segments, config.hidden_size),
-                start.clone(),
-                name="segment_table",
-                autocast=False,
-            )
-        self.norm = layer_norm(config.hidden_size, config.layer_norm_eps, name="norm")
+        self.add_weights(config.embedding_weights, config.layer_norm_eps)
         self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype="float32")
 
     def call(self, input_ids, segment_ids=None, added=None, positions=None, training=None):

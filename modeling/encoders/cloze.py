@@ -10,7 +10,7 @@ from tta.modeling.encoders.base import BlockEncoder, spread
 from tta.modeling.layers import masks
 from tta.modeling.layers.attention import project_together
 from tta.modeling.layers.blocks import CrossAttentionBlock, TransformerBlock
-from tta.modeling.layers.dense import AddNorm, dense
+from tta.modeling.layers.dense import AddNorm
 from tta.modeling.layers.types import Tensors
 
 _SIDES = ("forward", "backward")
@@ -59,8 +59,7 @@ class ClozeEncoder(BlockEncoder):
         size = self.config.hidden_size
         for block in (*self.forward_tower, *self.backward_tower):
             block.build((None, None, size))
-        make = partial(dense, size, size, self.config.initializer_range, dtype=self.dtype_policy)
-        self.forward_dense, self.backward_dense = (make(name=f"{side}_query") for side in _SIDES)
+        self.add_weights(self.config.encoder_weights)
         for norm in (self.query_norm, *self.end_norms):
             norm.build((None, None, size))
 
@@ -110,8 +109,8 @@ class ClozeEncoder(BlockEncoder):
         after = ops.where(mask[..., None], backward, 0.0)
         after = ops.pad(after, [[0, 0], [0, 1], [0, 0]])
         after = _rows(after, last + 1)
-        near = self.forward_dense(before, training=training)
-        near = near + self.backward_dense(after, training=training)
+        near = self.forward_query_dense(before, training=training)
+        near = near + self.backward_query_dense(after, training=training)
         token = self.config.first_query_token_id
         first = self.embeddings.first_query(ids, token, training=training)  # [1, T, D]
         return self.query_norm(near, ops.take(first, positions, axis=1), training=training)

@@ -9,6 +9,7 @@ from typing import Any
 from tta.atomic import whole_folder
 from tta.errors import InputError, located
 from tta.modeling.config.autoencoder import PARTS
+from tta.modeling.config.weights import named
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
 from tta.modeling.formats.trained_models import find_directory
 from tta.modeling.formats.weights import Build
@@ -36,10 +37,9 @@ def part_of(model: Any, part: str, build: Build | None = None) -> Any:
 
         build = partial(build_model, dtype=model.dtype_policy.name)
     half = build(model.config.part(part))
-    weights = model.named_weights()
-    for name, variable in half.named_weights().items():
-        is_encoders = name.startswith("encoder/")
-        variable.assign(weights[f"{part}/{name.removeprefix('encoder/')}" if is_encoders else name])
+    theirs = model.named_weights()
+    names = (name for name, _ in named(half.config.weights))
+    half.assign((name, theirs[name.replace("encoder/", f"{part}/")]) for name in names)
     return half
 
 

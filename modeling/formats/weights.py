@@ -3,7 +3,7 @@
 import contextlib
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -14,13 +14,23 @@ from tta.atomic import whole_file
 from tta.checked_files import check_regular
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.weights import named
 
 
 class HasWeights(Protocol):
     """What weights are read into: a Keras model, or what another engine makes of a config."""
 
+    @property
+    def config(self) -> Any:
+        """The `ModelConfig`, whose `weights` are those of the model."""
+        ...
+
     def named_weights(self) -> Mapping[str, Any]:
-        """{name: an object with a `shape`, and `assign`, which takes a float32 array}."""
+        """{name: an array, or a variable}."""
+        ...
+
+    def assign(self, values: Iterable[tuple[str, np.ndarray]]) -> None:
+        """Takes pairs of a weight's name and a float32 array."""
         ...
 
 
@@ -119,38 +129,43 @@ def assign_weights(model: HasWeights, values: Mapping[str, Any], source: Path | 
     """Assigns arrays to the weights of a model by name.
 
     Args:
-        model: has `named_weights()`.
-        values: {name: array or h5py dataset}. Names and shapes are exactly those of the model; all
-            values are floats and finite.
+        model: the model.
+        values: {name: array or h5py dataset}. Names and shapes are exactly those of the table
+            `config.weights`; all values are floats and finite.
         source: the file that the values come from, for errors.
 
     Raises:
         InputError: a name is missing or unknown, a shape or type is wrong, or a value is not
             finite.
     """
-    weights = model.named_weights()
+    weights = dict(named(model.config.weights))
     if missing := sorted(set(weights) - set(values)):
         raise InputError(f"weight {missing[0]} is missing ({len(missing)} in all)", source)
     if unknown := sorted(set(values) - set(weights)):
         raise InputError(f"weight {unknown[0]} is not one of the model's", source)
-    for name, variable in weights.items():
+    for name, weight in weights.items():
         value = values[name]
-        if value.shape != tuple(variable.shape):
+        if value.shape != weight.shape:
             raise InputError(
                 f"weight {name} has shape {list(value.shape or ())}, "
-                f"the config requires {list(variable.shape)}",
+                f"the config requires {list(weight.shape)}",
                 source,
             )
         if value.dtype.kind != "f":
             raise InputError(f"weight {name} has type {value.dtype}, not a float type", source)
         if isinstance(value, h5py.Dataset) and not _is_plain(value):
             raise InputError(f"weight {name} is not stored as plain numbers", source)
-    for name, variable in weights.items():
+    model.assign(_finite_values(weights, values, source))
+
+
+def _finite_values(names, values, source):
+    """Yields (name, float32 array), so that one array more than the model's is in memory."""
+    for name in names:
         with np.errstate(over="ignore"):
             value = np.asarray(values[name][()]).astype("float32")
         if not np.isfinite(value).all():
             raise InputError(f"weight {name} holds values that are not finite", source)
-        variable.assign(value)
+        yield name, value
 
 
 def _is_plain(dataset):

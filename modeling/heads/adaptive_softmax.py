@@ -6,8 +6,6 @@ fall with frequency.
 M rows, D hidden size, c the number of frequent words, J clusters.
 """
 
-from typing import Any
-
 import keras
 from keras import ops
 
@@ -40,23 +38,13 @@ class AdaptiveSoftmaxHead(Head):
     gives_probabilities = True
 
     def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        size, config = hidden_states_shape[-1], self.config
-        start: Any = keras.initializers.TruncatedNormal(stddev=config.initializer_range)
-        first, *self.clusters = config.head.clusters(config.vocab_size)
+        super().build(hidden_states_shape)
+        first, *self.clusters = self.config.head.clusters(self.config.vocab_size)
         self.num_frequent = first.stop
-
-        def add(name, *shape, initializer=start):
-            return self.add_weight(shape, initializer, name=name, autocast=False)
-
-        rows = self.num_frequent + len(self.clusters)
-        self.tables = [add("table_0", rows, size)]
-        self.biases = [add("bias_0", rows, initializer="zeros")]
-        self.projections = []
-        for j, words in enumerate(self.clusters, start=1):
-            small = config.head.cluster_size(size, j)
-            self.projections.append(add(f"projection_{j}", size, small, initializer=start.clone()))
-            self.tables.append(add(f"table_{j}", len(words), small, initializer=start.clone()))
-            self.biases.append(add(f"bias_{j}", len(words), initializer="zeros"))
+        clusters = range(1 + len(self.clusters))
+        self.tables = [getattr(self, f"table_{j}") for j in clusters]
+        self.biases = [getattr(self, f"bias_{j}") for j in clusters]
+        self.projections = [getattr(self, f"projection_{j}") for j in clusters[1:]]
 
     def call(self, hidden_states: Tensor, table: Tensor | None = None):
         rows = ops.cast(hidden_states, "float32")

@@ -38,6 +38,10 @@ class Head(ConfiguredLayer):
     # Whether it has the method `undo_standardization`, see `LanguageModel.standardize_outputs`.
     can_undo_standardization = False
 
+    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
+        config = self.config
+        self.add_weights(config.head.weights(config), config.layer_norm_eps)
+
     @classmethod
     def training_options(cls, config: Any, counts: Any) -> dict[str, Any]:
         """The arguments of a head for training by a `PretrainingConfig`.

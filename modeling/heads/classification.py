@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.dense import dense
 from tta.modeling.layers.types import Shape, Tensor
+from tta.modeling.layers.weights import dense
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -25,12 +25,10 @@ class ClassificationHead(ConfiguredLayer):
     """
 
     def build(self, pooled_states_shape: Shape):
-        size, outputs = self.config.hidden_size, self.config.num_outputs
-        deviation = self.config.encoder.initializer_range
-        kwargs = {"initializer_range": deviation, "dtype": self.dtype_policy}
-        self.pooler = dense(pooled_states_shape[-1], size, name="pooler", **kwargs)
+        table = self.config.weights["head"]
+        self.pooler = dense(table["pooler"], name="pooler", dtype=self.dtype_policy)
         self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")
-        self.output_dense = dense(size, outputs, name="output", **kwargs)
+        self.output_dense = dense(table["output"], name="output", dtype=self.dtype_policy)
 
     def call(self, pooled_states: Tensor, training: bool | None = None):
         pooled = ops.tanh(ops.cast(self.pooler(pooled_states, training=training), "float32"))

@@ -14,8 +14,7 @@ from tta.errors import InputError
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.heads import distances
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
-from tta.modeling.layers.dense import dense
-from tta.modeling.layers.types import Shape, Tensor
+from tta.modeling.layers.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -45,13 +44,6 @@ class SemFitHead(TransformHead):
         super().__init__(config, **kwargs)
         if self.config.head.target_size is None:
             raise InputError("output_layer semfit needs a target_size")
-
-    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        super().build(hidden_states_shape)
-        sizes = hidden_states_shape[-1], self.config.head.target_size
-        self.fit_dense = dense(
-            *sizes, self.config.initializer_range, name="fit", dtype=self.dtype_policy
-        )
 
     def call(self, hidden_states: Tensor, table: Tensor | None = None):
         return self._predict(hidden_states, training=False)

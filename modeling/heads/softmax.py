@@ -5,22 +5,12 @@ from typing import Any
 import keras
 
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
-from tta.modeling.layers.types import Shape, Tensor
+from tta.modeling.layers.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
 class SoftmaxHead(TiedSoftmaxHead):
     """As `TiedSoftmaxHead`, with a table of its own: [V, D]. The given table is ignored."""
-
-    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        super().build(hidden_states_shape)
-        config = self.config
-        self.table = self.add_weight(
-            (config.vocab_size, hidden_states_shape[-1]),
-            keras.initializers.TruncatedNormal(stddev=config.initializer_range),
-            name="table",
-            autocast=False,
-        )
 
     def call(self, hidden_states: Tensor, table: Tensor | None = None):
         return super().call(hidden_states, self.table)

@@ -14,7 +14,7 @@ from tta.modeling.heads.sampled_softmax import (
     sampled_cross_entropy,
 )
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
-from tta.modeling.layers.types import Shape, Tensor
+from tta.modeling.layers.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -56,11 +56,6 @@ class TiedSoftmaxHead(TransformHead):
         size = config.num_sampled_pieces
         sampler = SAMPLERS[config.sampling](counts(), size, config.seed) if size else None
         return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
-
-    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        super().build(hidden_states_shape)
-        size = self.config.vocab_size
-        self.bias = self.add_weight((size,), "zeros", name="bias", autocast=False)
 
     def call(self, hidden_states: Tensor, table: Tensor):
         features = ops.cast(self.transform(hidden_states), self.compute_dtype)

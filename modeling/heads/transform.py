@@ -7,9 +7,9 @@ import numpy as np
 from keras import ops
 
 from tta.modeling.heads.base import Head
-from tta.modeling.layers.dense import activation, dense, layer_norm
+from tta.modeling.layers.dense import activation
 from tta.modeling.layers.one_pass import trained_layer_norm
-from tta.modeling.layers.types import Shape, Tensor
+from tta.modeling.layers.types import Tensor
 
 # Training pads rows to multiples of this number, because XLA compiles functions for each number.
 TRAINING_ROWS_STEP = 128
@@ -22,15 +22,6 @@ class TransformHead(Head):
     """
 
     can_undo_standardization = True
-
-    def build(self, hidden_states_shape: Shape, table_shape: Shape | None = None):
-        size, config = hidden_states_shape[-1], self.config
-        if not config.head_transform:
-            return
-        self.transform_dense = dense(
-            size, size, config.initializer_range, name="transform", dtype=self.dtype_policy
-        )
-        self.transform_norm = layer_norm(size, config.layer_norm_eps, name="transform_norm")
 
     def transform(self, hidden_states: Tensor, training: bool = False):
         """[..., D] -> [..., D] float32, the features for the last product of the head."""

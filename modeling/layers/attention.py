@@ -6,8 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.config.weights import attention
 from tta.modeling.layers.base import PlainLayer
-from tta.modeling.layers.dense import dense
 from tta.modeling.layers.masks import diagonal_mask
 from tta.modeling.layers.one_pass import trained_bias
 from tta.modeling.layers.types import Shape, Tensor
@@ -131,14 +131,8 @@ class MaskedAttention(PlainLayer):
         size = input_shape[-1]
         if size % self.num_heads:
             raise ValueError(f"hidden size {size} is not a multiple of num_heads {self.num_heads}")
-        for name in ("query", "key", "value", "output"):
-            layer = dense(size, size, self.initializer_range, name=name, dtype=self.dtype_policy)
-            setattr(self, f"{name}_dense", layer)
-        if self.max_relative_distance:
-            shape = (self.num_heads, 2 * self.max_relative_distance + 1)
-            self.relative_bias = self.add_weight(
-                shape, "zeros", name="relative_bias", autocast=False
-            )
+        relative = self.initializer_range, self.max_relative_distance
+        self.add_weights(attention(size, self.num_heads, *relative))
         self.weights_dropout = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
 
     def call(

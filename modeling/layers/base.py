@@ -3,12 +3,11 @@
 import inspect
 from typing import Any
 
-import keras
-
 from tta.modeling.config.base import ModelConfig, config_from
+from tta.modeling.layers.weights import TableLayer
 
 
-class PlainLayer(keras.layers.Layer):
+class PlainLayer(TableLayer):
     """A layer that keeps its arguments as attributes, and is serialized with them."""
 
     def get_config(self):
@@ -18,7 +17,7 @@ class PlainLayer(keras.layers.Layer):
         return super().get_config() | arguments
 
 
-class ConfiguredLayer(keras.layers.Layer):
+class ConfiguredLayer(TableLayer):
     """A layer that reads its sizes from the model's config, and is serialized with it.
 
     Args:

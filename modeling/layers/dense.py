@@ -1,51 +1,19 @@
-"""The parts of every block: BERT's dense and normalisation layers, feed-forward, activations."""
+"""The parts of every block: BERT's feed-forward and normalisation layers, activations."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import keras
 from keras import ops
 
+from tta.modeling.config.weights import feed_forward, layer_norm
 from tta.modeling.layers.base import PlainLayer
-from tta.modeling.layers.one_pass import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.layers.one_pass import trained_gelu, trained_layer_norm
 from tta.modeling.layers.types import Shape, Tensor
 
 # `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the
 # squares of up to 1,024 of them without an error.
 CENTRE_STEPS = 128.0
-
-
-class _Dense(keras.layers.Dense):
-    """A dense layer that multiplies one matrix, whatever the rank of its inputs.
-
-    So TensorFlow fuses the product and the bias. Its product of a tensor with a matrix does not,
-    and builds 40 more operations. Training takes one product per gradient, that of the bias
-    included.
-    """
-
-    def call(self, inputs, training=None):
-        rows = inputs if len(inputs.shape) == 2 else ops.reshape(inputs, (-1, inputs.shape[-1]))
-        rows = ops.matmul(rows, self.kernel)
-        rows = trained_bias(rows, self.bias) if training else ops.add(rows, self.bias)
-        if len(inputs.shape) == 2:
-            return rows
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
-
-
-def dense(inputs: int, outputs: int, initializer_range: float, **kwargs: Any) -> Any:
-    """A built dense layer, initialized as in BERT: truncated normal kernel, zero bias."""
-    kwargs["kernel_initializer"] = keras.initializers.TruncatedNormal(stddev=initializer_range)
-    layer = _Dense(outputs, **kwargs)
-    layer.build((None, None, inputs))
-    return layer
-
-
-def layer_norm(size: int, epsilon: float, name: str) -> Any:
-    """A built LayerNorm over `size` dimensions: float32, whatever the type of the products."""
-    layer = keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
-    layer.build((None, None, size))
-    return layer
 
 
 def centred_layer_norm(x: Tensor, norm: Any) -> Any:
@@ -60,7 +28,7 @@ def centred_layer_norm(x: Tensor, norm: Any) -> Any:
 
     Args:
         x: [..., D] float32.
-        norm: a layer of `layer_norm`.
+        norm: a LayerNorm of Keras.
 
     Returns:
         [..., D] float32. Without rounding, it is norm(x), whatever m is.
@@ -126,10 +94,8 @@ class FeedForward(PlainLayer):
         self.initializer_range = initializer_range
 
     def build(self, input_shape: Shape):
-        size, width = input_shape[-1], self.intermediate_size
-        make = partial(dense, initializer_range=self.initializer_range, dtype=self.dtype_policy)
-        self.intermediate_dense = make(size, width, name="intermediate")
-        self.output_dense = make(width, size, name="output")
+        sizes = input_shape[-1], self.intermediate_size
+        self.add_weights(feed_forward(*sizes, self.initializer_range))
 
     def call(self, x: Tensor, training: bool | None = None):
         # Product, bias and activation are fused into one operation only for a single matrix.
@@ -171,7 +137,7 @@ class AddNorm(PlainLayer):
 
     def build(self, input_shape: Shape):
         self.dropout_layer = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
-        self.norm = layer_norm(input_shape[-1], self.epsilon, name="norm")
+        self.add_weights({"norm": layer_norm(input_shape[-1])}, self.epsilon)
 
     def normalize(self, x: Tensor, training: bool | None = None) -> Any:
         """LayerNorm(x), [..., D] float32."""

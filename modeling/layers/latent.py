@@ -9,35 +9,34 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.layers.attention import masked_softmax
-from tta.modeling.layers.base import PlainLayer
+from tta.modeling.layers.base import ConfiguredLayer
 from tta.modeling.layers.types import Shape, Tensor
 
 
-class _Products(PlainLayer):
-    """Base of the layers below: products with kernels, float32 in any precision."""
+class _Joint(ConfiguredLayer):
+    """Base of the layers below: float32 in any precision.
 
-    def __init__(self, initializer_range: float = 0.02, **kwargs: Any):
-        kwargs["dtype"] = "float32"
-        super().__init__(**kwargs)
-        self.initializer_range = initializer_range
+    Args:
+        config: an `AutoencoderConfig`.
+    """
 
-    def add_kernel(self, inputs: int, outputs: int, name: str) -> Any:
-        """A weight [inputs, outputs], truncated normal."""
-        start = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-        return self.add_weight((inputs, outputs), start, name=name)
+    table = ""  # the part of `config.weights`
+
+    def __init__(self, config: AutoencoderConfig, **kwargs: Any):
+        super().__init__(config, **kwargs | {"dtype": "float32"})
+
+    def build(self, input_shape: Shape | None = None):
+        self.add_weights(self.config.weights[self.table])
 
 
 @keras.saving.register_keras_serializable("tta")
-class LatentPooling(_Products):
+class LatentPooling(_Joint):
     """Pools the states of a text to K vectors: attention with K learned queries q.
 
     softmax(h q_k / sqrt(D)) weighs the states h, in float32 in any precision. Several vectors hold
     more than the state of one token can.
-
-    Args:
-        num_latents: K.
-        initializer_range: standard deviation of the initial queries, large so that they differ.
 
     Call:
         states: [B, T, D].
@@ -47,12 +46,7 @@ class LatentPooling(_Products):
         [B, K, D] float32.
     """
 
-    def __init__(self, num_latents: int, initializer_range: float = 1.0, **kwargs: Any):
-        super().__init__(initializer_range, **kwargs)
-        self.num_latents = num_latents
-
-    def build(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
-        self.queries = self.add_kernel(self.num_latents, states_shape[-1], "queries")
+    table = "pooling"
 
     def call(self, states: Tensor, padding_mask: Tensor):
         states = ops.cast(states, "float32")
@@ -62,20 +56,18 @@ class LatentPooling(_Products):
         return ops.matmul(weights, states)
 
     def compute_output_shape(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
-        return states_shape[0], self.num_latents, states_shape[-1]
+        return states_shape[0], self.config.num_latents, states_shape[-1]
 
 
 @keras.saving.register_keras_serializable("tta")
-class LatentConnector(_Products):
+class LatentConnector(_Joint):
     """Makes the latent vector of a text from the encoder's first state h, or from pooled ones.
 
     z = W_E h; or, variational, mean and log-variance of a normal distribution, W_E h (Li et al.
     2020, Optimus, section 3). There is no bias.
 
     Args:
-        latent_size: P.
-        variational: whether there is a log-variance.
-        initializer_range: standard deviation of the initial kernel.
+        config: an `AutoencoderConfig`.
         seed: seed of `sample`. None takes one from Keras's global seed.
 
     Call:
@@ -85,23 +77,20 @@ class LatentConnector(_Products):
         {"mean": [..., P], "log_variance": [..., P]} float32; without the second if not variational.
     """
 
-    def __init__(
-        self, latent_size: int, variational: bool = False, seed: int | None = None, **kwargs: Any
-    ):
-        super().__init__(**kwargs)
-        self.latent_size = latent_size
-        self.variational = variational
+    table = "connector"
+
+    def __init__(self, config: AutoencoderConfig, seed: int | None = None, **kwargs: Any):
+        super().__init__(config, **kwargs)
         # In the layer, so that checkpoints hold its state and each replica draws its own numbers.
         self.seed = seed
         self.generator = keras.random.SeedGenerator(seed)
 
-    def build(self, state_shape: Shape):
-        outputs = (1 + self.variational) * self.latent_size
-        self.kernel = self.add_kernel(state_shape[-1], outputs, "kernel")
+    def get_config(self):
+        return super().get_config() | {"seed": self.seed}
 
     def call(self, state: Tensor):
         outputs = ops.matmul(state, self.kernel)
-        if not self.variational:
+        if not self.config.variational:
             return {"mean": outputs}
         mean, log_variance = ops.split(outputs, 2, axis=-1)
         return {"mean": mean, "log_variance": log_variance}
@@ -112,12 +101,12 @@ class LatentConnector(_Products):
         return mean + ops.exp(0.5 * log_variance) * noise
 
     def compute_output_shape(self, state_shape: Shape):
-        names = ["mean", "log_variance"] if self.variational else ["mean"]
-        return dict.fromkeys(names, (*state_shape[:-1], self.latent_size))
+        names = ["mean", "log_variance"] if self.config.variational else ["mean"]
+        return dict.fromkeys(names, (*state_shape[:-1], self.config.latent_size))
 
 
 @keras.saving.register_keras_serializable("tta")
-class LatentInputs(_Products):
+class LatentInputs(_Joint):
     """Makes what a decoder reads from the latent vector z.
 
     W_D z, which is added to the embeddings and, unless the decoder is autoregressive, to the input
@@ -125,66 +114,42 @@ class LatentInputs(_Products):
     W_M z, one vector per layer (Li et al. 2020, section 3). If a text has several latent vectors, z
     is all of them in a row, and the memory is W_M z_k, one vector for each. There are no biases.
 
-    Args:
-        hidden_size: D.
-        num_memories: L vectors of the memory; 0 for a decoder without.
-        num_latents: K.
-        initializer_range: standard deviation of the initial kernels.
-
     Call:
         latent: [..., K P].
 
     Returns:
-        {"added": [..., 1, D], "memory": [..., L, D]} float32; without the second if L is 0. With
-        several latent vectors, "memory" is [..., K, D].
+        {"added": [..., 1, D], "memory": [..., L, D]} float32; without the second if the decoder is
+        not autoregressive. With several latent vectors, "memory" is [..., K, D].
     """
 
-    def __init__(
-        self, hidden_size: int, num_memories: int = 0, num_latents: int = 1, **kwargs: Any
-    ):
-        super().__init__(**kwargs)
-        self.hidden_size = hidden_size
-        self.num_memories = num_memories
-        self.num_latents = num_latents
-
-    def build(self, latent_shape: Shape):
-        size = self.hidden_size
-        self.added = self.add_kernel(latent_shape[-1], size, "added_kernel")
-        if self.num_memories:
-            outputs = self.num_memories * size
-            self.memory = self.add_kernel(latent_shape[-1], outputs, "memory_kernel")
-        elif self.num_latents > 1:
-            self.memory = self.add_kernel(
-                latent_shape[-1] // self.num_latents, size, "memory_kernel"
-            )
+    table = "latent_inputs"
 
     def call(self, latent: Tensor):
-        found = {"added": ops.matmul(latent, self.added)[..., None, :]}
-        before = ops.shape(latent)[:-1]
-        if self.num_memories:
-            shape = (*before, self.num_memories, self.hidden_size)
-            found["memory"] = ops.reshape(ops.matmul(latent, self.memory), shape)
-        elif self.num_latents > 1:
-            each = ops.reshape(latent, (*before, self.num_latents, self.memory.shape[0]))
-            found["memory"] = ops.matmul(each, self.memory)
+        config, before = self.config, ops.shape(latent)[:-1]
+        found = {"added": ops.matmul(latent, self.added_kernel)[..., None, :]}
+        if config.num_memories:
+            shape = (*before, config.num_memories, config.hidden_size)
+            found["memory"] = ops.reshape(ops.matmul(latent, self.memory_kernel), shape)
+        elif config.num_latents > 1:
+            each = ops.reshape(latent, (*before, config.num_latents, config.latent_size))
+            found["memory"] = ops.matmul(each, self.memory_kernel)
         return found
 
     def compute_output_shape(self, latent_shape: Shape):
-        several = self.num_latents if self.num_latents > 1 else 0
-        sizes = {"added": 1, "memory": self.num_memories or several}
-        return {n: (*latent_shape[:-1], k, self.hidden_size) for n, k in sizes.items() if k}
+        config = self.config
+        several = config.num_latents if config.num_latents > 1 else 0
+        sizes = {"added": 1, "memory": config.num_memories or several}
+        return {n: (*latent_shape[:-1], k, config.hidden_size) for n, k in sizes.items() if k}
 
 
 @keras.saving.register_keras_serializable("tta")
-class LengthPredictor(_Products):
+class LengthPredictor(_Joint):
     """Predicts the number of tokens of a text from its latent vector z: softmax(W_L z + b).
 
     As the length token of Ghazvininejad et al. 2019 (Mask-Predict, section 4.1): a decoder that
     predicts all tokens at once cannot end a text by itself.
 
-    Args:
-        max_length: M, tokens of the longest text, begin and end token included.
-        initializer_range: standard deviation of the initial kernel; the bias starts at 0.
+    M is `config.max_position_embeddings`, begin and end token included.
 
     Call:
         latent: [..., K P].
@@ -193,13 +158,7 @@ class LengthPredictor(_Products):
         [..., M] float32, log p of 1, 2, ..., M tokens; natural log.
     """
 
-    def __init__(self, max_length: int, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.max_length = max_length
-
-    def build(self, latent_shape: Shape):
-        self.kernel = self.add_kernel(latent_shape[-1], self.max_length, "kernel")
-        self.bias = self.add_weight((self.max_length,), "zeros", name="bias")
+    table = "length_predictor"
 
     def call(self, latent: Tensor):
         return ops.log_softmax(ops.matmul(latent, self.kernel) + self.bias)
@@ -210,7 +169,7 @@ class LengthPredictor(_Products):
         return ops.take_along_axis(self(latent), lengths[:, None] - 1, axis=1)[:, 0]
 
     def compute_output_shape(self, latent_shape: Shape):
-        return (*latent_shape[:-1], self.max_length)
+        return (*latent_shape[:-1], self.config.max_position_embeddings)
 
 
 def kl_divergence(mean: Tensor, log_variance: Tensor) -> Any:

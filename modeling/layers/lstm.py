@@ -11,11 +11,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.config.elmo import projected_lstm
 from tta.modeling.layers.base import PlainLayer
-from tta.modeling.layers.dense import layer_norm
 from tta.modeling.layers.types import Shape, Tensor
-
-_LAYER_NORM_EPSILON = 1e-12
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -68,32 +66,18 @@ class ProjectedLSTM(PlainLayer):
         return self.projection or self.units
 
     def build(self, input_shape: Shape):
-        size, gates = input_shape[-1], 4 * self.units
-        self.kernels, self.recurrent_kernels, self.biases, self.projections = [], [], [], []
-        self.norms = []
-        for i in range(self.num_networks):
+        sizes = input_shape[-1], self.units, self.projection, self.num_networks
+        self.add_weights(projected_lstm(*sizes, self.use_layer_norm))
 
-            def add(name, *shape, start, i=i):
-                return self.add_weight(shape, start, name=f"{name}_{i}", autocast=False)
+        def each(name):
+            return [getattr(self, f"{name}_{i}") for i in range(self.num_networks)]
 
-            self.kernels.append(add("kernel", size, gates, start="glorot_uniform"))
-            self.recurrent_kernels.append(
-                add("recurrent_kernel", self.output_size, gates, start="orthogonal")
-            )
-            self.biases.append(add("bias", gates, start=self._first_bias))
-            if self.projection is not None:
-                self.projections.append(
-                    add("projection", self.units, self.projection, start="glorot_uniform")
-                )
-            if self.use_layer_norm:
-                self.norms.append(layer_norm(self.output_size, _LAYER_NORM_EPSILON, f"norm_{i}"))
+        self.kernels, self.biases = each("kernel"), each("bias")
+        self.recurrent_kernels = each("recurrent_kernel")
+        self.projections = [] if self.projection is None else each("projection")
+        self.norms = each("norm") if self.use_layer_norm else []
         # Keras's RNN runs the cell; the products of the inputs do not depend on the steps.
         self.rnn = keras.layers.RNN(_Steps(self), return_sequences=True, dtype="float32")
-
-    def _first_bias(self, shape, dtype=None):
-        """Zeros, and ones for the forget gate, as in Keras."""
-        one = ops.ones((self.units,), dtype)
-        return ops.concatenate([0 * one, one, 0 * one, 0 * one])
 
     def call(self, x: Tensor):
         gates = [

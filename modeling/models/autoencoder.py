@@ -70,38 +70,20 @@ class SequenceAutoencoder(ConfiguredModel):
     ):
         super().__init__(config, dtype, name=name)
         self.encoder = BidirectionalEncoder(config.part("encoder"), name="encoder", dtype=dtype)
-        self.pooling = None
+        self.pooling = self.length_predictor = None
         if config.num_latents > 1:
-            self.pooling = LatentPooling(config.num_latents, name="pooling")
-            self.pooling.build((None, None, config.hidden_size))
-        self.connector = LatentConnector(
-            config.latent_size,
-            config.variational,
-            initializer_range=config.initializer_range,
-            name="connector",
-        )
-        self.latent_inputs = LatentInputs(
-            config.hidden_size,
-            config.num_memories,
-            config.num_latents,
-            initializer_range=config.initializer_range,
-            name="latent_inputs",
-        )
-        self.length_predictor = None
+            self.pooling = LatentPooling(config, name="pooling")
+            self.pooling.build()
+        self.connector = LatentConnector(config, name="connector")
+        self.latent_inputs = LatentInputs(config, name="latent_inputs")
         if config.predicts_length:
-            self.length_predictor = LengthPredictor(
-                config.max_position_embeddings,
-                initializer_range=config.initializer_range,
-                name="length_predictor",
-            )
-            self.length_predictor.build((None, config.latent_numbers))
+            self.length_predictor = LengthPredictor(config, name="length_predictor")
+            self.length_predictor.build()
         decoder_class = DECODERS[config.decoder_type]
         self.decoder = decoder_class(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
-        self.encoder.build()
-        self.connector.build((None, config.hidden_size))
-        self.latent_inputs.build((None, config.latent_numbers))
-        self.decoder.build()
+        for layer in (self.encoder, self.connector, self.latent_inputs, self.decoder):
+            layer.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
 
@@ -289,13 +271,11 @@ class SequenceAutoencoder(ConfiguredModel):
         """
         half = LanguageModel(self.config.part(part))
         assign(half, trained)
-        theirs = half.named_weights()
-        for name, variable in self.named_weights().items():
-            first, _, rest = name.partition("/")
-            if first == part:
-                variable.assign(theirs[f"encoder/{rest}"])
-            elif first == "head" and part == "decoder":
-                variable.assign(theirs[name])
+        self.assign(
+            (name.replace("encoder/", f"{part}/"), value)
+            for name, value in half.named_weights().items()
+            if part == "decoder" or not name.startswith("head/")
+        )
 
     def compute_output_in_float32(self) -> None:
         """As `LanguageModel.compute_output_in_float32`, for both halves."""

@@ -1,6 +1,6 @@
 """What the Keras models of all families with an encoder share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -52,6 +52,12 @@ class ConfiguredModel(keras.Model):
     def named_weights(self) -> dict[str, keras.Variable]:
         """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""
         return {v.path: v for v in self.weights}
+
+    def assign(self, values: Iterable[tuple[str, Any]]) -> None:
+        """Assigns each array to the weight of its name: (name, array) pairs."""
+        weights = self.named_weights()
+        for name, value in values:
+            weights[name].assign(value)
 
     def get_config(self):
         return {

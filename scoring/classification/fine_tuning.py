@@ -123,10 +123,8 @@ def fine_tune(
     num_warmup = min(int(config.warmup_proportion * num_steps), num_steps - 1)
     keras.utils.set_random_seed(seed % 2**32)
     model = build_model(model_config, DTYPE_POLICIES[config.mixed_precision])
-    weights = start.named_weights()
-    for name, variable in model.named_weights().items():
-        if name.startswith("encoder/"):
-            variable.assign(weights[name])
+    weights = start.named_weights().items()
+    model.assign((name, value) for name, value in weights if name.startswith("encoder/"))
     if not model_config.labels:
         model.head.output_dense.bias.assign(targets.mean(keepdims=True))
     trainer = Trainer(

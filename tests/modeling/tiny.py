@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from tta.modeling.config.cloze import ClozeConfig
 from tta.modeling.config.transformer import TransformerConfig
+from tta.modeling.layers.weights import TableLayer
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.config import PretrainingConfig
 
@@ -19,6 +20,13 @@ class Vocabulary:
 
     def __len__(self):
         return VOCAB_SIZE
+
+
+def made_of(table, layer_norm_eps=1e-12):
+    """A layer whose only purpose is its weights, those of a table."""
+    layer = TableLayer()
+    layer.add_weights(table, layer_norm_eps)
+    return layer
 
 
 def tiny_config(**changes):

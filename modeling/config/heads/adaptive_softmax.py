@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.checks import require
 from tta.modeling.config.heads.base import HeadSettings
+from tta.modeling.config.weights import Weight
 from tta.settings import setting
 
 
@@ -30,14 +31,16 @@ class AdaptiveSoftmaxSettings(HeadSettings):
         rule = f"adaptive_cutoffs must rise and lie between 0 and vocab_size, {config.vocab_size}"
         require(ascending and in_range, rule, cutoffs)
 
-    def num_parameters(self, config: ModelConfig):
-        d = config.hidden_size
+    def weights(self, config: ModelConfig):
+        size, start, table = config.hidden_size, config.initializer_range, {}
         first, *clusters = self.clusters(config.vocab_size)
-        count = (first.stop + len(clusters)) * (d + 1)
-        for number, words in enumerate(clusters, start=1):
-            size = self.cluster_size(d, number)
-            count += d * size + len(words) * (size + 1)
-        return count
+        for j, count in enumerate((first.stop + len(clusters), *map(len, clusters))):
+            width = self.cluster_size(size, j)
+            if j:
+                table[f"projection_{j}"] = Weight((size, width), start)
+            table[f"table_{j}"] = Weight((count, width), start)
+            table[f"bias_{j}"] = Weight((count,))
+        return table
 
     def clusters(self, vocab_size: int) -> list[range]:
         """The ids of the most frequent words, and those of each cluster."""
@@ -45,5 +48,8 @@ class AdaptiveSoftmaxSettings(HeadSettings):
         return [range(*pair) for pair in itertools.pairwise(bounds)]
 
     def cluster_size(self, hidden_size: int, number: int) -> int:
-        """Dimensions of the vectors of cluster 1, 2, ...: D / factor^number, and at least 1."""
+        """Dimensions of the vectors of cluster 1, 2, ...: D / factor^number, and at least 1.
+
+        Those of frequent words, number 0, have D.
+        """
         return max(1, hidden_size // self.adaptive_factor**number)

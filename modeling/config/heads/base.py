@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from tta.modeling.config.base import ModelConfig, Vectors
 from tta.modeling.config.checks import check_types
+from tta.modeling.config.weights import WeightTable, dense, layer_norm
 from tta.registry import resolve
 from tta.settings import Config
 
@@ -47,15 +48,18 @@ class HeadSettings(Config):
         """{name: value} of settings that vectors change. Raises InputError if they do not fit."""
         return {}
 
-    def num_parameters(self, config: ModelConfig) -> int:
-        """Number of weights of the head in a model of this config."""
+    def weights(self, config: ModelConfig) -> WeightTable:
+        """The weights of the head in a model of this config."""
         raise NotImplementedError
 
 
 DEFAULTS = HeadSettings()  # stands for the defaults of a config's `output_layer`
 
 
-def transform_parameters(config: ModelConfig) -> int:
-    """Number of weights of the dense layer and the LayerNorm that a head may begin with."""
-    d = config.hidden_size
-    return d * d + d + 2 * d if config.head_transform else 0
+def transform_weights(config: ModelConfig) -> WeightTable:
+    """The weights of the dense layer and the LayerNorm that a head may begin with."""
+    size = config.hidden_size
+    if not config.head_transform:
+        return {}
+    transform = dense(size, size, config.initializer_range)
+    return {"transform": transform, "transform_norm": layer_norm(size)}

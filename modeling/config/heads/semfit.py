@@ -6,7 +6,8 @@ from typing import Any
 from tta.errors import InputError
 from tta.modeling.config.base import Vectors
 from tta.modeling.config.checks import require
-from tta.modeling.config.heads.base import HeadSettings, transform_parameters
+from tta.modeling.config.heads.base import HeadSettings, transform_weights
+from tta.modeling.config.weights import dense
 from tta.settings import setting
 
 DISTANCES = ("cosine", "l2", "vmf")
@@ -45,5 +46,9 @@ class SemFitSettings(HeadSettings):
             raise InputError(rule, vectors.path)
         return {"target_size": vectors.size}
 
-    def num_parameters(self, config):
-        return transform_parameters(config) + (config.hidden_size + 1) * (self.target_size or 0)
+    def weights(self, config):
+        table = transform_weights(config)
+        if self.target_size is None:  # until training takes it from the vectors
+            return table
+        sizes = config.hidden_size, self.target_size
+        return table | {"fit": dense(*sizes, config.initializer_range)}

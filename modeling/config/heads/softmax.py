@@ -2,7 +2,8 @@
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.checks import require
-from tta.modeling.config.heads.base import HeadSettings, transform_parameters
+from tta.modeling.config.heads.base import HeadSettings, transform_weights
+from tta.modeling.config.weights import Weight
 
 
 class TiedSoftmaxSettings(HeadSettings):
@@ -15,8 +16,8 @@ class TiedSoftmaxSettings(HeadSettings):
         rule = "output_layer tied_softmax shares the table of input_layer tokens"
         require(config.has_token_table, rule, "of another input layer")
 
-    def num_parameters(self, config: ModelConfig):
-        return transform_parameters(config) + config.vocab_size
+    def weights(self, config: ModelConfig):
+        return {"bias": Weight((config.vocab_size,))} | transform_weights(config)
 
 
 class SoftmaxSettings(HeadSettings):
@@ -24,5 +25,7 @@ class SoftmaxSettings(HeadSettings):
 
     layer = "tta.modeling.heads.softmax:SoftmaxHead"
 
-    def num_parameters(self, config: ModelConfig):
-        return transform_parameters(config) + config.vocab_size * (config.hidden_size + 1)
+    def weights(self, config: ModelConfig):
+        shape = config.vocab_size, config.hidden_size
+        table = {"bias": Weight(shape[:1]), "table": Weight(shape, config.initializer_range)}
+        return table | transform_weights(config)

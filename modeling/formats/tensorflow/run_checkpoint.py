@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
+from tta.modeling.config.weights import named
 from tta.modeling.formats.tensorflow.checkpoint_index import read_index
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG
@@ -110,7 +111,7 @@ def _load(path, config, directory, build):
     check_size(sum(map(math.prod, shapes.values())), config, CONFIG, path)
     with located(path=directory / CONFIG):
         model = build(config)
-    keys = {name: _stored_key(name) for name in model.named_weights()}
+    keys = {name: _stored_key(name) for name, _ in named(config.weights)}
     with reading("the checkpoint cannot be read", path, tf.errors.OpError):
         values = {name: reader.get_tensor(key) for name, key in keys.items() if key in shapes}
     assign_weights(model, values, path)

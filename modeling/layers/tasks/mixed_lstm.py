@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tta.modeling.layers.base import PlainLayer
-from tta.modeling.layers.scalar_mix import ScalarMix
+from tta.modeling.layers.tasks.scalar_mix import ScalarMix
 from tta.modeling.layers.types import Shape, Tensor
 
 

@@ -53,7 +53,7 @@ BAD_VALUES = [
     ("intermediate_size", 10**4299, "a model has at most 10,000,000,000 parameters, not far more"),
     ("num_hidden_layers", 1001, "a model has at most 1,000 layers, not 1001"),
     ("initializer_range", 10**400, "initializer_range must be of type float, not 1000"),
-    ("num_hidden_layers", 10**12, "a model has at most 10,000,000,000 parameters"),
+    ("num_hidden_layers", 10**12, "a model has at most 1,000 layers, not 1000000000000"),
     ("intermediate_size", 10**300, "a model has at most 10,000,000,000 parameters"),
 ]
 

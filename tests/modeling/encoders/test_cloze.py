@@ -149,13 +149,6 @@ def test_a_row_of_padding_alone_gives_finite_numbers():
     assert np.isfinite(cloze()(batch([5, 0]))["logits"].numpy()).all()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_number_of_parameters_is_the_config_s(shape):
-    model = cloze(shape=shape)
-    sizes = [int(np.prod(v.shape)) for v in model.named_weights().values()]
-    assert sum(sizes) == model.config.num_parameters
-
-
 def test_dropout_moves_the_towers_and_the_query_in_training_only():
     model, inputs = cloze(hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5), batch([7, 3])
     still, again = model.encode(inputs), model.encode(inputs, training=False)

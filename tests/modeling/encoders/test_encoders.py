@@ -9,7 +9,6 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.guarantee import DTYPES, check, graph_of, outputs_of
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_config, tiny_model
-from tta.modeling.models.language_model import LanguageModel
 
 LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
@@ -241,14 +240,6 @@ def test_log_probabilities_are_the_logits_log_softmax_at_the_targets():
     weights = np.random.default_rng(0).random(targets.shape).astype(np.float32)
     loss = float(model.loss_of(model.encode(inputs)["hidden_states"], targets, weights))
     np.testing.assert_allclose(loss, -(weights * expected).sum(), rtol=1e-5)
-
-
-def test_the_number_of_parameters_is_the_config_s():
-    config = tiny_config(num_hidden_layers=3)
-    model = LanguageModel(config)
-    assert sum(int(np.prod(v.shape)) for v in model.named_weights().values()) == (
-        config.num_parameters
-    )
 
 
 def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only():

@@ -9,7 +9,6 @@ from tests.modeling.tiny import arrays, batch, randomize, tiny_config, tiny_mode
 from tta.errors import InputError
 from tta.modeling.heads import distances
 from tta.modeling.heads.semfit import SemFitHead
-from tta.modeling.models.language_model import LanguageModel
 
 D, M = 5, 17
 CONFIG = tiny_config(hidden_size=D, num_attention_heads=1, output_layer="semfit", target_size=M)
@@ -103,13 +102,6 @@ def test_the_graph_of_the_loss_is_the_same_for_every_vocabulary():
 def test_without_a_size_it_is_refused():
     with pytest.raises(InputError, match="output_layer semfit needs a target_size"):
         SemFitHead(CONFIG.replace(target_size=None))
-
-
-@pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm"])
-def test_num_parameters_counts_its_weights(model_type):
-    model = LanguageModel(tiny_config(model_type=model_type, **SEMFIT))
-    count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
-    assert count == model.config.num_parameters
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])

@@ -5,14 +5,13 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
-from tests.modeling.tiny import randomize
+from tests.modeling.tiny import made_of, randomize
+from tta.modeling.config import weights
 from tta.modeling.layers.dense import (
     AddNorm,
     FeedForward,
     activation,
     centred_layer_norm,
-    dense,
-    layer_norm,
 )
 
 B, T, D, F = 2, 7, 5, 11
@@ -74,7 +73,7 @@ def test_layer_norm_epsilon_is_bert_s():
 
 
 def norm_of(gamma, beta, epsilon=1e-12):
-    norm = layer_norm(len(gamma), epsilon, "norm")
+    norm = made_of({"norm": weights.layer_norm(len(gamma))}, epsilon).norm
     norm.set_weights([np.asarray(gamma), np.asarray(beta)])
     return norm
 
@@ -130,7 +129,7 @@ def test_dropout_applies_to_x_and_not_to_the_residual():
 
 
 def test_dense_is_initialized_as_in_bert():
-    layer = dense(307, 301, 0.02)
+    layer = made_of({"some": weights.dense(307, 301, 0.02)}).some_dense
     kernel = np.asarray(layer.kernel)
     assert np.abs(kernel).max() <= 0.04 + 1e-6  # truncated at two standard deviations
     np.testing.assert_allclose(kernel.std(), 0.0176, atol=3e-4)  # 0.02 after truncation

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.modeling.numpy_tta import attend, log_softmax
+from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.layers.latent import (
     LatentConnector,
     LatentInputs,
@@ -13,6 +14,17 @@ from tta.modeling.layers.latent import (
 )
 
 RNG = np.random.default_rng(0)
+
+
+def config(**changes):
+    """Of texts of up to 6 tokens, with vectors of 3 numbers between states of 5."""
+    sizes = {"hidden_size": 5, "num_attention_heads": 1, "max_position_embeddings": 6}
+    return AutoencoderConfig(**{"vocab_size": 7, "latent_size": 3} | sizes | changes)
+
+
+def built(layer):
+    layer.build()
+    return layer
 
 
 def test_the_divergence_is_the_formula_and_what_samples_give():
@@ -33,26 +45,29 @@ def test_the_divergence_of_the_prior_is_0_and_none_is_negative():
 
 
 def test_samples_have_the_mean_and_the_variance():
-    connector = LatentConnector(3, True, seed=1)
+    connector = LatentConnector(config(variational=True), seed=1)
     mean, log_variance = np.float32([[1.0, -2.0, 0.5]]), np.float32([[0.0, 1.0, -3.0]])
     rows = [mean.repeat(50_000, 0), log_variance.repeat(50_000, 0)]
     drawn = np.array(connector.sample(*rows))
     np.testing.assert_allclose(drawn.mean(axis=0), mean[0], atol=0.03)
     np.testing.assert_allclose(drawn.var(axis=0), np.exp(log_variance[0]), rtol=0.05)
     assert (np.array(connector.sample(*rows)) != drawn).any(), "each call draws anew"
-    again = np.array(LatentConnector(3, True, seed=1).sample(*rows))
+    again = np.array(LatentConnector(config(variational=True), seed=1).sample(*rows))
     np.testing.assert_array_equal(again, drawn)
 
 
 @pytest.mark.parametrize("num_memories", [0, 2])
 def test_the_decoder_gets_products_without_a_bias(num_memories):
-    layer = LatentInputs(5, num_memories)
-    layer.build((None, 3))
+    causal = {"decoder_type": "unilm", "decoder_input": "ground_truth"}
+    changes = {"num_hidden_layers": num_memories} | causal if num_memories else {}
+    layer = built(LatentInputs(config(**changes)))
     z = RNG.normal(size=(4, 3)).astype("float32")
     found = {name: np.array(value) for name, value in layer(z).items()}
-    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added.numpy(), rtol=1e-4)
+    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-4)
     if num_memories:
-        for number, kernel in enumerate(np.split(layer.memory.numpy(), num_memories, axis=1)):
+        for number, kernel in enumerate(
+            np.split(layer.memory_kernel.numpy(), num_memories, axis=1)
+        ):
             expected = z @ kernel
             np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
     assert len(found) == 1 + bool(num_memories)
@@ -61,8 +76,7 @@ def test_the_decoder_gets_products_without_a_bias(num_memories):
 
 
 def test_several_latents_are_pooled_from_the_real_tokens():
-    layer = LatentPooling(4)
-    layer.build((None, None, 5))
+    layer = built(LatentPooling(config(num_latents=4)))
     states, lengths = RNG.normal(size=(2, 6, 5)).astype("float32"), [6, 2]
     mask = np.arange(6) < np.array(lengths)[:, None]
     found, queries = np.array(layer(states, mask)), layer.queries.numpy().astype(float)
@@ -74,21 +88,21 @@ def test_several_latents_are_pooled_from_the_real_tokens():
 
 
 def test_the_memory_has_one_vector_for_each_of_several_latents():
-    layer = LatentInputs(5, num_latents=3)
-    layer.build((None, 6))
+    layer = built(LatentInputs(config(latent_size=2, num_latents=3)))
     z = RNG.normal(size=(4, 6)).astype("float32")
     found = {name: np.array(value) for name, value in layer(z).items()}
-    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added.numpy(), rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(
+        found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-3, atol=1e-6
+    )
     for number in range(3):
-        expected = z[:, 2 * number : 2 * number + 2] @ layer.memory.numpy()
+        expected = z[:, 2 * number : 2 * number + 2] @ layer.memory_kernel.numpy()
         np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
     shapes = layer.compute_output_shape((4, 6))
     assert shapes == {name: value.shape for name, value in found.items()}
 
 
 def test_the_length_is_a_softmax_over_the_numbers_of_tokens():
-    layer = LengthPredictor(6)
-    layer.build((None, 3))
+    layer = built(LengthPredictor(config(predicts_length=True)))
     layer.bias.assign(RNG.normal(size=6))
     z = RNG.normal(size=(4, 3)).astype("float32")
     plain = log_softmax(z.astype(float) @ layer.kernel.numpy() + layer.bias.numpy())

@@ -8,7 +8,8 @@ import tensorflow as tf
 from scipy import special
 
 from tests.modeling import numpy_tta
-from tta.modeling.layers.dense import layer_norm
+from tests.modeling.tiny import made_of
+from tta.modeling.config.weights import layer_norm
 from tta.modeling.layers.one_pass import trained_bias, trained_gelu, trained_layer_norm
 
 B, T, D = 2, 7, 5
@@ -37,7 +38,7 @@ def plain_layer_norm(gamma, beta, *terms):
 
 
 def make_norm():
-    norm = layer_norm(D, EPSILON, name="norm")
+    norm = made_of({"norm": layer_norm(D)}, EPSILON).norm
     norm.gamma.assign(normal(D, seed=1))
     norm.beta.assign(normal(D, seed=2))
     return norm

@@ -200,7 +200,6 @@ def test_several_latents_are_products_of_the_pooled_states():
                 np.testing.assert_allclose(found[name][text], part.ravel(), atol=1e-4)
         outputs = model(inputs)
         assert outputs["latent"].shape == (2, 3 * LATENT)
-        assert model.count_params() == model.config.num_parameters
 
 
 def test_a_unilm_attends_to_its_memory():
@@ -405,15 +404,6 @@ def test_halves_start_from_a_language_model(kind):
         weights["decoder/layer_1/feed_forward/output/kernel"],
         theirs["encoder/layer_1/feed_forward/output/kernel"],
     )
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_the_number_of_parameters_is_that_of_the_weights(kind):
-    for variational in (False, True):
-        config = autoencoder_config(**TYPES[kind], variational=variational)
-        model = build_model(config.replace(predicts_length=variational and kind == "pad"))
-        count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
-        assert model.config.num_parameters == count
 
 
 def test_the_config_survives_a_file(tmp_path):

@@ -219,19 +219,6 @@ def test_the_config_survives_a_file_and_holds_the_encoders(tmp_path):
     assert values["encoder"]["num_segments"] == 2
 
 
-def test_the_number_of_parameters_is_that_of_the_weights():
-    segments = tiny_config(model_type="bilm", num_segments=2)
-    means = {"pooling": "mean", "texts_per_example": 2}
-    mix = {"pooling": "mix", "texts_per_example": 2, "lstm_size": 7}
-    for encoder, changes in (
-        *((tiny_config(), {}), (segments, {}), (tiny_config(), means), (tiny_config(), mix)),
-        (ELMO, mix),
-    ):
-        model = build_model(config_of(encoder.model_type, encoder=encoder, **changes))
-        count = sum(int(np.prod(v.shape)) for v in model.named_weights().values())
-        assert model.config.num_parameters == count
-
-
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [

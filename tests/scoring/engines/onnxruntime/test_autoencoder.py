@@ -10,7 +10,7 @@ from tests.modeling.tiny import arrays, batch
 from tests.tiny_dataset import VOCABULARY
 from tta.errors import InputError
 from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine, lowest
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays, shapes
+from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 
 KINDS = {
     **{kind: (kind, {}) for kind in TYPES},
@@ -48,11 +48,6 @@ def given():
 def latents(model):
     numbers = model.config.latent_numbers
     return np.random.default_rng(3).normal(size=(len(LENGTHS), numbers)).astype(np.float32)
-
-
-def test_names_and_shapes_of_weights_are_those_of_the_keras_model(model):
-    expected = {name: tuple(v.shape) for name, v in model.named_weights().items()}
-    assert list(shapes(model.config)) == list(expected.items())
 
 
 def test_the_posterior_agrees(model, engine, given):

@@ -13,7 +13,6 @@ from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.graphs.language_model import Network
-from tta.scoring.engines.onnxruntime.graphs.weights import shapes
 from tta.scoring.engines.onnxruntime.loading import load_onnx
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
@@ -127,13 +126,6 @@ def test_signatures_and_representations_differ_in_the_engine_only(family, tmp_pa
     first, second = (tta.load(tmp_path, engine=e) for e in ("tensorflow", "onnxruntime"))
     assert second.signature == first.signature.replace(":tensorflow|", ":onnxruntime|")
     assert second.representations == first.representations
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_weights_are_those_of_the_keras_model(name):
-    config = of_family(name.partition(",")[0], **FAMILIES[name])
-    expected = {n: tuple(v.shape) for n, v in make_model(config).named_weights().items()}
-    assert list(shapes(config)) == list(expected.items())
 
 
 LONG = (
