@@ -31,7 +31,7 @@ def test_the_evaluation_measures_every_row_on_the_test_file(monkeypatch, tmp_pat
     wrong, right = "the kat sat on", "the cat sat on"
     for part, reference in (("dev", right), ("test", "the cat sat")):
         one = {"input": [wrong, right], "output": reference}
-        (tmp_path / f"{part}.json").write_text(json.dumps([one] * 4))
+        (tmp_path / f"{part}.json").write_text(json.dumps([one] * 60))
     monkeypatch.setattr("tta.load", FakeModel)
     monkeypatch.setattr("benchmarks.evaluation_data.FOLDER", tmp_path)
     measured = evaluation.measure(("{}.json", None), "test", "dev", {})

@@ -57,12 +57,12 @@ def folder(tmp_path_factory):
             "hyp_2": {"score": -1.5, "text": RIGHT},
             "ref": RIGHT,
         }
-        for i in range(4)
+        for i in range(60)
     }
     for condition in ("clean", "snr5"):
         for part in ("dev", "test"):
             write_json(folder / f"nbest/asr_arctic/{part}.{condition}.json", arctic)
-    lists = [{"input": [WRONG, RIGHT], "output": RIGHT}] * 4
+    lists = [{"input": [WRONG, RIGHT], "output": RIGHT}] * 100
     for part in ("clean", "other"):
         write_json(folder / f"nbest/asr_hyporadise/test_ls_{part}.json", lists)
     return folder
@@ -100,9 +100,9 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     assert "| Shin et al. (2019): biLM | 4.94 | 16.09 | 5.14 | 16.81 | - | - | - | - |" in lines
     assert "- biLM: not measured (--bilm=none does not exist)" in lines
     assert "- BERT: not measured (no model was available; set --bert)" in lines
-    assert "- Arctic clean: 4 lists, 8 hypotheses; tuned on 4 other lists" in lines
+    assert "- Arctic clean: 60 lists, 120 hypotheses; tuned on 60 other lists" in lines
     halves = "each half is tuned on the other half"
-    assert f"- LibriSpeech clean: 4 lists, 8 hypotheses; {halves}" in lines
+    assert f"- LibriSpeech clean: 100 lists, 200 hypotheses; {halves}" in lines
     # All lists are equal, so all resamples are equal.
     equal = "-25.00 [-25.00, -25.00] against"
     expected = f"{equal} first pass; {equal} no model"

@@ -27,7 +27,10 @@ def test_error_rates_are_those_of_the_record():
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     drawn = pictures.draw(RECORD, tmp_path)
-    assert {path.name for path in drawn} == {path.name for path in FOLDER.glob("*.svg")}
+    # benchmarks.dev_size draws its own.
+    assert {path.name for path in drawn} == {
+        path.name for path in FOLDER.glob("*.svg") if path.name != "dev_size.svg"
+    }
     for path in drawn:
         here = FOLDER / path.name
         assert here.stat().st_size < 60_000
