@@ -1,8 +1,7 @@
 """Features of the whole list: what the texts of a list say about each of its hypotheses.
 
-They need no model, no training and no dictionary. A hypothesis that resembles many others is
-probable, also where it has no whole word in common with them; and first pass and language model
-both prefer short texts, which a weight per character corrects better than one per word.
+They need no model. A hypothesis that resembles many others is probable, even without a common word;
+and first pass and model prefer short texts, which a weight per character corrects.
 """
 
 from collections.abc import Sequence

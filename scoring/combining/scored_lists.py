@@ -107,12 +107,11 @@ class ScoredLists:
         if all(h.score is not None for hs in hypotheses for h in hs):
             first_pass = pad([np.array([h.score for h in hs], float) for hs in hypotheses])
         words = pad([np.array([len(h.text.split()) for h in hs], int) for hs in hypotheses])
-        columns = {
-            name: [np.array([h.features[name] for h in hs], float) for hs in hypotheses]
+        features = {
+            name: pad([np.array([h.features[name] for h in hs], float) for hs in hypotheses])
             for name in common_features(nbest) - {RANK, *FEATURE_UNITS}
         }
-        columns[RANK] = [-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses]
-        features = {name: pad(column) for name, column in columns.items()}
+        features[RANK] = pad([-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses])
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
         has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
         return cls(nbest, present, first_pass, words, has_scores, features, losses, models)

@@ -22,9 +22,6 @@ from tta.scoring.combining.weights import GivenWeights, RerankWeights
 # decides how sharp the probabilities are, and expected errors alone always prefer sharper ones.
 _HELD, _FREE = 30.0, 4.0
 
-# The weight of the first pass cannot be 0, because features are relative to it.
-_SMALLEST = 1e-3
-
 # The factors that the scale is tried with, and the logarithmic width of their smoothing.
 _FACTORS = np.geomspace(1 / 4, 4, 17)
 _WIDTH = 0.35
@@ -38,16 +35,13 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
     (`guess.guess`). They are found by L-BFGS from the guess; nothing is random. For the decision
     `mbr`, the scale is then moved to the lowest error of the picks, smoothed and with the same
     cost. Weights that are given stay as they are. The reduction is the sum if it is not given.
-
     Errors are those of `Metric.errors`, each about as bad as a wrong word.
     """
     start = guess(lists, given)
     if given.scale == 0:  # all hypotheses are equally probable: the weights do not matter
         return start
-    finite = start
-    if start.decision == "max":
-        finite = guess(lists, replace(given, decision="mbr", scale=None))
-    columns = Columns.build(lists, finite, given)
+    finite = guess(lists, replace(given, decision="mbr", scale=None))
+    columns = Columns.build(lists, start if start.decision == "mbr" else finite, given)
     errors = np.where(lists.present, statistics.errors, 0.0)
     point = _fit(lists.present, columns, errors)
     if start.decision == "mbr":
@@ -71,7 +65,9 @@ def _fit(present, columns, errors):
         slope = np.einsum("ln,lnf->f", probable * (errors - expected), values)
         return expected.sum() + cost @ away**2 / 2, slope + cost * away
 
-    lowest = {FIRST: _SMALLEST, MODEL: 0.0, RANK: 0.0}  # a later rank is not better
+    # The first pass keeps a weight, because those of features are relative to it; and a later rank
+    # is not better.
+    lowest = {FIRST: 1e-3, MODEL: 0.0, RANK: 0.0}
     bounds = [(lowest.get(name), None) for name in columns.names]
     return minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=bounds).x
 

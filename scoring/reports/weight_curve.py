@@ -53,8 +53,7 @@ def measure_curve(
     lists: ScoredLists, statistics: ListStatistics, systems: Mapping[str, RerankWeights]
 ) -> WeightCurve:
     """Measures one line per system. All other weights stay fixed along a line."""
-    # Even steps look smooth; those of LM_WEIGHTS are needed if the scales differ much.
-    even = np.linspace(0, 1, 101)
+    even = np.linspace(0, 1, 101)  # looks smooth; LM_WEIGHTS is for scales that differ much
 
     def value(weights):
         return statistics.value(select(lists, weights))

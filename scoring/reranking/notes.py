@@ -17,7 +17,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import NO_MODEL, Systems
-from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reports.table import PartReport
 from tta.scoring.reranking.config import RerankConfig
@@ -43,7 +43,7 @@ def find_notes(
     """
     yield from _worse(report, test, list(systems.reranked)[-1])
     yield from _conventions(test, files[-1])
-    yield from _first_pass(dev, test, systems.final)
+    yield from _first_pass(test)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
         found = *file.notes, *text_notes(file), *feature_notes(file, files)
         yield from (f"{part.path}: {note}" for note in found)
@@ -57,7 +57,7 @@ def find_notes(
     yield from _unmeasured(test)
 
 
-def _first_pass(dev: Part | None, test: Part, weights: RerankWeights) -> Iterator[str]:
+def _first_pass(test: Part) -> Iterator[str]:
     """Yields a note if the lists lack usable first-pass scores."""
     if test.ranked:
         yield (
@@ -70,11 +70,6 @@ def _first_pass(dev: Part | None, test: Part, weights: RerankWeights) -> Iterato
         yield "no first-pass scores: reranked by the language model and the texts of a list"
     elif not test.lists.has_scores:
         yield "the first-pass scores of a list are all equal: they do not decide"
-    elif dev is not None and test.lists.has_scores and not dev.lists.has_scores:
-        yield (
-            "the dev lists' first-pass scores are all equal within each list: those of the test "
-            "lists are not used"
-        )
 
 
 def _lists(dev: Part | None, test: Part) -> Iterator[str]:
