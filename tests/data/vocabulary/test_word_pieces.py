@@ -1,6 +1,5 @@
 """Vocabulary files: both families of special tokens, and every way a file can be wrong."""
 
-import gzip
 import hashlib
 import tracemalloc
 
@@ -78,7 +77,7 @@ def test_missing_and_undecodable_files(tmp_path):
 @pytest.mark.parametrize(("kind", "count"), [(Vocabulary, b""), (WordVocabulary, b" 7")])
 def test_a_vocabulary_of_many_bytes_is_refused_before_it_is_read_whole(tmp_path, kind, count):
     path = tmp_path / "vocab.txt"
-    path.write_bytes(gzip.compress((b"a" * 10**6 + count + b"\n") * 100))
+    path.write_bytes((b"a" * 10**6 + count + b"\n") * 100)
     tracemalloc.start()
     with pytest.raises(InputError, match=r"at most 67,108,864 bytes"):
         kind.from_file(path)
