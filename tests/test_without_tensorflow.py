@@ -104,7 +104,7 @@ def test_the_built_in_model_orders_all_hypotheses_alike(tmp_path):
     for engine in "onnxruntime", "tensorflow":
         lists, printed = reranked(tmp_path, engine, "--decision=max")
         # Tuned weights follow the scores, whose rounding differs.
-        printed = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.3g}", printed)
+        printed = re.sub(r"(?m)\].*|^decision.*", "", printed)
         written[engine] = re.sub('"score": .*', "", json.dumps(lists, indent=1)), printed
     assert written["onnxruntime"] == written["tensorflow"]
 

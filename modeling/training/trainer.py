@@ -336,7 +336,7 @@ class Trainer:
         # A model that knows nothing has the loss log V. One that began with more may end with more,
         # but not one that resumes after it diverged.
         chance = math.log(self.model.config.vocab_size)
-        if self.is_resumable and loss > max(min(self._first_loss, 2.0 * chance), chance) + 1.0:
+        if self.is_resumable and loss > max(min(self._first_loss, 100.0 * chance), chance) + 1.0:
             raise InputError(
                 f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
                 f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "

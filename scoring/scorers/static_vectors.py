@@ -162,7 +162,9 @@ class VectorsFolder(StaticVectors):
         return self._table.digest + ("" if self._letters is None else self._letters.digest)
 
     def split(self, text):
-        words = word_tokenizer.split_words(text, self._lower_case, STRIP_LATIN)
+        words = word_tokenizer.split_words(
+            text, self._lower_case, STRIP_LATIN if self._lower_case else "bert"
+        )
         return [word for word in words if word not in PUNCTUATION]
 
     def forms(self, word):

@@ -3,6 +3,7 @@
 import collections
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,8 @@ def test_every_trained_piece_occurs(tmp_path, train, lower_case):
     assert "##我" not in vocabulary
     for piece in vocabulary.tokens[len(TTA_SPECIALS) :]:
         text = piece.removeprefix("##")
+        if unicodedata.combining(text[0]):
+            continue  # marks on a Latin letter are stripped
         (ids,) = tokenizer.encode([text if text == piece else f"x{text}"])
         shown = tokenizer.pieces(ids)
         if text == piece:

@@ -10,7 +10,7 @@ import pytest
 import tta
 from benchmarks import ROOT
 from tta.data.pairs.minimal_pairs import read_minimal_pairs
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 MODULE = "tta.scoring.minimal_pairs.harness"
 PAIRS = ROOT / "examples" / "minimal_pairs.jsonl"
@@ -46,7 +46,7 @@ def test_without_the_harness_there_is_one_line():
     hide = "import sys; sys.modules['lm_eval'] = None; sys.argv[1:] = []; import runpy; "
     code = hide + f"runpy.run_module({MODULE!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    line = "error: this needs lm_eval: pip install 'tta-lm[lm-eval]'\n"
+    line = f"error: this needs lm_eval: {install('lm-eval')}\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tta
-from tta.errors import InputError
+from tta.errors import InputError, install
 
 # Back-off weights and log-probabilities are log10, fractions that are exact in binary.
 ARPA = r"""
@@ -172,6 +172,6 @@ def test_a_missing_file_and_standard_input(arpa):
 
 def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "kenlm", None)
-    message = "tiny.arpa: an n-gram model needs the package kenlm: pip install tta-lm[kenlm]"
+    message = f"tiny.arpa: an n-gram model needs the package kenlm: {install('kenlm')}"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         tta.load("kenlm:tiny.arpa")
