@@ -70,7 +70,7 @@ class TensorFlowEngine(Engine):
         self.batches_in_flight = _BATCHES_IN_FLIGHT if one_pass else 1
         self.vector_sizes = self._sizes()
         if is_shared:
-            self.model  # noqa: B018 (watches the weights)
+            self.model  # noqa: B018 (its weights may change)
 
     @classmethod
     def from_directory(
@@ -100,9 +100,9 @@ class TensorFlowEngine(Engine):
 
     @property
     def model(self) -> Any:
-        """The Keras model; from now on, a change of its weights is noticed."""
+        """The Keras model. From now on its weights may change: they are no constants any more."""
         self.is_shared = True
-        self._frozen.watch()
+        self._frozen.thaw()
         return self._model
 
     @cached_property

@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 
 from tta.scoring.engines.base import BatchFunction
-from tta.scoring.engines.tensorflow.weight_snapshot import WeightSnapshot
 
 _LARGE = 1 << 26  # numbers in a weight
 
@@ -48,16 +47,11 @@ def frozen(
             return function(*arguments, output_table=columns)
 
     graph = tf.function(with_constants, input_signature=signature, autograph=False)
-    graph = graph.get_concrete_function()
-
-    def call(*arguments):
-        return graph(*map(tf.constant, arguments, [spec.dtype for spec in signature])).numpy()
-
-    return call
+    return _of_arrays(graph, signature)
 
 
 class FrozenFunctions:
-    """Functions of batches, compiled when they are first used, and again when a weight has changed.
+    """Functions of batches, compiled when they are first used.
 
     Args:
         model: a Keras model.
@@ -66,18 +60,20 @@ class FrozenFunctions:
     def __init__(self, model: Any):
         self._model = model
         self._compiled: dict[Any, Callable] = {}
-        self._snapshot: WeightSnapshot | None = None
+        self._compile = frozen
         self._lock = threading.Lock()
 
-    def watch(self) -> None:
-        """Checks the weights before each use from now on. Without this, they must not change."""
-        if self._snapshot is None:
-            self._snapshot = WeightSnapshot(self._model)
+    def thaw(self) -> None:
+        """Reads the weights at each call from now on. Without this, they must not change."""
+        with self._lock:
+            if self._compile is frozen:
+                self._compile = _with_variables
+                self._compiled.clear()
 
     def get(
         self, function: Callable[..., Any], *options: Any, of_latents: bool = False
     ) -> BatchFunction:
-        """A function, compiled with the present weights.
+        """A compiled function.
 
         Args:
             function: called with {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}, the
@@ -86,17 +82,29 @@ class FrozenFunctions:
             of_latents: whether the third argument is [B, K P] float32, not `wanted`, [B, T] bool.
         """
 
-        def of_batch(ids, mask, third, output_table):
+        def of_batch(ids, mask, third, output_table=None):
             batch = {"input_ids": ids, "padding_mask": mask}
             return function(batch, third, output_table, *options)
 
         with self._lock:
-            if self._snapshot is not None and self._snapshot.has_changed():
-                # Taken before the weights are compiled: a change in between is detected next time.
-                self._snapshot = WeightSnapshot(self._model)
-                self._compiled.clear()
             if (function, options) not in self._compiled:
                 kinds = tf.int32, tf.bool, tf.float32 if of_latents else tf.bool
                 signature = [tf.TensorSpec([None, None], kind) for kind in kinds]
-                self._compiled[function, options] = frozen(of_batch, signature, self._model)
+                made = self._compile(of_batch, signature, self._model)
+                self._compiled[function, options] = made
             return self._compiled[function, options]
+
+
+def _with_variables(function, signature, model):
+    """As `frozen`, with the weights as they are at each call."""
+    return _of_arrays(tf.function(function, input_signature=signature, autograph=False), signature)
+
+
+def _of_arrays(graph, signature):
+    """A function of arrays that returns an array."""
+    graph = graph.get_concrete_function()
+
+    def call(*arguments):
+        return graph(*map(tf.constant, arguments, [spec.dtype for spec in signature])).numpy()
+
+    return call
