@@ -183,60 +183,6 @@ def _bundle(values, suffix):
 
 
 _INDEX, _DATA = "index", "data-00000-of-00001"
-_BETWEEN = b"|between|"  # keys and values of the entries of an index
-
-
-def _entries():
-    """The keys and values (protocol buffers) of an index, one after another."""
-    from tta.modeling.formats.tensorflow.checkpoint_index import _table
-
-    pairs = _table(_bundle(_run_values(), _INDEX))
-    return (_BETWEEN.join(part for pair in pairs for part in pair),)
-
-
-def write_index(path, pairs):
-    """Writes an index of these keys and values, with checksums that are right.
-
-    So edits of the entries get past them.
-    """
-    content = b""
-
-    def block(pairs):
-        nonlocal content
-        rows = [_varint(0) + _varint(len(k)) + _varint(len(v)) + k + v for k, v in pairs]
-        starts = np.cumsum([0, *map(len, rows[:-1])])
-        body = b"".join(rows) + struct.pack(f"<{len(starts) + 1}I", *starts, len(starts))
-        handle = _varint(len(content)) + _varint(len(body))
-        content += body + b"\0" + _checksum(body + b"\0", path)
-        return handle
-
-    handle = block(sorted(pairs))
-    handles = block([]) + block([(b"\xff", handle)])
-    path.write_bytes(content + handles.ljust(40, b"\0") + struct.pack("<Q", 0xDB4775248B80FB57))
-
-
-def _varint(number):
-    found = bytearray()
-    while number > 127:
-        found.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*found, number])
-
-
-def _checksum(content, path):
-    """TensorFlow's checksum of bytes; records have the same as tables."""
-    import tensorflow as tf
-
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        writer.write(content)
-    return path.read_bytes()[-4:]
-
-
-def _check_entries(path):
-    parts = path.read_bytes().split(_BETWEEN)
-    index = path.with_suffix(".index")
-    write_index(index, zip(parts[::2], parts[1::2], strict=False))
-    _check_run(f"ckpt-7.{_INDEX}", index)
 
 
 def _check_original(name, path):
@@ -437,7 +383,6 @@ TENSORFLOW_READERS = {
     "run_data": Reader(
         functools.partial(_check_run, f"ckpt-7.{_DATA}"), lambda: (_bundle(_run_values(), _DATA),)
     ),
-    "run_entries": Reader(_check_entries, _entries),
     "shard": Reader(_check_shard, _shard),
     "record": Reader(_check_record, _records),
 }

@@ -16,7 +16,6 @@ import tensorflow as tf
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
 from tta.modeling.config.weights import named
-from tta.modeling.formats.tensorflow.checkpoint_index import read_index
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 from tta.names import CONFIG
 
@@ -92,18 +91,21 @@ def load_run(directory: Path, build: Build) -> Any:
 def open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
     """Opens a checkpoint of TensorFlow: (its reader, {variable: shape}). No value is read yet.
 
+    TensorFlow finds damage by checksums. An index that is made wrong on purpose, with checksums
+    that are right, can end the process (docs/reliability.md).
+
     Raises:
         InputError: the index cannot be read, or declares more values than the data files hold.
     """
     with reading("not a readable TensorFlow checkpoint", path, tf.errors.OpError):
-        found = read_index(path)
+        reader = tf.train.load_checkpoint(str(plain_path(path)))
+        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         parts = path.parent.glob(f"{glob.escape(path.name)}.data-*")
         stored = sum(part.stat().st_size for part in parts)
-        declared = sum(math.prod(shape) * dtype.size for shape, dtype in found.values())
+        declared = sum(math.prod(shape) * types[name].size for name, shape in shapes.items())
         if declared > stored:  # TensorFlow would allocate memory for them first
             raise InputError(f"it declares {declared:,} bytes of values and has {stored:,}", path)
-        reader = tf.train.load_checkpoint(str(plain_path(path)))
-    return reader, {name: shape for name, (shape, _) in found.items()}
+    return reader, shapes
 
 
 def _load(path, config, directory, build):
