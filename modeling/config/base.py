@@ -90,7 +90,8 @@ class ModelConfig:
         fixed: names of attributes that other families choose. A file may name them, with the value
             that they have in this class.
         parts: the names of its parts that are models of their own; `part(name)` is their config.
-        can_grow: whether a smaller model can grow into one of this config, see `formats.growth`.
+        can_exchange_pieces: whether a trained model of another vocabulary can start it, see
+            `formats.initial_weights`.
         max_position_embeddings: length of the longest input; None if there is no limit.
         num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
         initializer_range: standard deviation of the initial weights.
@@ -109,7 +110,7 @@ class ModelConfig:
     features = ()
     vectors_are_for = None
     parts = ()
-    can_grow = False
+    can_exchange_pieces = False
     max_position_embeddings = None
     num_segments = 0
     initializer_range = 0.02

@@ -39,8 +39,8 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         require_layers(self, "num_tower_layers", "a tower")
 
     @property
-    def can_grow(self) -> bool:
-        """As `ModelConfig.can_grow`: sizes of the tied head grow with those of the encoder."""
+    def can_exchange_pieces(self) -> bool:
+        """As in `ModelConfig`: the tied head has no pieces of its own but its bias."""
         return self.output_layer == "tied_softmax"
 
     @property

@@ -121,8 +121,8 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
         checks.require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
 
     @property
-    def can_grow(self) -> bool:
-        """As `ModelConfig.can_grow`: sizes of the tied head grow with those of the encoder."""
+    def can_exchange_pieces(self) -> bool:
+        """As in `ModelConfig`: the tied head has no pieces of its own but its bias."""
         return self.output_layer == "tied_softmax"
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from tta.data.vocabulary.load import load_vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.formats.growth import grow
 from tta.modeling.formats.huggingface import is_padded
+from tta.modeling.formats.initial_weights import start_from
 from tta.modeling.formats.model_directory import save_model, vocabulary_path
 from tta.modeling.formats.parts import load_named
 from tta.modeling.formats.standardization import write_standardization
@@ -78,9 +78,9 @@ def make_trainer(
         )
         starts = {part: name for part, name in (init_parts or {}).items() if name is not None}
         if init_checkpoint:
-            model.start_from(*_trained(init_checkpoint, vocabulary, settings.seed))
+            model.start_from(*_trained(init_checkpoint, vocabulary))
         for part, name in starts.items():
-            model.start_part(part, *_trained(name, vocabulary, settings.seed))
+            model.start_part(part, *_trained(name, vocabulary))
         if (init_checkpoint or "decoder" in starts) and settings.log_normalizer_weight:
             # The log-normalizer was free until now. Small steps would take long to move it.
             few = batches.epoch(0).take(CENTERING_BATCHES)
@@ -98,8 +98,8 @@ def make_trainer(
     )
 
 
-def _trained(name, vocabulary, seed):
-    """A trained model, and what gives a model its weights, grown and for this vocabulary."""
+def _trained(name, vocabulary):
+    """A trained model, and what gives a model its weights, for this vocabulary."""
     directory, trained = load_named(name)
     tokenizer = trained.config.tokenizer
     theirs = load_vocabulary(tokenizer, vocabulary_path(directory))
@@ -125,7 +125,7 @@ def _trained(name, vocabulary, seed):
             "as means of its pieces",
             file=sys.stderr,
         )
-    return trained, lambda ours, theirs: grow(ours, theirs, directory, origins, seed)
+    return trained, lambda ours, theirs: start_from(ours, theirs, directory, origins)
 
 
 def write_model(

@@ -176,4 +176,4 @@ def test_a_config_of_the_other_kind_and_a_model_of_another_size_are_one_line(dat
     wrong = settings(tmp_path, data, "ae", init_checkpoint=str(start))
     with pytest.raises(InputError, match="start"):
         pretrain(wrong)
-    assert tiny_config().can_grow
+    assert tiny_config().can_exchange_pieces
