@@ -21,10 +21,17 @@ CLASSIFY = ["scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
 # TensorFlow Text holds TensorFlow at its own minor version. It has no wheels for Windows.
 SERVING = ["tensorflow-text>=2.21", "tensorflow-serving-api>=2.21"]
+SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.20"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVING]
-TEST += ["mpmath>=1.3", *VECTORS, *COMPLETION]  # mpmath has exact Bessel functions
+TEST += [
+    "mpmath>=1.3",
+    "openapi-spec-validator>=0.7",
+    *VECTORS,
+    *COMPLETION,
+    *SERVE,
+]  # mpmath has exact Bessel functions
 # Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
 # includes CUDA. Install a CPU build first on machines without a GPU.
 TEST_BERT = ["torch>=2.4", "transformers>=5"]
@@ -43,7 +50,7 @@ setup(
     packages=find_packages(include=["tta", "tta.*"]),
     package_data={
         "tta": ["py.typed", "small/*"],
-        "tta.scoring.demo": ["templates/*"],
+        "tta.scoring.server": ["templates/*"],
         "tta.scoring.reports": ["templates/*"],
         "tta.scoring.exports": ["templates/*"],
     },
@@ -75,6 +82,7 @@ setup(
         "gpu": ["tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
         "lm-eval": ["lm-eval>=0.4.9"],  # tta.scoring.minimal_pairs.harness
         "serving": SERVING,  # tta-export --format=saved_model
+        "serve": SERVE,  # tta-serve, tta-demo
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score

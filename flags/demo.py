@@ -4,22 +4,12 @@ Example:
 
     tta-demo --port=8000
 
-Open the printed address in a browser; Ctrl-C ends the command.
+Open the printed address in a browser; Ctrl-C ends the command. It is a page of tta-serve.
 """
 
 from tta import cli
-from tta.scoring.demo.config import DemoConfig
+from tta.flags.serve import main
 from tta.scoring.scorers.options import OneModel, ScoreOptions
+from tta.scoring.server.config import ServerConfig
 
-
-def main(config: DemoConfig, model: OneModel, options: ScoreOptions) -> None:
-    import tta
-    from tta.scoring.demo.server import make_server
-
-    lm = tta.load(model.name, **options.for_work([model.name], []))
-    with make_server(lm, config.host, config.port) as server:
-        print(f"http://{config.host}:{server.server_port}/ (Ctrl-C ends)", flush=True)
-        server.serve_forever()
-
-
-run = cli.command(main, DemoConfig, OneModel, ScoreOptions)
+run = cli.command(main, ServerConfig, OneModel, ScoreOptions)

@@ -21,5 +21,6 @@ COMMANDS = {
     "tta-reconstruct": "tta.flags.reconstruct",
     "tta-rerank": "tta.flags.rerank",
     "tta-score": "tta.flags.score",
+    "tta-serve": "tta.flags.serve",
     "tta-sts": "tta.flags.sts",
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fake_model import FakeModel
-from tests.scoring.demo.serving import serving
+from tests.scoring.server.serving import serving
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs .[test-browser]")
 

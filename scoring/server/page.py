@@ -2,18 +2,17 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reports.page import legend, level
 from tta.scoring.reranking.in_memory import rerank
-from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores
+from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.server.service import KnownScores
 
 # A page is for a look at some sentences; files are for tta-rerank.
 MAX_TEXTS, MAX_CHARACTERS = 100, 20_000
@@ -60,7 +59,8 @@ class Answers:
             raise InputError('expected {"text": "...", "weights": {...} or null}')
         texts, scores = parse(request["text"])
         scored = self._scored(tuple(texts))
-        known = _Known(self._lm, dict(zip(texts, scored, strict=True)))
+        sums = [(float(one.log_probabilities.sum()), len(one.tokens)) for one in scored]
+        known = KnownScores(self._lm, dict(zip(texts, sums, strict=True)))
         order = rerank(texts, scores, known, weights=_weights(request.get("weights")))
         combined = dict(zip(order.indices, order.scores, strict=True))
         posteriors = dict(zip(order.indices, order.posteriors or [], strict=False))
@@ -89,18 +89,6 @@ class Answers:
             "legend": legend(),
             "signature": self._lm.signature,
         }
-
-
-class _Known(Scorer):
-    """A model whose token scores of some texts are known."""
-
-    def __init__(self, lm: Scorer, scored: Mapping[str, TokenScores]):
-        self.name, self.signature = lm.name, lm.signature
-        self._scored = scored
-
-    def score_with_counts(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
-        found = [self._scored[text].log_probabilities for text in texts]
-        return np.array([one.sum() for one in found]), np.array([len(one) for one in found])
 
 
 def parse(text: str) -> tuple[list[str], list[float] | None]:

@@ -1,4 +1,4 @@
-"""tta-demo: a real server on a free port answers requests about lists and sentences."""
+"""tta-serve: a real server on a free port, which also has the page of tta-demo."""
 
 import contextlib
 import http.client
@@ -12,13 +12,14 @@ import pytest
 import tta
 from tests.commands import run_command
 from tests.fake_model import FakeModel
-from tests.scoring.demo.serving import serving
+from tests.scoring.server.serving import serving
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.demo import server
-from tta.scoring.demo.answers import MAX_CHARACTERS, MAX_TEXTS, Answers, parse
-from tta.scoring.demo.server import MAX_BYTES, is_own, make_server
 from tta.scoring.reports.page import style
+from tta.scoring.server.config import ServerConfig
+from tta.scoring.server.guard import is_own
+from tta.scoring.server.page import MAX_CHARACTERS, MAX_TEXTS, Answers, parse
+from tta.scoring.server.server import Server
 
 LIST = "-1.0 | the kat sat\n\n-1.5\tthe cat sat"
 WEIGHTS = {"lm_weight": 0.5, "length_bonus": 0.0, "scale": None, "features": {}}
@@ -135,13 +136,13 @@ WRONG = [
 @pytest.mark.parametrize(("body", "rule"), WRONG)
 def test_a_wrong_request_is_one_line(port, body, rule):
     status, _, reply = ask(port, body)
-    error = json.loads(reply)["error"]
+    error = json.loads(reply)["error"]["message"]
     assert (status, error.count("\n")) == (400, 0)
     assert rule in error
 
 
 def test_other_requests_are_refused_before_they_are_read(port):
-    long = str(MAX_BYTES + 1)
+    long = str(ServerConfig().max_body_bytes + 1)
     assert ask(port, b"", "/other")[0] == 404
     assert ask(port, b"", "/../etc/passwd", "GET")[0] == 404
     assert ask(port, {"text": "a"}, Content_Type="text/plain")[0] == 415
@@ -174,8 +175,9 @@ def test_requests_under_another_name_are_refused(port, method, hosts, status):
     """Else a page that resolves its own name to 127.0.0.1 could read answers."""
     body = b'{"text": "a"}' if method == "POST" else b""
     lines = [f"{method} {'/answer' if body else '/'} HTTP/1.1", *(f"Host: {h}" for h in hosts)]
-    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]
-    assert raw(port, "\r\n".join(lines).encode() + body).startswith(b"HTTP/1.0 %d" % status)
+    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    request = "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
+    assert raw(port, request, close=False).startswith(b"HTTP/1.1 %d" % status)
 
 
 def test_a_server_for_others_has_its_addresses_and_its_names():
@@ -202,14 +204,14 @@ HEAD = b"POST /answer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
 @pytest.mark.parametrize("lengths", [[20], [13, 14], [13, 13]])
 def test_a_content_length_that_lies_is_refused(port, lengths):
     head = HEAD + b"".join(b"Content-Length: %d\r\n" % n for n in lengths)
-    assert raw(port, head + b'\r\n{"text": "a"}').startswith(b"HTTP/1.0 400")
+    reply = raw(port, head + b'\r\n{"text": "a"}')
+    assert reply == b"" if lengths == [20] else reply.startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.parametrize("head", [b"GET / HT", HEAD + b"Content-Length: 99\r\n\r\n{"])
-def test_a_client_that_sends_byte_by_byte_is_not_waited_for(monkeypatch, head):
-    monkeypatch.setattr(server, "TIMEOUT", 0.5)
+def test_a_client_that_sends_byte_by_byte_is_not_waited_for(head):
     with (
-        serving(FakeModel()) as port,
+        serving(FakeModel(), timeout=0.5) as port,
         socket.create_connection(("127.0.0.1", port), timeout=0.05) as to,
         contextlib.suppress(ConnectionError),
     ):
@@ -239,7 +241,7 @@ def test_an_answer_never_holds_nan():
     lm.signature = math.nan
     with serving(lm) as port:
         status, _, reply = ask(port, {"text": "a"})
-    assert (status, list(json.loads(reply))) == (400, ["error"])
+    assert (status, json.loads(reply)["error"]["type"]) == (500, "server_error")
 
 
 def test_the_texts_of_a_moved_weight_are_not_scored_again():
@@ -260,6 +262,6 @@ def test_long_lines_of_blanks_take_no_time():
 def test_a_port_in_use_and_a_model_without_scores_are_one_line(port):
     rule = f"^127.0.0.1:{port}: Address already in use; choose another --port or --host$"
     with pytest.raises(InputError, match=rule):
-        make_server(FakeModel(), "127.0.0.1", port)
+        Server(FakeModel(), ServerConfig(port=port), print)
     ended = run_command("tta-demo", "--port=70000")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,29 @@
+"""Serves a model over HTTP: scores, token scores, reranking, embeddings, and the page of tta-demo.
+
+Example:
+
+    tta-serve --port=8000
+    curl http://127.0.0.1:8000/v1/score --json '{"texts": ["the cat sat", "the cat sad"]}'
+
+Requests that wait are joined into one batch. GET /openapi.json describes the routes.
+"""
+
+from tta import cli
+from tta.errors import InputError, install
+from tta.scoring.scorers.options import OneModel, ScoreOptions
+from tta.scoring.server.config import ServerConfig
+
+
+def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
+    import tta
+
+    try:
+        from tta.scoring.server.server import Server
+    except ModuleNotFoundError as error:
+        raise InputError(f"the service needs {error.name}: {install('serve')}") from None
+
+    lm = tta.load(model.name, **options.for_work([model.name], []))
+    Server(lm, config, lambda address: print(f"{address} (Ctrl-C ends)", flush=True)).run()
+
+
+run = cli.command(main, ServerConfig, OneModel, ScoreOptions)

@@ -1,0 +1,123 @@
+"""What the service computes with its model: functions of items, which a `Batcher` joins."""
+
+import base64
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tta.errors import InputError
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reranking.in_memory import rerank
+from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores
+
+
+class GivenList(NamedTuple):
+    """An N-best list to rerank; see `tta.rerank`."""
+
+    hypotheses: Sequence[str]
+    scores: Sequence[float] | None
+    weights: RerankWeights | None
+
+
+class Service:
+    """The work of a model. Every method takes n items and returns n results.
+
+    The result of an item does not depend on the other items, up to rounding.
+
+    Args:
+        lm: a model that gives scores.
+    """
+
+    def __init__(self, lm: Scorer):
+        self.lm = lm
+
+    def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
+        """The score (natural log), the number of tokens and of unknown words of each text."""
+        sums, counts = self.lm.score_with_counts(texts)
+        unknown = self.lm.count_unknown(texts)
+        return list(zip(sums.tolist(), counts.tolist(), unknown.tolist(), strict=True))
+
+    def score_tokens(self, texts: list[str]) -> list[TokenScores]:
+        """The tokens of each text and their log-probabilities."""
+        return self.lm.score_tokens(texts)
+
+    def encode(self, texts: list[str]) -> list[tuple[np.ndarray, int]]:
+        """The vector of each text, [D] float32, and its number of tokens."""
+        vectors, tokenizer = self.lm.encode(texts), self.lm.tokenizer
+        if tokenizer is None:
+            return [(vector, 0) for vector in vectors]
+        return list(zip(vectors, tokenizer.tokenize_flat(texts)[1].tolist(), strict=True))
+
+    def rerank(self, lists: list[GivenList]) -> list[dict[str, Any]]:
+        """The new order of each list, as in `ListAnswer` without the signature."""
+        texts = list(dict.fromkeys(text for one in lists for text in one.hypotheses))
+        sums, counts = self.lm.score_with_counts(texts)
+        known = KnownScores(self.lm, dict(zip(texts, zip(sums, counts, strict=True), strict=True)))
+        return [_reranked(one, known) for one in lists]
+
+
+class KnownScores(Scorer):
+    """A model whose scores of some texts are known.
+
+    Args:
+        lm: the model.
+        known: {text: (the sum of its token scores, their number)}.
+    """
+
+    def __init__(self, lm: Scorer, known: Mapping[str, tuple[float, int]]):
+        self.name, self.signature, self._known = lm.name, lm.signature, known
+
+    def score_with_counts(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
+        """The known scores. Raises KeyError for other texts."""
+        found = [self._known[text] for text in texts]
+        return np.array([score for score, _ in found]), np.array([count for _, count in found])
+
+
+def _reranked(given, known):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        order = rerank(given.hypotheses, given.scores, known, weights=given.weights)
+    lm_scores, _ = known.score_with_counts(order.texts)
+    posteriors = order.posteriors or [None] * len(order.texts)
+    columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
+    names = "text", "index", "score", "lm_score", "posterior"
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    notes = [str(one.message) for one in caught]
+    return {"hypotheses": rows, "weights": weights_of(order.weights), "notes": notes}
+
+
+def weights_of(weights: RerankWeights) -> dict[str, Any]:
+    """The weights of one model as JSON can hold them: an infinite scale is None."""
+    scale = None if np.isinf(weights.scale) else weights.scale
+    return {
+        "lm_weight": weights.lm_weight,
+        "length_bonus": weights.length_bonus,
+        "scale": scale,
+        "features": dict(weights.features),
+        "bonus_is_guessed": weights.bonus_is_guessed,
+    }
+
+
+def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, Any]]:
+    """OpenAI's form of vectors [D]: numbers, or base64 of little-endian float32."""
+
+    def shown(vector):
+        if encoding == "float":
+            return vector.tolist()
+        return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+    return [
+        {"object": "embedding", "index": index, "embedding": shown(vector)}
+        for index, vector in enumerate(vectors)
+    ]
+
+
+def check_texts(texts: Sequence[str], max_texts: int, max_characters: int) -> None:
+    """Raises InputError for too many texts, or one of too many characters."""
+    if len(texts) > max_texts:
+        raise InputError(f"at most {max_texts:,} texts, got {len(texts):,}")
+    for number, text in enumerate(texts, 1):
+        if len(text) > max_characters:
+            raise InputError(f"text {number}: at most {max_characters:,} characters")

@@ -1,0 +1,187 @@
+"""The routes for programs: scores, lists, vectors, numbers for a monitor, and their description."""
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from openapi_spec_validator import validate
+
+import tta
+from tests.commands import run_command
+from tests.fake_model import FakeModel
+from tests.scoring.server.serving import serving
+from tests.scoring.server.test_app import ask
+from tta.scoring.combining.weights import RerankWeights
+
+TEXTS = ["the cat sat on the mat", "a dog", "", "i scream for ice cream", "東京"]
+
+
+@pytest.fixture(scope="module")
+def lm():
+    return tta.load("small", engine="onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def port(lm):
+    with serving(lm, max_texts=50, max_characters=200) as port:
+        yield port
+
+
+def post(port, path, **body):
+    """The status and the content of a request."""
+    status, _, answer = ask(port, body, f"/v1/{path}")
+    return status, json.loads(answer)
+
+
+def test_scores_are_those_of_the_model(lm, port):
+    status, answer = post(port, "score", texts=TEXTS)
+    sums, counts = lm.score_with_counts(TEXTS)
+    assert status == 200
+    np.testing.assert_allclose(answer["scores"], sums, atol=1e-5)
+    assert answer["num_tokens"] == counts.tolist()
+    assert answer["num_unknown"] == lm.count_unknown(TEXTS).tolist() == [0, 0, 0, 0, 2]
+    assert answer["signature"] == lm.signature
+
+
+def test_token_scores_are_those_of_the_model(lm, port):
+    _, answer = post(port, "score_tokens", texts=TEXTS)
+    for found, expected in zip(answer["results"], lm.score_tokens(TEXTS), strict=True):
+        assert found["tokens"] == expected.tokens
+        np.testing.assert_allclose(
+            found["log_probabilities"], expected.log_probabilities, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("scores", [None, [-4.1, -4.3, -5.0]])
+@pytest.mark.parametrize("weights", [None, {"lm_weight": 0.3, "scale": 0.5}, {"lm_weight": 0.3}])
+def test_a_list_is_reranked_as_by_tta_rerank(lm, port, scores, weights):
+    texts = ["eye scream four ice cream", "i scream for ice cream", "i scream for i scream"]
+    _, answer = post(port, "rerank", hypotheses=texts, scores=scores, weights=weights)
+    given = None if weights is None else RerankWeights(**weights)
+    expected = tta.rerank(texts, scores, lm, weights=given)
+    rows = answer["hypotheses"]
+    assert [row["text"] for row in rows] == expected.texts
+    assert [row["index"] for row in rows] == expected.indices
+    np.testing.assert_allclose([row["score"] for row in rows], expected.scores, atol=1e-5)
+    lm_scores = lm.score(expected.texts)
+    np.testing.assert_allclose([row["lm_score"] for row in rows], lm_scores, atol=1e-5)
+    posteriors = expected.posteriors or [None] * 3
+    assert [row["posterior"] for row in rows] == pytest.approx(posteriors, abs=1e-5)
+    again = post(port, "rerank", hypotheses=texts, scores=scores, weights=answer["weights"])[1]
+    for row, same in zip(rows, again["hypotheses"], strict=True):
+        assert same == row | {"score": pytest.approx(row["score"])} | {
+            "posterior": pytest.approx(row["posterior"]),
+            "lm_score": pytest.approx(row["lm_score"]),
+        }
+
+
+def test_scores_that_look_like_costs_are_noted(port):
+    texts = ["a b c", "a b", "a"]
+    lists = post(port, "rerank", hypotheses=texts, scores=[1.0, 2.0, 3.0])[1]
+    assert isinstance(lists["notes"], list)
+
+
+def test_vectors_have_the_form_of_openai(lm, port):
+    status, answer = post(port, "embeddings", input=TEXTS[:2], model="small", user="somebody")
+    assert (status, answer["object"], answer["model"]) == (200, "list", "small")
+    assert [one["index"] for one in answer["data"]] == [0, 1]
+    vectors = [one["embedding"] for one in answer["data"]]
+    np.testing.assert_allclose(vectors, lm.encode(TEXTS[:2]), atol=1e-5)
+    assert answer["usage"] == {"prompt_tokens": 8, "total_tokens": 8}
+    packed = post(port, "embeddings", input=TEXTS[0], encoding_format="base64")[1]["data"]
+    found = np.frombuffer(base64.b64decode(packed[0]["embedding"]), "<f4")
+    np.testing.assert_allclose(found, vectors[0], atol=1e-5)
+    assert post(port, "embeddings", input="a", model="text-embedding-3-small")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "rule"),
+    [
+        ("score", {"texts": []}, "texts: List should have at least 1 item"),
+        ("score", {"texts": "a"}, "texts: Input should be a valid list"),
+        ("score", {"texts": [1]}, "texts.0: Input should be a valid string"),
+        ("score", {"texts": ["\ud800"]}, "not valid Unicode"),
+        ("score", {"texts": ["a"], "more": 1}, "more: Extra inputs are not permitted"),
+        ("score", {}, "texts: Field required"),
+        ("score", {"texts": ["a"] * 51}, "at most 50 texts, got 51"),
+        ("score", {"texts": ["a", "b" * 201]}, "text 2: at most 200 characters"),
+        ("rerank", {"hypotheses": ["a"], "scores": [1e999]}, "scores.0: Input should be a finite"),
+        ("rerank", {"hypotheses": ["a"], "scores": [1.0, 2.0]}, "scores[0] has length 2"),
+        ("rerank", {"hypotheses": ["a"], "weights": {"lm_weight": 2}}, "lm_weight must be between"),
+        ("embeddings", {"input": {}}, "input"),
+        ("embeddings", {"input": "a", "encoding_format": "x"}, "encoding_format"),
+    ],
+)
+def test_a_wrong_request_is_one_line_that_names_the_field(port, path, body, rule):
+    status, answer = post(port, path, **body)
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+    assert rule in answer["error"]["message"]
+    assert "\n" not in answer["error"]["message"]
+
+
+def test_answers_stay_the_same_under_concurrency(lm, port):
+    texts = [f"{'very ' * (number % 7)}long text number {number}" for number in range(64)]
+    expected, found = lm.score(texts), {}
+
+    def client(numbers):
+        for number in numbers:
+            found[number] = post(port, "score", texts=[texts[number]])[1]["scores"][0]
+
+    clients = [threading.Thread(target=client, args=[range(i, 64, 8)]) for i in range(8)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    np.testing.assert_allclose([found[number] for number in range(64)], expected, atol=1e-5)
+
+
+def test_a_model_that_takes_too_long_or_has_too_much_to_do_answers_503():
+    lm, free = FakeModel(), threading.Event()
+    score = lm.score_with_counts
+    with serving(lm, timeout=0.2, max_waiting_texts=2) as port:
+        lm.score_with_counts = lambda texts, progress=False: free.wait(5) and score(texts)
+        status, answer = post(port, "score", texts=["a"])
+        assert (status, answer["error"]["type"]) == (503, "overloaded_error")
+        assert "no answer in time" in answer["error"]["message"]
+        free.set()
+
+
+def test_health_models_and_metrics(lm, port):
+    post(port, "score", texts=["a"])
+    ask(port, b"", "/no/such/page", "GET")
+    health = json.loads(ask(port, b"", "/health", "GET")[2])
+    assert health == {"status": "ok", "model": "small", "signature": lm.signature}
+    models = json.loads(ask(port, b"", "/v1/models", "GET")[2])
+    assert [one["id"] for one in models["data"]] == ["small"]
+    metrics = ask(port, b"", "/metrics", "GET")[2].decode()
+    assert 'tta_requests_total{path="/v1/score",status="200"}' in metrics
+    assert 'tta_requests_total{path="other",status="404"}' in metrics
+    assert "/no/such/page" not in metrics
+
+
+def test_the_description_is_valid_and_true(port):
+    description = json.loads(ask(port, b"", "/openapi.json", "GET")[2])
+    validate(description)
+    assert set(description["paths"]) == {
+        *("/health", "/metrics"),
+        *(f"/v1/{name}" for name in ("score", "score_tokens", "rerank", "embeddings", "models")),
+    }
+    answers = description["paths"]["/v1/score"]["post"]["responses"]
+    assert set(answers) == {"200", "400", "403", "408", "413", "415", "503"}
+
+
+def test_the_command_answers_until_it_is_terminated():
+    command = [sys.executable, "-m", "tta", "serve", "--port=0", "--engine=onnxruntime"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as it:
+        port = int(it.stdout.readline().split("/ ")[0].rpartition(":")[2])
+        assert post(port, "score", texts=["a dog"])[0] == 200
+        it.send_signal(signal.SIGTERM)
+        assert it.stderr.read() == "error: terminated\n"
+        assert it.wait(20) == 143
+    ended = run_command("tta-serve", "--port=70000")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
