@@ -82,6 +82,7 @@ setup(
         "gpu": ["tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
         "lm-eval": ["lm-eval>=0.4.9"],  # tta.scoring.minimal_pairs.harness
         "serving": SERVING,  # tta-export --format=saved_model
+        "transformers": ["torch>=2.4", "transformers>=4.57"],  # --model=transformers:NAME
         "serve": SERVE,  # tta-serve, tta-demo
         "report": REPORT,
         "plot": ["matplotlib>=3.8"],

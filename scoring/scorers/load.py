@@ -22,6 +22,7 @@ KINDS = Registry(
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
         "fasttext": "tta.scoring.scorers.static_vectors:FastTextVectors",
         "vectors": "tta.scoring.scorers.static_vectors:VectorsFolder",
+        "transformers": "tta.scoring.scorers.transformers_model:TransformersModel",
         "encoder": "tta.scoring.reconstruction.part_model:EncoderModel",
         "decoder": "tta.scoring.reconstruction.part_model:DecoderModel",
         "raw": "tta.scoring.scorers.variants.raw_model:RawModel",
