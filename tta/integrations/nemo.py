@@ -1,0 +1,26 @@
+"""NeMo: hypotheses of `transcribe(..., return_hypotheses=True)` with a beam search."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tta.errors import InputError
+from tta.integrations import NBest, collect
+
+
+def nbest(results: Iterable[Any]) -> NBest:
+    """The lists of results.
+
+    A result is an `NBestHypotheses` or a list of `Hypothesis`; their `score` is a natural log.
+    Set `return_best_hypothesis=False` in the decoding config of the beam search.
+
+    Raises:
+        InputError: a result is a single hypothesis.
+    """
+    lists = []
+    for number, result in enumerate(results, 1):
+        found = getattr(result, "n_best_hypotheses", result)
+        if not isinstance(found, list | tuple):
+            rule = "decode with a beam and return_best_hypothesis=False"
+            raise InputError(f"result {number} is one {type(result).__name__}: {rule}")
+        lists.append([(one.text, one.score) for one in found])
+    return collect(lists)
