@@ -13,7 +13,7 @@ from tta.data.nbest import files as nbest
 from tta.data.nbest import formats, sources
 from tta.errors import InputError
 
-INPUTS = 250
+INPUTS = 50
 
 
 ALL = READERS | MODEL_READERS | TENSORFLOW_READERS
@@ -24,7 +24,7 @@ SLOW = {"shard", "record"}  # a pipeline of TensorFlow takes 0.1 s
 @pytest.mark.parametrize("name", ALL)
 def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
     @hypothesis.settings(
-        max_examples=INPUTS // 10 if name in SLOW else INPUTS,
+        max_examples=INPUTS // 2 if name in SLOW else INPUTS,
         derandomize=True,
         database=None,
         deadline=None,
