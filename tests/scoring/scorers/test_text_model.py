@@ -406,11 +406,6 @@ def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
         lm.score(["the"])
 
 
-def test_missing_directory():
-    with pytest.raises(InputError, match="nowhere: no such model directory"):
-        tta.load("nowhere")
-
-
 def test_baselines_score_text_by_their_own_likelihood(tmp_path):
     for model_type in ("bilm", "unilm"):
         directory = write_model_directory(
@@ -531,15 +526,15 @@ def train(model):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "from_directory"),
     [
-        lambda model: model.token_table.assign(-model.token_table),
-        lambda model: model.set_weights([-weight for weight in model.get_weights()]),
-        train,
+        (lambda model: model.token_table.assign(-model.token_table), True),
+        (lambda model: model.set_weights([-weight for weight in model.get_weights()]), False),
+        (train, True),
+        (train, False),
     ],
-    ids=["assign", "set_weights", "training step"],
+    ids=["assign", "set_weights", "training step", "training step of a given model"],
 )
-@pytest.mark.parametrize("from_directory", [True, False])
 def test_a_change_of_the_weights_takes_effect(directory, change, from_directory):
     lm = tta.load(directory)
     if not from_directory:
