@@ -91,8 +91,9 @@ runpy.run_path({str(ROOT / "examples/whisper_nbest.py")!r}, run_name="__main__")
 @pytest.fixture
 def whisper(tmp_path):
     """The folder of a tiny Whisper with random weights and a tokenizer of letters."""
-    transformers = pytest.importorskip("transformers", reason="pip install '.[test-export]'")
-    torch = pytest.importorskip("torch", reason="pip install '.[test-export]'")
+    import torch
+    import transformers
+
     torch.manual_seed(0)
     tokens = {chr(97 + i): i for i in range(26)} | {
         "<|endoftext|>": 26,
@@ -129,6 +130,7 @@ def whisper(tmp_path):
     return folder
 
 
+@pytest.mark.large
 def test_whisper_s_beams_become_lists(whisper, tmp_path, monkeypatch):
     samples = (np.random.default_rng(0).normal(size=16_000) * 3000).astype(np.int16)
     for name in ("one", "two"):

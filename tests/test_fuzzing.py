@@ -34,8 +34,6 @@ def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
     def run(tape):
         outcomes.add(outcome(ALL[name], tmp_path / "file", tape))
 
-    if name in ("arpa", "fasttext"):
-        pytest.importorskip({"arpa": "kenlm", "fasttext": "gensim"}[name])
     outcomes = set()
     run()
     # Both, or the files are too strange, or not strange enough, to say anything.

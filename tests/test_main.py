@@ -79,7 +79,6 @@ printf "%s\\n" "${{COMPREPLY[@]}}"
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
-    pytest.importorskip("shtab", reason="needs shtab: pip install '.[completion]'")
     path = tmp_path_factory.mktemp("shell") / "tta"
     made = command("completion", "--shell=bash")
     assert (made.returncode, made.stderr) == (0, "")

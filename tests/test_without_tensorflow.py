@@ -58,7 +58,6 @@ def test_reranking_without_a_model_and_its_report(tmp_path):
 
 
 def test_reranking_and_scoring_with_an_ngram_model(tmp_path):
-    pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
     model = tmp_path / "lm.arpa"
     model.write_text(ARPA)
     done = run(SCRIPT, "run_rerank.py", f"--model=kenlm:{model}", *LISTS)

@@ -49,7 +49,6 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A data set of words with vectors of words and n-grams."""
-    pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
     folder = tmp_path_factory.mktemp("elmo")
     (folder / "text.txt").write_text("\n".join(TEXT) + "\n")
     given = {"input_file": [str(folder / "text.txt")], "tokenizer": "words"}

@@ -64,7 +64,6 @@ def settings(folder, output, model_type="tta", **changes):
 
 def test_every_step_from_text_to_a_report(tmp_path):
     text, vocab, data = ROOT / "examples/train.txt", tmp_path / "vocab.txt", tmp_path / "data"
-    pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
     create_vocab(VocabularyConfig(input_file=[str(text)], vocab_file=str(vocab), vocab_size=800))
     create_tfrecords(
         LocalCorpusConfig(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gensim.models import fasttext
 
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors
 from tta.errors import InputError, install
 
-fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs gensim: '.[vectors]'")
 ROOT = Path(__file__).resolve().parents[3]
 KNOWN = ["the", "straße", "日本語", "don't", "a", "walking", "walked"]
 UNKNOWN = ["walks", "straßen", "日本", "😀", "", "b"]

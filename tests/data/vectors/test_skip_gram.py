@@ -10,7 +10,6 @@ import pytest
 from tta.data.vectors.skip_gram import train_skip_gram
 from tta.errors import InputError, install
 
-pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
 ROOT = Path(__file__).resolve().parents[3]
 
 

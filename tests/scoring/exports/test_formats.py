@@ -1,6 +1,5 @@
 """Exported folders: other libraries give our scores and vectors; nothing is half written."""
 
-import importlib.util
 import json
 import os
 import re
@@ -28,16 +27,6 @@ TEXTS = ("the cat sat", "a dog ran home.", "dogs'", "z", "The Mat on the mat")
 # Unknown words, some with characters of the vocabulary; and one in each of several windows.
 UNKNOWN = ("Ωmega 東京 the cat", "the dog Éé☺ ran home ½ ", "the cat sat on the 東京 mat. " * 4)
 
-
-def needs(*libraries):
-    return pytest.mark.skipif(
-        any(importlib.util.find_spec(name) is None for name in libraries),
-        reason="needs the libraries that read exports: pip install '.[test-export]'",
-    )
-
-
-needs_transformers = needs("torch", "transformers")
-needs_libraries = needs("torch", "transformers", "sentence_transformers", "model2vec")
 
 TOKEN_SCORES = """
 import json, sys, torch
@@ -135,7 +124,7 @@ def of_options(models, family, **options):
     return tta.load(models[family].directory, **options)
 
 
-@needs_transformers
+@pytest.mark.large
 @pytest.mark.parametrize("family", ["tta", "cloze", "unilm"])
 def test_transformers_give_our_scores_and_states(models, tmp_path, family):
     lm = of_options(models, family)
@@ -147,14 +136,14 @@ def test_transformers_give_our_scores_and_states(models, tmp_path, family):
     np.testing.assert_allclose(state, words[0], atol=1e-4)
 
 
-@needs_transformers
+@pytest.mark.large
 def test_unknown_words_without_their_characters_are_refused_in_pytorch(models, tmp_path):
     script = TOKEN_SCORES.replace("**batch)", "batch['input_ids'])", 1)
     with pytest.raises(AssertionError, match="unknown words, whose price depends"):
         run(script, exported(of_options(models, "tta"), tmp_path / "out"), tmp_path, UNKNOWN[:1])
 
 
-@needs_transformers
+@pytest.mark.large
 def test_a_bilm_is_a_plain_bert(models, tmp_path):
     folder = exported(models["bilm"], tmp_path / "out")
     assert not list(folder.glob("*.py"))
@@ -238,7 +227,7 @@ def test_an_exported_bilm_is_read_back_with_equal_scores(tmp_path, changes):
     assert again.config.do_lower_case == lm.config.do_lower_case
 
 
-@needs_libraries
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("representation", "pooling"),
     [
@@ -257,7 +246,7 @@ def test_sentence_transformers_give_our_vectors(models, tmp_path, representation
     np.testing.assert_allclose(found, expected, atol=1e-4 * abs(expected).max())
 
 
-@needs_libraries
+@pytest.mark.large
 def test_static_vectors_have_our_cosines_in_both_libraries(models, tmp_path):
     folder = exported(models["tta"], tmp_path / "out", "static")
     expected = unit(models["tta"].encode(TEXTS, "token", "whitened"))

@@ -53,19 +53,20 @@ def test_without_the_harness_there_is_one_line():
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """(what the harness gives, the model)."""
-    harness = pytest.importorskip("lm_eval", reason="needs pip install '.[lm-eval]'")
-    tasks = pytest.importorskip("lm_eval.tasks")
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
     folder = tmp_path_factory.mktemp("harness")
     for name, task in TASKS.items():
         data = {"dataset_path": "json", "dataset_kwargs": {"data_files": str(PAIRS)}}
         task = {"task": name, "test_split": "train"} | data | task
         (folder / f"{name}.yaml").write_text(json.dumps(task))  # JSON is YAML
     __import__(MODULE)
-    return harness.simple_evaluate(
+    return lm_eval.simple_evaluate(
         model="tta",
         model_args="pretrained=small,engine=onnxruntime",
         tasks=list(TASKS),
-        task_manager=tasks.TaskManager(include_path=str(folder)),
+        task_manager=TaskManager(include_path=str(folder)),
         bootstrap_iters=0,
     ), tta.load(engine="onnxruntime")
 
@@ -79,6 +80,7 @@ def scores(results, task):
     )
 
 
+@pytest.mark.large
 def test_minimal_pairs_and_continuations_have_our_scores(results):
     found, lm = results
     pairs = read_minimal_pairs(PAIRS)
@@ -91,8 +93,8 @@ def test_minimal_pairs_and_continuations_have_our_scores(results):
     np.testing.assert_allclose(scores(found, "texts")[:, 0], ours[:, 0], atol=1e-4)
 
 
+@pytest.mark.large
 def test_a_metric_of_greedy_search_gets_a_note(capfd):
-    pytest.importorskip("lm_eval", reason="needs pip install '.[lm-eval]'")
     from lm_eval.api.instance import Instance
 
     from tta.scoring.minimal_pairs.harness import HarnessModel
