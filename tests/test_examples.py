@@ -7,14 +7,12 @@ import runpy
 import subprocess
 import sys
 import wave
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.commands import ROOT, python
 from tta.data.nbest.files import read_nbest
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # Kaldi's programs, which write what they would write for one utterance with two paths.
 KALDI = {
@@ -49,13 +47,7 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
     code = [one for one in cells if one["cell_type"] == "code"]
     assert all(not one["outputs"] and one["execution_count"] is None for one in code)
     text = "\n".join("".join(one["source"]) for one in code)
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        cwd=path.parent,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = python(text, cwd=path.parent, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     *_, best, _, _ = done.stdout.splitlines()
     assert best.endswith("  the children are playing football in the park")
@@ -82,7 +74,7 @@ sys.modules.update(torch=None, transformers=None)
 sys.argv = ["whisper_nbest.py", *{arguments!r}]
 runpy.run_path({str(ROOT / "examples/whisper_nbest.py")!r}, run_name="__main__")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python(code)
     assert done.returncode == status
     assert shown in done.stdout + done.stderr
     assert "Traceback" not in done.stderr

@@ -3,15 +3,12 @@
 import json
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.commands import python
 from tta.errors import install
 
-ROOT = Path(__file__).resolve().parent.parent
 LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
 BLOCK = """
 import runpy, sys
@@ -43,10 +40,7 @@ ngram 2=1
 
 
 def run(code, *arguments, block=BLOCK):
-    command = [sys.executable, "-c", block + code, *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"COLUMNS": "99"}
-    )
+    return python(block + code, *arguments, env=os.environ | {"COLUMNS": "99"})
 
 
 def test_reranking_without_a_model_and_its_report(tmp_path):

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer as Pipeline
 
 import tta
+from tests.commands import python
 from tests.tiny import of_family, write_model_directory
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
@@ -85,13 +84,7 @@ print(json.dumps([found.tolist(), SentenceTransformer(folder).encode(texts).toli
 def run(script, folder, tmp_path, texts=TEXTS):
     """The JSON that a script prints, in a process that has no network."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), json.dumps(texts)],
-        capture_output=True,
-        text=True,
-        env=os.environ | offline,
-        check=False,
-    )
+    done = python(script, folder, json.dumps(texts), env=os.environ | offline)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -169,9 +162,7 @@ def test_the_code_in_the_readme_of_an_onnx_folder_gives_our_scores(
     assert old in code
     for texts in lists:
         new = code.replace(old, repr(texts[0] if family == "bilm" else texts))
-        done = subprocess.run(
-            [sys.executable, "-c", new], cwd=folder, capture_output=True, text=True, check=True
-        )
+        done = python(new, cwd=folder, check=True)
         found = np.array(re.findall(r"-?\d+\.\d*", done.stdout), float)
         np.testing.assert_allclose(found, lm.score(cut(texts, folder)), atol=1e-3)
 
@@ -305,7 +296,7 @@ def test_the_command_takes_the_light_engine_and_the_pooling_of_encode(models, tm
         f"main(config, OneModel(model={str(lm.directory)!r}), ScoreOptions())\n"
         "print('tensorflow' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code, check=True)
     assert done.stdout.splitlines()[-1] == "False"
     table = load_file(folder / "model.safetensors")["embeddings"]
     rows = [table[ids].mean(axis=0) for ids in lm.tokenizer.encode(TEXTS)]

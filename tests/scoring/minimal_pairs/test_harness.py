@@ -1,14 +1,12 @@
 """The model `tta` in lm-evaluation-harness, where that is installed."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import tta
-from benchmarks import ROOT
+from tests.commands import ROOT, python
 from tta.data.pairs.minimal_pairs import read_minimal_pairs
 from tta.errors import InputError, install
 
@@ -45,7 +43,7 @@ TASKS = {  # as BLiMP's task in the harness; then a continuation, a text, a sing
 def test_without_the_harness_there_is_one_line():
     hide = "import sys; sys.modules['lm_eval'] = None; sys.argv[1:] = []; import runpy; "
     code = hide + f"runpy.run_module({MODULE!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = python(code)
     line = f"error: this needs lm_eval: {install('lm-eval')}\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
 

@@ -208,8 +208,7 @@ def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, scale, reduc
         ),
     ],
 )
-def test_rerank_refuses_wrong_inputs_before_it_scores(served, monkeypatch, changes, message):
-    monkeypatch.setattr(served, "_scored", None)
+def test_rerank_refuses_wrong_inputs(served, changes, message):
     inputs = {
         "hypotheses": ["a dog", "a cat"],
         "first_pass_scores": [-1.0, -2.0],
@@ -221,6 +220,12 @@ def test_rerank_refuses_wrong_inputs_before_it_scores(served, monkeypatch, chang
     with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as error:
         served.rerank(**inputs)
     assert message in str(error.value)
+
+
+def test_a_list_that_is_too_large_is_not_scored(served, monkeypatch):
+    monkeypatch.setattr(served, "_scored", None)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 5,000 words"):
+        served.rerank(tf.constant(["a " * 5_001]), tf.constant([0.0]), 0.5, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("name", ["score", "score_tokens", "encode"])
