@@ -6,6 +6,7 @@ test_commands.py holds what needs a process of its own: imports and help.
 import contextlib
 import importlib
 import io
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +20,11 @@ from tta.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_MODEL = ROOT / "tests/fake_model.py"
+
+
+def environment(**more):
+    """The environment without the variables that this process has set for TensorFlow."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | more
 
 
 def python(code, *arguments, **options):

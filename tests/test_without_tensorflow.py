@@ -1,12 +1,11 @@
 """Formats, tuning, metrics and reports work where TensorFlow and Keras are not installed."""
 
 import json
-import os
 import re
 
 import pytest
 
-from tests.commands import python
+from tests.commands import environment, python
 from tta.errors import install
 
 LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
@@ -40,7 +39,7 @@ ngram 2=1
 
 
 def run(code, *arguments, block=BLOCK):
-    return python(block + code, *arguments, env=os.environ | {"COLUMNS": "99"})
+    return python(block + code, *arguments, env=environment(COLUMNS="99"))
 
 
 def test_reranking_without_a_model_and_its_report(tmp_path):

@@ -4,7 +4,6 @@ A process takes seconds to import TensorFlow, so only the interrupted runs have 
 """
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import run_command
+from tests.commands import environment, run_command
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
 from tta.atomic import locked_folder
@@ -39,11 +38,6 @@ FLAGS = [
     "--log_steps=3",
     "--deterministic",
 ]
-
-
-def environment():
-    """The environment without the variables that this process has set for TensorFlow."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ end with the same weights. two_replicas.py holds two replicas against one.
 """
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import environment
 from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import sentences, sentences_of_few_lengths, write_dataset
 from tta.errors import InputError
@@ -35,10 +35,6 @@ SETTINGS = {
 
 def tf_config(index, workers):
     return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})
-
-
-def environment(**more):
-    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | more
 
 
 @pytest.fixture(scope="module")
