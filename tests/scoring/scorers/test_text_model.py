@@ -197,13 +197,10 @@ def test_a_model_whose_weights_may_have_changed_cannot_be_pickled(directory):
         pickle.dumps(lm)
 
 
-def test_no_texts_give_empty_results(lm):
+def test_no_texts_and_texts_without_pieces(lm):
     assert lm.score([]).shape == (0,)
     assert lm.encode([]).shape == (0, CONFIG.hidden_size)
     assert lm.score_tokens([]) == []
-
-
-def test_a_text_without_pieces_scores_zero_with_no_tokens(lm):
     sums, counts = lm.score_with_counts(["", "  "])
     assert sums.tolist() == [0, 0]
     assert counts.tolist() == [0, 0]
@@ -333,12 +330,6 @@ def test_windows_are_read_between_boundary_tokens(lm):
     np.testing.assert_allclose(
         scores[: size // 2], plain_scores(lm, ids)[1 : 1 + size // 2], atol=1e-5
     )
-
-
-def test_long_sentences_are_refused_if_requested(directory):
-    lm = tta.load(directory, long_sentences="refuse")
-    with pytest.raises(InputError, match=r"sentence 2 has \d+ pieces, the model takes 9"):
-        lm.score(["the cat", LONG])
 
 
 def test_bfloat16_is_close(directory, lm):
