@@ -154,7 +154,7 @@ def test_json_lines(write, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"premise": "a", "hypothesis": "b"}\n', "pairs: .* got the keys premise, hypothesis"),
+        ('{"premise": "a", "hypothesis": "b"}\n', "file: .* got the keys premise, hypothesis"),
         ('{"sentence1": "a", "sentence2": "b"}\n{"sentence1": "a"}\n', ":2: the key 'sentence2'"),
         ('{"sentence1": "a", "sentence2": "b"}\nc\td\n', ":2: malformed JSON"),
         ('{"sentence1": "a", "sentence1": "b"}\n', ":1: malformed JSON: a key occurs twice"),
