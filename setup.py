@@ -25,18 +25,15 @@ SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.20"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVING]
-TEST += [
-    "mpmath>=1.3",
-    "openapi-spec-validator>=0.7",
-    *VECTORS,
-    *COMPLETION,
-    *SERVE,
-]  # mpmath has exact Bessel functions
-# Hugging Face's BERT, the reference for ours; the comparison is skipped without it. PyPI's torch
-# includes CUDA. Install a CPU build first on machines without a GPU.
-TEST_BERT = ["torch>=2.4", "transformers>=5"]
+TEST += ["mpmath>=1.3", *VECTORS, *COMPLETION]  # mpmath has exact Bessel functions
+TEST += ["openapi-spec-validator>=0.7", *SERVE]
 DOCS = ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"]
-TEST_EXPORT = [*TEST_BERT, "sentence-transformers>=5", "model2vec>=0.6"]  # they load what we export
+TEST += [*DOCS, "camel-kenlm>=2026.2", "jax>=0.4"]  # JAX is another backend of Keras
+LM_EVAL = ["lm-eval>=0.4.9"]
+# What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
+# torch includes CUDA. Install a CPU build first on machines without a GPU.
+TEST_LARGE = ["torch>=2.4", "transformers>=5", "sentence-transformers>=5", "model2vec>=0.6"]
+TEST_LARGE += ["playwright>=1.45", *LM_EVAL]
 
 setup(
     name="tta-lm",
@@ -76,11 +73,9 @@ setup(
     extras_require={
         "docs": DOCS,  # mkdocs serve
         "test": TEST,
-        "test-bert": TEST_BERT,
-        "test-export": TEST_EXPORT,
-        "test-browser": ["playwright>=1.45"],
+        "test-large": TEST_LARGE,
         "gpu": ["tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
-        "lm-eval": ["lm-eval>=0.4.9"],  # tta.scoring.minimal_pairs.harness
+        "lm-eval": LM_EVAL,  # tta.scoring.minimal_pairs.harness
         "serving": SERVING,  # tta-export --format=saved_model
         "transformers": ["torch>=2.4", "transformers>=4.57"],  # --model=transformers:NAME
         "serve": SERVE,  # tta-serve, tta-demo

@@ -2,7 +2,7 @@
 
     python -m benchmarks.report_picture
 
-Needs pip install '.[report,test-browser]', and a browser: playwright install chromium, or
+Needs pip install '.[report,test-large]', and a browser: playwright install chromium, or
 $TTA_CHROMIUM, the path of one.
 """
 

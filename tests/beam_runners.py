@@ -1,10 +1,8 @@
-"""Ways to run a Beam pipeline in tests; importing this skips the module where Beam is missing."""
+"""Ways to run a Beam pipeline in tests."""
 
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("apache_beam", reason="Apache Beam is missing: pip install 'tta-lm[beam]'")
 
 ROOT = Path(__file__).resolve().parent.parent
 

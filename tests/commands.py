@@ -1,19 +1,45 @@
-"""Runs a command in this process, where TensorFlow is already imported.
+"""Runs a command: in this process, where TensorFlow is already imported, or with the fake model.
 
-test_commands.py holds what needs a process of its own: imports, help and wrong flags.
+test_commands.py holds what needs a process of its own: imports and help.
 """
 
 import contextlib
 import importlib
 import io
+import os
 import signal
+import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from absl import app, flags
 
 from tta.commands import COMMANDS
+
+ROOT = Path(__file__).resolve().parent.parent
+FAKE_MODEL = ROOT / "tests/fake_model.py"
+
+
+def environment(**more):
+    """The environment without the variables that this process has set for TensorFlow."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")} | more
+
+
+def python(code, *arguments, **options):
+    """Runs code in a process of its own; returns a `subprocess.CompletedProcess` of texts."""
+    run = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(run, **{"capture_output": True, "text": True, "cwd": ROOT} | options)
+
+
+def with_fake_model(script, *flags, **options):
+    """Runs a script with the fake model and without TensorFlow and Keras, in its own process.
+
+    Returns a `subprocess.CompletedProcess` of texts, or as the options of `subprocess.run` say.
+    """
+    run = [sys.executable, "-W", "error", FAKE_MODEL, script, *flags]
+    return subprocess.run(run, **{"capture_output": True, "text": True} | options)
 
 
 class Ended(NamedTuple):

@@ -26,12 +26,10 @@ def tta_data() -> Path:
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium, by Playwright; skips the test if it is missing (CONTRIBUTING.md)."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs .[test-browser]")
-    with playwright.sync_playwright() as started:
-        path = os.environ.get("TTA_CHROMIUM") or started.chromium.executable_path
-        if not os.path.exists(path):
-            pytest.skip("needs a browser: playwright install chromium, or $TTA_CHROMIUM")
+    """Chromium, by Playwright (CONTRIBUTING.md)."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
         browser = launch(started)
         yield browser
         browser.close()

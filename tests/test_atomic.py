@@ -5,19 +5,15 @@ import errno
 import os
 import re
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import filelock
 import pytest
 
+from tests.commands import python
 from tests.faults import file_size_limit
 from tta import atomic
 from tta.atomic import LOCK_FILE, locked_folder, names_in, whole_file, whole_folder
 from tta.errors import InputError
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def names(folder):
@@ -92,8 +88,7 @@ with locked_folder(sys.argv[1]), whole_file(sys.argv[1] + "/a") as file:
 
 
 def test_the_locks_of_a_killed_process_are_released(tmp_path):
-    ended = subprocess.run([sys.executable, "-c", HELD, tmp_path], cwd=ROOT, check=False)
-    assert ended.returncode == -signal.SIGKILL
+    assert python(HELD, tmp_path).returncode == -signal.SIGKILL
     assert names(tmp_path) == [".a.lock", ".tta-?.tmp", LOCK_FILE]
     with locked_folder(tmp_path), whole_file(tmp_path / "a") as file:
         file.write(b"new")
@@ -227,8 +222,7 @@ def test_a_folder_is_never_lost(tmp_path, renames, found):
     folder = tmp_path / "a"
     folder.mkdir()
     (folder / "file").write_text("former")
-    killed = [sys.executable, "-c", KILLED_RENAME, folder, str(renames)]
-    assert subprocess.run(killed, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    assert python(KILLED_RENAME, folder, renames).returncode == -signal.SIGKILL
     seen = []
     with whole_folder(folder, lambda: seen.append((folder / "file").read_text())) as new:
         (new / "file").write_text("newer")
@@ -339,9 +333,7 @@ def main():
 
 cli.run(main)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    ended = python(code)
     assert (ended.returncode, ended.stderr) == (143, "error: terminated\n")
     assert names(tmp_path) == []
 

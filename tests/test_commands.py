@@ -1,5 +1,6 @@
 """Every command: its flags, its defaults, and that wrong flags do not wait for TensorFlow."""
 
+import functools
 import gzip
 import importlib
 import json
@@ -8,17 +9,16 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import tta
+from tests.commands import ROOT, python, run_command
+from tta import cli
 from tta.commands import COMMANDS
 from tta.data.text.files import open_output
 from tta.errors import install
 from tta.settings import Limits, fields
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # Runs a command without TensorFlow and Keras, or without any large package.
 POISONED = """
@@ -27,41 +27,6 @@ sys.modules.update(tensorflow=None, tensorflow_text=None, keras=None, apache_bea
 runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 """
 LIGHT = POISONED.replace("tensorflow=None", "numpy=None, scipy=None, tensorflow=None", 1)
-
-# Runs a command with only its required flags, and compares its configs with those made in Python.
-# Further arguments are names of flags that are required in place of others.
-DEFAULTS = """
-import importlib, sys
-from tta import cli
-from tta.settings import fields
-
-command = importlib.import_module(sys.argv.pop(1))
-one_of_several = [sys.argv.pop() for _ in sys.argv[1:]]
-
-def main(*configs):
-    for config in configs:
-        if not isinstance(config, list):
-            required = {f.name: getattr(config, f.name) for f in fields(config) if needs(f)}
-            assert config == type(config)(**required), config
-            print(type(config).__name__)
-
-def needs(field):
-    return field.required or field.name in one_of_several
-
-def with_required(_, *configs, run=cli.run, **options):
-    for field in (field for config in configs for field in fields(config) if needs(field)):
-        sys.argv.append(f"--{field.name}=x")
-    run(main, *configs, **options)
-
-cli.run = with_required
-command.run()
-"""
-
-
-def python(code, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT
-    )
 
 
 def configs_of(module, monkeypatch):
@@ -72,21 +37,34 @@ def configs_of(module, monkeypatch):
     return found
 
 
+@functools.cache
+def help_of(module):
+    """What --help prints where no large package is installed."""
+    shown = python(LIGHT, module, "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    return shown.stdout
+
+
 def test_every_file_in_flags_is_a_command():
     names = {f"tta.flags.{path.stem}" for path in (ROOT / "flags").glob("*.py")}
     assert names - {"tta.flags.__init__"} == set(COMMANDS.values())
 
 
 @pytest.mark.parametrize("module", COMMANDS.values())
-@pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_help_shows_every_setting_and_needs_no_large_package(module, flag, monkeypatch):
-    shown = python(LIGHT, module, flag)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.startswith(importlib.import_module(module).__doc__)
-    for config in (*configs_of(module, monkeypatch), Limits):
-        for field in fields(config):
-            name = f"[no]{field.name}" if field.kind is bool else field.name
-            assert re.search(rf"^  --{re.escape(name)}\b", shown.stdout, re.MULTILINE), name
+def test_help_shows_every_setting_the_required_ones_first(module, monkeypatch):
+    shown = help_of(module)
+    assert shown.startswith(importlib.import_module(module).__doc__)
+    settings = [field for one in configs_of(module, monkeypatch) for field in fields(one)]
+    for field in (*settings, *fields(Limits)):
+        name = f"[no]{field.name}" if field.kind is bool else field.name
+        assert re.search(rf"^  --{re.escape(name)}\b", shown, re.MULTILINE), name
+    groups = shown.partition("\nRequired flags:\n")[2]
+    first = re.findall(r"^  --(\w+)", groups.partition("\n\n")[0], re.MULTILINE)
+    assert first == [field.name for field in settings if field.required]
+
+
+def test_h_is_help():
+    assert python(LIGHT, "tta.flags.rerank", "-h").stdout == help_of("tta.flags.rerank")
 
 
 def example_of(module):
@@ -110,26 +88,13 @@ def test_an_example_with_a_wrong_flag_would_be_noticed():
     assert checked.returncode == 2
 
 
-@pytest.mark.parametrize("module", COMMANDS.values())
-def test_required_flags_come_first(module, monkeypatch):
-    required = [
-        field.name
-        for config in configs_of(module, monkeypatch)
-        for field in fields(config)
-        if field.required
-    ]
-    groups = python(LIGHT, module, "--help").stdout.partition("\nRequired flags:\n")[2]
-    assert re.findall(r"^  --(\w+)", groups.partition("\n\n")[0], re.MULTILINE) == required
-
-
 @pytest.mark.parametrize(("name", "module"), COMMANDS.items())
 def test_a_model_may_be_repeated_where_help_says_so(name, module):
-    shown = python(LIGHT, module, "--help").stdout
-    is_promised = "Repeat the flag" in shown
+    is_promised = "Repeat the flag" in help_of(module)
     assert is_promised == (name in ("tta-rerank", "tta-sts", "tta-probe"))
-    if "  --model=" in shown:
+    if "  --model=" in help_of(module):
         others = [flag for flag in example_of(module)[1:] if not flag.startswith("--model=")]
-        twice = python(LIGHT, module, "--only_check_args", "--model=a", "--model=b", *others)
+        twice = run_command(name, "--only_check_args", "--model=a", "--model=b", *others)
         assert twice.returncode == (0 if is_promised else 2), twice.stderr
 
 
@@ -143,10 +108,13 @@ def test_help_into_a_closed_pipe_is_silent(flag):
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("module", COMMANDS.values())
-def test_every_command_has_a_version(module):
-    shown = python(LIGHT, module, "--version")
-    assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"tta-lm {tta.__version__}\n", "")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_version_and_refuses_an_unknown_flag_in_one_line(name):
+    assert run_command(name, "--version") == (0, f"tta-lm {tta.__version__}\n", "")
+    ended = run_command(name, "--no_such_flag=1")
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert ended.stderr.startswith("error: ")
+    assert "no_such_flag" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -163,26 +131,36 @@ def test_missing_flags_are_named_in_one_sentence(arguments, rule):
     assert ended.stderr == f"error: {rule} (--help lists the flags)\n"
 
 
-@pytest.mark.parametrize("module", COMMANDS.values())
-def test_a_wrong_flag_is_one_line_without_tensorflow(module):
-    ended = python(POISONED, module, "--no_such_flag=1")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: ")
-    assert ended.stderr.count("\n") == 1
-    assert "no_such_flag" in ended.stderr
+def test_version_and_wrong_flags_need_no_large_package():
+    shown = python(LIGHT, "tta.flags.pretraining", "--version")
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"tta-lm {tta.__version__}\n", "")
+    ended = python(LIGHT, "tta.flags.pretraining", "--no_such_flag=1")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
 
 
-@pytest.mark.parametrize("module", COMMANDS.values())
-def test_flags_have_the_defaults_of_the_configs(module, monkeypatch):
+@pytest.mark.parametrize(("name", "module"), COMMANDS.items())
+def test_flags_have_the_defaults_of_the_configs(name, module, monkeypatch):
     one_of_several = {  # else an error: see the config
-        "tta.flags.score": ["input_file"],
-        "tta.flags.adapt": ["input_file"],
-        "tta.flags.classify": ["train_file", "dev_file"],
-    }
-    ended = python(DEFAULTS, module, *one_of_several.get(module, []))
+        "tta-score": ["input_file"],
+        "tta-adapt": ["input_file"],
+        "tta-classify": ["train_file", "dev_file"],
+    }.get(name, [])
+
+    def needed(config):
+        return [f.name for f in fields(config) if f.required or f.name in one_of_several]
+
+    run, made = cli.run, []
+    expected = configs_of(module, monkeypatch)
+    monkeypatch.setattr(cli, "run", lambda main, *given, **more: run(keep, *given, **more))
+
+    def keep(*given):
+        made.extend(one for one in given if not isinstance(one, list))
+
+    ended = run_command(name, *(f"--{flag}=x" for one in expected for flag in needed(one)))
     assert ended.returncode == 0, ended.stderr
-    names = [config.__name__ for config in configs_of(module, monkeypatch)]
-    assert ended.stdout.split() == names
+    assert [type(config) for config in made] == expected
+    for config in made:
+        assert config == type(config)(**{flag: getattr(config, flag) for flag in needed(config)})
 
 
 @pytest.mark.parametrize(

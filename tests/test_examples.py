@@ -7,14 +7,12 @@ import runpy
 import subprocess
 import sys
 import wave
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.commands import ROOT, python
 from tta.data.nbest.files import read_nbest
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # Kaldi's programs, which write what they would write for one utterance with two paths.
 KALDI = {
@@ -49,13 +47,7 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
     code = [one for one in cells if one["cell_type"] == "code"]
     assert all(not one["outputs"] and one["execution_count"] is None for one in code)
     text = "\n".join("".join(one["source"]) for one in code)
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        cwd=path.parent,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    done = python(text, cwd=path.parent, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     *_, best, _, _ = done.stdout.splitlines()
     assert best.endswith("  the children are playing football in the park")
@@ -82,7 +74,7 @@ sys.modules.update(torch=None, transformers=None)
 sys.argv = ["whisper_nbest.py", *{arguments!r}]
 runpy.run_path({str(ROOT / "examples/whisper_nbest.py")!r}, run_name="__main__")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python(code)
     assert done.returncode == status
     assert shown in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -91,8 +83,9 @@ runpy.run_path({str(ROOT / "examples/whisper_nbest.py")!r}, run_name="__main__")
 @pytest.fixture
 def whisper(tmp_path):
     """The folder of a tiny Whisper with random weights and a tokenizer of letters."""
-    transformers = pytest.importorskip("transformers", reason="pip install '.[test-export]'")
-    torch = pytest.importorskip("torch", reason="pip install '.[test-export]'")
+    import torch
+    import transformers
+
     torch.manual_seed(0)
     tokens = {chr(97 + i): i for i in range(26)} | {
         "<|endoftext|>": 26,
@@ -129,6 +122,7 @@ def whisper(tmp_path):
     return folder
 
 
+@pytest.mark.large
 def test_whisper_s_beams_become_lists(whisper, tmp_path, monkeypatch):
     samples = (np.random.default_rng(0).normal(size=16_000) * 3000).astype(np.int16)
     for name in ("one", "two"):

@@ -13,7 +13,7 @@ from tta.data.nbest import files as nbest
 from tta.data.nbest import formats, sources
 from tta.errors import InputError
 
-INPUTS = 250
+INPUTS = 50
 
 
 ALL = READERS | MODEL_READERS | TENSORFLOW_READERS
@@ -24,7 +24,7 @@ SLOW = {"shard", "record"}  # a pipeline of TensorFlow takes 0.1 s
 @pytest.mark.parametrize("name", ALL)
 def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
     @hypothesis.settings(
-        max_examples=INPUTS // 10 if name in SLOW else INPUTS,
+        max_examples=INPUTS // 2 if name in SLOW else INPUTS,
         derandomize=True,
         database=None,
         deadline=None,
@@ -34,8 +34,6 @@ def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
     def run(tape):
         outcomes.add(outcome(ALL[name], tmp_path / "file", tape))
 
-    if name in ("arpa", "fasttext"):
-        pytest.importorskip({"arpa": "kenlm", "fasttext": "gensim"}[name])
     outcomes = set()
     run()
     # Both, or the files are too strange, or not strange enough, to say anything.
@@ -88,7 +86,7 @@ assert LISTS.keys() == {n for n in formats.FORMATS if not formats.load_format(n)
 @pytest.mark.parametrize("name", LISTS)
 def test_a_long_list_takes_memory_by_its_length(tmp_path, name):
     """benchmarks/faults/limits.py reads a million; what compared them in pairs would not end."""
-    number = 20_000
+    number = 5_000
     before, one, separator, after = LISTS[name]
     path = tmp_path / "list"
     path.write_text(before + separator.join(map(one.format, range(1, number + 1))) + after)

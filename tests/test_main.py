@@ -3,17 +3,14 @@
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import tta
+from tests.commands import python
 from tta.__main__ import NAMES
 from tta.commands import COMMANDS
 from tta.errors import install
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # Without TensorFlow and NumPy, which neither the overview nor wrong commands wait for.
 LIGHT = """
@@ -24,14 +21,8 @@ run()
 """
 
 
-def command(*arguments, code=LIGHT):
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT
-    )
-
-
 def test_help_lists_every_command_with_what_it_does():
-    shown = command("--help")
+    shown = python(LIGHT, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     for name in COMMANDS:
         assert f"\n  {name.removeprefix('tta-')} " in shown.stdout
@@ -48,23 +39,22 @@ def test_help_lists_every_command_with_what_it_does():
     ],
 )
 def test_a_wrong_command_is_one_line(arguments, message):
-    ended = command(*arguments)
+    ended = python(LIGHT, *arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"error: {message} (tta --help lists the commands)\n"
 
 
 def test_the_arguments_go_to_the_command_and_its_status_comes_back():
-    shown = command("rerank", "--help")
+    shown = python(LIGHT, "rerank", "--help")
     assert shown.stdout.startswith("Reranks N-best lists")
-    ended = command("score", "--no_such_flag=1")
+    ended = python(LIGHT, "score", "--no_such_flag=1")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert command("--version").stdout == f"tta-lm {tta.__version__}\n"
+    assert python(LIGHT, "--version").stdout == f"tta-lm {tta.__version__}\n"
 
 
 def test_python_m_tta_is_the_same():
-    shown = subprocess.run(
-        [sys.executable, "-m", "tta", "sts", "--version"], capture_output=True, text=True, cwd=ROOT
-    )
+    code = "import runpy; runpy.run_module('tta', run_name='__main__', alter_sys=True)"
+    shown = python(code, "sts", "--version")
     assert (shown.returncode, shown.stdout) == (0, f"tta-lm {tta.__version__}\n")
 
 
@@ -79,9 +69,8 @@ printf "%s\\n" "${{COMPREPLY[@]}}"
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
-    pytest.importorskip("shtab", reason="needs shtab: pip install '.[completion]'")
     path = tmp_path_factory.mktemp("shell") / "tta"
-    made = command("completion", "--shell=bash")
+    made = python(LIGHT, "completion", "--shell=bash")
     assert (made.returncode, made.stderr) == (0, "")
     path.write_text(made.stdout)
     return path
@@ -112,14 +101,13 @@ def test_bash_completes_commands_flags_and_choices(script, words, found):
 
 def test_every_shell_gets_a_script_with_every_command(script):
     for shell in ("zsh", "tcsh"):
-        made = command("completion", f"--shell={shell}")
+        made = python(LIGHT, "completion", f"--shell={shell}")
         assert made.returncode == 0, made.stderr
         assert all(name in made.stdout for name in NAMES)
 
 
 def test_without_shtab_one_line_says_what_to_install():
-    ended = command(
-        "completion", code=LIGHT.replace("import sys", "import sys; sys.modules['shtab'] = None")
-    )
+    without = LIGHT.replace("import sys", "import sys; sys.modules['shtab'] = None")
+    ended = python(without, "completion")
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == f"error: completion needs shtab: {install('completion')}\n"

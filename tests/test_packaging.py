@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def distribution(tmp_path_factory):
-    pytest.importorskip("setuptools", reason="needs setuptools: pip install '.[test]'")
     folder = tmp_path_factory.mktemp("metadata")
     command = [sys.executable, "-W", "ignore", "setup.py", "-q", "egg_info"]
     done = subprocess.run(

@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
 def test_ruff(command):
-    pytest.importorskip("ruff", reason="needs ruff: pip install '.[test]'")
     done = subprocess.run(
         [sys.executable, "-m", "ruff", *command, "."], cwd=ROOT, capture_output=True, text=True
     )

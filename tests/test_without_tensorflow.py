@@ -1,17 +1,13 @@
 """Formats, tuning, metrics and reports work where TensorFlow and Keras are not installed."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.commands import environment, python
 from tta.errors import install
 
-ROOT = Path(__file__).resolve().parent.parent
 LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
 BLOCK = """
 import runpy, sys
@@ -43,10 +39,7 @@ ngram 2=1
 
 
 def run(code, *arguments, block=BLOCK):
-    command = [sys.executable, "-c", block + code, *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"COLUMNS": "99"}
-    )
+    return python(block + code, *arguments, env=environment(COLUMNS="99"))
 
 
 def test_reranking_without_a_model_and_its_report(tmp_path):
@@ -58,7 +51,6 @@ def test_reranking_without_a_model_and_its_report(tmp_path):
 
 
 def test_reranking_and_scoring_with_an_ngram_model(tmp_path):
-    pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
     model = tmp_path / "lm.arpa"
     model.write_text(ARPA)
     done = run(SCRIPT, "run_rerank.py", f"--model=kenlm:{model}", *LISTS)

@@ -1,6 +1,5 @@
 """Pretraining by JAX: its files, its batches, and its optimizer beside the one of TensorFlow."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,8 +14,6 @@ from benchmarks.gpu_pretraining import LENGTHS, batches, by_muon, learning_rate,
 from tests.tiny_dataset import sentences as letters
 from tests.tiny_dataset import write_dataset
 from tta.errors import InputError
-
-NEEDS_JAX = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 
 
 @pytest.fixture
@@ -92,7 +89,6 @@ def test_the_rate_rises_stays_and_falls(flags):
     np.testing.assert_allclose(rates, [0.05, 0.5, 0.5, 0.5, 0.25, 0.025])
 
 
-@NEEDS_JAX
 @pytest.mark.parametrize(("path", "shape"), [("encoder/query/kernel", (6, 4)), ("head/bias", (5,))])
 def test_the_optimizer_is_that_of_tensorflow(path, shape, flags):
     import keras
@@ -117,7 +113,6 @@ def test_the_optimizer_is_that_of_tensorflow(path, shape, flags):
     np.testing.assert_allclose(weight, variable.numpy(), atol=2e-5)
 
 
-@NEEDS_JAX
 @pytest.mark.slow
 def test_a_trained_model_is_finished_with_the_same_held_out_result(tmp_path):
     folder = write_dataset(tmp_path / "set", letters(120), letters(10, seed=1))

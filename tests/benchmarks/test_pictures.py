@@ -3,7 +3,9 @@
 import json
 import re
 
+import matplotlib
 import pytest
+from PIL import Image
 
 from benchmarks import ROOT, pictures, report_picture
 
@@ -25,7 +27,6 @@ def test_error_rates_are_those_of_the_record():
 
 
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
-    matplotlib = pytest.importorskip("matplotlib")
     drawn = pictures.draw(RECORD, tmp_path)
     # benchmarks.dev_size draws its own.
     assert {path.name for path in drawn} == {
@@ -44,21 +45,20 @@ body { margin: 0; } .card { height: 1000px; }</style><div class="card">
 </div><div class="card"></div><div class="card"></div>"""
 
 
+@pytest.mark.large
 def test_the_picture_of_a_page_is_light_and_ends_after_two_changes(browser, tmp_path):
-    image = pytest.importorskip("PIL.Image")
     page, picture = tmp_path / "page.html", tmp_path / "new" / "page.png"
     page.write_text(PAGE)
     report_picture.draw(browser, page, picture)
-    with image.open(picture) as drawn:
+    with Image.open(picture) as drawn:
         assert drawn.size == (report_picture.WIDTH, 2000 + report_picture.MARGIN)
         assert drawn.convert("L").getextrema() == (255, 255)
 
 
 def test_the_picture_of_the_report_is_small_and_complete():
-    image = pytest.importorskip("PIL.Image")
     path = FOLDER / "report.png"
     assert path.stat().st_size < 150_000
-    with image.open(path) as drawn:
+    with Image.open(path) as drawn:
         assert drawn.width == report_picture.WIDTH
         assert drawn.height > 1_000
         assert drawn.convert("RGB").getpixel((0, 0)) == (255, 255, 255)

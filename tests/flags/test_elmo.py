@@ -49,7 +49,6 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A data set of words with vectors of words and n-grams."""
-    pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
     folder = tmp_path_factory.mktemp("elmo")
     (folder / "text.txt").write_text("\n".join(TEXT) + "\n")
     given = {"input_file": [str(folder / "text.txt")], "tokenizer": "words"}
@@ -197,7 +196,7 @@ def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_res
     """ELMo-S_CNN: the network over characters, frozen, is a table of vectors."""
     model = folder / "characters"
     if not (model / "model.weights.h5").exists():
-        train(folder, "characters", **OPTIONS["characters"])
+        train(folder, "characters", **OPTIONS["characters"] | {"steps": 3})
     given = {"input_dir": str(folder / "data"), "source": "input_layer", "model": str(model)}
     vectors = create_vectors(VectorsConfig(output_dir=str(folder / "cnn"), **given))
     lm = tta.load(str(model))

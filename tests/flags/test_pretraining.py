@@ -4,7 +4,6 @@ A process takes seconds to import TensorFlow, so only the interrupted runs have 
 """
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import run_command
+from tests.commands import environment, run_command
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
 from tta.atomic import locked_folder
@@ -39,11 +38,6 @@ FLAGS = [
     "--log_steps=3",
     "--deterministic",
 ]
-
-
-def environment():
-    """The environment without the variables that this process has set for TensorFlow."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
 
 
 @pytest.fixture(scope="module")
@@ -325,12 +319,9 @@ def test_settings_that_do_not_fit_are_refused_in_one_line(refusals, case, rule):
     assert "\n" not in refusals[case]
 
 
-def test_flags_that_may_change_take_effect(refusals, folder):
+def test_a_run_may_be_made_longer_with_other_flags(refusals, folder):
     found = weights(folder / "refused" / "model.weights.h5")
     assert {str(array.dtype) for array in found.values()} == {"float16"}
-
-
-def test_a_run_may_be_made_longer(refusals, folder):
     assert checkpoint(folder, "refused") == 3
     assert json.loads((folder / "refused" / "run.json").read_text())["num_train_steps"] == 3
 
@@ -359,31 +350,11 @@ def test_a_run_may_start_from_a_model_of_another_vocabulary(refusals, folder):
     np.testing.assert_array_equal(after, expected)
 
 
-def test_errors_end_with_status_1_and_wrong_flags_with_2(folder):
-    # Neither needs TensorFlow, so both are fast.
-    good = [f"--input_dir={folder / 'none'}", "--config_file=none", f"--output_dir={folder / 'x'}"]
-    for flags, status, message in [
-        (good, 1, f"error: {folder / 'none'}: not a complete data set: it has no dataset.json\n"),
-        ([*good, "--num_train_steps=9", "--num_warmup_steps=9"], 2, "must be smaller than"),
-        (
-            [*good, "--num_train_steps=9", "--num_warmup_steps=2", "--num_decay_steps=8"],
-            2,
-            "num_decay_steps must be at most 7, the steps after the warm-up, not 8",
-        ),
-        ([*good, "--num_train_steps=0"], 2, "num_train_steps"),
-        ([*good, "--objective=other"], 2, "objective"),
-        (good[:2], 2, "output_dir"),
-    ]:
-        ended = subprocess.run(
-            [sys.executable, str(ROOT / "run_pretraining.py"), *flags],
-            capture_output=True,
-            text=True,
-            env=environment(),
-            check=False,
-        )
-        assert (ended.returncode, ended.stdout) == (status, "")
-        assert message in ended.stderr
-        assert "Traceback" not in ended.stderr
+def test_an_error_ends_with_status_1(folder):
+    flags = {"input_dir": folder / "none", "config_file": "none", "output_dir": folder / "x"}
+    ended = run_command("tta-pretrain", *(f"--{name}={path}" for name, path in flags.items()))
+    rule = "not a complete data set: it has no dataset.json"
+    assert ended == (1, "", f"error: {folder / 'none'}: {rule}\n")
     assert not (folder / "x").exists()
 
 

@@ -1,7 +1,6 @@
 """tta-probe as a user sees it."""
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +9,11 @@ import numpy as np
 import pytest
 
 import tta
+from tests.commands import ROOT, with_fake_model
+from tests.fake_model import FakeModel
 from tta.errors import InputError, install
 from tta.scoring.probing.config import ProbeConfig
 from tta.scoring.probing.probe import probe_files
-
-ROOT = Path(__file__).resolve().parents[2]
-FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
 ANIMALS, TOOLS = ("cat", "dog", "hen", "fox"), ("mill", "spool", "drill", "loom")
 VERBS = ("buys", "juts")
@@ -53,17 +51,8 @@ def data(tmp_path):
     return write(tmp_path / "all.tsv", texts(60))
 
 
-@pytest.fixture
-def model(monkeypatch):
-    model = FakeModel()
-    monkeypatch.setattr(tta, "load", lambda path=None, **options: model)
-    return model
-
-
 def command(*flags):
-    """Runs tta-probe with the fake model and without TensorFlow and Keras."""
-    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "flags/probe.py", *flags]
-    return subprocess.run(run, capture_output=True, text=True, cwd=ROOT)
+    return with_fake_model("flags/probe.py", *flags)
 
 
 def test_cross_validation_of_several_models(data):
@@ -157,20 +146,6 @@ def test_a_mix_is_trained_for_each_seed_on_embed_and_context(tmp_path, model):
     assert "|choice of epoch:dev file|seeds:0,1|" in str(report)
 
 
-@pytest.mark.parametrize(
-    ("values", "rule"),
-    [
-        ({"features": "mix", "representation": ["embed"]}, "representation has no meaning with"),
-        ({"features": "mix", "pooling": ["sif"]}, "pooling has no meaning with features=mix"),
-        ({"lstm_size": 7}, "lstm_size has no meaning with features=vectors"),
-        ({"num_train_epochs": 7}, "num_train_epochs has no meaning with features=vectors"),
-    ],
-)
-def test_settings_of_the_other_features_are_refused(values, rule):
-    with pytest.raises(InputError, match=rule):
-        ProbeConfig(data_file="x", **values)
-
-
 class Reader(FakeModel):
     """A model whose vectors say a text's label, or nothing."""
 
@@ -206,30 +181,6 @@ def test_every_distinct_sentence_is_encoded_once_per_kind_of_vectors(tmp_path, m
     assert [name for name, _ in encoded] == ["context", "embed"]
     for _, sentences in encoded:
         assert len(sentences) == len(set(sentences))
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ([], "--data_file is required"),
-        (["--dev_file=x"], "dev_file needs test_file"),
-        (["--ner"], "ner needs test_file"),
-        (["--ner", "--test_file=x", "--label_column=y"], "label_column has no meaning with ner"),
-        (["--ner", "--test_file=x", "--pooling=sif"], "pooling has no meaning with ner"),
-        (["--ner", "--test_file=x", "--text_columns=a"], "text_columns has no meaning with ner"),
-        (["--text_columns=a,b,c"], "text_columns must be one or two, not 3"),
-        (["--text_columns=a,a"], "text_columns must name at least one, and none twice"),
-        (["--representation="], "representation must name at least one"),
-        (["--pooling=max"], "pooling must be mean or sif or whitened, not 'max'"),
-        (["--num_folds=1"], "num_folds=1"),
-        (["--num_seeds=0"], "num_seeds=0"),
-    ],
-)
-def test_wrong_flags_exit_with_2(flags, message):
-    done = command(*flags, *["--data_file=x"] * bool(flags))
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 NO_LABEL = "sentence\tlabel\nthe\t\n"
@@ -279,23 +230,15 @@ NO_LABEL = "sentence\tlabel\nthe\t\n"
     ],
 )
 def test_bad_input_is_refused_before_the_model_is_loaded(
-    tmp_path, monkeypatch, train, test, flags, message
+    tmp_path, monkeypatch, no_model, train, test, flags, message
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
     for name, content in ("train", train), ("test", test):
         if content is not None:
             Path(name).write_text(content)
     paths = {"data_file": "train"} | ({"test_file": "test"} if test else {})
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         probe_files(ProbeConfig(**paths | flags))
-
-
-def test_an_error_of_a_file_is_one_line(tmp_path):
-    (tmp_path / "f").write_text(NO_LABEL)
-    done = command(f"--data_file={tmp_path}/f")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: {tmp_path}/f:2: the column 'label' is empty\n"
 
 
 class Broken(FakeModel):
@@ -367,7 +310,6 @@ def test_a_part_may_have_several_files(tmp_path, model):
 
 
 def test_tagged_parts_may_have_several_files(tmp_path):
-    pytest.importorskip("seqeval")
     from tta.data.labelled.conll import read_conll
     from tta.scoring.probing.entities import read_parts
 

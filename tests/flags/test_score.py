@@ -14,17 +14,15 @@ import struct
 import subprocess
 import sys
 import termios
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.commands import FAKE_MODEL, run_command, with_fake_model
 from tta.data.text.tables import row_writer
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import ScoreReport, _row
 from tta.scoring.scorers.stream import Sentence
-
-ROOT = Path(__file__).resolve().parents[2]
 
 TEXT = b"\xef\xbb\xbfthe cat sat\r\n\n the k\xc3\xa5t \nthe cat sat"
 ROWS = [
@@ -41,10 +39,7 @@ fake|version:0
 
 
 def command(*flags, stdin=b"", **options):
-    """Runs tta-score with the fake model and without TensorFlow and Keras."""
-    run = [sys.executable, "-W", "error", ROOT / "tests/fake_model.py", "flags/score.py"]
-    options = {"capture_output": True, "input": stdin} | options
-    return subprocess.run([*run, *flags], **options)
+    return with_fake_model("flags/score.py", *flags, input=stdin, **{"text": False} | options)
 
 
 def rows(data):
@@ -86,8 +81,11 @@ def test_sentences_are_arguments(tmp_path):
     assert done.stderr.endswith(b"<text>:1: the model's score is nan, not a finite number\n")
 
 
-def test_standard_input_is_the_default():
+def test_standard_input_is_the_default_and_may_be_empty():
     assert [row["score"] for row in rows(command(stdin=b"kat\n").stdout)] == [-5.0]
+    done = command("--input_file=-")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == b"loaded\n0 sentences (0 distinct), 0 tokens\nfake|version:0\n"
 
 
 def test_scores_have_the_fewest_digits_of_a_float32():
@@ -118,8 +116,11 @@ def test_the_perplexity_of_each_sentence(tmp_path):
     done = command("--input_file=-", "--perplexity", "--normalizer=learned", stdin=TEXT)
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"error: fake: a perplexity needs log-probabilities" in done.stderr
-    done = command("--pairs=x", "--perplexity")
-    assert done.stderr.startswith(b"error: perplexity needs input_file, not pairs")
+    done = command("--input_file=-", "--normalizer=learned", stdin=TEXT)
+    assert done.stderr.decode().splitlines()[1] == (
+        "4 sentences (3 distinct), 8 tokens, "
+        "no perplexity (it needs --normalizer=exact, not learned)"
+    )
 
 
 def test_a_perplexity_beyond_the_largest_float_is_no_number():
@@ -206,7 +207,7 @@ def test_a_folder_is_scored_file_after_file_and_errors_name_the_file(tmp_path):
 
 @pytest.mark.parametrize("flags", [[], ["--tokens"]])
 def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
-    run = [sys.executable, ROOT / "tests/fake_model.py", "flags/score.py", "--input_file=-"]
+    run = [sys.executable, FAKE_MODEL, "flags/score.py", "--input_file=-"]
     pipe = subprocess.PIPE
     with subprocess.Popen([*run, *flags], stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0) as done:
         for sentence, score in ((b"the cat\n", -2.0), (b"\n", 0.0), (b"kat\n", -5.0)):
@@ -218,16 +219,6 @@ def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
         assert done.stdout.read() == b""
         assert b"3 sentences (3 distinct), 3 tokens" in done.stderr.read()
     assert done.returncode == 0
-
-
-def test_the_learned_normalizer_has_no_perplexity(tmp_path):
-    (tmp_path / "in").write_bytes(TEXT)
-    flags = f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}"
-    done = command(*flags, "--normalizer=learned")
-    assert done.stdout.decode().splitlines()[0] == (
-        "4 sentences (3 distinct), 8 tokens, "
-        "no perplexity (it needs --normalizer=exact, not learned)"
-    )
 
 
 def test_archives_in_and_out_and_pipes(tmp_path):
@@ -247,41 +238,39 @@ def test_archives_in_and_out_and_pipes(tmp_path):
 WRITE = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
 
 
-def test_no_sentence_gives_no_line(tmp_path):
-    done = command("--input_file=-")
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == b"loaded\n0 sentences (0 distinct), 0 tokens\nfake|version:0\n"
-
-
-# (input, flags, exit status, last line on standard error, whether a model was loaded)
+# (input, flags, line on standard error, whether a model was loaded)
 FAILURES = [
-    (b"a\nb\n\xc3\n", [], 1, "in:3: expected UTF-8, got byte 0xc3", False),
-    (gzip.compress(b"a\n" * 999, mtime=0)[:-9], [], 1, "in: broken or truncated archive: ", False),
-    (b"x" * (1 << 20) + b"x\n", [], 1, "in:1: a line is longer than 1,048,576 bytes", False),
-    (None, [], 1, "in: no file matches", False),
-    (b"a\tb\n\nc\n", ["--column=2"], 1, "in:3: expected 2 columns, got 1", False),
-    (b"a\tb\n", ["--column=3"], 1, "in:1: no column 3: the first row has 2", False),
-    (b"a\tb\n", ["--column=0"], 1, "in:1: no column 0: the first row has 2", False),
-    (b"a,b\n", ["--column=c"], 1, "in:1: no column is named 'c'; the first row has 'a'", False),
-    (b"a,b\n", ["--column=" + "9" * 5000], 1, "in:1: no column 99", False),
-    (b"a," * 9999, ["--column=c"], 1, "in:1: no column is named 'c'; the first row has 'a'", False),
-    (b"a,b\n\n1,nan\n", ["--column=b"], 1, "in:3: the model's score is nan", True),
-    (b"a\n", ["--output_file=in"], 1, "in: exists; pass --overwrite to replace it", False),
-    (b"a\n", ["--output_file=no/out"], 1, "no/out: no such folder: ", False),
-    (b"a\nthe nan\n", [], 1, "in:1: the model's score is nan, not a finite number", True),
-    (b"a\n", ["--model=a", "--model=b"], 2, "flag --model=b: already defined as a", False),
+    (b"a\nb\n\xc3\n", [], "in:3: expected UTF-8, got byte 0xc3", False),
+    (gzip.compress(b"a\n" * 999, mtime=0)[:-9], [], "in: broken or truncated archive: ", False),
+    (None, [], "in: no file matches", False),
+    (b"a\tb\n\nc\n", ["--column=2"], "in:3: expected 2 columns, got 1", False),
+    (b"a\tb\n", ["--column=3"], "in:1: no column 3: the first row has 2", False),
+    (b"a\tb\n", ["--column=0"], "in:1: no column 0: the first row has 2", False),
+    (b"a,b\n", ["--column=" + "9" * 5000], "in:1: no column 99", False),
+    (b"a," * 9999, ["--column=c"], "in:1: no column is named 'c'; the first row has 'a'", False),
+    (b"a,b\n\n1,nan\n", ["--column=b"], "in:3: the model's score is nan", True),
+    (b"a\n", ["--output_file=in"], "in: exists; pass --overwrite to replace it", False),
+    (b"a\n", ["--output_file=no/out"], "no/out: no such folder: ", False),
+    (b"a\nthe nan\n", [], "in:1: the model's score is nan, not a finite number", True),
 ]
 
 
-@pytest.mark.parametrize(("data", "flags", "status", "message", "loaded"), FAILURES)
-def test_a_failure_is_one_line_and_leaves_no_output(tmp_path, data, flags, status, message, loaded):
+def assert_one_line(loaded, message, is_loaded, *flags):
+    """The command fails with this message, before or after it loads the model."""
+    done = run_command("tta-score", *flags)
+    assert (done.returncode, done.stdout, len(loaded)) == (1, "", is_loaded)
+    assert done.stderr.startswith(f"error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("data", "flags", "message", "is_loaded"), FAILURES)
+def test_a_failure_is_one_line_and_leaves_no_output(
+    tmp_path, monkeypatch, loaded, data, flags, message, is_loaded
+):
+    monkeypatch.chdir(tmp_path)
     if data is not None:
         (tmp_path / "in").write_bytes(data)
-    done = command("--input_file=in", "--output_file=out", *flags, cwd=tmp_path)
-    assert done.returncode == status
-    *before, last = done.stderr.decode().splitlines()
-    assert before == ["loaded"] * loaded
-    assert last.startswith(f"error: {message}")
+    assert_one_line(loaded, message, is_loaded, "--input_file=in", "--output_file=out", *flags)
     assert os.listdir(tmp_path) == ["in"] * (data is not None)
 
 

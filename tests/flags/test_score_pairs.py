@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.flags.test_score import command
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.commands import ROOT
+from tests.flags.test_score import assert_one_line, command
 
 # The fake model scores a known word -1 and any other -5: (good, bad, UID, linguistics_term).
 PAIRS = [
@@ -128,74 +127,41 @@ def test_rows_on_standard_output_leave_the_table_on_standard_error(folder):
     assert done.stderr.decode().startswith("loaded\n1 file, 1 pair, 2 distinct sentences\n")
 
 
-# (contents of pairs.jsonl, flags, exit status, last line on standard error, whether a model loads)
+# (contents of pairs.jsonl, flags, line on standard error, whether a model is loaded)
 FAILURES = [
-    (b"", [], 1, "pairs.jsonl: the file is empty", False),
-    (b"a\n", [], 1, "pairs.jsonl:1: expected a JSON object or 2 columns separated by ", False),
-    (b'{"sentence_good": "a"}\n', [], 1, 'pairs.jsonl:1: the pair has no "sentence_bad"', False),
-    (b"a\tb\n", ["--pairs=none*"], 1, "none*: no file matches", False),
-    (b"a\tb\n", ["--pairs="], 1, "no input file was given", False),
+    (b"", [], "pairs.jsonl: the file is empty", False),
+    (b"a\n", [], "pairs.jsonl:1: expected a JSON object or 2 columns separated by ", False),
+    (b'{"sentence_good": "a"}\n', [], 'pairs.jsonl:1: the pair has no "sentence_bad"', False),
+    (b"a\tb\n", ["--pairs=none*"], "none*: no file matches", False),
+    (b"a\tb\n", ["--pairs="], "no input file was given", False),
     (
         json_lines() + b'{"sentence_good": "a", "sentence_bad": "b", "n": 1}\n',
         [],
-        1,
         "pairs.jsonl:7: no field 'UID' to group by; it has 'n'",
         False,
     ),
-    (
-        b"a\tb\n",
-        ["--group_by=UID"],
-        1,
-        "pairs.jsonl:1: no field 'UID' to group by; it has n",
-        False,
-    ),
+    (b"a\tb\n", ["--group_by=UID"], "pairs.jsonl:1: no field 'UID' to group by; it has n", False),
     (
         json_lines([("a", "b", None)]),
         [],
-        1,
         "pairs.jsonl:1: expected the name of a group as 'UID', got None",
         False,
     ),
-    (json_lines([("a", "b", " ")]), [], 1, "pairs.jsonl:1: expected the name of a group as", False),
-    (json_lines([("a", "b", "x\ny")]), [], 1, "pairs.jsonl:1: expected the name of a group", False),
-    (b"a\tb\n", ["--output_file=pairs.jsonl"], 1, "pairs.jsonl: exists; pass --overwrite", False),
-    (
-        b"\nnan\tb\n",
-        [],
-        1,
-        "pairs.jsonl:2: sentence_good has the score nan, not a finite number",
-        True,
-    ),
-    (b"a\tb\n", ["--input_file=x"], 2, "input_file and pairs cannot be combined (--help ", False),
-    (b"a\tb\n", ["--tokens"], 2, "tokens needs input_file, not pairs (--help lists ", False),
-    (b"a\tb\n", ["--words"], 2, "words needs input_file, not pairs (--help lists ", False),
+    (json_lines([("a", "b", " ")]), [], "pairs.jsonl:1: expected the name of a group as", False),
+    (json_lines([("a", "b", "x\ny")]), [], "pairs.jsonl:1: expected the name of a group", False),
+    (b"a\tb\n", ["--output_file=pairs.jsonl"], "pairs.jsonl: exists; pass --overwrite", False),
+    (b"\nnan\tb\n", [], "pairs.jsonl:2: sentence_good has the score nan, not a finite", True),
 ]
 
 
-@pytest.mark.parametrize(("data", "flags", "status", "message", "loaded"), FAILURES)
-def test_a_failure_is_one_line_and_leaves_no_output(folder, data, flags, status, message, loaded):
+@pytest.mark.parametrize(("data", "flags", "message", "is_loaded"), FAILURES)
+def test_a_failure_is_one_line_and_leaves_no_output(
+    folder, loaded, data, flags, message, is_loaded
+):
     (folder / "pairs.jsonl").write_bytes(data)
     pairs = [] if "--pairs=" in flags else ["--pairs=pairs.jsonl"]  # repeated flags add up
-    done = command(*pairs, "--output_file=out", *flags)
-    assert (done.returncode, done.stdout) == (status, b"")
-    *before, last = done.stderr.decode().splitlines()
-    assert before == ["loaded"] * loaded
-    assert last.startswith(f"error: {message}")
+    assert_one_line(loaded, message, is_loaded, *pairs, "--output_file=out", *flags)
     assert os.listdir(folder) == ["pairs.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "rule"),
-    [
-        (["--pairs=x", "--texts=y"], "texts and pairs cannot be combined"),
-        (["--column=2", "y"], "column needs input_file, not texts"),
-        (["--input_file=x", "--group_by=UID"], "group_by needs pairs"),
-    ],
-)
-def test_flags_that_do_not_fit_exit_with_2(flags, rule):
-    done = command(*flags)
-    assert done.returncode == 2
-    assert done.stderr.decode() == f"error: {rule} (--help lists the flags)\n"
 
 
 def test_the_example_has_groups_of_five(folder):

@@ -52,6 +52,10 @@ def on_one_machine(paths, folder, **settings):
     return prepare.create_tfrecords(config(LocalCorpusConfig, paths, folder, **settings))
 
 
+WRITERS = {"one machine": on_one_machine, "Beam": on_beam}
+each_writer = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+
+
 def sentences(folder, info, split):
     """For each shard, how often it has each sentence."""
     return [
@@ -149,43 +153,50 @@ def test_a_bad_line_is_one_error_and_the_old_set_is_kept(text, tmp_path, argumen
     assert not (tmp_path / "new").exists()
 
 
-def test_existing_data_is_kept_without_overwrite(text, tmp_path):
-    output = tmp_path / "out"
-    on_beam(text, output, num_shards=5)
+@each_writer
+def test_existing_data_is_kept_without_overwrite(text, tmp_path, write):
+    output, description = tmp_path / "out", tmp_path / "out/dataset.json"
+    write(text, output, num_shards=5)
     (output / "mine.txt").write_text("keep")
     before = files(output)
     with pytest.raises(InputError, match="a data set is here; pass --overwrite to replace it"):
-        on_beam(text, output)
+        write(text, output)
+    description.rename(tmp_path / "dataset.json")
+    with pytest.raises(InputError, match=r"heldout-00000-of-00001\.tfrecord: a data set is here"):
+        write(text, output)
+    (tmp_path / "dataset.json").rename(description)
     assert files(output) == before
-    on_beam(text, output, num_shards=2, overwrite=True)
+    write(text, output, num_shards=2, overwrite=True)
     assert len(list(output.glob("train-*"))) == 2, "no shard of the old set is left"
     assert (output / "mine.txt").read_text() == "keep"
 
 
-def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path):
+@each_writer
+def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path, write):
     output = tmp_path / "out"
     output.mkdir()
     Vocabulary([*TTA_SPECIALS, "x"]).save(output / "vocab.txt")
     with pytest.raises(InputError, match="another vocabulary is here"):
-        on_beam(text, output)
-    on_beam(text, output, overwrite=True)
+        write(text, output)
+    write(text, output, overwrite=True)
     assert Vocabulary.from_file(output / "vocab.txt") == VOCABULARY
 
 
-def test_no_sentence_left(tmp_path):
+@each_writer
+def test_no_sentence_left(tmp_path, write):
     path = tmp_path / "a.txt"
     path.write_text("n\n\n")
     with pytest.raises(InputError, match=r"a\.txt: no sentence is left to write"):
-        on_beam([str(path)], tmp_path / "out")
+        write([str(path)], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_two_writers_in_one_folder(text, tmp_path):
-    with (
-        work_folder(tmp_path / "out"),
-        pytest.raises(InputError, match="another process is writing there"),
-    ):
-        on_beam(text, tmp_path / "out")
+@each_writer
+def test_two_writers_in_one_folder(text, tmp_path, write):
+    refusal = pytest.raises(InputError, match="another process is writing there")
+    with work_folder(tmp_path / "out") as work, refusal:
+        write(text, tmp_path / "out")
+    assert not work.exists()
 
 
 def test_publishing_can_be_repeated_after_a_failure(tmp_path):

@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import ROOT, python
 from tests.faults import file_size_limit
 from tta.atomic import LOCK_FILE
 from tta.data.corpus import chunks, prepare, spill
 from tta.data.corpus.config import LocalCorpusConfig
-from tta.data.corpus.output import WORK_FOLDER, work_folder
+from tta.data.corpus.output import WORK_FOLDER
 from tta.data.corpus.summary import summary
 from tta.data.records import dataset, examples
 from tta.data.text.spoken import spoken_form
@@ -27,7 +28,6 @@ from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[3]
 DIGITS = tuple("0123456789")
 VOCABULARY = Vocabulary([*TTA_SPECIALS, *DIGITS, *(f"##{d}" for d in DIGITS), *"ns.,'"])
 BEGIN, END = VOCABULARY.bos_id, VOCABULARY.eos_id
@@ -202,32 +202,6 @@ def test_a_bounded_number_of_chunks_is_in_flight(text, tmp_path, monkeypatch):
     assert len(done) == 32
 
 
-def test_existing_data_is_kept_without_overwrite(text, tmp_path):
-    output = tmp_path / "out"
-    run(text, output, num_shards=5)
-    (output / "mine.txt").write_text("keep")
-    before = files(output)
-    with pytest.raises(InputError, match="a data set is here; pass --overwrite to replace it"):
-        run(text, output)
-    (output / "dataset.json").rename(tmp_path / "dataset.json")
-    with pytest.raises(InputError, match=r"heldout-00000-of-00001\.tfrecord: a data set is here"):
-        run(text, output)
-    (tmp_path / "dataset.json").rename(output / "dataset.json")
-    assert files(output) == before
-    run(text, output, num_shards=2, overwrite=True)
-    assert len(list(output.glob("train-*"))) == 2, "no shard of the old set is left"
-    assert (output / "mine.txt").read_text() == "keep"
-
-
-def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path):
-    (tmp_path / "out").mkdir()
-    Vocabulary([*TTA_SPECIALS, "x"]).save(tmp_path / "out" / "vocab.txt")
-    with pytest.raises(InputError, match="another vocabulary is here"):
-        run(text, tmp_path / "out")
-    run(text, tmp_path / "out", overwrite=True)
-    assert Vocabulary.from_file(tmp_path / "out" / "vocab.txt") == VOCABULARY
-
-
 def test_a_failure_leaves_the_old_set_and_nothing_else(text, tmp_path):
     output = tmp_path / "out"
     run(text, output)
@@ -240,23 +214,6 @@ def test_a_failure_leaves_the_old_set_and_nothing_else(text, tmp_path):
     with pytest.raises(InputError, match=r"bad\.txt:51"):
         run([*text, str(bad)], tmp_path / "new")
     assert not (tmp_path / "new").exists()
-
-
-def test_no_sentence_left(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("n\n\n")
-    with pytest.raises(InputError, match=r"a\.txt: no sentence is left to write"):
-        run([str(path)], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_two_writers_in_one_folder(text, tmp_path):
-    with (
-        work_folder(tmp_path / "out") as work,
-        pytest.raises(InputError, match="another process is writing there"),
-    ):
-        run(text, tmp_path / "out")
-    assert not work.exists()
 
 
 def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_path):
@@ -336,19 +293,17 @@ def test_a_full_disk_leaves_the_old_set(text, tmp_path):
         (["--input_file=setup.py", "--vocab_file=none.txt"], 1, "error: none.txt: no such file"),
         (["--input_file=setup.py", "--num_shards=0"], 2, "num_shards"),
         (["--input_file=setup.py", "--long_sentences=cut"], 2, "long_sentences"),
-        (["--help"], 0, "--spoken_fraction"),
     ],
 )
 def test_command_refuses_without_tensorflow(tmp_path, arguments, status, message):
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('tensorflow was imported')")
     defaults = ["--vocab_file=v.txt", f"--output_dir={tmp_path / 'out'}"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tta.flags.create_tfrecords", *defaults, *arguments],
-        cwd=ROOT,
+    result = python(
+        "from tta.flags.create_tfrecords import run; run()",
+        *defaults,
+        *arguments,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
     )
-    assert message in result.stdout + result.stderr
+    assert message in result.stderr
     assert result.returncode == status
     assert not (tmp_path / "out").exists()

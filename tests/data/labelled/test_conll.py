@@ -7,16 +7,6 @@ import pytest
 from tta.data.labelled.conll import TaggedSentence, entity_type, read_conll, stray_tags
 from tta.errors import InputError
 
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        (tmp_path / "tags").write_text(text, encoding="utf-8")
-        return tmp_path / "tags"
-
-    return write
-
-
 EXPECTED = [
     TaggedSentence(["Ann", "Lee", "sat"], ["B-person", "I-person", "O"], 1),
     TaggedSentence(["Rome", "Oslo"], ["B-location", "B-location"], 7),
@@ -80,7 +70,7 @@ def test_entity_type():
     ],
 )
 def test_bad_file(write, text, message, why):
-    with pytest.raises(InputError, match=re.escape(f"tags{message}")) as raised:
+    with pytest.raises(InputError, match=re.escape(f"file{message}")) as raised:
         read_conll(write(text))
     assert "\n" not in str(raised.value), why
 

@@ -8,16 +8,6 @@ import pytest
 from tta.data.labelled.tables import LabelledTexts, read_table, read_tables
 from tta.errors import InputError
 
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        (tmp_path / "rows").write_text(text, encoding="utf-8")
-        return tmp_path / "rows"
-
-    return write
-
-
 ONE = 'sentence\tlabel\n"Fine," he said .  \t1\n\nZüge\t0\n'
 
 
@@ -92,7 +82,7 @@ def test_named_columns(write, text, columns, label, expected, why):
     ],
 )
 def test_bad_file(write, text, message, why):
-    with pytest.raises(InputError, match=re.escape(f"rows{message}")) as raised:
+    with pytest.raises(InputError, match=re.escape(f"file{message}")) as raised:
         read_table(write(text), labels=["1", "0"])
     assert "\n" not in str(raised.value), why
 

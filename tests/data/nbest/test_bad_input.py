@@ -467,3 +467,8 @@ def test_bad_costs(write, costs, message, why):
 def test_options_that_do_not_fit(write, options, message, why):
     with pytest.raises(InputError, match=message):
         read_nbest(write("input", "x\t-1\ny\t-2\nz\t-3\n"), **options)
+
+
+def test_a_beam_may_have_one_hypothesis(write):
+    found = read_nbest(write("input", "x\t-1\ny\t-2\n"), beam_size=1).lists
+    assert [[one.text for one in each.hypotheses] for each in found] == [["x"], ["y"]]

@@ -16,7 +16,7 @@ import pytest
 from tta.data.nbest.detection import matching_formats, read_head
 from tta.data.nbest.files import iter_nbest, read_nbest, write_nbest
 from tta.data.nbest.formats import FORMATS, load_format
-from tta.data.nbest.formats.base import Source
+from tta.data.nbest.formats.base import HEAD_ROWS, Source
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 
@@ -469,6 +469,11 @@ def test_one_format_matches_a_file(write, format, text, lists, why):
         sources.append(Source(read_head(iter(sources[0].lines)), beam_size=2))
     for source in sources:
         assert [one.name for one in matching_formats(source)] == [format], why
+
+
+def test_a_format_is_found_by_the_first_rows_that_are_not_blank():
+    lines = ["", *map(str, range(99))]
+    assert read_head(lines) == lines[: 1 + HEAD_ROWS]
 
 
 def test_nemo_rows_are_split_by_the_beam_size(write):

@@ -10,15 +10,6 @@ from tta.errors import InputError
 PAIRS = [SentencePair('A "hard" hat.', "A hat, hard.", 5.0), SentencePair("Züge", "b", 0.25)]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        (tmp_path / "pairs").write_text(text, encoding="utf-8")
-        return tmp_path / "pairs"
-
-    return write
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -123,7 +114,7 @@ def test_csv_field_over_two_lines(write):
     ],
 )
 def test_bad_file(write, text, message, why):
-    with pytest.raises(InputError, match=re.escape(f"pairs{message}")):
+    with pytest.raises(InputError, match=re.escape(f"file{message}")):
         read_sts(write(text))
 
 
@@ -163,7 +154,7 @@ def test_json_lines(write, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"premise": "a", "hypothesis": "b"}\n', "pairs: .* got the keys premise, hypothesis"),
+        ('{"premise": "a", "hypothesis": "b"}\n', "file: .* got the keys premise, hypothesis"),
         ('{"sentence1": "a", "sentence2": "b"}\n{"sentence1": "a"}\n', ":2: the key 'sentence2'"),
         ('{"sentence1": "a", "sentence2": "b"}\nc\td\n', ":2: malformed JSON"),
         ('{"sentence1": "a", "sentence1": "b"}\n', ":1: malformed JSON: a key occurs twice"),

@@ -1,19 +1,15 @@
 """fastText by gensim: every word has the vector that gensim gives, from our files too."""
 
 import gzip
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from gensim.models import fasttext
 
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors
-from tta.errors import InputError, install
+from tta.errors import InputError
 
-fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs gensim: '.[vectors]'")
-ROOT = Path(__file__).resolve().parents[3]
 KNOWN = ["the", "straße", "日本語", "don't", "a", "walking", "walked"]
 UNKNOWN = ["walks", "straßen", "日本", "😀", "", "b"]
 
@@ -155,17 +151,3 @@ def test_a_vector_that_is_not_finite(model, tmp_path):
     (tmp_path / "nan.bin").write_bytes(content[:place] + b"\x00\x00\xc0\x7f" + content[place + 4 :])
     with pytest.raises(InputError, match=r"nan\.bin: a vector is not finite$"):
         SubwordVectors.read(tmp_path / "nan.bin")
-
-
-def test_a_missing_gensim_says_what_to_install():
-    code = """
-import sys
-sys.modules["gensim"] = None
-from tta.data.vectors.fasttext import SubwordVectors
-try:
-    SubwordVectors.read("x.bin")
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert ended.stdout == f"InputError gensim is missing: {install('vectors')}\n"

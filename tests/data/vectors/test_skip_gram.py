@@ -1,17 +1,11 @@
 """Skip-gram vectors by gensim: neighbours are alike, and a seed has one result."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from tests.commands import python
 from tta.data.vectors.skip_gram import train_skip_gram
 from tta.errors import InputError, install
-
-pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def two_topics(count=400, seed=0):
@@ -45,15 +39,18 @@ def test_no_sentence():
         train_skip_gram([], 20, 8)
 
 
-def test_a_missing_gensim_says_what_to_install():
-    code = """
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [("fasttext", "SubwordVectors.read('x.bin')"), ("skip_gram", "train_skip_gram([[1]], 3, 2)")],
+)
+def test_a_missing_gensim_says_what_to_install(module, call):
+    code = f"""
 import sys
 sys.modules["gensim"] = None
-from tta.data.vectors.skip_gram import train_skip_gram
+from tta.data.vectors.{module} import *
 try:
-    train_skip_gram([[1]], 3, 2)
+    {call}
 except Exception as error:
     print(type(error).__name__, error)
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert ended.stdout == f"InputError gensim is missing: {install('vectors')}\n"
+    assert python(code).stdout == f"InputError gensim is missing: {install('vectors')}\n"

@@ -97,12 +97,11 @@ def huggingface(tmp_path):
 
 @pytest.fixture(scope="module")
 def hf():
-    """(torch, transformers); skips if they are not installed."""
-    reason = "needs Hugging Face's BERT: pip install '.[test-bert]'"
+    """(torch, transformers)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch = pytest.importorskip("torch", reason=reason)
-        transformers = pytest.importorskip("transformers", reason=reason)
+        import torch
+        import transformers
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return torch, transformers
@@ -171,6 +170,7 @@ SIZES = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_huggingface_directories_give_the_outputs_of_huggingface(hf, tmp_path, sizes):
     theirs = random_bert(hf, tmp_path, **sizes)
@@ -179,12 +179,14 @@ def test_huggingface_directories_give_the_outputs_of_huggingface(hf, tmp_path, s
     assert_same_outputs(hf, model, theirs)
 
 
+@pytest.mark.large
 def test_a_bert_saved_for_pretraining_gives_the_same_outputs(hf, tmp_path):
     theirs = random_bert(hf, tmp_path, kind="BertForPreTraining")
     assert any("seq_relationship" in name for name in load_file(tmp_path / "model.safetensors"))
     assert_same_outputs(hf, load_model(tmp_path), theirs)
 
 
+@pytest.mark.large
 def test_google_checkpoints_give_the_outputs_of_huggingface(hf, tmp_path, google):
     torch, _ = hf
     theirs = random_bert(hf, tmp_path, hidden_act="gelu_new")  # called gelu in Google's code
@@ -239,6 +241,7 @@ def test_spellings_of_older_files_are_read(tmp_path, huggingface):
         np.testing.assert_allclose(found["logits"], expected, atol=tolerance)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("variant", ["original", "within_word_l2r", "maskless"])
 def test_scores_of_text_equal_those_computed_with_huggingface(hf, tmp_path, variant):
     _, transformers = hf

@@ -18,6 +18,12 @@ def test_a_head_without_probabilities_says_so():
         Pitch(tiny_config()).log_probabilities(None, None, None, "exact", None)
 
 
+def test_the_output_of_a_head_has_a_row_of_logits_per_token():
+    head = Pitch(tiny_config())
+    assert head.output_size == 23
+    assert head.compute_output_shape((2, 7, 15)) == (2, 7, 23)
+
+
 @pytest.mark.parametrize("name", ["num_sampled_pieces", "log_normalizer_weight"])
 def test_settings_of_a_softmax_are_refused_without_one(name):
     assert Pitch.training_options(training_config(), None) == {}

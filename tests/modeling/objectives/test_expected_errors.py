@@ -113,3 +113,9 @@ def test_equal_numbers_of_errors_give_no_gradient():
     np.testing.assert_allclose(loss.parts["expected_errors"], 4.0, rtol=1e-6)
     for gradient in gradients_of(model, some_lists(errors)):
         np.testing.assert_allclose(tf.convert_to_tensor(gradient), 0.0, atol=1e-6)
+
+
+def test_a_list_of_one_hypothesis_has_the_weight_of_a_list():
+    likelihood = likelihood_of("tta", Vocabulary())
+    task = ExpectedErrors(likelihood).task({"errors": tf.constant([[3.0], [5.0]])}, 0)
+    np.testing.assert_array_equal(task.weights, [1.0, 1.0])

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, Vocabulary, as_arrays, batch
 from tta.modeling.layers.masks import inner_weights
+from tta.modeling.objectives.classification import Classification
 from tta.modeling.objectives.clm import CausalLanguageModeling
 from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.objectives.mlm import MaskedLanguageModeling
@@ -35,6 +36,19 @@ def test_clm_targets_are_the_next_tokens():
     np.testing.assert_array_equal(inputs["input_ids"], ids[:, :-1])
     np.testing.assert_array_equal(targets, ids[:, 1:])
     np.testing.assert_array_equal(weights, mask[:, 1:])
+
+
+def test_the_target_of_a_classifier_is_not_among_its_inputs():
+    given = batch(LENGTHS) | {"target": np.array([2, 0, 1, 1], np.float32)}
+    inputs, targets, weights, _ = Classification().task(given, 0)
+    assert inputs.keys() == {"input_ids", "padding_mask"}
+    np.testing.assert_array_equal(targets, given["target"])
+    np.testing.assert_array_equal(weights, [1, 1, 1, 1])
+
+
+def test_a_value_is_its_sum_over_its_count():
+    measured = {"loss": (np.array([2.0, 7.0]), np.array([1.0, 3.0]))}
+    assert Classification().summarize(measured) == {"loss": 2.25}
 
 
 def test_mlm_hides_a_seventh_of_the_inner_tokens_as_bert_does():

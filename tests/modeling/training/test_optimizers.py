@@ -168,8 +168,9 @@ def test_a_log_normalizer_weight_keeps_the_log_normalizer_at_zero(weight):
 
 
 @pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
-@pytest.mark.parametrize(("product_dtype", "error"), [("float32", 1e-5), ("bfloat16", 0.05)])
-@pytest.mark.parametrize("nesterov", [True, False])
+@pytest.mark.parametrize(
+    ("product_dtype", "error", "nesterov"), [("float32", 1e-5, True), ("bfloat16", 0.05, False)]
+)
 def test_muon_moves_a_kernel_by_its_momentum_with_singular_values_near_one(
     shape, product_dtype, error, nesterov
 ):

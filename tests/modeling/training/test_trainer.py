@@ -396,8 +396,7 @@ def test_a_checkpoint_of_another_model_is_refused(shard, tmp_path):
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("ending", [".index", ".data-00000-of-00001"])
-@pytest.mark.parametrize("share", [0, 0.5])
+@pytest.mark.parametrize(("ending", "share"), [(".index", 0), (".data-00000-of-00001", 0.5)])
 def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(
     shard, tmp_path, capfd, ending, share
 ):
@@ -417,7 +416,9 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(
     assert resumed.manager.latest_checkpoint.endswith("ckpt-1")
 
 
-def test_a_run_in_a_folder_with_characters_of_globs(shard, tmp_path):
+def test_the_checkpoints_of_former_starts_are_deleted_in_a_folder_with_characters_of_globs(
+    shard, tmp_path
+):
     folder = tmp_path / "a [1]*"
     save_at(shard, folder, 5, 7)
     resumed = save_at(shard, folder, 9)
@@ -474,12 +475,6 @@ def test_what_a_killed_run_leaves_among_the_checkpoints_is_no_hindrance(shard, t
     ]
 
 
-def test_the_checkpoints_of_former_starts_are_deleted_as_one_s_own_are(shard, tmp_path):
-    save_at(shard, tmp_path, 5, 7)
-    save_at(shard, tmp_path, 9)
-    assert sorted(p.stem for p in tmp_path.rglob("*.index")) == ["ckpt-7", "ckpt-9"]
-
-
 def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_path, monkeypatch):
     unfinished = tmp_path / "checkpoints" / "ckpt-9_temp"
     unfinished.mkdir(parents=True)
@@ -490,9 +485,8 @@ def test_a_worker_that_is_not_the_chief_leaves_the_checkpoints_alone(shard, tmp_
     assert sorted(p.name for p in unfinished.parent.iterdir()) == ["checkpoint", "ckpt-9_temp"]
 
 
-@pytest.mark.parametrize("name", ["run", "run [1]"])
-def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path, name):
-    folder = tmp_path / name
+def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):
+    folder = tmp_path / "run [1]"
 
     def files():
         paths = (folder / "checkpoints").glob("ckpt-*")
@@ -518,12 +512,12 @@ def test_two_checkpoints_are_kept(uninterrupted):
 @pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm", "cloze"])
 def test_standardized_outputs_have_mean_zero_and_deviation_one_and_scores_stay(model_type):
     model = tiny_model(num_hidden_layers=1, model_type=model_type)
-    batches = [batch([7, 11, 3], seed=i) for i in range(9)]
+    batches = [batch([7, 11, 3], seed=i) for i in range(4)]
     before = [np.asarray(model(one)["logits"]) for one in batches]
-    model.standardize_outputs(*output_statistics(model, dataset(batches), 8))
+    model.standardize_outputs(*output_statistics(model, dataset(batches), 3))
     inner = [
         np.asarray(model(one)["hidden_states"])[row, 1 : length - 1]
-        for one in batches[:8]
+        for one in batches[:3]
         for row, length in enumerate([7, 11, 3])
     ]
     outputs = np.concatenate(inner)

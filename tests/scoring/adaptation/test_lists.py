@@ -275,6 +275,7 @@ def test_the_weights_of_the_best_pass_are_kept(nbest, tmp_path, monkeypatch):
     assert not np.array_equal(kept, tables[-1])
 
 
+@pytest.mark.slow
 def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     nbest, tmp_path, monkeypatch
 ):

@@ -272,7 +272,10 @@ def pairs(count, seed=0):
     ]
 
 
-@pytest.mark.parametrize("model_type", ["tta", "unilm", "cloze"])
+@pytest.mark.parametrize(
+    "model_type",
+    ["tta", *(pytest.param(one, marks=pytest.mark.slow) for one in ("unilm", "cloze"))],
+)
 def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
     """The T-TA has been fine-tuned before, on single texts. The test below has a biLM, BERT."""
     start = tmp_path / "start"

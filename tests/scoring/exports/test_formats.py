@@ -1,11 +1,8 @@
 """Exported folders: other libraries give our scores and vectors; nothing is half written."""
 
-import importlib.util
 import json
 import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -15,6 +12,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer as Pipeline
 
 import tta
+from tests.commands import python
 from tests.tiny import of_family, write_model_directory
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
@@ -28,16 +26,6 @@ TEXTS = ("the cat sat", "a dog ran home.", "dogs'", "z", "The Mat on the mat")
 # Unknown words, some with characters of the vocabulary; and one in each of several windows.
 UNKNOWN = ("Ωmega 東京 the cat", "the dog Éé☺ ran home ½ ", "the cat sat on the 東京 mat. " * 4)
 
-
-def needs(*libraries):
-    return pytest.mark.skipif(
-        any(importlib.util.find_spec(name) is None for name in libraries),
-        reason="needs the libraries that read exports: pip install '.[test-export]'",
-    )
-
-
-needs_transformers = needs("torch", "transformers")
-needs_libraries = needs("torch", "transformers", "sentence_transformers", "model2vec")
 
 TOKEN_SCORES = """
 import json, sys, torch
@@ -96,13 +84,7 @@ print(json.dumps([found.tolist(), SentenceTransformer(folder).encode(texts).toli
 def run(script, folder, tmp_path, texts=TEXTS):
     """The JSON that a script prints, in a process that has no network."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), json.dumps(texts)],
-        capture_output=True,
-        text=True,
-        env=os.environ | offline,
-        check=False,
-    )
+    done = python(script, folder, json.dumps(texts), env=os.environ | offline)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -135,7 +117,7 @@ def of_options(models, family, **options):
     return tta.load(models[family].directory, **options)
 
 
-@needs_transformers
+@pytest.mark.large
 @pytest.mark.parametrize("family", ["tta", "cloze", "unilm"])
 def test_transformers_give_our_scores_and_states(models, tmp_path, family):
     lm = of_options(models, family)
@@ -147,14 +129,14 @@ def test_transformers_give_our_scores_and_states(models, tmp_path, family):
     np.testing.assert_allclose(state, words[0], atol=1e-4)
 
 
-@needs_transformers
+@pytest.mark.large
 def test_unknown_words_without_their_characters_are_refused_in_pytorch(models, tmp_path):
     script = TOKEN_SCORES.replace("**batch)", "batch['input_ids'])", 1)
     with pytest.raises(AssertionError, match="unknown words, whose price depends"):
         run(script, exported(of_options(models, "tta"), tmp_path / "out"), tmp_path, UNKNOWN[:1])
 
 
-@needs_transformers
+@pytest.mark.large
 def test_a_bilm_is_a_plain_bert(models, tmp_path):
     folder = exported(models["bilm"], tmp_path / "out")
     assert not list(folder.glob("*.py"))
@@ -180,9 +162,7 @@ def test_the_code_in_the_readme_of_an_onnx_folder_gives_our_scores(
     assert old in code
     for texts in lists:
         new = code.replace(old, repr(texts[0] if family == "bilm" else texts))
-        done = subprocess.run(
-            [sys.executable, "-c", new], cwd=folder, capture_output=True, text=True, check=True
-        )
+        done = python(new, cwd=folder, check=True)
         found = np.array(re.findall(r"-?\d+\.\d*", done.stdout), float)
         np.testing.assert_allclose(found, lm.score(cut(texts, folder)), atol=1e-3)
 
@@ -238,7 +218,7 @@ def test_an_exported_bilm_is_read_back_with_equal_scores(tmp_path, changes):
     assert again.config.do_lower_case == lm.config.do_lower_case
 
 
-@needs_libraries
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("representation", "pooling"),
     [
@@ -257,7 +237,7 @@ def test_sentence_transformers_give_our_vectors(models, tmp_path, representation
     np.testing.assert_allclose(found, expected, atol=1e-4 * abs(expected).max())
 
 
-@needs_libraries
+@pytest.mark.large
 def test_static_vectors_have_our_cosines_in_both_libraries(models, tmp_path):
     folder = exported(models["tta"], tmp_path / "out", "static")
     expected = unit(models["tta"].encode(TEXTS, "token", "whitened"))
@@ -316,7 +296,7 @@ def test_the_command_takes_the_light_engine_and_the_pooling_of_encode(models, tm
         f"main(config, OneModel(model={str(lm.directory)!r}), ScoreOptions())\n"
         "print('tensorflow' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code, check=True)
     assert done.stdout.splitlines()[-1] == "False"
     table = load_file(folder / "model.safetensors")["embeddings"]
     rows = [table[ids].mean(axis=0) for ids in lm.tokenizer.encode(TEXTS)]

@@ -33,7 +33,6 @@ def pairs(tmp_path):
 def make(kind, folder):
     """The argument of `tta.load` for a small model of a kind, made in a folder."""
     if kind == "kenlm":
-        pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
         (folder / "lm.arpa").write_text(ARPA)
         return f"kenlm:{folder / 'lm.arpa'}"
     folder = folder / "model"

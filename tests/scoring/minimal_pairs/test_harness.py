@@ -1,14 +1,12 @@
 """The model `tta` in lm-evaluation-harness, where that is installed."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import tta
-from benchmarks import ROOT
+from tests.commands import ROOT, python
 from tta.data.pairs.minimal_pairs import read_minimal_pairs
 from tta.errors import InputError, install
 
@@ -45,7 +43,7 @@ TASKS = {  # as BLiMP's task in the harness; then a continuation, a text, a sing
 def test_without_the_harness_there_is_one_line():
     hide = "import sys; sys.modules['lm_eval'] = None; sys.argv[1:] = []; import runpy; "
     code = hide + f"runpy.run_module({MODULE!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = python(code)
     line = f"error: this needs lm_eval: {install('lm-eval')}\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
 
@@ -53,19 +51,20 @@ def test_without_the_harness_there_is_one_line():
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """(what the harness gives, the model)."""
-    harness = pytest.importorskip("lm_eval", reason="needs pip install '.[lm-eval]'")
-    tasks = pytest.importorskip("lm_eval.tasks")
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
     folder = tmp_path_factory.mktemp("harness")
     for name, task in TASKS.items():
         data = {"dataset_path": "json", "dataset_kwargs": {"data_files": str(PAIRS)}}
         task = {"task": name, "test_split": "train"} | data | task
         (folder / f"{name}.yaml").write_text(json.dumps(task))  # JSON is YAML
     __import__(MODULE)
-    return harness.simple_evaluate(
+    return lm_eval.simple_evaluate(
         model="tta",
         model_args="pretrained=small,engine=onnxruntime",
         tasks=list(TASKS),
-        task_manager=tasks.TaskManager(include_path=str(folder)),
+        task_manager=TaskManager(include_path=str(folder)),
         bootstrap_iters=0,
     ), tta.load(engine="onnxruntime")
 
@@ -79,6 +78,7 @@ def scores(results, task):
     )
 
 
+@pytest.mark.large
 def test_minimal_pairs_and_continuations_have_our_scores(results):
     found, lm = results
     pairs = read_minimal_pairs(PAIRS)
@@ -91,8 +91,8 @@ def test_minimal_pairs_and_continuations_have_our_scores(results):
     np.testing.assert_allclose(scores(found, "texts")[:, 0], ours[:, 0], atol=1e-4)
 
 
+@pytest.mark.large
 def test_a_metric_of_greedy_search_gets_a_note(capfd):
-    pytest.importorskip("lm_eval", reason="needs pip install '.[lm-eval]'")
     from lm_eval.api.instance import Instance
 
     from tta.scoring.minimal_pairs.harness import HarnessModel

@@ -1,21 +1,16 @@
 """What is predicted from vectors, and how it is measured."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from seqeval.metrics import f1_score
 from seqeval.scheme import IOB2
 
+from tests.fake_model import FakeModel
 from tta.data.labelled.conll import TaggedSentence
 from tta.data.labelled.tables import LabelledTexts
 from tta.errors import InputError
 from tta.scoring.probing.entities import TaggingTask
 from tta.scoring.probing.tasks import SentenceTask
-
-ROOT = Path(__file__).resolve().parents[3]
-FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
 
 def rows(*texts):

@@ -60,7 +60,6 @@ def part(*lists, measured=True, weights=LM):
 
 
 def render(part, curve=b"", colours=None):
-    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
     stream = io.StringIO()
     counts = len(part.decision.lists.nbest), 0, 0
     test = PartReport(part.path, *counts, part.evaluation)

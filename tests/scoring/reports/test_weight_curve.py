@@ -56,7 +56,6 @@ def test_text_has_one_line_per_point():
     ("format", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml")], ids=["png", "svg"]
 )
 def test_figures_are_the_same_bytes_every_time(format, start):
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
     pictures = []
     for _ in range(2):
         stream = io.BytesIO()
@@ -67,7 +66,6 @@ def test_figures_are_the_same_bytes_every_time(format, start):
 
 
 def test_a_figure_shows_names_as_they_are():
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
     systems = {"_a $x$ <b> & c": RerankWeights(1.0)}
     stream = io.BytesIO()
     write_curve(stream, ".svg", measure_curve(*lists(), systems))

@@ -3,21 +3,17 @@
 import json
 import math
 import re
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tta
+from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
-
-ROOT = Path(__file__).resolve().parents[3]
-FakeModel = runpy.run_path(str(ROOT / "tests/fake_model.py"))["FakeModel"]
 
 RIGHT = ["the cat sat on the mat", "a dog ran home", "the dog sat", "a cat ran home", "a mat sat"]
 
@@ -56,10 +52,17 @@ def write(path, lists, scores, references):
     return str(path)
 
 
-@pytest.mark.parametrize("metric", ["wer", "bleu"])
-@pytest.mark.parametrize("models", [["known"], ["length", "known"], []], ids=["one", "two", "none"])
-@pytest.mark.parametrize("tuned", [True, False], ids=["tuned", "guessed"])
-@pytest.mark.parametrize("scored", [True, False], ids=["scores", "places"])
+@pytest.mark.parametrize(
+    ("models", "tuned", "metric", "scored"),  # every pair of two settings
+    [
+        (["known"], True, "wer", True),
+        (["known"], False, "bleu", False),
+        (["length", "known"], True, "bleu", False),
+        (["length", "known"], False, "wer", True),
+        ([], True, "wer", False),
+        ([], False, "bleu", True),
+    ],
+)
 def test_the_same_lists_get_the_same_weights_and_order_as_from_files(
     tmp_path, monkeypatch, models, tuned, metric, scored
 ):

@@ -164,8 +164,6 @@ def test_the_table_and_the_signature_name_the_decision(votes, values, scale, sig
 
 
 def test_the_page_shows_probabilities_and_expected_losses(votes, tmp_path):
-    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
     page = tmp_path / "page.html"
     rerank_files(RerankConfig(nbest_file=votes, **PLAIN, lm_weight=[0.0], report=str(page)))
     text = text_of(page.read_text())
@@ -185,8 +183,6 @@ def test_the_page_shows_probabilities_and_expected_losses(votes, tmp_path):
 def test_without_a_model_nothing_is_loaded_and_the_page_has_no_colours(
     votes, tmp_path, loaded, dev
 ):
-    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[report]'")
-    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[report]'")
     page = tmp_path / "page.html"
     config = RerankConfig(
         nbest_file=votes,

@@ -145,7 +145,6 @@ def scorer(request, kind, tmp_path):
     if kind == "word vectors":
         (tmp_path / "vectors.txt").write_text("the 1 2\ncat 3 5\ndog 7 11\n")
         return StaticVectors(tmp_path / "vectors.txt")
-    pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
     (tmp_path / "tiny.arpa").write_text(ARPA)
     return NgramModel(tmp_path / "tiny.arpa")
 

@@ -36,7 +36,6 @@ ngram 2=3
 
 @pytest.fixture
 def arpa(tmp_path):
-    pytest.importorskip("kenlm", reason="needs the package kenlm: pip install '.[kenlm]'")
     path = tmp_path / "tiny.arpa"
     path.write_text(ARPA)
     return path

@@ -1,21 +1,17 @@
 """Scoring a stream: order, repeats scored once, bounded memory, errors with their line, the bar."""
 
 import itertools
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.fake_model import FakeModel
 from tta.data.text.lines import TextReader
 from tta.errors import InputError
 from tta.scoring.scorers import stream
 from tta.scoring.scorers.inference.prefetch import prefetch
 from tta.scoring.scorers.scorer import Scorer, SentenceError
 from tta.scoring.scorers.stream import read_blocks, score_stream
-
-ROOT = Path(__file__).resolve().parents[3]
-FakeModel = runpy.run_path(ROOT / "tests/fake_model.py")["FakeModel"]
 
 
 def in_txt(line):

@@ -197,13 +197,10 @@ def test_a_model_whose_weights_may_have_changed_cannot_be_pickled(directory):
         pickle.dumps(lm)
 
 
-def test_no_texts_give_empty_results(lm):
+def test_no_texts_and_texts_without_pieces(lm):
     assert lm.score([]).shape == (0,)
     assert lm.encode([]).shape == (0, CONFIG.hidden_size)
     assert lm.score_tokens([]) == []
-
-
-def test_a_text_without_pieces_scores_zero_with_no_tokens(lm):
     sums, counts = lm.score_with_counts(["", "  "])
     assert sums.tolist() == [0, 0]
     assert counts.tolist() == [0, 0]
@@ -335,12 +332,6 @@ def test_windows_are_read_between_boundary_tokens(lm):
     )
 
 
-def test_long_sentences_are_refused_if_requested(directory):
-    lm = tta.load(directory, long_sentences="refuse")
-    with pytest.raises(InputError, match=r"sentence 2 has \d+ pieces, the model takes 9"):
-        lm.score(["the cat", LONG])
-
-
 def test_bfloat16_is_close(directory, lm):
     low = tta.load(directory, precision="bfloat16")
     np.testing.assert_allclose(low.score(TEXTS, "mean"), lm.score(TEXTS, "mean"), atol=0.05)
@@ -404,11 +395,6 @@ def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
     assert lm.model({"input_ids": np.array([[3, 5, 1]]), "padding_mask": np.ones((1, 3), bool)})
     with pytest.raises(InputError, match=r"no vocab\.txt"):
         lm.score(["the"])
-
-
-def test_missing_directory():
-    with pytest.raises(InputError, match="nowhere: no such model directory"):
-        tta.load("nowhere")
 
 
 def test_baselines_score_text_by_their_own_likelihood(tmp_path):
@@ -531,15 +517,15 @@ def train(model):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "from_directory"),
     [
-        lambda model: model.token_table.assign(-model.token_table),
-        lambda model: model.set_weights([-weight for weight in model.get_weights()]),
-        train,
+        (lambda model: model.token_table.assign(-model.token_table), True),
+        (lambda model: model.set_weights([-weight for weight in model.get_weights()]), False),
+        (train, True),
+        (train, False),
     ],
-    ids=["assign", "set_weights", "training step"],
+    ids=["assign", "set_weights", "training step", "training step of a given model"],
 )
-@pytest.mark.parametrize("from_directory", [True, False])
 def test_a_change_of_the_weights_takes_effect(directory, change, from_directory):
     lm = tta.load(directory)
     if not from_directory:

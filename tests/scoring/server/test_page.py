@@ -5,7 +5,14 @@ import pytest
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs .[test-browser]")
+pytestmark = pytest.mark.large
+
+
+def expect(locator):
+    """Playwright's assertions of what a page shows."""
+    from playwright.sync_api import expect
+
+    return expect(locator)
 
 
 @pytest.fixture
@@ -45,9 +52,9 @@ def test_the_ranking_follows_the_weight(page):
     page.wait_for_selector("text=kat")
     page.check("#max")
     move(page, "lm_weight", 0)
-    playwright.expect(lines(page)).to_have_text(["1", "2"])
+    expect(lines(page)).to_have_text(["1", "2"])
     move(page, "lm_weight", 1)
-    playwright.expect(lines(page)).to_have_text(["2", "1"])
+    expect(lines(page)).to_have_text(["2", "1"])
     assert page.locator("#lm_weight + output").inner_text() == "1.00"
     cells = page.locator("#list tr.pick td").all_inner_texts()
     assert cells == ["2", "the cat sat", "-1.50", "-3.00", "3", "-3.00", ""]
@@ -76,7 +83,7 @@ def test_a_text_is_never_html(page):
 def test_an_error_is_one_line_and_the_list_stays(page):
     score(page, "-1 | a\nb")
     page.wait_for_selector("text=line 2: expected")
-    playwright.expect(lines(page)).to_have_count(3)
+    expect(lines(page)).to_have_count(3)
     score(page, "a")
-    playwright.expect(page.locator("#error")).to_be_empty()
-    playwright.expect(lines(page)).to_have_text(["1"])
+    expect(page.locator("#error")).to_be_empty()
+    expect(lines(page)).to_have_text(["1"])

@@ -1,14 +1,13 @@
 """An exported classifier: its predictions, its operations, and what it refuses."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import tta
+from tests.commands import python
 from tests.scoring.serving.test_export import LINKED
 from tests.tiny import CONFIG, TOKENS, make_model
 from tta.modeling.config.classifier import ClassifierConfig
@@ -91,9 +90,7 @@ def test_many_texts_and_none(pairs):
 
 
 def test_a_server_without_further_operations_runs_it(pairs):
-    done = subprocess.run(
-        [sys.executable, "-c", UNKNOWN, str(pairs[1])], capture_output=True, text=True
-    )
+    done = python(UNKNOWN, pairs[1])
     assert done.returncode == 0, done.stderr
     assert set(json.loads(done.stdout)) <= LINKED
 

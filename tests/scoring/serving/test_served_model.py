@@ -162,9 +162,11 @@ NBEST = ["a dog ran home", "", "a\u3000dog ran\u2028", "a dog ran home", LONG, "
 FIRST_PASS = [-3.25, -0.5, -4.0, -3.25, -60.0, -7.5]
 
 
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
 @pytest.mark.parametrize("scale", [0.0, 0.25, math.inf])
-@pytest.mark.parametrize(("lm_weight", "bonus"), [(0.0, 0.0), (0.25, 0.75), (1.0, -1.5)])
+@pytest.mark.parametrize(
+    ("lm_weight", "bonus", "reduction"),
+    [(0.0, 0.0, "sum"), (0.25, 0.75, "mean"), (1.0, -1.5, "sum"), (1.0, 0.75, "mean")],
+)
 def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, scale, reduction):
     """With empty hypotheses, equal ones (which keep their order) and a long one."""
     texts = dict(zip(NBEST, zip(*served.lm.score_with_counts(NBEST), strict=True), strict=True))

@@ -34,7 +34,6 @@ def create(dataset, output_dir, **settings):
 
 
 def test_skip_gram_trains_every_piece_that_occurs_boundary_tokens_included(dataset, tmp_path):
-    pytest.importorskip("gensim", reason="needs gensim: pip install '.[vectors]'")
     vectors = create(dataset, tmp_path / "a", size=8, num_epochs=2)
     occurs = np.isin(np.arange(V), [i for one in sentences(60) for i in one])
     np.testing.assert_array_equal(vectors.any(axis=1), occurs)

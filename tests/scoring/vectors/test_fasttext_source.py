@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from gensim.models import fasttext
 
 import tta
 from tests.tiny_dataset import sentences, write_dataset
@@ -18,7 +19,6 @@ from tta.scoring.scorers import pooling
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
-fasttext = pytest.importorskip("gensim.models.fasttext", reason="needs gensim: '.[vectors]'")
 NAMES = ["walk", "walks", "walked", "naïve", "the", "The", "日本語"]
 COUNTS = {name: 20 - i for i, name in enumerate(NAMES)} | {"absent": 1, "xy": 1}
 VOCABULARY = WordVocabulary.from_counts(COUNTS)

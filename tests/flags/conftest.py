@@ -1,0 +1,28 @@
+"""The models that commands find in their tests: a fake one, or none."""
+
+import pytest
+
+import tta
+from tests.fake_model import FakeModel
+
+
+@pytest.fixture
+def model(monkeypatch):
+    """The fake model, which `tta.load` returns whatever it is asked for."""
+    model = FakeModel()
+    monkeypatch.setattr(tta, "load", lambda path=None, **options: model)
+    return model
+
+
+@pytest.fixture
+def no_model(monkeypatch):
+    """A test that loads a model fails."""
+    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """What each call of `tta.load` asked for; it returns a fake model."""
+    names = []
+    monkeypatch.setattr(tta, "load", lambda name=None, **_: names.append(name) or FakeModel())
+    return names
