@@ -4,7 +4,7 @@
     pip install pocketsphinx
     python -m benchmarks.recogniser --json=recogniser.json
 
-The references of examples/asr.test.json are spoken, decoded by PocketSphinx's own English model, and
+The references of examples/asr.test.json are spoken, decoded by PocketSphinx's English model, and
 its N-best lists reranked by the built-in model, with guessed weights and with weights tuned on the
 references of examples/asr.dev.json. Word error rates are in percent, with 95 % intervals of the
 paired bootstrap over sentences.
@@ -17,16 +17,17 @@ from typing import Any
 
 import numpy as np
 from absl import app, flags
+from scipy.signal import resample_poly
 
 import tta
 from tta.data.text.files import open_output
 from tta.integrations import NBest
 from tta.integrations.pocketsphinx import nbest
-from tta.scoring.metrics.metric import load_metric
+from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.metrics.significance import paired_bootstrap
 
 FLAGS = flags.FLAGS
-RATE = 16_000
+RATE, LOUDEST = 16_000, 12_000
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -38,12 +39,12 @@ def references(name: str, count: int) -> list[str]:
 
 def speak(text: str, voice: str) -> np.ndarray:
     """A text as [S] int16, 16 kHz."""
-    command = ["espeak-ng", f"--voice={voice}", "-s", "130", "--stdout", "--", text]
+    command = ["espeak-ng", f"-v{voice}", "-s150", "-p60", "--stdout", "--", text]
     wave = subprocess.run(command, check=True, capture_output=True).stdout
-    rate = int.from_bytes(wave[24:28], "little")
-    samples = np.frombuffer(wave[44:], np.int16)
-    times = np.arange(0, len(samples), rate / RATE)
-    return np.interp(times, np.arange(len(samples)), samples).astype(np.int16)
+    start = wave.index(b"data") + 8
+    samples = np.frombuffer(wave[start : start + (len(wave) - start) // 2 * 2], np.int16)
+    heard = resample_poly(samples.astype(float), RATE, int.from_bytes(wave[24:28], "little"))
+    return (heard * (LOUDEST / np.abs(heard).max())).astype(np.int16)
 
 
 def recognise(decoder: Any, samples: np.ndarray, size: int) -> NBest:
@@ -66,18 +67,24 @@ def lists_of(texts: list[str], voice: str, size: int) -> NBest:
     return found
 
 
+def closest(metric: Metric, texts: list[str], reference: str) -> str:
+    """The text of a list with the fewest errors."""
+    return texts[int(np.argmin(metric.errors(metric.statistics(texts, reference))))]
+
+
 def main(_):
     dev, test = (references(f"asr.{part}.json", FLAGS.sentences) for part in ("dev", "test"))
     dev_lists, test_lists = (lists_of(part, FLAGS.voice, FLAGS.size) for part in (dev, test))
-    lm, metric = tta.load(), load_metric("wer")
+    lm, metric = tta.load(normalizer="auto"), load_metric("wer")
     weights = tta.tune(dev_lists.texts, dev, dev_lists.scores, lm)
     picks = {
         "first pass": [texts[0] for texts in test_lists.texts],
         "guessed weights": [one.texts[0] for one in tta.rerank(*test_lists, lm)],
         "tuned weights": [one.texts[0] for one in tta.rerank(*test_lists, lm, weights=weights)],
-        "oracle": [_closest(*one) for one in zip(test_lists.texts, test, strict=True)],
+        "oracle": [closest(metric, *one) for one in zip(test_lists.texts, test, strict=True)],
     }
-    counts = np.stack([_counts(metric, texts, test) for texts in picks.values()])
+    pairs = [zip(texts, test, strict=True) for texts in picks.values()]
+    counts = np.array([[metric.statistics([text], ref)[0] for text, ref in one] for one in pairs])
     rates = metric.corpus(counts.sum(axis=1))
     bounds = paired_bootstrap(counts, metric, lambda values: values - values[:1])
     rows = {
@@ -96,7 +103,7 @@ def main(_):
 
 if __name__ == "__main__":
     flags.DEFINE_string("json", None, "File for the measurements.")
-    flags.DEFINE_string("voice", "en-us", "Voice of espeak-ng.")
+    flags.DEFINE_string("voice", "en-us+f2", "Voice of espeak-ng.")
     flags.DEFINE_integer("sentences", 100, "Sentences of dev and of test, at most.", 1)
     flags.DEFINE_integer("size", 50, "Texts of a list, at most.", 2)
     app.run(main)
