@@ -292,6 +292,9 @@ class Limits(Config):
     max_unpack_ratio: int = setting(
         50, "A compressed file may unpack to this many times its size, or 32 MiB.", 1, group=COMMON
     )
+    offline: bool = setting(
+        False, "Take models of the Hub (hf:OWNER/NAME) from the cache, without a download."
+    )
 
 
 limits = Limits()

@@ -13,6 +13,7 @@ from typing import Any
 
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
+from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG, WEIGHTS
 from tta.scoring.engines.base import Engine
@@ -98,7 +99,7 @@ def _default(precision: str) -> str:
 
 
 def _is_directory(model):
-    return model is None or os.path.isdir(model) or ":" not in model
+    return model is None or os.path.isdir(model) or ":" not in model.removeprefix(PREFIX)
 
 
 def _runs(model):

@@ -18,8 +18,9 @@ from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 _MODEL = (
     "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
     "TensorFlow 1 code, or a BERT in Google's format (bert_model.ckpt.*) or Hugging Face's "
-    "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
-    "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
+    "(model.safetensors). Or a name that tta models lists: small, the built-in model, or a folder "
+    "of pretrained/ or $TTA_MODELS. Or hf:OWNER/NAME[@REVISION], a model of the Hugging Face Hub. "
+    "Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
     "fasttext:vectors.bin, vectors:DIRECTORY (of words, by tta-create-vectors), "
     "random:MODEL, an untrained model like MODEL, raw:MODEL, a model whose outputs are not "
     "standardized, encoder:MODEL or decoder:MODEL, a half of an "
