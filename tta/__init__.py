@@ -10,6 +10,14 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from tta.choices import (
+    EngineName,
+    LongSentences,
+    Normalizer,
+    PllVariant,
+    ScoringPrecision,
+    Unknown,
+)
 from tta.version import __version__
 
 if TYPE_CHECKING:
@@ -31,14 +39,14 @@ _PLACES = {
 def load(
     model: os.PathLike[str] | str | None = None,
     *,
-    long_sentences: str = "window",
+    long_sentences: LongSentences = "window",
     batch_tokens: int | None = None,
-    precision: str = "float32",
-    engine: str = "auto",
-    normalizer: str = "exact",
-    pll_variant: str = "original",
+    precision: ScoringPrecision = "float32",
+    engine: EngineName = "auto",
+    normalizer: Normalizer = "exact",
+    pll_variant: PllVariant = "original",
     score_boundary_tokens: bool = False,
-    unknown: str = "price",
+    unknown: Unknown = "price",
 ) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
 

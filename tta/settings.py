@@ -237,6 +237,8 @@ def fields(config: Any) -> Iterator[Field]:
         required = default is dataclasses.MISSING
         default = None if required else default
         setting = field.metadata["setting"]
+        if typing.get_origin(kind) is typing.Literal:  # the type has the choices
+            kind, setting = str, dataclasses.replace(setting, choices=typing.get_args(kind))
         group = setting.group or group
         yield Field(field.name, kind, is_list, default, required, setting, group)
 

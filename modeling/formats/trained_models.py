@@ -35,7 +35,7 @@ def named_models() -> dict[str, Path]:
     package = importlib.util.find_spec(MODELS_PACKAGE)
     installed = map(Path, package.submodule_search_locations or ()) if package else ()
     found = {BUILT_IN_NAME: BUILT_IN}
-    for folder in (*own, PRETRAINED_HERE, PRETRAINED, *installed):
+    for folder in (*own, PRETRAINED, PRETRAINED_HERE, *installed):
         if folder != Path():  # an empty part of the variable
             for path in sorted(folder.glob(f"*/{names.CONFIG}")):
                 found.setdefault(path.parent.name, path.parent)

@@ -6,11 +6,12 @@ from typing import Any
 
 from tta.choices import (
     ENGINES,
-    LONG_SENTENCES,
-    NORMALIZERS,
-    PLL_VARIANTS,
-    SCORING_PRECISIONS,
-    UNKNOWN,
+    EngineName,
+    LongSentences,
+    Normalizer,
+    PllVariant,
+    ScoringPrecision,
+    Unknown,
 )
 from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
@@ -36,7 +37,6 @@ _NORMALIZER = Setting(
     "This takes less than half the time, but a score may be above 0, and off by several nats per "
     "sentence; it needs a model trained with --log_normalizer_weight. auto: learned if the model "
     "was trained for it, as the built-in model was, else exact.",
-    choices=("auto", *NORMALIZERS),
 )
 
 
@@ -91,11 +91,10 @@ class SeveralModels(Config):
 class EncodeOptions(Config):
     """How a model reads text."""
 
-    long_sentences: str = setting(
+    long_sentences: LongSentences = setting(
         "window",
         "window: score a sentence that is longer than the model's input in overlapping windows. "
         "refuse: stop with an error. Sentences are never cut silently.",
-        choices=LONG_SENTENCES,
         group=MODEL,
     )
     batch_tokens: int | None = setting(
@@ -104,22 +103,20 @@ class EncodeOptions(Config):
         "on it. Default: the model's own choice.",
         1,
     )
-    precision: str = setting(
+    precision: ScoringPrecision = setting(
         "float32",
         "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
         "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
         "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
-        choices=SCORING_PRECISIONS,
     )
-    engine: str = setting("auto", ENGINE)
-    normalizer: str = setting("exact", _NORMALIZER)
-    pll_variant: str = setting(
+    engine: EngineName = setting("auto", ENGINE)
+    normalizer: Normalizer = setting("exact", _NORMALIZER)
+    pll_variant: PllVariant = setting(
         "original",
         "What the score of a word piece is conditioned on (docs/scoring.md). original: all other "
         "pieces, or the preceding ones for a uniLM. within_word_l2r: the same without the later "
         "pieces of the same word. maskless (biLM and BERT only): all pieces including itself, in "
         "one pass.",
-        choices=PLL_VARIANTS,
     )
 
     def for_work(self, models: Sequence[str | None], files: Iterable[str]) -> dict[str, Any]:
@@ -144,13 +141,12 @@ class ScoreOptions(EncodeOptions):
     """How a model scores text."""
 
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)
-    unknown: str = setting(
+    unknown: Unknown = setting(
         "price",
         "What a word costs that the vocabulary cannot spell, such as one in another script. price: "
         "the log-probability of the unknown token, and a price for each character "
         "(docs/scoring.md). model: the log-probability of the unknown token alone, as in other "
         "tools; then text that the model cannot read scores better than text that it can.",
-        choices=UNKNOWN,
     )
 
 
@@ -165,4 +161,4 @@ class RerankOptions(ScoreOptions):
     model has one.
     """
 
-    normalizer: str = setting("auto", _NORMALIZER)
+    normalizer: Normalizer = setting("auto", _NORMALIZER)
