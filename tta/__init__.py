@@ -10,14 +10,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tta.choices import (
-    EngineName,
-    LongSentences,
-    Normalizer,
-    PllVariant,
-    ScoringPrecision,
-    Unknown,
-)
+from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Precision, Unknown
 from tta.version import __version__
 
 if TYPE_CHECKING:
@@ -41,7 +34,7 @@ def load(
     *,
     long_sentences: LongSentences = "window",
     batch_tokens: int | None = None,
-    precision: ScoringPrecision = "float32",
+    precision: Precision = "float32",
     engine: EngineName = "auto",
     normalizer: Normalizer = "exact",
     pll_variant: PllVariant = "original",

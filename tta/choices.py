@@ -27,12 +27,11 @@ Normalizer = Literal["auto", "exact", "learned"]
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 PRECISIONS = tuple(DTYPE_POLICIES)
 # int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it.
-ScoringPrecision = Literal["float32", "bfloat16", "int8"]
-SCORING_PRECISIONS = get_args(ScoringPrecision)
+Precision = Literal["float32", "bfloat16", "int8"]
+SCORING_PRECISIONS = get_args(Precision)
 
 # What runs a neural model; auto chooses (docs/scoring.md).
 EngineName = Literal["auto", "tensorflow", "onnxruntime"]
-ENGINES = get_args(EngineName)
 
 # What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability
 # of the unknown token.

@@ -4,15 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tta.choices import (
-    ENGINES,
-    EngineName,
-    LongSentences,
-    Normalizer,
-    PllVariant,
-    ScoringPrecision,
-    Unknown,
-)
+from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Precision, Unknown
 from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
@@ -36,7 +28,7 @@ _NORMALIZER = Setting(
     "exact: token scores are log-probabilities. learned: leave out the sum over the vocabulary. "
     "This takes less than half the time, but a score may be above 0, and off by several nats per "
     "sentence; it needs a model trained with --log_normalizer_weight. auto: learned if the model "
-    "was trained for it, as the built-in model was, else exact.",
+    "was trained for it, as the built-in model was, else exact."
 )
 
 
@@ -44,8 +36,7 @@ ENGINE = Setting(
     "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM, "
     "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime for small inputs, "
     "or where TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to "
-    "rounding.",
-    choices=ENGINES,
+    "rounding."
 )
 
 
@@ -103,7 +94,7 @@ class EncodeOptions(Config):
         "on it. Default: the model's own choice.",
         1,
     )
-    precision: ScoringPrecision = setting(
+    precision: Precision = setting(
         "float32",
         "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
         "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
