@@ -32,6 +32,7 @@ SCORING_PRECISIONS = get_args(Precision)
 
 # What runs a neural model; auto chooses (docs/scoring.md).
 EngineName = Literal["auto", "tensorflow", "onnxruntime"]
+ENGINES = get_args(EngineName)
 
 # What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability
 # of the unknown token.

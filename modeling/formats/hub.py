@@ -16,7 +16,6 @@ _FILES = (
     *("*.safetensors", "*.safetensors.index.json", "bert_config.json", "*.ckpt*"),
 )
 _SNAPSHOTS = "snapshots"  # folder of the cache: models--OWNER--NAME/snapshots/COMMIT
-_DIGESTS = {64: "sha256", 40: "sha1"}  # length of a file's name in the cache -> its digest
 
 
 @functools.cache
@@ -69,10 +68,10 @@ def model_name(directory: Path | str) -> str:
 def _check(path, model):
     """Compares a file with its name in the cache: SHA-256 of a large one, git's SHA-1 of others."""
     expected = path.resolve().name
-    if not re.fullmatch("[0-9a-f]+", expected) or len(expected) not in _DIGESTS:
+    if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", expected):
         return
     content = path.read_bytes()
     if len(expected) == 40:
         content = b"blob %d\0" % len(content) + content
-    if hashlib.new(_DIGESTS[len(expected)], content).hexdigest() != expected:
+    if hashlib.new("sha1" if len(expected) == 40 else "sha256", content).hexdigest() != expected:
         raise InputError(f"{path}: not the file of the Hub; remove it to download it again", model)
