@@ -1,5 +1,9 @@
-"""Installs the package `tta`. Its rooms are links: tta/data -> ../data and so on."""
+"""Installs the package `tta`. Its rooms are links: tta/data -> ../data and so on.
 
+A clone on Windows has text files in their place; there, setuptools takes the folders themselves.
+"""
+
+import os
 import re
 import runpy
 from pathlib import Path
@@ -9,26 +13,39 @@ from setuptools import find_packages, setup
 ROOT = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"', (ROOT / "tta/version.py").read_text(), re.MULTILINE)
 COMMANDS = runpy.run_path(str(ROOT / "tta/commands.py"))["COMMANDS"]
+ROOMS = () if (ROOT / "tta/data").is_dir() else ("data", "flags", "modeling", "scoring")
+IN_ROOMS = [f"tta.{name}" for room in ROOMS for name in find_packages(include=[room, f"{room}.*"])]
 
-RERANK = ["rapidfuzz>=3.9", "sacrebleu>=2.4"]
+# GitHub's CI says where the source is. A build elsewhere has no addresses, and relative links.
+SERVER, REPOSITORY = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY"))
+HOME = f"{SERVER}/{REPOSITORY}" if SERVER and REPOSITORY else None
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+if HOME:
+    for ending, view in ((r"\.(?:png|svg)", "raw"), ("", "blob")):
+        link = rf"\]\(([^:#)]+{ending}(?:#[^)]*)?)\)"
+        README = re.sub(link, rf"]({HOME}/{view}/v{VERSION[1]}/\1)", README)
+
+# TensorFlow 2.21 has no wheels for Python 3.14; all but training and SavedModels runs there.
+# TensorFlow Text holds TensorFlow at its own minor version. It has no wheels for Windows.
+TRAIN = ["tensorflow>=2.21,<3", "keras>=3.15,<4", "tensorboard>=2.19"]
+TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-api>=2.21"]
+BLEU = ["sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
-# kenlm is built from source, which needs a compiler and fails on Python 3.13. camel-kenlm has
-# wheels of the same code, which read no .xz files.
-KENLM = ['kenlm>=0.2; python_version < "3.13"', 'camel-kenlm>=2026.2; python_version >= "3.13"']
-PROBE = ["scikit-learn>=1.6", "seqeval>=1.2"]
-CLASSIFY = ["scikit-learn>=1.6"]
+KENLM = ["camel-kenlm>=2026.2"]  # the code of kenlm; with wheels for each Python on Linux
+PROBE = ["scikit-learn>=1.6"]
+CLASSIFY = [*TRAIN, "scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
-# TensorFlow Text holds TensorFlow at its own minor version. It has no wheels for Windows.
-SERVING = ["tensorflow-text>=2.21", "tensorflow-serving-api>=2.21"]
+HUB = ["huggingface-hub>=0.30"]
 SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.20"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
-TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVING]
-TEST += ["mpmath>=1.3", *VECTORS, *COMPLETION]  # mpmath has exact Bessel functions
-TEST += ["openapi-spec-validator>=0.7", *SERVE]
+TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVE]
+TEST += [*BLEU, *VECTORS, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7"]
+# References: exact Bessel functions; the F1 of entities.
+TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"]
-TEST += [*DOCS, "camel-kenlm>=2026.2", "jax>=0.4"]  # JAX is another backend of Keras
+TEST += [*DOCS, "jax>=0.4"]  # JAX is another backend of Keras
 LM_EVAL = ["lm-eval>=0.4.9"]
 # What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
 # torch includes CUDA. Install a CPU build first on machines without a GPU.
@@ -39,12 +56,27 @@ setup(
     name="tta-lm",
     version=VERSION[1],
     description="Score, rerank and compare sentences with a Transformer-based Text Autoencoder",
-    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description=README,
     long_description_content_type="text/markdown",
+    project_urls={"Source": HOME, "Issues": f"{HOME}/issues"} if HOME else {},
+    author="The authors of tta-lm",
+    keywords="language model, sentence scoring, reranking, N-best, ASR, MT, sentence similarity",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.15",
-    packages=find_packages(include=["tta", "tta.*"]),
+    packages=[*find_packages(include=["tta", "tta.*"]), *IN_ROOMS],
+    package_dir={f"tta.{room}": room for room in ROOMS},
     package_data={
         "tta": ["py.typed", "small/*"],
         "tta.scoring.server": ["templates/*"],
@@ -52,9 +84,6 @@ setup(
         "tta.scoring.exports": ["templates/*"],
     },
     install_requires=[
-        # TensorFlow 2.21 has no wheels for Python 3.14; a light installation runs there.
-        "tensorflow>=2.21,<3",
-        "keras>=3.15,<4",
         "numpy>=1.26",
         "absl-py>=2.1",
         "scipy>=1.15",
@@ -67,19 +96,21 @@ setup(
         "filelock>=3.30",  # its lock_descriptor
         "tqdm>=4.66",
         "tabulate>=0.9",
-        "tensorboard>=2.19",  # tf.summary, which training logs with
-        *RERANK,
+        "rapidfuzz>=3.9",
     ],
     extras_require={
+        "train": TRAIN,  # training, the Keras layers, tta-export --format=saved_model
         "docs": DOCS,  # mkdocs serve
         "test": TEST,
         "test-large": TEST_LARGE,
-        "gpu": ["tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
+        "gpu": [*TRAIN, "tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
         "lm-eval": LM_EVAL,  # tta.scoring.minimal_pairs.harness
-        "serving": SERVING,  # tta-export --format=saved_model
+        "serving": TRAIN,  # its name in version 0.1
         "transformers": ["torch>=2.4", "transformers>=4.57"],  # --model=transformers:NAME
         "serve": SERVE,  # tta-serve, tta-demo
         "report": REPORT,
+        "bleu": BLEU,  # --metric=bleu
+        "hub": HUB,  # --model=hf:OWNER/NAME
         "plot": ["matplotlib>=3.8"],
         "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
         "probe": PROBE,  # tta-probe

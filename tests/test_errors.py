@@ -35,5 +35,5 @@ def test_the_command_that_installs_an_extra_works_in_a_clone_too(tmp_path):
     installed = runpy.run_path(str(copy))["install"]
     assert [installed("report"), installed()] == [
         "pip install 'tta-lm[report]'",
-        "pip install tta-lm",
+        "pip install 'tta-lm[train]'",
     ]

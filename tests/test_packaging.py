@@ -5,9 +5,9 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from datetime import date
-from importlib.metadata import Distribution, PackageNotFoundError
-from importlib.metadata import distribution as distribution_of
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
@@ -35,19 +35,6 @@ def test_the_license(distribution):
     assert "Apache-2.0" in (metadata["License"], metadata["License-Expression"])
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert (ROOT / "LICENSE").read_text().split()[:4] == ["Apache", "License", "Version", "2.0,"]
-
-
-@pytest.mark.parametrize(
-    ("python", "package"), [("3.10", "kenlm"), ("3.12", "kenlm"), ("3.13", "camel-kenlm")]
-)
-def test_the_package_for_n_grams(distribution, python, package):
-    requirements = [Requirement(text) for text in distribution.requires]
-
-    def needed(extra):
-        place = {"python_version": python, "extra": extra}
-        return {r.name for r in requirements if not r.marker or r.marker.evaluate(place)}
-
-    assert needed("kenlm") - needed("") == {package}
 
 
 def test_every_requirement_has_its_license_in_the_table(distribution):
@@ -105,39 +92,96 @@ def test_the_version_is_in_the_changelog_and_in_the_citation():
     assert date.fromisoformat(versions[cited]) <= date.today()
 
 
-def test_a_light_installation_has_all_that_its_packages_need():
-    """`pip install --no-deps` installs what the list names, and nothing else."""
-    lines = (ROOT / "requirements-light.txt").read_text(encoding="utf-8").splitlines()
-    listed = {canonical(Requirement(line).name) for line in lines if line[:1] not in ("#", "")}
-    assert not listed & {"tensorflow", "keras", "tensorflow-text"}
-    here = {"extra": ""}
-    missing = {
-        (name, needed.name)
-        for name in listed
-        for needed in map(Requirement, requires(name) or [])
-        if needed.marker is None or needed.marker.evaluate(here)
-        if canonical(needed.name) not in listed
+def needed(distribution, extra=""):
+    """The names of the packages that an installation brings."""
+    found = [Requirement(text) for text in distribution.requires]
+    return {r.name for r in found if not r.marker or r.marker.evaluate({"extra": extra})}
+
+
+def test_a_plain_installation_has_no_tensorflow_and_that_of_tests_has_all(distribution):
+    others = {"sacrebleu", "huggingface-hub"}
+    training = {"tensorflow", "keras", "tensorboard", "tensorflow-text", "tensorflow-serving-api"}
+    light = needed(distribution)
+    assert not light & (training | others)
+    assert needed(distribution, "train") - light == training
+    assert needed(distribution, "test") >= {
+        *training,
+        "sacrebleu",
+        "huggingface-hub",
+        "apache-beam",
     }
-    assert missing <= {("tokenizers", "huggingface-hub")}
 
 
-def test_a_light_installation_leaves_out_only_tensorflow(distribution):
-    lines = (ROOT / "requirements-light.txt").read_text(encoding="utf-8").splitlines()
-    listed = {canonical(Requirement(line).name) for line in lines if line[:1] not in ("#", "")}
-    needed = {canonical(r.name) for r in map(Requirement, distribution.requires) if not r.marker}
-    assert needed - listed == {"tensorflow", "keras", "tensorboard"}
+@pytest.fixture(scope="module")
+def clone_without_links(tmp_path_factory):
+    """What git makes of the repository on Windows: text files in place of the links."""
+    folder = tmp_path_factory.mktemp("clone")
+    for room in ("tta", "modeling", "data", "scoring", "flags"):
+        ignore = shutil.ignore_patterns("__pycache__", "*.h5")
+        shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=ignore)
+    for link in (path for path in (folder / "tta").iterdir() if path.is_symlink()):
+        target = os.readlink(link)
+        link.unlink()
+        link.write_text(target)
+    for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / file, folder / file)
+    return folder
 
 
-def canonical(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
+def test_a_clone_without_links_has_every_module_and_a_release_has_addresses(
+    clone_without_links, tmp_path
+):
+    address = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "me/tta-lm"}
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run(
+        [*command, "--disable-pip-version-check", "-w", tmp_path, "."],
+        cwd=clone_without_links,
+        env=os.environ | address,
+        check=True,
+    )
+    (path,) = tmp_path.glob("*.whl")
+    wheel = zipfile.ZipFile(path)
+    modules = {name for name in wheel.namelist() if name.endswith(".py")}
+    expected = {
+        f"tta/{'' if room == 'tta' else room + '/'}{file.relative_to(ROOT / room).as_posix()}"
+        for room in ("tta", "modeling", "data", "scoring", "flags")
+        for file in (ROOT / room).rglob("*.py")
+    }
+    assert modules == expected
+    assert {"tta/scoring/exports/templates/modeling_tta.py.txt", "tta/py.typed"} <= set(
+        wheel.namelist()
+    )
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    text = wheel.read(name).decode()
+    home = "https://github.com/me/tta-lm"
+    assert f"Project-URL: Source, {home}\n" in text
+    links = re.findall(r"\]\(([^)]+)\)", text.partition("\n\n")[2])
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert f"{home}/raw/v{tta.__version__}/docs/pictures/wer.svg" in links
+    for link in links:
+        page = re.fullmatch(rf"{home}/(?:raw|blob)/v{tta.__version__}/([^#]+)(?:#.*)?", link)
+        assert page is None or (ROOT / page[1]).exists(), link
 
 
-def requires(name):
-    """The requirements of an installed package; None if it is not installed (pywin32)."""
-    try:
-        return distribution_of(name).requires
-    except PackageNotFoundError:
-        return None
+def test_the_package_of_models_has_every_model(tmp_path):
+    """`pip install ./pretrained`, with empty files of weights."""
+    if not (ROOT / "pretrained").is_dir():
+        pytest.skip("needs a clone")
+    folder = tmp_path / "pretrained"
+    models = [path.parent for path in (ROOT / "pretrained").glob("*/config.json")]
+    tracked = [path for model in models for path in model.iterdir()]
+    for path in (*tracked, ROOT / "pretrained/pyproject.toml"):
+        copy = folder / path.relative_to(ROOT / "pretrained")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.touch()
+    shutil.copyfile(ROOT / "pretrained/pyproject.toml", folder / "pyproject.toml")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", tmp_path, "--disable-pip-version-check", folder], check=True)
+    (path,) = tmp_path.glob("*.whl")
+    names = {n for n in zipfile.ZipFile(path).namelist() if n.startswith("tta_models/")}
+    expected = {f"tta_models/{one.relative_to(ROOT / 'pretrained').as_posix()}" for one in tracked}
+    assert names == expected
 
 
 def test_ci_runs_the_named_block_and_fails_without_tests(tmp_path):

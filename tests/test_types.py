@@ -56,6 +56,7 @@ reveal_type(text_model.score(["a"]))
 reveal_type(text_model.score_with_counts(["a"]))
 tta.load(precison="bfloat16")
 tta.load(batch_tokens="4096")
+tta.load(precision="float16")
 """
 REVEALED = [
     '"lm" is "Scorer"',
@@ -84,9 +85,10 @@ def test_the_types_that_a_user_sees(tmp_path):
     for expected, message in zip(REVEALED, revealed, strict=True):
         assert expected in message
     errors = [one["message"] for one in found if one["severity"] == "error"]
-    assert len(errors) == 2  # in the last two lines
+    assert len(errors) == 3  # in the last three lines
     assert errors[0] == 'No parameter named "precison"'
     assert '"batch_tokens"' in errors[1]
+    assert '"precision"' in errors[2]
 
 
 def public_parameters(path):

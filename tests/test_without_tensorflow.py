@@ -6,6 +6,8 @@ import re
 import pytest
 
 from tests.commands import environment, python
+from tests.modeling.tiny import tiny_config
+from tests.tiny_dataset import sentences, write_dataset
 from tta.errors import install
 
 LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
@@ -142,9 +144,17 @@ def test_what_needs_tensorflow_says_so_in_one_line(code, arguments, rule):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_saved_model_needs_the_extra_serving(tmp_path):
+def test_a_training_says_what_it_needs(tmp_path):
+    write_dataset(tmp_path / "data", sentences(9))
+    tiny_config().to_json(tmp_path / "config.json")
+    flags = f"--input_dir={tmp_path / 'data'}", f"--config_file={tmp_path / 'config.json'}"
+    done = run(SCRIPT, "run_pretraining.py", *flags, f"--output_dir={tmp_path / 'run'}")
+    assert done.stderr == f"error: this needs keras, which is not installed: {install('train')}\n"
+
+
+def test_a_saved_model_needs_the_extra_train(tmp_path):
     block = "import runpy, sys\nsys.modules['tensorflow_text'] = None\n"
     done = run(EXPORT, f"--output_dir={tmp_path / '1'}", block=block)
-    line = f"this needs tensorflow_text, which is not installed: {install('serving')}"
+    line = f"this needs tensorflow_text, which is not installed: {install('train')}"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"error: {line}\n")
     assert not list(tmp_path.iterdir())

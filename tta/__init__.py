@@ -10,6 +10,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Precision, Unknown
 from tta.version import __version__
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ _PLACES = {
 def load(
     model: os.PathLike[str] | str | None = None,
     *,
-    long_sentences: str = "window",
+    long_sentences: LongSentences = "window",
     batch_tokens: int | None = None,
-    precision: str = "float32",
-    engine: str = "auto",
-    normalizer: str = "exact",
-    pll_variant: str = "original",
+    precision: Precision = "float32",
+    engine: EngineName = "auto",
+    normalizer: Normalizer = "exact",
+    pll_variant: PllVariant = "original",
     score_boundary_tokens: bool = False,
-    unknown: str = "price",
+    unknown: Unknown = "price",
 ) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
 
@@ -50,10 +51,10 @@ def load(
             `vocab.txt`, `model.weights.h5`), one of the original TensorFlow 1 code
             (`config.json`, `model.ckpt.*`), or a BERT with its masked-LM head in Google's format
             (`bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`) or Hugging Face's
-            (`config.json`, `vocab.txt`, `model.safetensors`); the name of a folder in the
-            checkout's `pretrained/`; or `kind:path`: `kenlm:lm.arpa`, `glove:vectors.txt`,
-            `word2vec:vectors.bin`, `cosine:directory` of a SemFit model. A directory that exists
-            is preferred to a name.
+            (`config.json`, `vocab.txt`, `model.safetensors`); a name that `tta models` lists;
+            "hf:OWNER/NAME" or "hf:OWNER/NAME@REVISION" of the Hugging Face Hub; or `kind:path`:
+            `kenlm:lm.arpa`, `glove:vectors.txt`, `word2vec:vectors.bin`, `cosine:directory` of a
+            SemFit model. A directory that exists is preferred to a name.
         long_sentences: "window" scores a sentence that is longer than the model's input in
             overlapping windows; "refuse" raises an InputError.
         batch_tokens: tokens in one batch, padding included; None is the model's own choice.

@@ -1,4 +1,9 @@
-"""Choices that several packages share, readable without TensorFlow."""
+"""Choices that several packages share, readable without TensorFlow.
+
+Those of `tta.load` are types too, so that a type checker finds a wrong one.
+"""
+
+from typing import Literal, get_args
 
 # What a text is split into (docs/semfit.md).
 TOKENIZERS = ("word_pieces", "words")
@@ -9,28 +14,34 @@ STRIP_LATIN, KEEP_ACCENTS = "strip_latin", "keep_accents"
 NORMALIZATIONS = (STRIP_LATIN, KEEP_ACCENTS, "bert", "nfkc")
 
 # What a token's score is computed from (docs/scoring.md).
-PLL_VARIANTS = ("original", "within_word_l2r", "maskless")
+PllVariant = Literal["original", "within_word_l2r", "maskless"]
+PLL_VARIANTS = get_args(PllVariant)
 
 # How a score is normalized: by the sum over the vocabulary, or not at all, by a model that was
-# trained to keep the logarithm of that sum at 0.
+# trained to keep the logarithm of that sum at 0. auto is the latter if the model can.
 NORMALIZERS = ("exact", "learned")
+Normalizer = Literal["auto", "exact", "learned"]
 
 # The type of matrix products -> Keras's name of the dtype policy. Weights and sums are float32
 # either way.
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 PRECISIONS = tuple(DTYPE_POLICIES)
 # int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it.
-SCORING_PRECISIONS = (*PRECISIONS, "int8")
+Precision = Literal["float32", "bfloat16", "int8"]
+SCORING_PRECISIONS = get_args(Precision)
 
 # What runs a neural model; auto chooses (docs/scoring.md).
-ENGINES = ("auto", "tensorflow", "onnxruntime")
+EngineName = Literal["auto", "tensorflow", "onnxruntime"]
+ENGINES = get_args(EngineName)
 
 # What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability
 # of the unknown token.
-UNKNOWN = ("price", "model")
+Unknown = Literal["price", "model"]
+UNKNOWN = get_args(Unknown)
 
 # What to do with a sentence that is longer than the model.
-LONG_SENTENCES = ("window", "refuse")
+LongSentences = Literal["window", "refuse"]
+LONG_SENTENCES = get_args(LongSentences)
 
 # What first-pass scores are: natural logs of probabilities, their negatives, or probabilities.
 SCORE_KINDS = ("log_probability", "cost", "probability")

@@ -19,9 +19,8 @@ from tta.standard_streams import prepare_streams, quiet_tensorflow
 
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
-# Packages that a light installation leaves out (requirements-light.txt), and the extra with them.
-OF_TENSORFLOW: dict[str, str] = dict.fromkeys(("tensorflow", "keras", "tensorboard"), "")
-OF_TENSORFLOW |= dict.fromkeys(("tensorflow_text", "tensorflow_serving"), "serving")
+# The packages of the extra `train`.
+OF_TRAINING = {"tensorflow", "keras", "tensorboard", "tensorflow_text", "tensorflow_serving"}
 
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
 VERSION = {"-version", "--version"}
@@ -218,10 +217,9 @@ def _guarded(main: Callable[[], None]) -> None:
         _stop(error, FAILED)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in OF_TENSORFLOW:
+        if package not in OF_TRAINING:
             raise
-        how = install(OF_TENSORFLOW[package])
-        _stop(f"this needs {package}, which is not installed: {how}", FAILED)
+        _stop(f"this needs {package}, which is not installed: {install()}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
         sys.exit(FAILED)

@@ -16,6 +16,7 @@ COMMANDS = {
     "tta-demo": "tta.flags.demo",
     "tta-export": "tta.flags.export",
     "tta-fit-pooling": "tta.flags.fit_pooling",
+    "tta-models": "tta.flags.models",
     "tta-pretrain": "tta.flags.pretraining",
     "tta-probe": "tta.flags.probe",
     "tta-reconstruct": "tta.flags.reconstruct",

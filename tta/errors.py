@@ -55,11 +55,14 @@ def located(
         raise InputError(f"{what}: {error.rule}" if what else error.rule, path, number) from None
 
 
-def install(extra: str = "") -> str:
-    """The command that installs this package with an extra; in a clone, it names the clone."""
+def install(extra: str = "train") -> str:
+    """The command that installs this package with an extra; in a clone, it names the clone.
+
+    The extra `train` has TensorFlow and Keras.
+    """
     root = Path(__file__).resolve().parent.parent
     is_clone = (root / "pyproject.toml").is_file()
-    package = f"{root if is_clone else 'tta-lm'}{extra and f'[{extra}]'}"
+    package = f"{root if is_clone else 'tta-lm'}[{extra}]"
     return f"pip install {'-e ' * is_clone}{shlex.quote(package)}"
 
 

@@ -237,6 +237,8 @@ def fields(config: Any) -> Iterator[Field]:
         required = default is dataclasses.MISSING
         default = None if required else default
         setting = field.metadata["setting"]
+        if typing.get_origin(kind) is typing.Literal:  # the type has the choices
+            kind, setting = str, dataclasses.replace(setting, choices=typing.get_args(kind))
         group = setting.group or group
         yield Field(field.name, kind, is_list, default, required, setting, group)
 
@@ -291,6 +293,9 @@ class Limits(Config):
 
     max_unpack_ratio: int = setting(
         50, "A compressed file may unpack to this many times its size, or 32 MiB.", 1, group=COMMON
+    )
+    offline: bool = setting(
+        False, "Take models of the Hub (hf:OWNER/NAME) from the cache, without a download."
     )
 
 

@@ -1,11 +1,13 @@
-"""Finds the directory of a model that a user names: the built-in model, or one of `pretrained/`."""
+"""Finds the directory of a model that a user names, in all folders of models."""
 
+import importlib.util
 import os
 import re
 from pathlib import Path
 
 from tta import names
 from tta.errors import InputError, did_you_mean
+from tta.modeling.formats import hub
 
 _PACKAGE = Path(names.__file__).parent
 BUILT_IN = _PACKAGE / "small"
@@ -13,6 +15,31 @@ BUILT_IN_NAME = BUILT_IN.name
 PRETRAINED = _PACKAGE.resolve().parent / "pretrained"  # in a checkout
 # For an installed package, the working directory may be a checkout.
 PRETRAINED_HERE = Path("pretrained")
+MODELS_VARIABLE = "TTA_MODELS"  # the user's folders of models, separated as in PATH
+MODELS_PACKAGE = "tta_models"  # what `pip install ./pretrained` installs
+
+WAYS = (
+    f"names are those of the folders in pretrained/ of a checkout, in ${MODELS_VARIABLE}, and in "
+    "the package that pip install ./pretrained makes; hf:OWNER/NAME is a model of the Hugging Face "
+    "Hub"
+)
+
+
+def named_models() -> dict[str, Path]:
+    """{name: directory} of every model that has a name, the built-in one first.
+
+    If folders have models of the same name, $TTA_MODELS goes first, then the checkout, then the
+    installed package.
+    """
+    own = (Path(folder) for folder in os.environ.get(MODELS_VARIABLE, "").split(os.pathsep))
+    package = importlib.util.find_spec(MODELS_PACKAGE)
+    installed = map(Path, package.submodule_search_locations or ()) if package else ()
+    found = {BUILT_IN_NAME: BUILT_IN}
+    for folder in (*own, PRETRAINED, PRETRAINED_HERE, *installed):
+        if folder != Path():  # an empty part of the variable
+            for path in sorted(folder.glob(f"*/{names.CONFIG}")):
+                found.setdefault(path.parent.name, path.parent)
+    return found
 
 
 def find_directory(model: str | None) -> Path | str:
@@ -21,23 +48,19 @@ def find_directory(model: str | None) -> Path | str:
     A directory that exists is preferred to a name.
 
     Raises:
-        InputError: there is no such directory, nor a model of that name.
+        InputError: there is no such directory, nor a model of that name; or as `hub_directory`.
     """
     if model is not None and os.path.isdir(model):
         return model
     if model in (None, BUILT_IN_NAME):
         return BUILT_IN
-    trained = {
-        path.parent.name: path.parent
-        for folder in (PRETRAINED_HERE, PRETRAINED)
-        for path in folder.glob(f"*/{names.CONFIG}")
-    }
-    if model in trained:
-        return trained[model]
-    known = [BUILT_IN_NAME, *sorted(trained)]
-    rule = f"no such model directory, nor a model of that name ({', '.join(known)})"
-    rule += did_you_mean(str(model), known)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(model)) and not str(model).startswith("."):
-        rule += "; for a model of a hub, download its folder first: hf download " + str(model)
-        rule += " --local-dir FOLDER"
-    raise InputError(rule, model)
+    if model.startswith(hub.PREFIX):
+        return hub.hub_directory(model)
+    found = named_models()
+    if model in found:
+        return found[model]
+    rule = f"no such model directory, nor a model of that name ({', '.join(found)}); {WAYS}"
+    guess = did_you_mean(model, found)
+    if not guess and re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", model):
+        guess = f"; did you mean {hub.PREFIX}{model}?"
+    raise InputError(rule + guess, model)

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tta.choices import EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
+from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG, WEIGHTS
 from tta.scoring.engines.base import Engine
@@ -64,8 +66,8 @@ def tensorflow_engine() -> Any:
 
 
 def engine_for_work(
-    engine: str, precision: str, models: Iterable[str | None], files: Iterable[str]
-) -> str:
+    engine: EngineName, precision: str, models: Iterable[str | None], files: Iterable[str]
+) -> EngineName:
     """The engine that a command takes, so that it is done as early as possible.
 
     "auto" becomes "onnxruntime" if this runs all of the models, and the files are small or
@@ -89,16 +91,16 @@ def engine_for_work(
     return "onnxruntime" if is_small else _default(precision)
 
 
-def _default(precision: str) -> str:
+def _default(precision: str) -> EngineName:
     """The engine of `tta.load` if nothing is said: TensorFlow where it is installed."""
-    only = {"int8": "onnxruntime", "bfloat16": "tensorflow"}
+    only: dict[str, EngineName] = {"int8": "onnxruntime", "bfloat16": "tensorflow"}
     if precision in only:
         return only[precision]
     return "onnxruntime" if _missing("tensorflow") else "tensorflow"
 
 
 def _is_directory(model):
-    return model is None or os.path.isdir(model) or ":" not in model
+    return model is None or os.path.isdir(model) or ":" not in model.removeprefix(PREFIX)
 
 
 def _runs(model):

@@ -5,24 +5,27 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tta.modeling.formats.readme import read_readme
 from tta.names import README
 from tta.version import __version__
 
 _HEAD = """---
-{metadata}library_name: {library}
----
+{metadata}---
 
 # {name}
 
 {what}
 
 - Model: `{signature}`
-- Parameters: {parameters:,}. Vocabulary: {vocabulary:,} word pieces, {case}.
-- Longest input: {length:,} pieces, begin and end included; `long:` says what longer texts become.
-- Written by `tta-export` of tta-lm {version}.
+- The model has {parameters:,} parameters and {vocabulary:,} word pieces, {case}.
+{longest}- Written by `tta-export` of tta-lm {version}.
 
 {usage}
 """
+
+_LONGEST = (
+    "- Longest input: {:,} pieces, begin and end included; `long:` says what longer texts become.\n"
+)
 
 # The parts of a signature that are the format's. None is not part of what it computes.
 _FLOAT = {"precision": "float32"}
@@ -37,8 +40,24 @@ _COMPUTES: dict[str, dict[str, str | None]] = {
     "static": _VECTORS | {"long": None, "engine": None},
 }
 
-# Metadata of a record that are about its own files.
-_OF_FORMAT = re.compile(r"^(?:library_name|pipeline_tag):.*\n", re.MULTILINE)
+# Metadata of a record that are about its own files, and its tags.
+_OF_FORMAT = re.compile(r"^(?:library_name|pipeline_tag|widget):.*\n(?:[ \t-].*\n)*", re.MULTILINE)
+_TAGS = re.compile(r"^tags:(.*\n(?:[ \t-].*\n)*)", re.MULTILINE)
+_LIBRARIES = {"pytorch", "tf", "tensorflow", "jax", "flax", "rust", "keras", "onnx", "coreml"}
+_LIBRARIES |= {"openvino", "safetensors", "transformers", "transformers.js", "custom_code"}
+
+# Of a format: its library, its task on the Hub, and tags.
+_HUB: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
+    "onnx": ("onnx", None, ("onnx",)),
+    "huggingface": ("transformers", "fill-mask", ("custom_code", "onnx", "transformers.js")),
+    "bert": ("transformers", "fill-mask", ("onnx", "transformers.js")),
+    "sentence_transformers": (
+        "sentence-transformers",
+        "sentence-similarity",
+        ("feature-extraction", "custom_code"),
+    ),
+    "static": ("model2vec", "sentence-similarity", ("feature-extraction", "static-embeddings")),
+}
 
 _BILM = """```python
 from transformers import pipeline
@@ -46,7 +65,10 @@ fill = pipeline("fill-mask", model=folder)
 print(fill("the cat [MASK] on the mat")[0]["token_str"])
 ```
 
-`tta.load(folder)` scores with it as with the original."""
+`tta.load(folder)` scores with it as with the original.
+
+`onnx/model.onnx` is for Optimum (`ORTModelForMaskedLM.from_pretrained(folder)`) and transformers.js
+(`pipeline("fill-mask", name)`)."""
 
 _CODE = """```python
 import torch
@@ -58,7 +80,10 @@ print(model.token_scores(**batch)[:, 1:-1].sum(1))  # natural log
 ```
 
 `modeling_tta.py` is the model's code; read it before you trust it. The tokenizer also gives
-"characters", by which `token_scores` prices unknown words."""
+"characters", by which `token_scores` prices unknown words.
+
+`onnx/model.onnx` gives logits, without prices, in Optimum (`ORTModelForMaskedLM`, with
+`trust_remote_code=True`) and transformers.js (`AutoModel`)."""
 
 _ONNX = """```python
 import numpy as np, onnxruntime, tokenizers
@@ -128,59 +153,61 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> str:
     config, vocabulary = lm.config, lm.tokenizer.vocabulary
     onnx = _ONNX_BILM if config.model_type == "bilm" else _ONNX
     onnx = onnx.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
-    what, usage, library = {
+    what, usage = {
         "onnx": (
             f"A language model of type {config.model_type} for onnxruntime.",
             onnx + _ONNX_INPUTS,
-            "onnx",
         ),
         "huggingface": (
             f"A language model of type {config.model_type} for Hugging Face's transformers.",
             _CODE,
-            "transformers",
         ),
-        "bert": ("A BERT for Hugging Face's transformers.", _BILM, "transformers"),
+        "bert": ("A BERT for Hugging Face's transformers.", _BILM),
         "sentence_transformers": (
             f"Sentence vectors ({vectors}) for sentence-transformers.",
             _SENTENCES,
-            "sentence-transformers",
         ),
-        "static": (f"One vector a word piece ({vectors}).", _STATIC, "model2vec"),
+        "static": (f"One vector a word piece ({vectors}).", _STATIC),
     }[kind]
     parts = dict(part.split(":", 1) for part in lm.signature.split("|")) | _COMPUTES[kind]
-    signature = "|".join(f"{name}:{part}" for name, part in parts.items() if part is not None)
-    metadata, record = _record(lm.directory)
+    parts = {name: part for name, part in parts.items() if part is not None}
+    signature = "|".join(f"{name}:{part}" for name, part in parts.items())
+    metadata, record = ("", "") if lm.directory is None else read_readme(lm.directory)
     head = _HEAD.format(
-        metadata=metadata,
-        library=library,
+        metadata=_metadata(metadata, kind, config.model_type),
         name=lm.name,
         what=what,
         signature=signature,
         parameters=config.num_parameters,
         vocabulary=config.vocab_size,
         case="lower-cased" if config.do_lower_case else "cased",
-        length=config.max_position_embeddings,
+        longest=_LONGEST.format(config.max_position_embeddings) if "long" in parts else "",
         version=__version__,
         usage=usage,
     )
-    files = sorted(path for path in folder.iterdir() if path.is_file())
-    rows = (f"- `{p.name}`: {hashlib.sha256(p.read_bytes()).hexdigest()}\n" for p in files)
-    text = head + record + "\n## Files, SHA-256\n\n" + "".join(rows)
+    if record:  # what the model was trained on, and its figures, which we do not know
+        quoted = (f"> {line}".rstrip() + "\n" for line in record.splitlines())
+        head += f"\n## The model's own record\n\n{''.join(quoted)}"
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.*")}
+    digests = ((n, hashlib.sha256(files[n].read_bytes()).hexdigest()) for n in sorted(files))
+    text = "".join(f"- `{name}`: {digest}\n" for name, digest in digests)
+    text = f"{head}\n## Files, SHA-256\n\n{text}"
     (folder / README).write_text(text, encoding="utf-8")
     return signature
 
 
-def _record(directory):
-    """The metadata of a model's own README.md, and its text as a quotation; "" if it has none.
+def _metadata(record, kind, family):
+    """The metadata of a model's own README.md, with those of a format in place of its own.
 
-    It says what the model was trained on and under which license it is. We do not know.
+    The license and the language come from the record alone.
     """
-    path = None if directory is None else directory / README
-    if path is None or not path.is_file():
-        return "", ""
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    metadata = ""
-    if head := re.match(r"---\n(.*?\n)---\n", text, re.DOTALL):
-        metadata, text = _OF_FORMAT.sub("", head[1]), text[head.end() :]
-    quoted = "".join(f"> {line}".rstrip() + "\n" for line in text.strip().splitlines())
-    return metadata, f"\n## The model's own record\n\n{quoted}"
+    library, task, tags = _HUB[kind]
+    if family == "unilm" and task == "fill-mask":  # it reads nothing after the mask
+        task = None
+    found = _TAGS.search(record)
+    theirs = re.findall(r"[^\s\[\],'\"-][^\n\[\],'\"]*", found[1]) if found else []
+    theirs = [tag.strip() for tag in theirs if tag.strip().lower() not in _LIBRARIES]
+    tags = dict.fromkeys([*theirs, "tta-lm", family, *tags])
+    record = _OF_FORMAT.sub("", _TAGS.sub("", record))
+    lines = ["tags:", *(f"- {tag}" for tag in tags), *([f"pipeline_tag: {task}"] if task else [])]
+    return record + "\n".join([*lines, f"library_name: {library}", ""])

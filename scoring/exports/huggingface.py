@@ -9,6 +9,7 @@ from tta.modeling.formats.bert import SEGMENT_NAME, original_names
 from tta.modeling.formats.huggingface import SAFETENSORS, huggingface_name
 from tta.names import CONFIG, VOCABULARY
 from tta.scoring.exports import cards
+from tta.scoring.exports.onnx_graphs import write_logits
 from tta.scoring.exports.weights import (
     character_prices,
     copy_code,
@@ -28,7 +29,7 @@ _AUTO = {
 
 
 def write(lm: Any, folder: Path) -> str:
-    """Writes weights, config, tokenizer and model card.
+    """Writes weights, config, tokenizer, model card, and `onnx/model.onnx` for other runtimes.
 
     A biLM needs no code of ours: `BertForMaskedLM.from_pretrained(folder)`, and `tta.load(folder)`.
     The others are loaded with `trust_remote_code=True`.
@@ -48,6 +49,7 @@ def write(lm: Any, folder: Path) -> str:
         values |= {"unk_token_id": vocabulary.unk_id, "normalizes": lm.normalizer == "exact"}
         values |= {"num_prices": len(prices), "tie_word_embeddings": True}
         write_json(folder / CONFIG, values | torch_settings(config))
+    write_logits(lm, folder / "onnx/model.onnx")
     return cards.write(lm, folder, "bert" if is_bert else "huggingface")
 
 

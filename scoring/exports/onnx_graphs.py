@@ -1,12 +1,16 @@
-"""A folder for onnxruntime: graphs, one file of weights, and the tokenizer."""
+"""A folder for onnxruntime: graphs, one file of weights, and the tokenizer; or one graph, whole."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, numpy_helper
 
+from tta.scoring.engines.onnxruntime.graphs.encoders import Inputs, encode
+from tta.scoring.engines.onnxruntime.graphs.graph import Graph
+from tta.scoring.engines.onnxruntime.graphs.head import transform
 from tta.scoring.engines.onnxruntime.graphs.language_model import Network
+from tta.scoring.engines.onnxruntime.graphs.weights import Weights
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import character_prices
@@ -45,6 +49,29 @@ def write(lm: Any, folder: Path) -> str:
     tokenizer.enable_truncation(lm.config.max_position_embeddings)
     save_tokenizer(tokenizer, folder)
     return cards.write(lm, folder, "onnx")
+
+
+def write_logits(lm: Any, path: Path) -> None:
+    """Writes one file with its weights, in the layout of Optimum and transformers.js.
+
+    It reads "input_ids" and "attention_mask" [B, T] int64, and gives "logits" [B, T, V] float32.
+    """
+    graph, config, axes = Graph(), lm.config, ["batch_size", "sequence_length"]
+    ids, mask = (graph.input(name, np.int64, axes) for name in ("input_ids", "attention_mask"))
+    weights = Weights(graph, lm.engine.weights())
+    states = encode(
+        Inputs(ids=ids.cast(np.int32), mask=mask.cast(np.bool_)), weights.of("encoder"), config
+    )
+    features = transform(states.reshape(-1, config.hidden_size), weights, config)
+    table, bias = weights["encoder/embeddings/token_table"], weights["head/bias"]
+    logits = graph.operator("Gemm", features, table, bias, transB=1)
+    graph.output("logits", logits.reshape(ids.size(0), ids.size(1), config.vocab_size))
+    model = graph.model()
+    for tensor in model.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            tensor.CopyFrom(numpy_helper.from_array(graph.weights[tensor.name], tensor.name))
+    path.parent.mkdir()
+    path.write_bytes(model.SerializeToString())
 
 
 def _write_weights(weights, path) -> dict[str, tuple[int, int]]:

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
-from sacrebleu.metrics.bleu import BLEU
 
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.scoring.metrics.chrf import pairwise_chrf
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS
+
+try:
+    from sacrebleu.metrics.bleu import BLEU
+except ModuleNotFoundError:
+    raise InputError(f"BLEU needs sacrebleu: {install('bleu')}") from None
 
 
 class Bleu:

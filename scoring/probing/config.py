@@ -7,10 +7,6 @@ from tta.choices import SENTENCE_POOLINGS
 from tta.errors import InputError, install
 from tta.settings import FILES, SEED, Config, setting
 
-# Packages of the extra `probe`, as they are imported and as they are installed.
-_PACKAGES = {"sklearn": "scikit-learn", "seqeval": "seqeval"}
-
-
 MIX = "mix"
 FEATURES = ("vectors", MIX)
 OF_THE_MIX = ("lstm_size", "learning_rate", "num_train_epochs", "train_batch_size")
@@ -106,10 +102,6 @@ class ProbeConfig(Config):
             self.refuse(("text_columns", "label_column", "pooling"), "ner")
 
     def check_packages(self) -> None:
-        """Raises InputError if a package of the extra `probe` is missing."""
-        names = ["sklearn", *["seqeval"] * self.ner]
-        missing = [_PACKAGES[name] for name in names if importlib.util.find_spec(name) is None]
-        if missing:
-            verb = "is" if len(missing) == 1 else "are"
-            names = f"{' and '.join(missing)} {verb} missing"
-            raise InputError(f"{names}: {install('probe')}")
+        """Raises InputError if the package of the extra `probe` is missing."""
+        if importlib.util.find_spec("sklearn") is None:
+            raise InputError(f"scikit-learn is missing: {install('probe')}")

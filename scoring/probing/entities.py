@@ -1,9 +1,8 @@
-"""The tags of the words of sentences: named entities, measured by their F1 (seqeval)."""
+"""The tags of the words of sentences: named entities, measured by their F1."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from seqeval.scheme import IOB2, Entities
 
 from tta.data.labelled import conll
 from tta.data.nbest.lists import shown
@@ -51,12 +50,10 @@ class TaggingTask:
         """Entities of each sentence that are right, predicted, and in the file: [sentences, 3]."""
         starts = np.flatnonzero(np.diff(self.example[rows])) + 1
         gold, guess = (
-            Entities([part.tolist() for part in np.split(tags, starts)], IOB2).entities
+            [_spans(part.tolist()) for part in np.split(tags, starts)]
             for tags in (self.targets[rows], predicted)
         )
-        counts = [
-            (len(_spans(a) & _spans(b)), len(b), len(a)) for a, b in zip(gold, guess, strict=True)
-        ]
+        counts = [(len(a & b), len(b), len(a)) for a, b in zip(gold, guess, strict=True)]
         return np.array(counts, np.int64)
 
     def corpus(self, totals: np.ndarray) -> np.ndarray:
@@ -64,8 +61,16 @@ class TaggingTask:
         return 200 * totals[..., 0] / np.maximum(totals[..., 1] + totals[..., 2], 1)
 
 
-def _spans(entities):
-    return {(entity.tag, entity.start, entity.end) for entity in entities}
+def _spans(tags):
+    """{(type, first word, end)} of the entities of a sentence."""
+    found = []
+    for position, tag in enumerate(tags):
+        kind = conll.entity_type(tag)
+        if tag.startswith("B"):
+            found.append((kind, position, position + 1))
+        elif tag != conll.OUTSIDE and found and found[-1][::2] == (kind, position):
+            found[-1] = kind, found[-1][1], position + 1
+    return set(found)
 
 
 def read_parts(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tta.choices import EngineName
 from tta.scoring.scorers.options import ENGINE
 from tta.settings import COLUMN, FILES, OVERWRITE, SEED, Config, setting
 
@@ -33,6 +34,6 @@ class ReconstructConfig(Config):
     max_texts: int | None = setting(
         None, "Measure only this many texts, the first ones. Default: all.", 1
     )
-    engine: str = setting("auto", ENGINE)
+    engine: EngineName = setting("auto", ENGINE)
     overwrite: bool = setting(False, OVERWRITE)
     seed: int = setting(0, SEED)

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+from tta.modeling.formats.hub import model_name
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.engines.load import load_engine
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
@@ -28,7 +29,7 @@ class DecoderModel(TextModel):
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
         directory = find_directory(str(path))
         engine = load_engine(directory, **options.for_engine(), part=self.part)
-        super().__init__(engine, None, f"{self.part}:{Path(directory).name}", options)
+        super().__init__(engine, None, f"{self.part}:{model_name(directory)}", options)
 
 
 class EncoderModel(DecoderModel):

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from tta.errors import InputError, did_you_mean
+from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
 from tta.scoring.scorers.options import ScoreOptions
@@ -44,9 +45,9 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
     """Loads a model; see `tta.load`.
 
     Args:
-        model: None or "small", the built-in model; a model directory; the name of a folder in the
-            checkout's `pretrained/`, or the working directory's; or "kind:path" with one of
-            `KINDS`. A directory that exists is preferred to a name.
+        model: None or "small", the built-in model; a model directory; a name of `named_models`;
+            "hf:OWNER/NAME"; or "kind:path" with one of `KINDS`. A directory that exists is
+            preferred to a name.
         **options: the settings of `ScoreOptions`, and for "kind:path" further parameters of the
             kind's class, which `tta.load` does not have. Settings that a kind does not have are
             checked and left out, so that models of several kinds can share them.
@@ -59,7 +60,7 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
     if model is not None:
         model = os.fspath(model)
         kind, colon, path = model.partition(":")
-        if colon and not os.path.isdir(model):
+        if colon and not (model.startswith(PREFIX) or os.path.isdir(model)):
             return _load_kind(kind, path, model, options)
 
     from tta.scoring.scorers.text_model import TextModel

@@ -1,7 +1,10 @@
 """Scores with an n-gram model, read by the `kenlm` package."""
 
+import contextlib
 import math
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from tta.scoring.scorers.scorer import (
 
 _HEAD_BYTES = 1 << 16  # the counts stand there
 _NGRAM_BYTES = 4  # the shortest line of an n-gram: a probability, a tab, a word, the line end
+_UNREAD = (b"\xfd7zXZ\0", b"BZh")  # xz and bzip2, which camel-kenlm's wheels are built without
 _PACKED_RATIO = 1_100  # the best that the packers do
 
 
@@ -89,7 +93,8 @@ def _read(path):
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
-        return kenlm.Model(str(path), config)
+        with _readable(path) as found:
+            return kenlm.Model(str(found), config)
     except UnicodeDecodeError:  # the package cannot decode its own message
         reason = "neither an ARPA file nor a binary file of KenLM"
     except (OSError, RuntimeError) as error:
@@ -97,6 +102,19 @@ def _read(path):
         found = re.fullmatch(r"Cannot read model '.*?' \((?:.* threw .*?\. )?(.*)\)", _line(error))
         reason = found.group(1) if found else _line(error)
     raise InputError(f"KenLM cannot read it: {reason}", path)
+
+
+@contextlib.contextmanager
+def _readable(path):
+    """A path of the same model that KenLM reads."""
+    with open(path, "rb") as file:
+        is_read = not file.read(6).startswith(_UNREAD)
+    with tempfile.TemporaryDirectory() as folder:
+        unpacked = Path(folder, "lm")
+        if not is_read:
+            with open_input(path) as stream, open(unpacked, "wb") as copy:
+                shutil.copyfileobj(stream, copy)
+        yield path if is_read else unpacked
 
 
 def check_counts(path: Path | str) -> None:

@@ -4,22 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tta.choices import (
-    ENGINES,
-    LONG_SENTENCES,
-    NORMALIZERS,
-    PLL_VARIANTS,
-    SCORING_PRECISIONS,
-    UNKNOWN,
-)
+from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Precision, Unknown
 from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
 _MODEL = (
     "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
     "TensorFlow 1 code, or a BERT in Google's format (bert_model.ckpt.*) or Hugging Face's "
-    "(model.safetensors). Or a name: small, the built-in model, or a folder of pretrained/ in a "
-    "checkout. Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
+    "(model.safetensors). Or a name that tta models lists: small, the built-in model, or a folder "
+    "of pretrained/ or $TTA_MODELS. Or hf:OWNER/NAME[@REVISION], a model of the Hugging Face Hub. "
+    "Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
     "fasttext:vectors.bin, vectors:DIRECTORY (of words, by tta-create-vectors), "
     "transformers:NAME_OR_DIRECTORY, a masked or causal model of Hugging Face transformers, "
     "random:MODEL, an untrained model like MODEL, raw:MODEL, a model whose outputs are not "
@@ -35,8 +29,7 @@ _NORMALIZER = Setting(
     "exact: token scores are log-probabilities. learned: leave out the sum over the vocabulary. "
     "This takes less than half the time, but a score may be above 0, and off by several nats per "
     "sentence; it needs a model trained with --log_normalizer_weight. auto: learned if the model "
-    "was trained for it, as the built-in model was, else exact.",
-    choices=("auto", *NORMALIZERS),
+    "was trained for it, as the built-in model was, else exact."
 )
 
 
@@ -44,8 +37,7 @@ ENGINE = Setting(
     "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM, "
     "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime for small inputs, "
     "or where TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to "
-    "rounding.",
-    choices=ENGINES,
+    "rounding."
 )
 
 
@@ -91,11 +83,10 @@ class SeveralModels(Config):
 class EncodeOptions(Config):
     """How a model reads text."""
 
-    long_sentences: str = setting(
+    long_sentences: LongSentences = setting(
         "window",
         "window: score a sentence that is longer than the model's input in overlapping windows. "
         "refuse: stop with an error. Sentences are never cut silently.",
-        choices=LONG_SENTENCES,
         group=MODEL,
     )
     batch_tokens: int | None = setting(
@@ -104,22 +95,20 @@ class EncodeOptions(Config):
         "on it. Default: the model's own choice.",
         1,
     )
-    precision: str = setting(
+    precision: Precision = setting(
         "float32",
         "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
         "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
         "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
-        choices=SCORING_PRECISIONS,
     )
-    engine: str = setting("auto", ENGINE)
-    normalizer: str = setting("exact", _NORMALIZER)
-    pll_variant: str = setting(
+    engine: EngineName = setting("auto", ENGINE)
+    normalizer: Normalizer = setting("exact", _NORMALIZER)
+    pll_variant: PllVariant = setting(
         "original",
         "What the score of a word piece is conditioned on (docs/scoring.md). original: all other "
         "pieces, or the preceding ones for a uniLM. within_word_l2r: the same without the later "
         "pieces of the same word. maskless (biLM and BERT only): all pieces including itself, in "
         "one pass.",
-        choices=PLL_VARIANTS,
     )
 
     def for_work(self, models: Sequence[str | None], files: Iterable[str]) -> dict[str, Any]:
@@ -144,13 +133,12 @@ class ScoreOptions(EncodeOptions):
     """How a model scores text."""
 
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS)
-    unknown: str = setting(
+    unknown: Unknown = setting(
         "price",
         "What a word costs that the vocabulary cannot spell, such as one in another script. price: "
         "the log-probability of the unknown token, and a price for each character "
         "(docs/scoring.md). model: the log-probability of the unknown token alone, as in other "
         "tools; then text that the model cannot read scores better than text that it can.",
-        choices=UNKNOWN,
     )
 
 
@@ -165,4 +153,4 @@ class RerankOptions(ScoreOptions):
     model has one.
     """
 
-    normalizer: str = setting("auto", _NORMALIZER)
+    normalizer: Normalizer = setting("auto", _NORMALIZER)

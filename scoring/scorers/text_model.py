@@ -15,6 +15,7 @@ import numpy as np
 import tta
 from tta.atomic import check_absent, whole_folder
 from tta.data.vocabulary.spelling import SpellingCosts
+from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import load_engine, tensorflow_engine
@@ -133,7 +134,7 @@ class TextModel(Scorer):
                 not suit the model.
         """
         engine = load_engine(directory, **options.for_engine())
-        return cls(engine, None, Path(directory).name, options, directory)
+        return cls(engine, None, model_name(directory), options, directory)
 
     @classmethod
     def of(cls: type[_TextModel], lm: "TextModel") -> _TextModel:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tta.choices import DTYPE_POLICIES
 from tta.errors import InputError
+from tta.modeling.formats.hub import model_name
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.load import tensorflow_engine
@@ -41,4 +42,4 @@ class RawModel(TextModel):
         tokenizer = tokenizer_in(directory, model.config)
         variant, normalizer = options.pll_variant, options.normalizer
         made = engine(model, tokenizer, variant, normalizer, directory, is_shared=False)
-        super().__init__(made, None, f"raw:{directory.name}", options)
+        super().__init__(made, None, f"raw:{model_name(directory)}", options)

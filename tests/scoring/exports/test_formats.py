@@ -60,6 +60,14 @@ for text in texts:
 filled = pipeline("fill-mask", model=folder)("the [MASK] sat")
 print(json.dumps([scores, len(filled)]))
 """
+LOGITS = """
+import json, sys, torch
+from transformers import AutoModelForMaskedLM
+folder, inputs = sys.argv[1], json.loads(sys.argv[2])
+model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=True).eval()
+with torch.no_grad():
+    print(json.dumps(model(**{n: torch.tensor(x) for n, x in inputs.items()}).logits.tolist()))
+"""
 VECTORS = """
 import json, sys
 from sentence_transformers import SentenceTransformer
@@ -140,6 +148,7 @@ def test_unknown_words_without_their_characters_are_refused_in_pytorch(models, t
 def test_a_bilm_is_a_plain_bert(models, tmp_path):
     folder = exported(models["bilm"], tmp_path / "out")
     assert not list(folder.glob("*.py"))
+    assert "pipeline_tag: fill-mask\n" in (folder / "README.md").read_text()
     scores, filled = run(MASKED_SCORES, folder, tmp_path)
     for found, expected in zip(scores, models["bilm"].score_tokens(TEXTS), strict=True):
         np.testing.assert_allclose(found, expected.log_probabilities, atol=1e-4)
@@ -174,6 +183,25 @@ def cut(texts, folder):
     return [text[:end] for text, end in zip(texts, ends, strict=True)]
 
 
+@pytest.mark.large
+@pytest.mark.parametrize("family", ["tta", "cloze", "bilm", "unilm"])
+def test_the_logits_of_the_one_file_are_those_of_pytorch(models, tmp_path, family):
+    folder = exported(of_options(models, family), tmp_path / "out")
+    tokenizer = Pipeline.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_padding(pad_id=models[family].tokenizer.vocabulary.pad_id)
+    rows = tokenizer.encode_batch(TEXTS[:2])
+    inputs = {
+        "input_ids": np.array([row.ids for row in rows]),
+        "attention_mask": np.array([row.attention_mask for row in rows]),
+    }
+    session = onnxruntime.InferenceSession(folder / "onnx/model.onnx")
+    logits: Any = session.run(None, inputs)[0]
+    assert logits.shape == (*inputs["input_ids"].shape, models[family].config.vocab_size)
+    expected = run(LOGITS, folder, tmp_path, {n: x.tolist() for n, x in inputs.items()})
+    kept = inputs["attention_mask"] == 1
+    np.testing.assert_allclose(logits[kept], np.array(expected)[kept], atol=1e-4)
+
+
 @pytest.mark.parametrize("family", ["tta", "unilm"])
 def test_states_are_ours(models, tmp_path, family):
     lm = models[family]
@@ -203,9 +231,9 @@ def test_exports_need_no_tensorflow(models, tmp_path):
         one, other = tmp_path / "one" / format, tmp_path / "other" / format
         exported(models["tta"], one, format)
         exported(light, other, format)
-        for path in one.iterdir():
+        for path in one.rglob("*.*"):
             if path.name != "README.md":
-                assert path.read_bytes() == (other / path.name).read_bytes(), path.name
+                assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
 
 
 @pytest.mark.parametrize("changes", [{}, {"do_lower_case": False}, {"normalization": "nfkc"}])
@@ -260,8 +288,9 @@ def test_the_card_has_signature_and_hashes(models, tmp_path):
         folder = exported(models["tta"], tmp_path / format, format)
         card = (folder / "README.md").read_text()
         assert "model:tta|type:tta|" in card
-        for path in folder.iterdir():
-            assert path.name == "README.md" or f"`{path.name}`: " in card
+        for path in folder.rglob("*.*"):
+            name = path.relative_to(folder).as_posix()
+            assert name == "README.md" or f"`{name}`: " in card
 
 
 @pytest.mark.parametrize(
@@ -308,9 +337,11 @@ RECORD = """---
 license: cc-by-4.0
 language:
 - de
-tags: [x]
-pipeline_tag: fill-mask
+tags: [x, 'my words', PyTorch]
+pipeline_tag: translation
 library_name: other
+widget:
+- text: of another format
 datasets:
   - wiki
 ---
@@ -324,7 +355,7 @@ Trained on my mail.
 def test_license_and_language_come_from_the_record_of_the_model(tmp_path, format):
     directory = write_model_directory(tmp_path / "model")
     (directory / "README.md").unlink()
-    own = "license:", "language:", "tags:", "datasets:", "Apache", "English", "record"
+    own = "license:", "language:", "- my words", "datasets:", "Apache", "English", "record"
     for name, record in ("a", None), ("b", RECORD):
         if record is not None:
             (directory / "README.md").write_text(record)
@@ -333,15 +364,18 @@ def test_license_and_language_come_from_the_record_of_the_model(tmp_path, format
         card = (tmp_path / name / "README.md").read_text()
         assert [word for word in own if word in card] == ([*own[:4], "record"] if record else [])
     head = card.split("---\n")[1]
-    expected = "license: cc-by-4.0\nlanguage:\n- de\ntags: [x]\ndatasets:\n  - wiki\nlibrary_name: "
-    assert head.startswith(expected)
+    expected = "license: cc-by-4.0\nlanguage:\n- de\ndatasets:\n  - wiki\ntags:\n- x\n- my words\n"
+    assert head.startswith(f"{expected}- tta-lm\n- tta\n")
+    assert not [word for word in ("PyTorch", "widget", "translation", "other") if word in head]
     assert "\n> # Mine\n>\n> Trained on my mail.\n" in card
 
 
 def test_the_built_in_model_names_its_license_and_text(tmp_path):
     export_folder(tta.load(engine="onnxruntime"), tmp_path / "out", "onnx", "token", "mean")
     card = (tmp_path / "out/README.md").read_text()
-    assert card.startswith("---\nlicense: apache-2.0\nlanguage: en\nlibrary_name: onnx\n---\n")
+    assert card.startswith(
+        "---\nlicense: apache-2.0\nlanguage: en\ntags:\n- tta-lm\n- tta\n- onnx\n"
+    )
     assert "> | enwiki.sents.txt.xz | Wikipedia articles | 58 M | CC BY-SA |\n" in card
 
 

@@ -108,9 +108,11 @@ def test_the_nearest_name_is_shown(model, known):
         tta.load(model)
 
 
-def test_the_name_of_a_hub_s_model_says_how_to_get_its_folder(seen):
-    with pytest.raises(InputError, match=r"first: hf download org/name-1 --local-dir FOLDER$"):
+def test_an_unknown_name_says_the_ways_and_a_hub_s_name_how_to_write_it(seen):
+    with pytest.raises(InputError, match=r"; did you mean hf:org/name-1\?$") as raised:
         tta.load("org/name-1")
+    for way in ("pretrained/", "$TTA_MODELS", "pip install ./pretrained", "hf:OWNER/NAME"):
+        assert way in str(raised.value)
 
 
 def test_every_kind_is_a_scorer_that_scores_or_encodes():

@@ -1,6 +1,8 @@
 """n-gram models: log10 to natural log, boundaries, unknown words, bad files."""
 
+import bz2
 import gzip
+import lzma
 import math
 import pickle
 import re
@@ -80,9 +82,10 @@ def test_token_scores(arpa, boundary):
     assert lm.score_tokens([]) == []
 
 
-def test_compressed(arpa, tmp_path):
-    path = tmp_path / "tiny.arpa.gz"
-    path.write_bytes(gzip.compress(ARPA.encode()))
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed(arpa, tmp_path, pack):
+    path = tmp_path / "tiny.arpa.packed"
+    path.write_bytes(pack(ARPA.encode()))
     one, other = tta.load(f"kenlm:{arpa}"), tta.load(f"kenlm:{path}")
     assert other.score(list(SCORES)).tolist() == one.score(list(SCORES)).tolist()
 
