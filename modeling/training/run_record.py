@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -128,17 +129,40 @@ def _refuse(what, path):
 def record(config: PretrainingConfig, num_replicas: int, data_digest: str | None = None) -> None:
     """Writes the run's settings, the batches per step and `TrainingData.digest`.
 
-    Notes a changed number of replicas.
+    The first loss stays. Notes a changed number of replicas.
     """
     path = Path(config.output_dir) / RUN_FILE
-    then = read_json_object(path).get("num_replicas", 1) if path.exists() else num_replicas
+    before = read_json_object(path) if path.exists() else {"num_replicas": num_replicas}
+    then = before.get("num_replicas", 1)
     if then != num_replicas:
         print(
             f"this run began with {then} replicas and resumes with {num_replicas}: from here on a "
             "step takes that many batches, and the result differs",
             file=sys.stderr,
         )
-    values = dataclasses.asdict(config) | {"num_replicas": num_replicas, "data": data_digest}
+    values = {
+        "num_replicas": num_replicas,
+        "data": data_digest,
+        "first_loss": before.get("first_loss"),
+    }
+    _write(path, dataclasses.asdict(config) | values)
+
+
+def keep_first_loss(output_dir: Path, loss: float) -> None:
+    """Adds the finite loss of the first step to the record of the run, if there is one."""
+    path = output_dir / RUN_FILE
+    if math.isfinite(loss) and path.exists():
+        _write(path, read_json_object(path) | {"first_loss": loss})
+
+
+def first_loss(output_dir: Path) -> float:
+    """The loss of the run's first step; NaN if it was not kept, as in earlier versions."""
+    path = output_dir / RUN_FILE
+    loss = read_json_object(path).get("first_loss") if path.exists() else None
+    return loss if isinstance(loss, float) else math.nan
+
+
+def _write(path, values):
     with open_output(path, overwrite=True) as file:
         file.write(json.dumps(values, indent=2) + "\n")
 
