@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FORMATS = Registry(
     "format",
     {
-        "espnet1": "tta.data.nbest.formats.documents.espnet1:Espnet1Format",
+        "espnet1": "tta.data.nbest.formats.documents.espnet_dict:Espnet1Format",
         "nemo": "tta.data.nbest.formats.documents.responses:ResponseFormat",
         "sockeye": "tta.data.nbest.formats.documents.responses:ResponseFormat",
         "responses": "tta.data.nbest.formats.documents.responses:ResponseFormat",
