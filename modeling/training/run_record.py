@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tta.checked_files import read_json_object
 from tta.data.text.files import file_digest, open_output
@@ -15,9 +15,6 @@ from tta.errors import InputError
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig
 from tta.names import CONFIG, VECTORS, VOCABULARY
-
-if TYPE_CHECKING:
-    from tta.modeling.training.trainer import Trainer
 
 RUN_FILE = "run.json"
 
@@ -167,8 +164,11 @@ def _write(path, values):
         file.write(json.dumps(values, indent=2) + "\n")
 
 
-def model_card(config: PretrainingConfig, sources: list[str], trainer: "Trainer") -> str:
-    """README.md of a finished model: its text (files `sources`), training and held-out results."""
+def model_card(config: PretrainingConfig, sources: list[str], trainer: Any) -> str:
+    """README.md of a finished model: its text (files `sources`), training and held-out results.
+
+    `trainer` is the `Trainer` that made it.
+    """
     model_config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
     text = "\n".join(f"- {Path(source).name}" for source in sources)
