@@ -58,23 +58,18 @@ class NamedRowsFormat(Format):
 
     def _check_text(self, collector):
         """Refuses a field such as `text` that may be the reference."""
-        lists = [[self.extra_of(h) for h in one.hypotheses] for one in collector.lists]
-        keys = lists[0][0]["keys"] if lists else {}
-        text = keys.get("text")
+        lists = [one.hypotheses for one in collector.lists]
+        row = self.extra_of(lists[0][0]) if lists else {"keys": {"reference": ""}}
+        keys, text = row["keys"], row["keys"].get("text")
         if text not in TRANSCRIPTS or "reference" in keys:
             return
-        lists = [[row["fields"] for row in rows] for rows in lists]
-        names = list(lists[0][0])
-        others = [name for name in TRANSCRIPTS if name != text and name in names]
-        lists = [rows for rows in lists if len(rows) > 1]
-        if lists and all(len({row[text] for row in rows}) == 1 for rows in lists):
-            others += [
-                name
-                for name in names
-                if name not in keys.values()
-                and any(len({row[name] for row in rows}) > 1 for rows in lists)
-                and not all(is_number(row[name] or "") for rows in lists for row in rows)
-            ]
+        others = [name for name in TRANSCRIPTS if name != text and name in row["fields"]]
+        lists = [one for one in lists if len(one) > 1]
+        if lists and all(len({h.text for h in one}) == 1 for one in lists):
+            for name in [n for n in row["fields"] if n not in keys.values()]:
+                cells = [[str(self.extra_of(h)["fields"].get(name)) for h in one] for one in lists]
+                if any(len(set(one)) > 1 for one in cells):
+                    others += [] if all(is_number(c) for one in cells for c in one) else [name]
         if others:
             raise InputError(
                 f"{text} may be the hypothesis, or the reference of {shown(others[0])}: name them "
