@@ -9,7 +9,6 @@ id,reference / utt1<TAB>the cat           tables, with a header or with two colu
 <seg id="1">the cat</seg>                 NIST's and WMT's SGML and XML: one reference set
 """
 
-import csv
 import enum
 import html
 import re
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from tta.data.nbest.fields import IDS, RECORDINGS, REFERENCES, TRANSCRIPTS, id_of, named
 from tta.data.nbest.formats.json_values import iter_json
 from tta.data.nbest.lists import check_readings, shown
+from tta.data.text.tables import split_row
 from tta.errors import InputError, located
 
 _TEXTS = (*REFERENCES, *TRANSCRIPTS, "output", "caption", "normalized_text", "words")
@@ -298,9 +298,8 @@ def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
 
 
 def _split(row, delimiter):
-    quoted = {"quoting": csv.QUOTE_NONE, "quotechar": None} if delimiter != "," else {}
     try:
-        fields = next(csv.reader([row], delimiter=delimiter, strict=True, **quoted), [])
-    except csv.Error:
+        cells = split_row(row, delimiter)
+    except InputError:
         return [row]
-    return [field.strip() for field in fields]
+    return [cell.strip() for cell in cells]

@@ -72,10 +72,11 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
             `tta.settings.Limits.max_unpack_ratio` times its size.
     """
     shown = shown_path(path)
-    is_standard = str(path) == STANDARD_STREAM and opener is open
+    if opener is open and _is_pipe(path):
+        opener = open_pipe
     try:
         with (
-            contextlib.nullcontext(_stdin().buffer) if is_standard else opener(path, "rb") as raw,
+            opener(path, "rb") as raw,
             _decompressed(raw, shown) as stream,
         ):
             yield stream
@@ -157,13 +158,13 @@ class _Unpacked(io.RawIOBase):
             raise InputError(f"{rule}; unpack it, or raise --max_unpack_ratio", self._shown)
 
 
-def open_pipe(path: str, mode: str = "rb") -> Any:
+def open_pipe(path: Path | str, mode: str = "rb") -> Any:
     """Opens a pipe, a terminal or `-` (standard input); see `open_input`.
 
     It is a `PipeReader` if the system can say whether a line has come.
     """
-    if path != STANDARD_STREAM:
-        return PipeReader(path)
+    if str(path) != STANDARD_STREAM:
+        return PipeReader(str(path))
     standard = _stdin()
     try:
         if _PIPES_CAN_BE_ASKED:
@@ -205,22 +206,39 @@ class PipeReader(io.BufferedReader):
 class _Pipe(io.FileIO):
     """A pipe or a terminal. While `may_wait` is false, a read that would wait returns None."""
 
-    may_wait, has_ended = True, False
+    may_wait, has_ended, is_new = True, False, True
 
     def readinto(self, buffer):
         if self.has_ended:  # a terminal would wait for another Ctrl-D
             return 0
-        if self.may_wait or select.select([self], [], [], 0)[0]:
-            size = super().readinto(buffer)
-            self.has_ended = size == 0
-            return size
-        return None
+        if not (self.may_wait or select.select([self], [], [], 0)[0]):
+            return None
+        size = super().readinto(buffer)
+        self.has_ended = size == 0
+        # An archive is known by its first bytes, which may come one by one.
+        while self.is_new and not self.has_ended and _may_be_packed(bytes(buffer[:size])):
+            more = super().readinto(memoryview(buffer)[size:])
+            self.has_ended = more == 0
+            size += more or 0
+        self.is_new = False
+        return size
+
+
+def _may_be_packed(head):
+    """Whether more bytes decide if these first ones are those of an archive."""
+    starts = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh")
+    return len(head) < _MAGIC_BYTES and any(s.startswith(head[: len(s)]) for s in starts)
+
+
+def _is_pipe(path):
+    """Whether a path is standard input, a pipe or a device."""
+    mode = 0 if str(path) == STANDARD_STREAM else _file_mode(path) or stat.S_IFREG
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def check_rereadable(path: Path | str) -> None:
     """Raises `InputError` for standard input, a pipe or a device: no two readings are equal."""
-    mode = 0 if str(path) == STANDARD_STREAM else _file_mode(path) or stat.S_IFREG
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+    if _is_pipe(path):
         raise InputError("it is read more than once: expected a file, not a pipe", shown_path(path))
 
 

@@ -67,15 +67,15 @@ def table_rows(
     if _is_object(first):
         yield from _object_rows(lines, path, number)
         return
-    reader = csv.reader((line + "\n" for line in lines), strict=True)
-    delimiter = "\t" if "\t" in first else None
-    if delimiter or not has_commas(_cells(first, path, number)):
-        for place, line in enumerate(lines, number):
-            if line.strip():
-                yield place, line.split("\t") if delimiter else [line]
-        return
     begin = number
     try:
+        delimiter = "\t" if "\t" in first else None
+        if delimiter or not has_commas(next(csv.reader([first]))):
+            for place, line in enumerate(lines, number):
+                if line.strip():
+                    yield place, line.split("\t") if delimiter else [line]
+            return
+        reader = csv.reader((line + "\n" for line in lines), strict=True)
         for cells in reader:
             if any(cell.strip() for cell in cells):
                 yield begin, cells
@@ -141,12 +141,18 @@ def are_usual_names(cells: Iterable[str]) -> bool:
     return {cell.strip().lower() for cell in cells} <= _USUAL_NAMES
 
 
-def _cells(line, path, number):
-    """The cells of a line as csv."""
+def split_row(line: str, delimiter: str = ",", number: int | None = None) -> list[str]:
+    """The cells of a row on one line. Only between commas can quotes be around a cell.
+
+    Raises:
+        InputError: the csv is malformed; it names the line `number`.
+    """
+    if delimiter != ",":
+        return line.split(delimiter)
     try:
-        return next(csv.reader([line]))
+        return next(csv.reader([line], strict=True), [])
     except csv.Error as error:
-        raise InputError(f"malformed csv: {error}", path, number) from None
+        raise InputError(f"malformed csv: {error}", line=number) from None
 
 
 def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterator[tuple[int, str]]:

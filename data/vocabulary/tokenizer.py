@@ -10,8 +10,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import Normalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from tta.data.vocabulary.folding import FoldedCharacters
-from tta.data.vocabulary.normalizer import bert_normalizer
+from tta.data.vocabulary.normalizer import FoldedCharacters, bert_normalizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.word_tokenizer import as_text
 from tta.errors import InputError

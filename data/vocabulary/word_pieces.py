@@ -44,8 +44,39 @@ def read_tokens(path: Path | str, opener: Callable[..., Any] = open) -> Iterator
         yield line
 
 
+class TokenFile:
+    """What vocabularies of word pieces and of words share: a file with a token in each line.
+
+    `tokens` are in the order of their ids, and `ids` has those that text can become.
+    """
+
+    tokens: tuple[str, ...]
+    ids: Any  # {token: id}
+
+    @property
+    def text(self) -> str:
+        """The contents of the file that `save` writes."""
+        raise NotImplementedError
+
+    def save(self, path: Path | str, overwrite: bool = False) -> None:
+        """Writes the file that `from_file` reads, with `tta.data.text.files.open_output`."""
+        with open_output(path, overwrite) as file:
+            file.write(self.text)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 (hexadecimal) of the file that `save` writes."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self.ids
+
+
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(TokenFile):
     """Word pieces and their ids. Special tokens are found by name, at any position.
 
     Args:
@@ -103,26 +134,10 @@ class Vocabulary:
         numbers = range(len(self), size)
         return Vocabulary((*self.tokens, *(f"[padding{number}]" for number in numbers)), self.path)
 
-    def save(self, path: Path | str, overwrite: bool = False) -> None:
-        """Writes the file that `from_file` reads, with `tta.data.text.files.open_output`."""
-        with open_output(path, overwrite) as file:
-            file.write(self.text)
-
     @property
     def text(self) -> str:
         """The contents of the file that `save` writes."""
         return "".join(f"{token}\n" for token in self.tokens)
-
-    @cached_property
-    def sha256(self) -> str:
-        """The SHA-256 (hexadecimal) of the file that `save` writes."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    def __contains__(self, token: object) -> bool:
-        return token in self.ids
 
     @cached_property
     def ids(self) -> dict[str, int]:

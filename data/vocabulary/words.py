@@ -1,6 +1,5 @@
 """Vocabularies of words: every word of a text, the most frequent ones first."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -8,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.data.text.files import open_output
-from tta.data.vocabulary.word_pieces import read_tokens
+from tta.data.vocabulary.word_pieces import TokenFile, read_tokens
 from tta.errors import InputError
 
 # The names of (padding, end, unknown, begin), whose ids are 0 to 3. The mask may follow.
@@ -17,7 +15,7 @@ WORD_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]")
 WORD_MASK = "[MASK]"
 
 
-class WordVocabulary:
+class WordVocabulary(TokenFile):
     """Words, their ids and how often they occur. It cannot be changed.
 
     The first four tokens are `WORD_SPECIALS`. The fifth one is the mask if it is `WORD_MASK` and
@@ -151,11 +149,6 @@ class WordVocabulary:
             counts.append(int(count))
         return cls(tokens, counts, str(path))
 
-    def save(self, path: Path | str, overwrite: bool = False) -> None:
-        """Writes the file that `from_file` reads, with `tta.data.text.files.open_output`."""
-        with open_output(path, overwrite) as file:
-            file.write(self.text)
-
     @property
     def text(self) -> str:
         """The contents of the file that `save` writes."""
@@ -166,17 +159,6 @@ class WordVocabulary:
     def letters(self) -> frozenset[str]:
         """The characters of all words."""
         return frozenset().union(*self.tokens[self.num_specials :])
-
-    @cached_property
-    def sha256(self) -> str:
-        """The SHA-256 (hexadecimal) of the file that `save` writes."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    def __contains__(self, word: object) -> bool:
-        return word in self.ids
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WordVocabulary):

@@ -2,10 +2,11 @@
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tta.checked_files import read_json_object
 from tta.data.text.files import file_digest, open_output
@@ -14,9 +15,6 @@ from tta.errors import InputError
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig
 from tta.names import CONFIG, VECTORS, VOCABULARY
-
-if TYPE_CHECKING:
-    from tta.modeling.training.trainer import Trainer
 
 RUN_FILE = "run.json"
 
@@ -128,23 +126,49 @@ def _refuse(what, path):
 def record(config: PretrainingConfig, num_replicas: int, data_digest: str | None = None) -> None:
     """Writes the run's settings, the batches per step and `TrainingData.digest`.
 
-    Notes a changed number of replicas.
+    The first loss stays. Notes a changed number of replicas.
     """
     path = Path(config.output_dir) / RUN_FILE
-    then = read_json_object(path).get("num_replicas", 1) if path.exists() else num_replicas
+    before = read_json_object(path) if path.exists() else {"num_replicas": num_replicas}
+    then = before.get("num_replicas", 1)
     if then != num_replicas:
         print(
             f"this run began with {then} replicas and resumes with {num_replicas}: from here on a "
             "step takes that many batches, and the result differs",
             file=sys.stderr,
         )
-    values = dataclasses.asdict(config) | {"num_replicas": num_replicas, "data": data_digest}
+    values = {
+        "num_replicas": num_replicas,
+        "data": data_digest,
+        "first_loss": before.get("first_loss"),
+    }
+    _write(path, dataclasses.asdict(config) | values)
+
+
+def keep_first_loss(output_dir: Path, loss: float) -> None:
+    """Adds the finite loss of the first step to the record of the run, if there is one."""
+    path = output_dir / RUN_FILE
+    if math.isfinite(loss) and path.exists():
+        _write(path, read_json_object(path) | {"first_loss": loss})
+
+
+def first_loss(output_dir: Path) -> float:
+    """The loss of the run's first step; NaN if it was not kept, as in earlier versions."""
+    path = output_dir / RUN_FILE
+    loss = read_json_object(path).get("first_loss") if path.exists() else None
+    return loss if isinstance(loss, float) else math.nan
+
+
+def _write(path, values):
     with open_output(path, overwrite=True) as file:
         file.write(json.dumps(values, indent=2) + "\n")
 
 
-def model_card(config: PretrainingConfig, sources: list[str], trainer: "Trainer") -> str:
-    """README.md of a finished model: its text (files `sources`), training and held-out results."""
+def model_card(config: PretrainingConfig, sources: list[str], trainer: Any) -> str:
+    """README.md of a finished model: its text (files `sources`), training and held-out results.
+
+    `trainer` is the `Trainer` that made it.
+    """
     model_config = trainer.model.config
     tokens = int(trainer.position["tokens"].numpy())
     text = "\n".join(f"- {Path(source).name}" for source in sources)

@@ -20,7 +20,7 @@ from tta.errors import InputError
 from tta.modeling.formats.tensorflow.run_checkpoint import CHECKPOINTS, STATE, plain_path, state_key
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
-from tta.modeling.training import distribution
+from tta.modeling.training import distribution, run_record
 from tta.modeling.training.checkpoints import disk_errors_named, list_checkpoints, restore_newest
 from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.evaluation import COMMON_COMPONENT, Evaluation, Evaluator
@@ -92,7 +92,7 @@ class Trainer:
             self.manager = self._list_checkpoints()
         self.last_evaluation = None
         self.evaluation_error = None
-        self._first_loss = math.nan  # of the first step of this process
+        self._first_loss = math.nan  # of the run's first step, if that is known
         self._replicas = distribution.local_replicas(self.strategy)
         self._seeds = [v for v in self.model.variables if v.path.endswith("seed_generator_state")]
         self._seeds += self.objective.seeds
@@ -126,6 +126,8 @@ class Trainer:
             restore_newest(self.checkpoint, self.output_dir / CHECKPOINTS)
             self.manager = self._list_checkpoints()
         distribution.broadcast(self.strategy, [*self.position.values(), *self._state.values()])
+        if self.step:
+            self._first_loss = run_record.first_loss(self.output_dir)
         return self.step
 
     def _list_checkpoints(self):
@@ -221,10 +223,12 @@ class Trainer:
                 losses = {name: float(value) for name, value in losses.items()}
                 num_tokens, stopping = int(num_tokens), bool(stopping)
             recent.append(losses)
-            if math.isnan(self._first_loss):
-                self._first_loss = losses["loss"]
             tokens += num_tokens
             step = self.step
+            if step == 1:
+                self._first_loss = losses["loss"]
+                if self.is_chief:
+                    run_record.keep_first_loss(self.output_dir, self._first_loss)
             last = step >= until
             stop = last or stopping or (alone and self._stop.signal)
 
@@ -333,10 +337,13 @@ class Trainer:
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _check_learned(self, loss):
-        # A model that knows nothing has the loss log V. One that began with more may end with more,
-        # but not one that resumes after it diverged.
+        # A model that knows nothing has the loss log V. A run that began far above it has another
+        # kind of loss, which may differ much from batch to batch.
         chance = math.log(self.model.config.vocab_size)
-        if self.is_resumable and loss > max(min(self._first_loss, 100.0 * chance), chance) + 1.0:
+        limit = chance + 1.0
+        if self._first_loss > limit:
+            limit = 2.0 * self._first_loss
+        if self.is_resumable and loss > limit:
             raise InputError(
                 f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
                 f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "

@@ -1,7 +1,6 @@
 """What formats of JSON share: hypotheses as objects, arrays beside them, lines for errors."""
 
 import itertools
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from tta.data.nbest.fields import (
     score_key,
 )
 from tta.data.nbest.formats.base import Source
-from tta.data.nbest.formats.json_values import expect
+from tta.data.nbest.formats.json_values import expect, quoted
 from tta.data.nbest.lists import Hypothesis, ListCollector, shown
 from tta.errors import InputError
 
@@ -101,7 +100,7 @@ def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> list
 
 def line_of_object(source: Source, key: str) -> Callable[[], int | None]:
     """A function that finds the line on which the object under a key starts."""
-    return line_of_match(source, re.escape(_quoted(key)) + r"\s*:\s*\{", 0)
+    return line_of_match(source, re.escape(quoted(key)) + r"\s*:\s*\{", 0)
 
 
 def line_of_match(source: Source, pattern: str, index: int) -> Callable[[], int | None]:
@@ -119,7 +118,3 @@ _ENTRIES = {
     2: ("text", "score"),
     5: ("text", "last_lm_state", "text_frames", "logit_score", "lm_score"),
 }
-
-
-def _quoted(key):
-    return json.dumps(key, ensure_ascii=False)

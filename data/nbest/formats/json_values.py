@@ -22,7 +22,7 @@ def load_json(text: str, first_line: int = 1) -> Any:
     except _DuplicateKeyError as error:
         (key,) = error.args
         # If the key occurs exactly twice, the second one is the duplicate.
-        found = list(re.finditer(re.escape(_quoted(key)) + r"\s*:", text))
+        found = list(re.finditer(re.escape(quoted(key)) + r"\s*:", text))
         line = first_line + text.count("\n", 0, found[1].start()) if len(found) == 2 else None
         raise InputError(f"duplicate key {shown(key)}", line=line) from None
     except json.JSONDecodeError as error:
@@ -59,6 +59,11 @@ def iter_json(text: str) -> Iterator[tuple[Any, int, bool]]:
         after = _BLANK.match(text, end).end()
         line += lines + text.count("\n", end, after)
         end = after
+
+
+def quoted(key: str) -> str:
+    """A key as it is in JSON text."""
+    return json.dumps(key, ensure_ascii=False)
 
 
 def dump_json(value: Any, stream: TextIO, indent: int | None = None) -> None:
@@ -131,7 +136,3 @@ def _unique_keys(pairs):
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys)
 _BLANK: Any = re.compile(r"[ \t\n\r]*")  # which always matches
-
-
-def _quoted(key):
-    return json.dumps(key, ensure_ascii=False)

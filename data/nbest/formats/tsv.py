@@ -1,13 +1,9 @@
 """Tab-separated files: with a header, with ids, and NeMo's, which have neither."""
 
-import csv
-import itertools
-from typing import Any, ClassVar
-
-from tta.data.nbest.formats.csv_table import CsvFormat
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
-from tta.data.nbest.lists import Hypothesis, parse_score, shown
-from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_size, mostly
+from tta.data.nbest.formats.named_rows import CsvFormat
+from tta.data.nbest.lists import shown
+from tta.data.nbest.rows import check_fields, doubt_of_size, mostly
 from tta.data.text.tables import is_number
 from tta.errors import InputError
 
@@ -22,12 +18,7 @@ class TsvFormat(CsvFormat):
 
     layout = "id<TAB>text<TAB>score, or text<TAB>score with a beam size"
     takes = ("beam_size",)
-    options: ClassVar[dict[str, Any]] = {
-        "delimiter": "\t",
-        "quoting": csv.QUOTE_NONE,
-        "quotechar": None,
-    }
-    forbidden = "\t"
+    delimiter = "\t"
 
     def matches(self, source):
         if super().matches(source):
@@ -44,37 +35,29 @@ class TsvFormat(CsvFormat):
         missing = super().missing(source)
         return missing and f"a number as score in the last of 2 or 3 columns, or {missing}"
 
-    def read(self, source, collector):
+    def rows(self, source):
         if super().matches(source):
-            super().read(source, collector)
-        else:
-            self._read_without_header(source, collector)
-
-    def _read_without_header(self, source, collector):
-        columns = source.head[0].count("\t") + 1
+            yield from super().rows(source)
+            return
+        columns, beam_size = source.head[0].count("\t") + 1, source.beam_size
         if columns not in (2, 3):
             rule = f"expected {self.layout}, got {columns} columns"
             raise InputError(rule, line=source.rows[0][0])
-        beam_size = source.beam_size if columns == 2 else None
         if columns == 2 and beam_size is None:
             raise InputError("text<TAB>score does not separate lists: give the beam size")
-        rows = len(source.rows)
-        if beam_size and rows % beam_size:
-            raise InputError(f"expected a multiple of the beam size {beam_size}, got {rows} rows")
-        _check_texts([line.split("\t") for _, line in source.rows])
-        index = itertools.count()
-
-        def parse(line):
-            fields = line.split("\t")
+        rows = [(line, row.split("\t")) for line, row in source.rows]
+        if columns == 2 and len(rows) % beam_size:
+            rule = f"expected a multiple of the beam size {beam_size}, got {len(rows)} rows"
+            raise InputError(rule)
+        _check_texts([fields for _, fields in rows])
+        for index, (line, fields) in enumerate(rows):
             if len(fields) != columns:
-                raise InputError(f"expected {columns} columns, got {len(fields)}")
-            *utterance_id, text, score = fields
-            if beam_size:
-                utterance_id = [str(next(index) // beam_size)]
-            extra = {self.name: {"columns": columns}}
-            return utterance_id[0], Hypothesis(text.strip(), parse_score(score), extra)
-
-        collect_groups(source.rows, parse, collector)
+                raise InputError(f"expected {columns} columns, got {len(fields)}", line=line)
+            *given_id, text, score = fields
+            utterance_id = given_id[0] if given_id else str(index // beam_size)
+            found = {"id": utterance_id, "text": text.strip(), "score": score}
+            keys = {name: name for name in found}
+            yield line, {"fields": found, "keys": keys, "columns": columns}
 
     def write(self, lists, stream):
         if any("header" in self.extra_of(h) for nbest in lists for h in nbest.hypotheses):

@@ -96,3 +96,11 @@ def test_json_rows_of_one_id_must_be_adjacent(write):  # noqa: F811
     rows = "".join(f'{{"id": "{i}", "text": "a"}}\n' for i in "aba")
     with pytest.raises(InputError, match="duplicate id 'a'"):
         read_nbest(write(rows))
+
+
+def test_json_rows_may_have_different_keys(write):  # noqa: F811
+    rows = '{"id": 1, "text": "a b", "x": [1]}\n{"id": 1, "sentence": "a b", "x": [2], "y": 1}\n'
+    with pytest.raises(InputError, match="text may be the hypothesis, or the reference of 'x'"):
+        read_nbest(write(rows), "json_rows")
+    (one,) = read_nbest(write(rows.replace("[1]", "2").replace("[2]", "3")), "json_rows").lists
+    assert [h.text for h in one.hypotheses] == ["a b", "a b"]

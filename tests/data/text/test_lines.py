@@ -8,6 +8,7 @@ import lzma
 import os
 import sys
 import threading
+import time
 
 import pytest
 
@@ -280,6 +281,21 @@ def test_a_compressed_pipe_has_no_pauses(compress, pipe):
     pipe.close()
     reader = TextReader(["-"])
     assert [(line, reader.is_ready(0)) for line in reader] == [("one", True), ("two", True)]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize("read", [iter_lines, lambda path: TextReader([path])])
+def test_an_archive_in_a_pipe_may_come_byte_by_byte(compress, read, pipe):
+    def write():
+        for byte in compress(b"one\ntwo\n"):
+            pipe.write(bytes([byte]))
+            time.sleep(1e-4)  # else the first bytes are there together
+        pipe.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert list(read("-")) == ["one", "two"]
+    writer.join()
 
 
 def test_the_next_line_of_a_file_is_there(tmp_path):

@@ -128,6 +128,22 @@ def test_a_diverged_training_has_no_model(tmp_path, heldout):
         pretrain(config)
 
 
+def test_a_resumed_run_is_compared_with_the_first_loss_of_the_run(tmp_path):
+    """The loss of the checkpoint is high already, and a run may begin far above chance."""
+    write_dataset(tmp_path / "data", sentences(200))
+    changes = {"num_train_steps": 30, "save_checkpoints_steps": 10, "num_warmup_steps": 0}
+    config = tiny_run(tmp_path, learning_rate=0.3, **changes)
+    record = tmp_path / "out" / "run.json"
+    for _ in range(2):
+        with pytest.raises(InputError, match="training diverged"):
+            pretrain(config)
+        assert (tmp_path / "out" / "checkpoints" / "ckpt-20.index").exists()
+        values = json.loads(record.read_text())
+        assert 0 < values["first_loss"] < 10
+    record.write_text(json.dumps(values | {"first_loss": 1e9}))
+    assert pretrain(config).finished
+
+
 def test_a_config_without_vocab_size_takes_the_vocabulary_s(tmp_path):
     write_dataset(tmp_path / "data", sentences(20))
     pretrain(tiny_run(tmp_path))

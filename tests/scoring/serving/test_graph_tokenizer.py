@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from tta.data.vocabulary.folding import FoldedCharacters
+from tta.data.vocabulary.normalizer import FoldedCharacters
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary

@@ -1,14 +1,16 @@
-"""The JSON dict of ESPnet and mlm-scoring."""
+"""JSON documents {id: list}: the dict of ESPnet and mlm-scoring, and the data.json of ESPnet 1."""
 
 import re
+from typing import Any
 
+from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.documents.espnet1 import UTTS
 from tta.data.nbest.formats.json_text import hypothesis_object, line_of_object, parse_hypothesis
 from tta.data.nbest.formats.json_values import dump_json, expect, load_json
-from tta.data.nbest.lists import shown
+from tta.data.nbest.lists import Hypothesis, NBestList, shown
 from tta.errors import InputError, located
 
+_UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
 _FIRST_VALUE_IS_OBJECT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')
 
 
@@ -25,7 +27,7 @@ class DictFormat(Format):
     def matches(self, source):
         # The first value is an object. The files of ESPnet 1 have one more level, called "utts".
         start = source.start
-        if not _FIRST_VALUE_IS_OBJECT.match(start) or UTTS.match(start):
+        if not _FIRST_VALUE_IS_OBJECT.match(start) or _UTTS.match(start):
             return False
         objects = [value for value in source.values if isinstance(value, dict)]
         entries = [entry for value in objects for entry in value.values()]
@@ -37,16 +39,25 @@ class DictFormat(Format):
         return 'an object with the keys "hyp_1", "hyp_2" ... for each id' if is_object else None
 
     def read(self, source, collector):
-        document = load_json(source.text)
-        for utterance_id, entry in expect(document, dict, "the document").items():
+        document = expect(load_json(source.text), dict, "the document")
+        for utterance_id, entry in self.entries(document).items():
             with located(f"list {shown(utterance_id)}", line_of_object(source, utterance_id)):
-                hypotheses, rest = self._parse(expect(entry, dict, "a list"), collector)
-                reference = rest.pop("ref", None)
-                if rest and not hypotheses:
-                    raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(list(rest))}')
-                collector.add(utterance_id, hypotheses, reference, {self.name: rest})
+                found = self.parse(expect(entry, dict, "a list"), collector)
+                collector.add(utterance_id, *found)
 
-    def _parse(self, entry, collector):
+    def write(self, lists, stream):
+        dump_json(self.document({one.utterance_id: self.entry(one) for one in lists}), stream, 1)
+
+    def entries(self, document: dict[str, Any]) -> dict[str, Any]:
+        """{id: list} in a document."""
+        return document
+
+    def document(self, entries: dict[str, Any]) -> dict[str, Any]:
+        """The inverse of `entries`."""
+        return entries
+
+    def parse(self, entry: dict[str, Any], collector: Any) -> tuple[Any, ...]:
+        """The hypotheses, the reference and the `extra` of a list."""
         numbered, rest = {}, {}
         for key, value in entry.items():
             match = re.fullmatch(r"hyp_([0-9]{1,9})", key)
@@ -60,15 +71,61 @@ class DictFormat(Format):
                 raise InputError(f"duplicate hypothesis number {number}")
             with located(key):
                 numbered[number] = parse_hypothesis(value, self.name, collector)
-        return [numbered[n] for n in sorted(numbered)], rest
+        reference = rest.pop("ref", None)
+        if rest and not numbered:
+            raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(list(rest))}')
+        return [numbered[n] for n in sorted(numbered)], reference, {self.name: rest}
 
-    def write(self, lists, stream):
-        document = {}
-        for nbest in lists:
-            entry = document[nbest.utterance_id] = {}
-            for number, hypothesis in enumerate(nbest.hypotheses, 1):
-                entry[f"hyp_{number}"] = hypothesis_object(hypothesis, self.extra_of(hypothesis))
-            entry.update(self.extra_of(nbest))
+    def entry(self, nbest: NBestList) -> dict[str, Any]:
+        """The inverse of `parse`."""
+        entry = {
+            f"hyp_{number}": hypothesis_object(hypothesis, self.extra_of(hypothesis))
+            for number, hypothesis in enumerate(nbest.hypotheses, 1)
+        }
+        reference = {} if nbest.reference is None else {"ref": nbest.reference}
+        return entry | self.extra_of(nbest) | reference
+
+
+class Espnet1Format(DictFormat):
+    """ESPnet 1's data.json: `{"utts": {"utt": {"output": [{"rec_text", "score", "text"}]}}}`.
+
+    `text` is the reference. Further scores of an output are features; see `read_scores`.
+    """
+
+    layout = '{"utts": {"utt": {"output": [{"rec_text": "...", "score": -1.2, "text": ref}]}}}'
+
+    def matches(self, source):
+        return bool(_UTTS.match(source.start))
+
+    def missing(self, source):
+        return None
+
+    def entries(self, document):
+        return expect(document.get("utts"), dict, '"utts"')
+
+    def document(self, entries):
+        return {"utts": entries}
+
+    def parse(self, entry, collector):
+        outputs = expect(entry.get("output"), list, '"output"')
+        hypotheses = []
+        for output in outputs:
+            output = expect(output, dict, "an output")
+            text = expect(output.get("rec_text"), str, '"rec_text"').strip()
+            score, features = read_scores(output, collector)
+            hypotheses.append(Hypothesis(text, score, {self.name: output}, features))
+        return hypotheses, outputs[0].get("text") if outputs else None, {self.name: entry}
+
+    def entry(self, nbest):
+        outputs = []
+        for number, hypothesis in enumerate(nbest.hypotheses, 1):
+            output = self.extra_of(hypothesis)
+            if "rec_text" not in output or output["rec_text"].strip() != hypothesis.text:
+                output = output | {"rec_text": f"{hypothesis.text} <eos>"}
+            output = output | {"name": f"target1[{number}]"}
+            if hypothesis.score is not None:
+                output[score_key(output)] = float(hypothesis.score)
             if nbest.reference is not None:
-                entry["ref"] = nbest.reference
-        dump_json(document, stream, indent=1)
+                output["text"] = nbest.reference
+            outputs.append(output)
+        return {**self.extra_of(nbest), "output": outputs}

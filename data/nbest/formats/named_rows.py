@@ -1,0 +1,205 @@
+"""One hypothesis per row, in fields with names: tables with a header, and JSON objects."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, read_scores, row_keys
+from tta.data.nbest.formats.base import Format, Source
+from tta.data.nbest.formats.json_values import Place, dump_records, iter_records
+from tta.data.nbest.lists import Hypothesis, shown
+from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_rows
+from tta.data.text.tables import is_number, split_row
+from tta.errors import InputError
+
+_NEEDED = {"id", "text"}
+
+
+class NamedRowsFormat(Format):
+    """Rows with fields such as `id`, `text`, `score` and `reference`, which may have other names.
+
+    `tta.data.nbest.fields` has these. `text` or `transcript` beside `hypothesis` or `pred_text` is
+    the reference, unless there is a `reference`. A file whose `text` may be the reference of a
+    field of another name is refused. Score and reference may be missing. Other fields are kept, and
+    written back; further scores are features (see `read_scores`). The rows of one id are together.
+    They have one reference; it may be in the first row only. Scores are natural logs, higher is
+    better.
+    """
+
+    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yields (line, row) of each row.
+
+        A row has its "fields", {name: value}; the names of those for "id", "text", "score" and
+        "reference" as its "keys" (see `row_keys`); and what `write` needs.
+        """
+        raise NotImplementedError
+
+    def doubt(self, source):
+        return doubt_of_rows(self, source)
+
+    def read(self, source, collector):
+        seen = {}
+
+        def parse(row):
+            fields, keys = row["fields"], row["keys"]
+            utterance_id, is_recording = id_of(fields, fields[keys["id"]])
+            if is_recording:
+                check_origin(fields, utterance_id, seen)
+            score, features = read_scores(fields, collector, (keys.get("score", "score"),))
+            text = fields[keys["text"]]
+            return str(utterance_id), Hypothesis(text, score, {self.name: row}, features)
+
+        def reference_of(hypothesis):
+            row = self.extra_of(hypothesis)
+            return row["fields"].get(row["keys"].get("reference"))
+
+        collect_groups(self.rows(source), parse, collector, reference_of)
+        self._check_text(collector)
+
+    def _check_text(self, collector):
+        """Refuses a field such as `text` that may be the reference."""
+        lists = [one.hypotheses for one in collector.lists]
+        row = self.extra_of(lists[0][0]) if lists else {"keys": {"reference": ""}}
+        keys, text = row["keys"], row["keys"].get("text")
+        if text not in TRANSCRIPTS or "reference" in keys:
+            return
+        others = [name for name in TRANSCRIPTS if name != text and name in row["fields"]]
+        lists = [one for one in lists if len(one) > 1]
+        if lists and all(len({h.text for h in one}) == 1 for one in lists):
+            for name in [n for n in row["fields"] if n not in keys.values()]:
+                cells = [[str(self.extra_of(h)["fields"].get(name)) for h in one] for one in lists]
+                if any(len(set(one)) > 1 for one in cells):
+                    others += [] if all(is_number(c) for one in cells for c in one) else [name]
+        if others:
+            raise InputError(
+                f"{text} may be the hypothesis, or the reference of {shown(others[0])}: name them "
+                "hypothesis and reference"
+            )
+
+
+class CsvFormat(NamedRowsFormat):
+    """Comma-separated rows after a header such as `id,text,score,reference`.
+
+    The columns may have any order. Features have names in lower case. Fields may be quoted, and
+    have no line breaks.
+
+    Attributes:
+        delimiter: a comma; or a tab, and quotes are part of the text.
+    """
+
+    layout = "id,text,score in a header, and rows"
+    delimiter: ClassVar[str] = ","
+
+    def matches(self, source):
+        return _keys(self._header(source)).keys() >= _NEEDED
+
+    def missing(self, source):
+        header = self._header(source)
+        counts = {line.count(self.delimiter) for line in source.head}
+        is_table = len(source.head) > 1 and len(counts) == 1 and 0 not in counts
+        if is_table or (len(header) > 1 and _keys(header)):
+            return f"a header with the columns id and text, not {shown(source.head[0])}"
+        return None
+
+    def rows(self, source):
+        header = self._header(source)
+        names, keys, first = _names(header), _keys(header), source.rows[0][0]
+        if not keys.keys() >= _NEEDED:
+            rule = f"expected a header with the columns id and text, got {shown(source.head[0])}"
+            raise InputError(rule, line=first)
+        for name in keys.values():
+            if names.count(name) > 1:
+                raise InputError(f"two columns are called {name}", line=first)
+        for line, text in source.rows[1:]:
+            cells = split_row(text, self.delimiter, line)
+            if len(cells) != len(header):
+                raise InputError(f"expected {len(header)} columns, got {len(cells)}", line=line)
+            fields: dict[str, str | None] = {}
+            for name, cell in zip(names, map(str.strip, cells), strict=True):
+                fields.setdefault(name, cell or ("" if name in keys.values() else None))
+            yield line, {"fields": fields, "keys": keys, "header": header, "cells": cells}
+
+    def _header(self, source):
+        try:
+            return split_row(source.head[0], self.delimiter)
+        except InputError:
+            return []
+
+    def write(self, lists, stream):
+        rows = [(nbest, h, self.extra_of(h)) for nbest in lists for h in nbest.hypotheses]
+        header = list(next((extra["header"] for *_, extra in rows if extra), ()))
+        needed = {
+            "id": True,
+            "text": True,
+            "score": any(h.score is not None for _, h, _ in rows),
+            "reference": any(nbest.reference is not None for nbest, *_ in rows),
+        }
+        header += [name for name in needed if needed[name] and name not in _keys(header)]
+        names = _names(header)
+        places = {kind: names.index(name) for kind, name in _keys(header).items()}
+        table = [header]
+        for nbest, hypothesis, extra in rows:
+            cells = [*extra.get("cells", ())]
+            cells += [""] * (len(header) - len(cells))
+            fields = dict(zip(names, map(str.strip, cells), strict=True))
+            if id_of(fields, fields[names[places["id"]]])[0] != nbest.utterance_id:
+                cells[places["id"]] = nbest.utterance_id
+            cells[places["text"]] = hypothesis.text
+            if "score" in places:
+                cells[places["score"]] = repr(self.score_of(hypothesis, nbest))
+            if "reference" in places:
+                cells[places["reference"]] = nbest.reference or ""
+            check_fields(cells, "" if self.delimiter == "," else self.delimiter, nbest, self.name)
+            table.append(cells)
+        if self.delimiter == ",":
+            csv.writer(stream, lineterminator="\n").writerows(table)
+        else:
+            stream.writelines(self.delimiter.join(cells) + "\n" for cells in table)
+
+
+class JsonRowsFormat(NamedRowsFormat):
+    """Lines `{"id", "text", "score", "reference"}`, or an array of such objects."""
+
+    has_long_lines = True
+    layout = 'one hypothesis per line, {"id", "text", "score"}'
+
+    def matches(self, source):
+        ids = [_id(one) for one in source.values]
+        return None not in ids and len(set(ids)) < len(ids)
+
+    def rows(self, source):
+        for row, line, place in iter_records(source.text):
+            if _id(row) is None:
+                raise InputError(f"expected {self.layout}, got {shown(row)}", line=line)
+            yield line, {"fields": row, "keys": row_keys(row), "place": place}
+
+    def write(self, lists, stream):
+        rows = []
+        for nbest in lists:
+            for hypothesis in nbest.hypotheses:
+                extra = self.extra_of(hypothesis)
+                row = dict(extra.get("fields", ())) or {"id": nbest.utterance_id}
+                keys = row_keys(row)
+                row[keys.get("text", "text")] = hypothesis.text
+                if hypothesis.score is not None:
+                    row[keys.get("score", "score")] = float(hypothesis.score)
+                if nbest.reference is not None:
+                    row[keys.get("reference", "reference")] = nbest.reference
+                rows.append((row, extra.get("place", Place(0, None, False))))
+        dump_records(rows, stream)
+
+
+def _id(row):
+    """The id of a row of JSON; None if it is no hypothesis with an id."""
+    if not isinstance(row, dict) or not isinstance(row.get(row_keys(row).get("text")), str):
+        return None
+    found, _ = id_of(row)
+    return str(found) if type(found) in (str, int) else None
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    return [name.strip().lower() for name in header]
+
+
+def _keys(header: Sequence[str]) -> dict[str, str]:
+    return row_keys(dict.fromkeys(_names(header), ""))
