@@ -18,16 +18,19 @@ class Meters:
     """
 
     def __init__(self, paths: Collection[str]):
-        self._paths, self._registry = paths, CollectorRegistry()
-        to = {"registry": self._registry}
+        registry = CollectorRegistry()
+        self._paths, self._registry = paths, registry
         self.batches = Histogram(
-            "tta_batch_items", "Items that the model gets at once.", buckets=_BATCH_SIZES, **to
+            "tta_batch_items",
+            "Items that the model gets at once.",
+            buckets=_BATCH_SIZES,
+            registry=registry,
         )
         self._requests = Counter(
-            "tta_requests", "Requests by path and status.", ["path", "status"], **to
+            "tta_requests", "Requests by path and status.", ["path", "status"], registry=registry
         )
         self._seconds = Histogram(
-            "tta_request_seconds", "Seconds from the headers to the answer.", ["path"], **to
+            "tta_request_seconds", "Seconds to the answer.", ["path"], registry=registry
         )
 
     def observe(self, path: str, status: int, seconds: float) -> None:

@@ -39,8 +39,8 @@ def faster_whisper(model: Any, audio: Any, size: int = 10, language: str = "en")
     Raises:
         InputError: the recording is longer than 30 seconds.
     """
-    from faster_whisper.audio import pad_or_trim
-    from faster_whisper.tokenizer import Tokenizer
+    from faster_whisper.audio import pad_or_trim  # pyright: ignore[reportMissingImports]
+    from faster_whisper.tokenizer import Tokenizer  # pyright: ignore[reportMissingImports]
 
     rate = model.feature_extractor.sampling_rate
     if len(audio) > 30 * rate:

@@ -42,8 +42,8 @@ def whisper(
         size: width of the beam and number of hypotheses.
         language: of a multilingual model.
     """
-    import torch
-    from transformers import GenerationMixin
+    import torch  # pyright: ignore[reportMissingImports]
+    from transformers import GenerationMixin  # pyright: ignore[reportMissingImports]
 
     config = model.generation_config
     prompt = [config.decoder_start_token_id]
