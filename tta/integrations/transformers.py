@@ -43,7 +43,7 @@ def whisper(
         language: of a multilingual model.
     """
     import torch  # pyright: ignore[reportMissingImports]
-    from transformers import GenerationMixin  # pyright: ignore[reportMissingImports]
+    from transformers import GenerationMixin  # pyright: ignore  # found beside this file
 
     config = model.generation_config
     prompt = [config.decoder_start_token_id]
