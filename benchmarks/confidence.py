@@ -1,0 +1,302 @@
+"""How sure each word is: agreement of the list alone, and with the model, on all sets of lists.
+
+    python -m benchmarks.confidence scores/
+
+The columns are the area under the curve of wrong words, the normalized cross entropy, and the
+calibration error in ten bins. Agreement alone is a logistic regression of the shares of the list
+that have the word, at four sharpnesses. Both are fitted on the same dev lists; intervals of the
+differences draw utterances. The last table compares the expected error rate, which needs no
+references, with the error rate. The folder keeps the model's scores of the hypotheses. --picture
+draws the reliability, --defaults fits and prints the default weights. The data is in $TTA_DATA.
+"""
+
+import argparse
+import pprint
+import time
+from pathlib import Path
+
+import numpy as np
+
+import tta
+from benchmarks.dev_size import cut
+from benchmarks.guess import SETS, guess, load
+from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import score_texts
+from tta.scoring.combining.tuning import tune
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights
+from tta.scoring.confidence.evidence import MODEL_UNITS, UNITS, find_evidence
+from tta.scoring.confidence.weights import ConfidenceWeights, default_weights, fit_logistic
+from tta.scoring.confidence.weights import fit_weights
+from tta.scoring.confidence.words import confidences_of
+from tta.scoring.metrics.significance import bootstrap_interval
+from tta.scoring.reports.table import align
+from tta.scoring.scorers.options import RerankOptions
+
+AGREEMENT = ("uniform", "first_0.1", "first_0.3", "first_1")
+RESAMPLES = 1000
+BINS = 10
+NOTHING = ConfidenceWeights({}, {}, 1.0)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("scores", type=Path, help="folder for the model's scores")
+    parser.add_argument("--defaults", action="store_true", help="fit the default weights only")
+    parser.add_argument("--picture", type=Path, help="SVG file for the reliability")
+    arguments = parser.parse_args()
+    lm = tta.load(**RerankOptions(engine="onnxruntime").for_load())
+    parts = {
+        (name, kind): load(path, arguments.scores)
+        for name, paths in SETS.items()
+        if name not in ("examples", "IWSLT'14")
+        for kind, path in zip(("dev", "test"), paths, strict=True)
+        if path is not None
+    }
+    if arguments.defaults:
+        print_defaults(parts, lm)
+        return
+    fitted(parts, lm, arguments.picture)
+    untuned(parts, lm)
+    cost(parts["Arctic clean", "test"], lm)
+
+
+class Words:
+    """The words of some picks of a part, and which of them are correct."""
+
+    def __init__(self, part: Part, lm, weights, picks=None, model=True):
+        decision = decide(part.lists, weights)
+        metric = part.statistics.metric
+        self.found = find_evidence(decision, metric, lm if model else None, picks)
+        references = [one.reference for one in part.nbest]
+        self.correct, self.deletions = self.found.judge(references, metric)
+        picks = decision.picks if picks is None else picks
+        self.rate = part.statistics.value(picks)
+
+    def agreement(self):
+        return fit_logistic(self.found.values, self.correct, AGREEMENT, {})
+
+    def fit(self, prior=None):
+        return fit_weights(self.found, self.correct, self.deletions, prior)
+
+    def by_agreement(self, weights):
+        return ConfidenceWeights(weights, {}, 0.0).probabilities(self.found)
+
+
+def fitted(parts, lm, picture):
+    """Weights of dev lists on test lists: first pass and pick, and across conditions."""
+    words, rows, expected, drawn = {}, [], [], {}
+    for name in ("Arctic clean", "Arctic 5 dB", "ATIS"):
+        dev = parts[name, "dev"]
+        given = GivenWeights(features=dict.fromkeys(dev.lists.features))
+        weights = tune(dev.lists, dev.statistics, given)
+        for kind in ("dev", "test"):
+            part = parts[name, kind]
+            first = select(part.lists, FIRST_PASS)
+            words[name, "first pass", kind] = Words(part, lm, weights, first)
+            words[name, "pick", kind] = Words(part, lm, weights)
+    for name in ("Arctic clean", "Arctic 5 dB", "ATIS"):
+        for what in ("first pass", "pick"):
+            dev, test = (words[name, what, kind] for kind in ("dev", "test"))
+            alone = test.by_agreement(dev.agreement())
+            full = dev.fit().probabilities(test.found)
+            rows += compared(f"{name}, {what}", test, alone, full)
+            drawn[f"{name}, {what}"] = (full, test.correct)
+            confidences = confidences_of(test.found, dev.fit())
+            expected.append([f"{name}, {what}", "dev", test.rate, confidences.expected])
+    for dev_name, name in (("Arctic clean", "Arctic 5 dB"), ("Arctic 5 dB", "Arctic clean")):
+        dev, test = words[dev_name, "pick", "dev"], words[name, "pick", "test"]
+        alone = test.by_agreement(dev.agreement())
+        # The default weights have seen both conditions, so they are no prior here.
+        weights = dev.fit(NOTHING)
+        title = f"{name}, pick, weights of {dev_name}"
+        rows += compared(title, test, alone, weights.probabilities(test.found))
+        rate = confidences_of(test.found, weights).expected
+        expected.append([title, "other condition", test.rate, rate])
+    show(rows)
+    show_expected(expected)
+    if picture is not None:
+        draw(drawn, picture)
+
+
+def untuned(parts, lm):
+    """Default weights: guessed weights of reranking, the default weights of confidences."""
+    rows, expected = [], []
+    samples = default_words(parts, lm)
+    others = [one for name, one in samples.items() if not name.startswith("ATIS")]
+    alone = fit_together(list(samples.values()), AGREEMENT)
+    without_atis = fit_together(others, list(UNITS))
+    alone_without = fit_together(others, AGREEMENT)
+    for (name, kind), part in parts.items():
+        if kind == "dev":
+            continue
+        test = Words(part, lm, guess(part.lists))
+        full = default_weights(True)
+        rows += compared(
+            f"{name}, default", test, test.by_agreement(alone), full.probabilities(test.found)
+        )
+        if name == "ATIS":
+            rows += compared(
+                "ATIS, fitted on Arctic alone",
+                test,
+                test.by_agreement(alone_without),
+                test.by_agreement(without_atis),
+            )
+        expected.append([name, "default", test.rate, confidences_of(test.found).expected])
+        listed = Words(part, lm, guess(part.lists), model=False)
+        one = default_weights(False).probabilities(listed.found)
+        rows += compared(f"{name}, default, no model", listed, listed.by_agreement(alone), one)
+    show(rows)
+    show_expected(expected)
+
+
+def cost(part, lm):
+    """The time of confidences, and that of reranking the same lists."""
+    start = time.perf_counter()
+    scored = Part.build(part.nbest).compared(part.statistics.metric)
+    scored = scored.scored(score_texts(lm, scored.texts))
+    decision = decide(scored.lists, guess(scored.lists))
+    middle = time.perf_counter()
+    confidences_of(find_evidence(decision, part.statistics.metric, lm))
+    end = time.perf_counter()
+    share = (end - middle) / (middle - start)
+    print(f"\nreranking {middle - start:.2f} s, confidences {end - middle:.2f} s: {share:.1%}")
+
+
+def default_words(parts, lm, model=True):
+    """The words that the default weights are fitted on; ATIS also without its scores."""
+    samples = {}
+    for (name, kind), part in parts.items():
+        if kind == "test":
+            continue
+        samples[name] = Words(part, lm, guess(part.lists), model=model)
+        if name.startswith("Arctic"):
+            short = cut(part)
+            samples[f"{name}, short"] = Words(short, lm, guess(short.lists), model=model)
+    return samples
+
+
+def fit_together(samples, names, prior=None):
+    values = np.concatenate([one.found.values for one in samples])
+    correct = np.concatenate([one.correct for one in samples])
+    return fit_logistic(values, correct, names, prior or {})
+
+
+def print_defaults(parts, lm):
+    for model in (True, False):
+        samples = list(default_words(parts, lm, model).values())
+        names = [name for name in UNITS if model or name not in MODEL_UNITS]
+        alone = [name for name in names if name in {*MODEL_UNITS, "letters"}]
+        # Each set counts alike for words that are missing.
+        rates = [one.deletions.sum() / one.found.missing.sum() for one in samples]
+        weights = ConfidenceWeights(
+            fit_together(samples, names),
+            fit_together(samples, alone),
+            float(f"{np.exp(np.mean(np.log(rates))):.3g}"),
+        )
+        pprint.pprint(dict(weights.items()), sort_dicts=False)
+
+
+def area(scores, wrong, times):
+    """The area under the curve of wrong words, whose scores are low: words count `times`."""
+    order = np.argsort(scores, kind="stable")
+    _, tied = np.unique(scores[order], return_inverse=True)
+    good = np.bincount(tied, (times * ~wrong)[order])
+    bad = np.bincount(tied, (times * wrong)[order])
+    return float((bad * (good.sum() - good.cumsum() + good / 2)).sum() / (bad.sum() * good.sum()))
+
+
+def cross_entropy(scores, wrong, times):
+    """The normalized cross entropy: the share of the entropy that the probabilities explain."""
+    scores = np.clip(scores, 1e-9, 1 - 1e-9)
+    share = (times * wrong).sum() / times.sum()
+    entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    likelihood = (times * np.log(np.where(wrong, 1 - scores, scores))).sum() / times.sum()
+    return 1 + likelihood / entropy
+
+
+def bins(scores, correct):
+    """(words, mean probability, share of correct words) of each of ten bins of probabilities."""
+    which = np.minimum((scores * BINS).astype(int), BINS - 1)
+    counts = np.bincount(which, minlength=BINS)
+    sums = (np.bincount(which, one, BINS) / np.maximum(counts, 1) for one in (scores, correct))
+    return counts, *sums
+
+
+def calibration_error(scores, correct):
+    counts, means, shares = bins(scores, correct)
+    return float((counts * np.abs(means - shares)).sum() / counts.sum())
+
+
+def compared(title, test, alone, full):
+    """Rows of the two confidences and of their difference."""
+    wrong, owners = ~test.correct, test.found.owners
+    measures = area, cross_entropy
+    every = np.ones(len(wrong))
+    values = [[one(p, wrong, every) for one in measures] for p in (alone, full)]
+
+    def differences(drawn, axis=-1):
+        lists = len(test.found.words)
+        found = []
+        for index in drawn:
+            times = np.bincount(index, minlength=lists)[owners].astype(float)
+            found.append([one(full, wrong, times) - one(alone, wrong, times) for one in measures])
+        return np.array(found).T
+
+    low, high = bootstrap_interval(len(test.found.words), differences, RESAMPLES)
+    share = f"{wrong.mean():.1%}"
+    rows = [
+        [title, share, *(f"{v:.3f}" for v in value), f"{calibration_error(p, test.correct):.3f}"]
+        for title, value, p in zip(
+            (f"{title}: agreement", f"{title}: all"), values, (alone, full), strict=True
+        )
+    ]
+    spans = [
+        f"{b - a:+.3f} [{lo:+.3f}, {hi:+.3f}]"
+        for a, b, lo, hi in zip(*values, low, high, strict=True)
+    ]
+    return [*rows, ["  difference", "", *spans, ""]]
+
+
+def show(rows):
+    heads = ["", "wrong", "AUC", "NCE", "ECE"]
+    print("\n" + align([heads, *rows], ["left", *["right"] * 4]), flush=True)
+
+
+def show_expected(rows):
+    cells = [
+        [name, weights, f"{rate:.2f}", f"{found:.2f}", f"{found - rate:+.2f}"]
+        for name, weights, rate, found in rows
+    ]
+    heads = ["", "weights of", "WER", "expected WER", "difference"]
+    print("\n" + align([heads, *cells], ["left", "left", *["right"] * 3]), flush=True)
+
+
+def draw(drawn, path: Path):
+    """Draws the share of correct words by the probability, in ten bins."""
+    import matplotlib
+
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "tta-lm"})
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="#888888", linewidth=1)
+    for name, (scores, correct) in drawn.items():
+        if name.endswith("pick"):
+            counts, means, shares = bins(scores, correct)
+            error = calibration_error(scores, correct)
+            kept = counts > 0
+            label = f"{name.removesuffix(', pick')}, ECE {error:.3f}"
+            axes.plot(means[kept], shares[kept], "o-", markersize=3, label=label)
+    axes.set_xlabel("confidence")
+    axes.set_ylabel("share of correct words")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
+    figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
