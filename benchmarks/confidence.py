@@ -4,7 +4,7 @@
 
 The columns are the area under the curve of wrong words, the normalized cross entropy, and the
 calibration error in ten bins. Agreement alone is a logistic regression of the shares of the list
-that have the word, at four sharpnesses. Both are fitted on the same dev lists; intervals of the
+that have the word, at seven sharpnesses of the first pass. Both are fitted on the same dev lists; intervals of the
 differences draw utterances. The last table compares the expected error rate, which needs no
 references, with the error rate. The folder keeps the model's scores of the hypotheses. --picture
 draws the reliability, --defaults fits and prints the default weights. The data is in $TTA_DATA.
@@ -13,6 +13,7 @@ draws the reliability, --defaults fits and prints the default weights. The data 
 import argparse
 import pprint
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +25,25 @@ from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights
+from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.confidence.evidence import MODEL_UNITS, UNITS, find_evidence
-from tta.scoring.confidence.weights import ConfidenceWeights, default_weights, fit_logistic
-from tta.scoring.confidence.weights import fit_weights
+from tta.scoring.confidence.weights import (
+    ConfidenceWeights,
+    default_weights,
+    fit_logistic,
+    fit_weights,
+)
 from tta.scoring.confidence.words import confidences_of
 from tta.scoring.metrics.significance import bootstrap_interval
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
 
 AGREEMENT = ("uniform", "first_0.1", "first_0.3", "first_1")
+# More factors on the first-pass scores as they are, not in units of their spread.
+FACTORS = (0.1, 0.3, 1.0)
 RESAMPLES = 1000
 BINS = 10
+COLUMN = {name: i for i, name in enumerate(UNITS)}
 NOTHING = ConfidenceWeights({}, {}, 1.0)
 
 
@@ -75,14 +83,24 @@ class Words:
         picks = decision.picks if picks is None else picks
         self.rate = part.statistics.value(picks)
 
+        # What agreement alone knows: its columns, with others in place of the model's.
+        self.shares = np.zeros_like(self.found.values)
+        for name in AGREEMENT:
+            self.shares[:, COLUMN[name]] = self.found.values[:, COLUMN[name]]
+        for name, scale in zip(MODEL_UNITS, FACTORS, strict=False):
+            decided = decide(part.lists, RerankWeights(0.0, shares=(), scale=scale))
+            found = find_evidence(decided, metric, None, picks)
+            self.shares[:, COLUMN[name]] = found.values[:, COLUMN["posterior"]]
+
     def agreement(self):
-        return fit_logistic(self.found.values, self.correct, AGREEMENT, {})
+        return fit_logistic(self.shares, self.correct, [*AGREEMENT, *MODEL_UNITS], {})
 
     def fit(self, prior=None):
         return fit_weights(self.found, self.correct, self.deletions, prior)
 
     def by_agreement(self, weights):
-        return ConfidenceWeights(weights, {}, 0.0).probabilities(self.found)
+        found = replace(self.found, values=self.shares, has_model=True)
+        return ConfidenceWeights(weights, {}, 0.0).probabilities(found)
 
 
 def fitted(parts, lm, picture):
@@ -126,9 +144,9 @@ def untuned(parts, lm):
     rows, expected = [], []
     samples = default_words(parts, lm)
     others = [one for name, one in samples.items() if not name.startswith("ATIS")]
-    alone = fit_together(list(samples.values()), AGREEMENT)
-    without_atis = fit_together(others, list(UNITS))
-    alone_without = fit_together(others, AGREEMENT)
+    alone = agreement_together(list(samples.values()))
+    without_atis = ConfidenceWeights(fit_together(others, list(UNITS)), {}, 1.0)
+    alone_without = agreement_together(others)
     for (name, kind), part in parts.items():
         if kind == "dev":
             continue
@@ -142,7 +160,7 @@ def untuned(parts, lm):
                 "ATIS, fitted on Arctic alone",
                 test,
                 test.by_agreement(alone_without),
-                test.by_agreement(without_atis),
+                without_atis.probabilities(test.found),
             )
         expected.append([name, "default", test.rate, confidences_of(test.found).expected])
         listed = Words(part, lm, guess(part.lists), model=False)
@@ -178,10 +196,15 @@ def default_words(parts, lm, model=True):
     return samples
 
 
-def fit_together(samples, names, prior=None):
+def fit_together(samples, names):
     values = np.concatenate([one.found.values for one in samples])
+    return fit_logistic(values, np.concatenate([one.correct for one in samples]), names, {})
+
+
+def agreement_together(samples):
+    values = np.concatenate([one.shares for one in samples])
     correct = np.concatenate([one.correct for one in samples])
-    return fit_logistic(values, correct, names, prior or {})
+    return fit_logistic(values, correct, [*AGREEMENT, *MODEL_UNITS], {})
 
 
 def print_defaults(parts, lm):

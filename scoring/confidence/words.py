@@ -9,7 +9,12 @@ import numpy as np
 from tta.data.nbest.lists import shown
 from tta.scoring.combining.decision import Decision
 from tta.scoring.confidence.evidence import WordEvidence, find_evidence
-from tta.scoring.confidence.weights import DEFAULT_SETS, ConfidenceWeights, default_weights
+from tta.scoring.confidence.weights import (
+    DEFAULT_SETS,
+    ConfidenceWeights,
+    default_weights,
+    fit_weights,
+)
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
@@ -60,18 +65,8 @@ class Confidences:
         return 100 * float(self.errors.sum()) / total if total else float("nan")
 
 
-def find_confidences(
-    decision: Decision, metric: Metric, lm: Scorer | None, weights: ConfidenceWeights | None = None
-) -> Confidences:
-    """Finds the confidences of the picks of a decision; see `find_evidence`.
-
-    `weights` are those of `fit_weights`; None for `default_weights`.
-    """
-    return confidences_of(find_evidence(decision, metric, lm), weights)
-
-
 def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = None) -> Confidences:
-    """The confidences of words whose evidence was found."""
+    """The confidences of words whose evidence was found; without weights, by the default ones."""
     weights = weights or default_weights(evidence.has_model)
     probabilities = weights.probabilities(evidence)
     rows = zip(probabilities, evidence.rivals, evidence.rival_masses, strict=True)
@@ -86,9 +81,14 @@ def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = N
     return Confidences(words, errors, evidence.lengths, "CER" if evidence.by_character else "WER")
 
 
-def confidence_notes(
-    decision: Decision, has_model: bool, is_default: bool, path: str
-) -> Iterator[str]:
+def fit_on(decision: Decision, metric: Metric, lm: Scorer | None) -> ConfidenceWeights:
+    """Fits weights on the picks of lists with references; see `fit_weights`."""
+    evidence = find_evidence(decision, metric, lm)
+    references = [one.reference or "" for one in decision.lists.nbest]
+    return fit_weights(evidence, *evidence.judge(references, metric))
+
+
+def confidence_notes(decision: Decision, has_model: bool, is_default: bool) -> Iterator[str]:
     """Yields what a reader of confidences must know, one line each."""
     if is_default:
         yield (
@@ -99,6 +99,6 @@ def confidence_notes(
     if single:
         known = "the model's scores alone give" if has_model else "without a model nothing gives"
         yield (
-            f"lists of one hypothesis in {path}: {len(single):,}, first {shown(single[0])}; "
-            f"{known} the confidences of their words"
+            f"lists of one hypothesis: {len(single):,}, first {shown(single[0])}; {known} the "
+            "confidences of their words"
         )

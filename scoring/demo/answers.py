@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.reports.page import legend, level
-from tta.scoring.reranking.in_memory import rerank
+from tta.scoring.reports.page import CONFIDENCES, legend, level, sure_words
+from tta.scoring.reranking.in_memory import confidence, rerank
 from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores
 
 # A page is for a look at some sentences; files are for tta-rerank.
@@ -49,8 +50,9 @@ class Answers:
             "hypotheses", best first: n dicts with "text", "rank" (the line of the input, from 1),
             "tokens" ([piece, log-probability, level of its colour] each), "first_pass" (float, or
             None if no line has a score), "lm" (sum of the token scores), "words", "combined" and
-            "posterior" (0 to 1; None for `max`); "weights", those that were used; "legend", the
-            log-probabilities of each level; "signature" of the model.
+            "posterior" (0 to 1; None for `max`); "weights", those that were used; "confidence",
+            {"text", "level", "tip"} for each word of the first hypothesis; "legend" and
+            "confidence_legend", the ranges of each level; "signature" of the model.
 
         Raises:
             InputError: the request has another form, too many or too long texts, only some lines
@@ -61,7 +63,11 @@ class Answers:
         texts, scores = parse(request["text"])
         scored = self._scored(tuple(texts))
         known = _Known(self._lm, dict(zip(texts, scored, strict=True)))
-        order = rerank(texts, scores, known, weights=_weights(request.get("weights")))
+        weights = _weights(request.get("weights"))
+        order = rerank(texts, scores, known, weights=weights)
+        with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
+            warnings.simplefilter("ignore")
+            sure = confidence(texts, scores, known, weights=weights)
         combined = dict(zip(order.indices, order.scores, strict=True))
         posteriors = dict(zip(order.indices, order.posteriors or [], strict=False))
         return {
@@ -86,6 +92,8 @@ class Answers:
                 for name in WEIGHTS
                 for value in [getattr(order.weights, name)]
             },
+            "confidence": sure_words(sure),
+            "confidence_legend": legend(CONFIDENCES),
             "legend": legend(),
             "signature": self._lm.signature,
         }
@@ -95,12 +103,18 @@ class _Known(Scorer):
     """A model whose token scores of some texts are known."""
 
     def __init__(self, lm: Scorer, scored: Mapping[str, TokenScores]):
-        self.name, self.signature = lm.name, lm.signature
+        self.name, self.signature, self._lm = lm.name, lm.signature, lm
         self._scored = scored
 
     def score_with_counts(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
         found = [self._scored[text].log_probabilities for text in texts]
         return np.array([one.sum() for one in found]), np.array([len(one) for one in found])
+
+    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
+        return [self._scored[text] for text in texts]
+
+    def _num_tokens(self, texts):
+        return self._lm._num_tokens(texts)
 
 
 def parse(text: str) -> tuple[list[str], list[float] | None]:
