@@ -6,8 +6,9 @@ The columns are the area under the curve of wrong words, the normalized cross en
 calibration error in ten bins. Agreement alone is a logistic regression of the shares of the list
 that have the word, at seven sharpnesses of the first pass. Both are fitted on the same dev lists;
 intervals of the differences draw utterances. The last table compares the expected error rate,
-which needs no references, with the error rate. The folder keeps the model's scores of the hypotheses. --picture
-draws the reliability, --defaults fits and prints the default weights. The data is in $TTA_DATA.
+which needs no references, with the error rate. The folder keeps the model's scores of the
+hypotheses. --picture draws the reliability, --defaults fits and prints the default weights. The
+data is in $TTA_DATA.
 """
 
 import argparse
