@@ -7,11 +7,13 @@ calibration error in ten bins. Agreement alone is a logistic regression of the s
 that have the word, at seven sharpnesses of the first pass. Both are fitted on the same dev lists;
 intervals of the differences draw utterances. The last table compares the expected error rate,
 which needs no references, with the error rate. The folder keeps the model's scores of the
-hypotheses. --picture draws the reliability, --defaults fits and prints the default weights. The
-data is in $TTA_DATA.
+hypotheses. --picture draws the reliability, --defaults fits and prints the default weights, and
+--words draws the words of `tta rerank --confidence`. The data is in $TTA_DATA.
 """
 
 import argparse
+import html
+import json
 import pprint
 import time
 from dataclasses import replace
@@ -36,6 +38,7 @@ from tta.scoring.confidence.weights import (
 )
 from tta.scoring.confidence.words import confidences_of
 from tta.scoring.metrics.significance import bootstrap_interval
+from tta.scoring.reports.page import CONFIDENCES, level
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
 
@@ -53,9 +56,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("scores", type=Path, help="folder for the model's scores")
+    parser.add_argument("--words", type=Path, help="draw the first line of this file instead")
     parser.add_argument("--defaults", action="store_true", help="fit the default weights only")
     parser.add_argument("--picture", type=Path, help="SVG file for the reliability")
     arguments = parser.parse_args()
+    if arguments.words is not None:
+        draw_words(arguments.words, arguments.picture)
+        return
     lm = tta.load(**RerankOptions(engine="onnxruntime").for_load())
     parts = {
         (name, kind): load(path, arguments.scores)
@@ -320,6 +327,31 @@ def draw(drawn, path: Path):
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
     figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def draw_words(words: Path, path: Path):
+    """Draws the first list of a file of confidences, coloured as in the report."""
+    colours = ("#ffffff", "#fff1dc", "#fedcb0", "#fdba7c", "#ef8548", "#b8330f")
+    with words.open(encoding="utf-8") as file:
+        found = json.loads(next(file))["words"]
+    x, parts = 8, []
+    for one in found:
+        shade = level(one["probability"], CONFIDENCES)
+        width = 9 * len(one["word"]) + 8
+        ink = "#ffffff" if shade == len(CONFIDENCES) else "#1d2129"
+        rival = html.escape(one["rival"] or "") if one["rival_probability"] > 0.05 else ""
+        parts.append(
+            f'<rect x="{x}" y="8" width="{width}" height="24" rx="4" fill="{colours[shade]}"/>'
+            f'<text x="{x + 4}" y="25" fill="{ink}">{html.escape(one["word"])}</text>'
+            f'<text x="{x + 4}" y="46" class="s">{one["probability"]:.2f}</text>'
+            f'<text x="{x + 4}" y="62" class="s">{rival}</text>'
+        )
+        x += max(width, 44) + 4
+    style = "text{font:15px monospace}.s{font-size:11px;fill:#596273}"
+    size = f'viewBox="0 0 {x} 70" width="{x}" height="70"'
+    back = f'<rect width="{x}" height="70" fill="#ffffff"/>'
+    body = f"<style>{style}</style>{back}{''.join(parts)}"
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{body}</svg>\n')
 
 
 if __name__ == "__main__":
