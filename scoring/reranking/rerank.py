@@ -100,7 +100,8 @@ def rerank_files(
         sure, confidence_signature, more = None, [], []
         if config.confidence is not None or config.report is not None:
             found = _confidences(decision, metric, first, given_confidence, dev)
-            sure, confidence_signature, more = found
+            sure, line, more = found
+            confidence_signature = line if config.confidence is not None else []
             measures = replace(measures, expected=(sure.name, sure.expected))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
