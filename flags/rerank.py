@@ -24,7 +24,7 @@ def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) ->
     names = models.names_or_none
     files = [path for path in (config.nbest_file, config.dev_nbest_file) if path is not None]
     report = rerank_files(config, names, **options.for_work(names, files))
-    outputs = config.output_file, config.scores_file, config.report
+    outputs = config.output_file, config.scores_file, config.confidence, config.report
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 
 

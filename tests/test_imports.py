@@ -41,6 +41,7 @@ ORDER = {
         {"metrics", "engines"},
         {"scorers"},
         {"combining", "exports"},
+        {"confidence"},
         {"reports"},
         {"classification", "reconstruction"},
         {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},

@@ -15,13 +15,36 @@ from tta.version import __version__
 
 if TYPE_CHECKING:
     from tta.scoring.combining.weights import RerankWeights
-    from tta.scoring.reranking.in_memory import RerankedList, rerank, tune
+    from tta.scoring.confidence.weights import ConfidenceWeights
+    from tta.scoring.confidence.words import WordConfidence
+    from tta.scoring.reranking.in_memory import (
+        RerankedList,
+        confidence,
+        fit_confidence,
+        rerank,
+        tune,
+    )
     from tta.scoring.scorers.scorer import Scorer
 
-__all__ = ["RerankWeights", "RerankedList", "__version__", "load", "rerank", "tune"]
+__all__ = [
+    "ConfidenceWeights",
+    "RerankWeights",
+    "RerankedList",
+    "WordConfidence",
+    "__version__",
+    "confidence",
+    "fit_confidence",
+    "load",
+    "rerank",
+    "tune",
+]
 
 # Imported on first use, because they need NumPy and more.
 _PLACES = {
+    "ConfidenceWeights": "tta.scoring.confidence.weights",
+    "WordConfidence": "tta.scoring.confidence.words",
+    "confidence": "tta.scoring.reranking.in_memory",
+    "fit_confidence": "tta.scoring.reranking.in_memory",
     "RerankWeights": "tta.scoring.combining.weights",
     "RerankedList": "tta.scoring.reranking.in_memory",
     "rerank": "tta.scoring.reranking.in_memory",

@@ -9,6 +9,7 @@ from rapidfuzz.process import cdist
 
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.errors import InputError
+from tta.scoring.metrics.alignment import DELETION, INSERTION, SUBSTITUTION, align
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
@@ -16,7 +17,7 @@ CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
 _WORD_LENGTH = 5  # characters, with a blank
 # Blanks beside scripts that are written without blanks.
 _NO_BLANK = re.compile(f"(?<={WITHOUT_BLANKS.pattern}) | (?={WITHOUT_BLANKS.pattern})")
-_COLUMN = {"replace": SUBSTITUTIONS, "insert": INSERTIONS, "delete": DELETIONS}
+_COLUMN = {SUBSTITUTION: SUBSTITUTIONS, INSERTION: INSERTIONS, DELETION: DELETIONS}
 
 
 class WordErrorRate:
@@ -51,8 +52,8 @@ class WordErrorRate:
         counts[:, REFERENCE_CHARACTERS] = len(characters)
         for row, hypothesis in zip(counts, hypotheses, strict=True):
             words = self.normalize(hypothesis).split()
-            for operation in Levenshtein.editops(expected, words):
-                row[_COLUMN[operation.tag]] += 1
+            for edit in align(expected, words):
+                row[_COLUMN[edit.kind]] += 1
             row[CHARACTER_ERRORS] = Levenshtein.distance(characters, _characters(words))
         return counts
 

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rapidfuzz.distance import Levenshtein
-
+from tta.scoring.metrics.alignment import DELETION, SUBSTITUTION, align
 from tta.scoring.scorers.scorer import TokenScores
 
 
@@ -61,18 +60,17 @@ def mark(
     compared = [part for part, _ in parts]
     positions = [i for _, i in parts] + [len(words)]
     expected = compared if reference is None else normalize(reference).split()
-    errors, meant, deleted = {}, defaultdict(list), defaultdict(list)  # by the index of the word
-    for block in Levenshtein.opcodes(expected, compared):
-        there = expected[block.src_start : block.src_end]
-        here = positions[block.dest_start : block.dest_end]
-        if block.tag == "delete":
-            deleted[positions[block.dest_start]] += there
-        elif block.tag == "insert":
-            errors = dict.fromkeys(here, "inserted") | errors
-        elif block.tag == "replace":
-            errors |= dict.fromkeys(here, "substituted")
-            for i, part in zip(here, there, strict=True):
-                meant[i].append(part)
+    errors: dict[int, str] = {}
+    meant, deleted = defaultdict(list), defaultdict(list)  # by the index of the word
+    for edit in align(expected, compared):
+        i = positions[edit.hypothesis]
+        if edit.kind == DELETION:
+            deleted[i].append(expected[edit.reference])
+        elif edit.kind == SUBSTITUTION:
+            errors[i] = "substituted"
+            meant[i].append(expected[edit.reference])
+        else:
+            errors.setdefault(i, "inserted")
     marked = []
     for i, word in enumerate(words):
         marked += [Word(part, "deleted") for part in deleted[i]]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.weights import FIRST_PASS
+from tta.scoring.confidence.words import Confidences, WordConfidence
 from tta.scoring.reports import table
 from tta.scoring.reports.changes import Change
 from tta.scoring.reports.marked_text import mark
@@ -20,6 +21,12 @@ MAX_UTTERANCES = 200
 
 # The natural log-probabilities at which the colour of a token changes.
 LEVELS = (-1.0, -2.0, -4.0, -6.0, -9.0)
+
+# The probabilities at which the colour of a word's confidence changes.
+CONFIDENCES = (0.95, 0.85, 0.7, 0.5, 0.3)
+
+# Utterances that are shown because their words are unsure.
+MAX_UNSURE = 50
 
 VERDICTS = ("better", "worse", "neither")
 
@@ -33,12 +40,13 @@ def write_page(
     changes: Sequence[Change],
     curve: bytes,
     colours: Scorer | None,
+    confidences: Confidences | None = None,
 ) -> None:
     """Writes the page of a report, which shows its test lists.
 
     `decision` is the order of these lists, and `changes` its changes (`find_changes`). `curve` is
     an SVG file with the weight curve, or b"". The token scores of `colours` give the colours of the
-    tokens; None for no colours.
+    tokens; None for no colours. `confidences` are those of the words of the picks.
     """
     import jinja2
     from markupsafe import Markup
@@ -63,7 +71,12 @@ def write_page(
         "curve": Markup(_themed(curve.decode())) if curve else "",
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
-        "utterances": list(_utterances(decision, changes[:MAX_UTTERANCES], colours, normalize)),
+        "utterances": list(
+            _utterances(decision, changes[:MAX_UTTERANCES], colours, normalize, confidences)
+        ),
+        "unsure": [] if confidences is None else list(_unsure(decision, confidences)),
+        "expected": report.test.expected,
+        "sure_legend": legend(CONFIDENCES),
         "colours": "" if colours is None else colours.name,
         "legend": legend(),
         "level": level,
@@ -79,13 +92,14 @@ def _table(report: table.Report) -> dict[str, Any] | None:
         return None
     rows = evaluation.rows
     *_, final = (row for row in rows if row.weights is not None)
+    headings, *cells = table.table_cells(rows, metric, report.test.expected)
     return {
         "metric": metric.name,
         "before": rows[0],
         "after": final,
         "interval": table.format_interval(final.interval, ".1f"),
-        "headings": table.headings(rows, metric),
-        "rows": [table.format_row(row) for row in rows],
+        "headings": headings,
+        "rows": cells,
         "differences": [table.format_difference(one, metric) for one in evaluation.differences],
     }
 
@@ -95,16 +109,45 @@ def style() -> str:
     return (_TEMPLATES / "page.css").read_text(encoding="utf-8")
 
 
-def level(log_probability: float) -> int:
-    """The colour of a token, from 0 (probable) to `len(LEVELS)` (improbable)."""
-    return sum(log_probability < bound for bound in LEVELS)
+def level(value: float, bounds: Sequence[float] = LEVELS) -> int:
+    """The colour of a token, from 0 (probable) to `len(bounds)` (improbable)."""
+    return sum(value < bound for bound in bounds)
 
 
-def legend() -> list[str]:
-    """The range of natural log-probabilities of each level, as text."""
-    names = [f"≥ {LEVELS[0]:g}"]
-    names += [f"{a:g} to {b:g}" for a, b in itertools.pairwise(LEVELS)]
-    return [*names, f"< {LEVELS[-1]:g}"]
+def legend(bounds: Sequence[float] = LEVELS) -> list[str]:
+    """The range of values of each level, as text: by default natural log-probabilities."""
+    names = [f"≥ {bounds[0]:g}"]
+    names += [f"{a:g} to {b:g}" for a, b in itertools.pairwise(bounds)]
+    return [*names, f"< {bounds[-1]:g}"]
+
+
+def sure_words(words: Sequence[WordConfidence]) -> list[dict[str, Any]]:
+    """What pages show of the confidences of a pick: text, level and an explanation of each word."""
+    return [
+        {
+            "text": one.word,
+            "level": level(one.probability, CONFIDENCES),
+            "tip": f"{one.word}: {one.probability:.0%} sure"
+            + (
+                f"; rival: {one.rival or '(no word)'}, {one.rival_probability:.0%}"
+                if one.rival is not None
+                else ""
+            ),
+        }
+        for one in words
+    ]
+
+
+def _unsure(decision: Decision, confidences: Confidences) -> Iterator[dict[str, Any]]:
+    """Yields the template's values for the picks with the most expected errors."""
+    order = np.argsort(-confidences.errors, kind="stable")[:MAX_UNSURE]
+    for number in order[confidences.errors[order] > 0]:
+        one = decision.lists.nbest[number]
+        yield {
+            "id": one.utterance_id,
+            "errors": float(confidences.errors[number]),
+            "sure": sure_words(confidences.words[number]),
+        }
 
 
 def _utterances(
@@ -112,6 +155,7 @@ def _utterances(
     changes: Sequence[Change],
     colours: Scorer | None,
     normalize: Callable[[str], str],
+    confidences: Confidences | None,
 ) -> Iterator[dict[str, Any]]:
     """Yields the template's values for each change."""
     nbest = decision.lists.nbest
@@ -155,6 +199,7 @@ def _utterances(
             "size": len(one.hypotheses),
             "before": sides[0],
             "after": sides[1],
+            "sure": [] if confidences is None else sure_words(confidences.words[number]),
         }
 
 

@@ -16,7 +16,9 @@ from tta.scoring.reports.evaluation import Difference, Evaluation, Interval, Row
 class PartReport:
     """One file of lists, dev or test; `num_distinct` counts different texts.
 
-    `evaluation` is None if the lists have no references or nothing is measured.
+    `evaluation` is None if the lists have no references or nothing is measured. `expected` is the
+    name and the value in percent of the error rate that is expected of the picks without references
+    (`tta.scoring.confidence.words.Confidences`), or None.
     """
 
     path: str
@@ -24,6 +26,7 @@ class PartReport:
     num_hypotheses: int
     num_distinct: int
     evaluation: Evaluation | None
+    expected: tuple[str, float] | None = None
 
     def row(self, name: str) -> Row:
         """The row with that name."""
@@ -62,10 +65,13 @@ class Report:
                 f"{part.num_distinct:,} distinct"
             )
             if part.evaluation is not None and self.metric is not None:
-                lines.append(format_table(part.evaluation.rows, self.metric))
+                lines.append(format_table(part.evaluation.rows, self.metric, part.expected))
                 lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
                 lines += [f"note: {note}" for note in part.evaluation.notes]
                 lines.append("")
+            elif part.expected is not None:
+                name, value = part.expected
+                lines += [f"expected {name} of the picks, without references: {value:.2f} %", ""]
         if self.metric is not None:
             lines += [*legend(self.metric), ""]
         if self.example:
@@ -74,10 +80,28 @@ class Report:
         return "\n".join([*lines, *self.signatures])
 
 
-def format_table(rows: Sequence[Row], metric: Metric) -> str:
-    """Formats rows as aligned lines below a line of headings."""
-    cells = [headings(rows, metric), *(format_row(row) for row in rows)]
+def format_table(
+    rows: Sequence[Row], metric: Metric, expected: tuple[str, float] | None = None
+) -> str:
+    """Formats rows as aligned lines below a line of headings; see `table_cells`."""
+    cells = table_cells(rows, metric, expected)
     return align(cells, ["left", *["right"] * (len(cells[0]) - 1)])
+
+
+def table_cells(
+    rows: Sequence[Row], metric: Metric, expected: tuple[str, float] | None = None
+) -> list[list[str]]:
+    """The headings and the cells of rows. `expected` is that of `PartReport`, of the last system.
+
+    It has a column of its own beside the metric.
+    """
+    cells = [headings(rows, metric), *(format_row(row) for row in rows)]
+    if expected is not None:
+        name, value = expected
+        *_, final = (i for i, row in enumerate(rows, 1) if row.weights is not None)
+        for i, line in enumerate(cells):
+            line.insert(2, f"expected {name}" if i == 0 else f"{value:.2f}" if i == final else "")
+    return cells
 
 
 def legend(metric: Metric) -> list[str]:

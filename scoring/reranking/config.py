@@ -124,6 +124,19 @@ class RerankConfig(Config):
         "there is no lm_score.",
         writes=True,
     )
+    confidence: str | None = setting(
+        None,
+        "File for the confidence of every word of the picks as JSON lines, one per list: id, and "
+        "words with word, probability, rival and rival_probability (docs/confidence.md). A name "
+        "that ends in .ctm writes NIST's CTM, for lists with the times of words. - is standard "
+        "output.",
+        writes=True,
+    )
+    confidence_weights: list[str] | None = setting(
+        None,
+        "Weights of confidences, as printed: name=weight, comma-separated. Default: fitted on "
+        "--dev_nbest_file, or the default weights without dev lists.",
+    )
     curve_file: str | None = setting(
         None,
         "File for the curve of the error on --dev_nbest_file against lm_weight: .png or .svg "
@@ -152,6 +165,7 @@ class RerankConfig(Config):
                 "features need dev_nbest_file, or a weight each (name=weight), got "
                 f"{','.join(self.features or ())!r}"
             )
+        self.given_confidence_weights()
         if self.decision == "max" and self.scale is not None:
             raise InputError("scale is for the decision mbr, not max")
         if self.normalize != "none" and self.metric not in ("auto", "wer", "cer"):
@@ -163,6 +177,14 @@ class RerankConfig(Config):
             raise InputError(
                 f"curve_file must end in {', '.join(CURVE_FORMATS)}, not {self.curve_file!r}"
             )
+
+    def given_confidence_weights(self) -> dict[str, float] | None:
+        """The weights of confidences that are given, by name."""
+        found = parse_features(self.confidence_weights, "confidence_weights")
+        for name, weight in (found or {}).items():
+            if weight is None:
+                raise InputError(f"confidence_weights: expected name=weight, got {name!r}")
+        return found  # pyright: ignore[reportReturnType]
 
     def given_weights(self, features: Collection[str]) -> GivenWeights:
         """The weights that are given, where `features` are all that could be tuned."""
@@ -178,8 +200,10 @@ class RerankConfig(Config):
         )
 
 
-def parse_features(features: Sequence[str] | None) -> dict[str, float | None] | None:
-    """Reads the flag `--features`, items `name` or `name=weight`: {name: weight or None}.
+def parse_features(
+    features: Sequence[str] | None, flag: str = "features"
+) -> dict[str, float | None] | None:
+    """Reads `--features` or another `flag`, items name or name=weight: {name: weight or None}.
 
     None stays None.
 
@@ -192,11 +216,11 @@ def parse_features(features: Sequence[str] | None) -> dict[str, float | None] | 
     for item in features:
         name, equals, weight = item.partition("=")
         if not name or name in found:
-            raise InputError(f"features must be different names, not {','.join(features)!r}")
+            raise InputError(f"{flag} must be different names, not {','.join(features)!r}")
         try:
             found[name] = parse_score(weight) if equals else None
         except InputError:
-            raise InputError(f"features: expected name=number, got {item!r}") from None
+            raise InputError(f"{flag}: expected name=number, got {item!r}") from None
     return found
 
 

@@ -1,4 +1,4 @@
-"""Reranks N-best lists in memory: `tta.rerank` and `tta.tune`.
+"""Reranks N-best lists in memory: `tta.rerank`, `tta.tune`, and how sure each word is.
 
 The steps and defaults are those of run_rerank.py, so the same lists get the same weights and order.
 """
@@ -21,6 +21,9 @@ from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+from tta.scoring.confidence.evidence import find_evidence
+from tta.scoring.confidence.weights import ConfidenceWeights
+from tta.scoring.confidence.words import confidence_notes, confidences_of, fit_on
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
 from tta.scoring.scorers.scorer import Scorer, as_list, as_texts
@@ -135,20 +138,12 @@ def rerank(
             rank_scores=rank_scores,
             progress=progress,
         )[0]
-    models, metric = _as_models(model), _as_metric(metric)
-    if not isinstance(weights, RerankWeights | None):
-        raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
-    if weights is not None and len(weights.shares) != len(models):
-        count = len(weights.shares)
-        raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
+    metric = _as_metric(metric)
+    _check_weights(weights, _as_models(model))
     nbest = _nbest(lists, scores)
     if not any(one.hypotheses for one in nbest):
         return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
-    losses = weights is None or weights.decision == "mbr"
-    part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    part = _score(part, models, progress)
-    given = GivenWeights(features=dict.fromkeys(part.lists.features))
-    decision = decide(part.lists, weights or _choose(part, given))
+    decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress)
     return [_in_order(decision, row) for row in range(len(nbest))]
 
 
@@ -199,7 +194,91 @@ def tune(
     for name in names:
         part.lists.feature(name)  # fails if there is no such feature
     given = GivenWeights(decision=decision, features=dict.fromkeys(names))
-    return _choose(_score(part, models, progress), given)
+    return _choose(score_by_each([part], models, _load, progress)[0][0], given)
+
+
+def confidence(
+    lists: Iterable[Any],
+    scores: Iterable[Any] | None = None,
+    model: Model | Sequence[Model] = None,
+    *,
+    weights: RerankWeights | None = None,
+    confidence_weights: ConfidenceWeights | None = None,
+    metric: str | Metric = "wer",
+    rank_scores: bool = True,
+    progress: bool = False,
+) -> Any:
+    """How sure each word of the pick of each list is: P(the word is correct), and its best rival.
+
+    The picks are the first texts of `rerank` with the same arguments. docs/confidence.md says how
+    the probabilities are found and how good they are.
+
+    Args:
+        lists, scores, model, weights, metric, rank_scores, progress: as in `rerank`. Of several
+            models, the token scores of the first count.
+        confidence_weights: from `fit_confidence`; None for the default weights.
+
+    Returns:
+        L lists of `WordConfidence`; for one list of str, one list. An empty list or pick has no
+        words. In scripts without blanks each character is a word.
+
+    Raises:
+        InputError: as `rerank`, or the confidence weights need a model with token scores.
+        TypeError: as `rerank`.
+    """
+    lists = as_list(lists, "lists", "lists of str")
+    is_one = bool(lists) and isinstance(lists[0], str)
+    if is_one:
+        lists, scores = [lists], None if scores is None else [scores]
+    metric = _as_metric(metric)
+    _check_weights(weights, _as_models(model))
+    nbest = _nbest(lists, scores)
+    if not any(one.hypotheses for one in nbest):
+        return [[] for _ in nbest]
+    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
+    found = find_evidence(decision, metric, lm, progress=progress)
+    for note in confidence_notes(decision, found.has_model, False):
+        warnings.warn(note, stacklevel=2)
+    words = confidences_of(found, confidence_weights).words
+    return words[0] if is_one else words
+
+
+def fit_confidence(
+    lists: Iterable[Iterable[str]],
+    references: Iterable[str],
+    scores: Iterable[Iterable[float]] | None = None,
+    model: Model | Sequence[Model] = None,
+    *,
+    weights: RerankWeights | None = None,
+    metric: str | Metric = "wer",
+    rank_scores: bool = True,
+    progress: bool = False,
+) -> ConfidenceWeights:
+    """Fits the weights of `confidence` on lists with references, near the default weights.
+
+    Args:
+        references: L str, the correct text of each list.
+        lists, scores, model, weights, metric, rank_scores, progress: as in `confidence`.
+
+    Raises:
+        InputError, TypeError: as `tune`.
+    """
+    lists = as_list(lists, "lists", "lists of str")
+    _check_weights(weights, _as_models(model))
+    nbest, metric = _nbest(lists, scores, references), _as_metric(metric)
+    if not any(one.hypotheses for one in nbest):
+        raise InputError("fitting needs a list with a text, and there is none")
+    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
+    return fit_on(decision, metric, lm)
+
+
+def _decided(nbest, model, weights, metric, rank_scores, progress):
+    """The decision on lists, and the first model; None without one."""
+    losses = weights is None or weights.decision == "mbr"
+    part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
+    (part,), lm = score_by_each([part], _as_models(model), _load, progress)
+    given = GivenWeights(features=dict.fromkeys(part.lists.features))
+    return decide(part.lists, weights or _choose(part, given)), lm
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
@@ -261,13 +340,16 @@ def _check_length(name, values, other_name, others):
         raise InputError(lengths)
 
 
-def _score(part: Part, models: Sequence[Model], progress: bool) -> Part:
-    """Adds the scores of all models, which are loaded if they are not scorers."""
+def _check_weights(weights: RerankWeights | None, models: Sequence[Model]) -> None:
+    if not isinstance(weights, RerankWeights | None):
+        raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
+    if weights is not None and len(weights.shares) != len(models):
+        count = len(weights.shares)
+        raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
 
-    def load(model: Model) -> Scorer:
-        return model if isinstance(model, Scorer) else tta.load(model, **RerankOptions().for_load())
 
-    return score_by_each([part], models, load, progress)[0][0]
+def _load(model: Model) -> Scorer:
+    return model if isinstance(model, Scorer) else tta.load(model, **RerankOptions().for_load())
 
 
 def _choose(part: Part, given: GivenWeights) -> RerankWeights:

@@ -12,12 +12,14 @@ from typing import Any, TextIO
 
 from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
-from tta.data.nbest.lists import NBestList
+from tta.data.nbest.lists import NBestList, shown
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.errors import InputError, install
+from tta.errors import InputError, install, located
 from tta.scoring.combining.decision import Decision
+from tta.scoring.confidence.words import Confidences
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 
+CTM = ".ctm"
 REPORT_PACKAGES = ("jinja2", "matplotlib")
 
 
@@ -39,8 +41,8 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     the lists that were read.
 
     Returns:
-        The stream of each output in the config: `scores`, `curve`, `report`. That of the curve is
-        binary. `nbest` is the function of `open_nbest_output` that writes the lists.
+        The stream of each output in the config: `scores`, `confidence`, `curve`, `report`. That of
+        the curve is binary. `nbest` is the function of `open_nbest_output` that writes the lists.
 
     Raises:
         InputError: two outputs have the same name, or an output cannot be written.
@@ -48,6 +50,7 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     paths = {
         "nbest": config.output_file,
         "scores": config.scores_file,
+        "confidence": config.confidence,
         "curve": config.curve_file,
         "report": config.report,
     }
@@ -93,6 +96,42 @@ def write_scores(stream: TextIO, decision: Decision, names: Sequence[str]) -> No
     """Writes `score_rows` as JSON lines."""
     for row in score_rows(decision, names):
         stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def check_word_times(config: RerankConfig, file: NBestFile) -> None:
+    """Raises InputError if a CTM is asked for and a hypothesis has no times of its words."""
+    if config.confidence is None or not config.confidence.endswith(CTM):
+        return
+    chosen = load_format(file.format)
+    for one in file.lists:
+        for hypothesis in one.hypotheses:
+            times = chosen.word_times(hypothesis)
+            if times is None or len(times) != len(hypothesis.text.split()):
+                rule = "a CTM needs the times of all words, and a hypothesis lacks them"
+                with located(f"list {shown(one.utterance_id)}", path=config.nbest_file):
+                    raise InputError(f"{rule}: {shown(hypothesis.text)}")
+
+
+def write_confidence(
+    stream: TextIO, path: str, format: str, decision: Decision, confidences: Confidences
+) -> None:
+    """Writes the confidences of words as JSON lines; as NIST's CTM if the path ends in .ctm.
+
+    A line of CTM is `id channel start duration word confidence`, with times in seconds.
+    """
+    chosen = load_format(format)
+    for one, pick, words in zip(
+        decision.lists.nbest, decision.picks, confidences.words, strict=True
+    ):
+        if not path.endswith(CTM):
+            row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            continue
+        times = chosen.word_times(one.hypotheses[pick]) if words else []
+        for word, (start, end) in zip(words, times or (), strict=True):
+            name = "_".join(one.utterance_id.split())
+            timed = f"{name} 1 {start:.3f} {end - start:.3f}"
+            stream.write(f"{timed} {word.word} {word.probability:.4f}\n")
 
 
 def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ import io
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
+from tta.scoring.confidence.evidence import find_evidence
+from tta.scoring.confidence.weights import ConfidenceWeights, default_weights
+from tta.scoring.confidence.words import Confidences, confidence_notes, confidences_of, fit_on
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
 from tta.scoring.reports.changes import Change, describe_first, find_changes
@@ -26,7 +30,14 @@ from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.notes import find_notes
-from tta.scoring.reranking.outputs import check_packages, open_outputs, write_lists, write_scores
+from tta.scoring.reranking.outputs import (
+    check_packages,
+    check_word_times,
+    open_outputs,
+    write_confidence,
+    write_lists,
+    write_scores,
+)
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
@@ -54,6 +65,10 @@ def rerank_files(
         dev, dev_file = _read(config, *dev_files)
         parts, files = [dev, test], [dev_file, test_file]
     _check(config, parts, models)
+    check_word_times(config, test_file)
+    given_confidence = config.given_confidence_weights()
+    if given_confidence is not None:
+        given_confidence = ConfidenceWeights.of(given_confidence)
     metric = _metric(config, test_file.format)
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
@@ -82,17 +97,29 @@ def rerank_files(
         *dev_reports, measures = (_report(part, systems) for part in parts)
         decision = decide(test.lists, systems.final)
         changes = find_changes(decision, test.statistics)
+        sure, confidence_signature, more = None, [], []
+        if config.confidence is not None or config.report is not None:
+            found = _confidences(decision, metric, first, given_confidence, dev)
+            sure, line, more = found
+            confidence_signature = line if config.confidence is not None else []
+            measures = replace(measures, expected=(sure.name, sure.expected))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            [*find_notes(config, files, dev, test, systems, measures), *unknown],
-            made_by + signatures([one for _, one in loaded], systems.final, metric),
+            [*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
+            made_by
+            + signatures([one for _, one in loaded], systems.final, metric)
+            + confidence_signature,
             describe_first(changes, test.nbest),
         )
-        _write(config, outputs, report, dev, systems, first, decision, changes)
+        if config.confidence is not None and sure is not None:
+            write_confidence(
+                outputs["confidence"], config.confidence, test_file.format, decision, sure
+            )
+        _write(config, outputs, report, dev, systems, first, decision, changes, sure)
     return report
 
 
@@ -151,6 +178,27 @@ def _report(part: Part, systems: Systems) -> PartReport:
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 
 
+def _confidences(
+    decision: Decision,
+    metric: Metric,
+    lm: Scorer | None,
+    given: ConfidenceWeights | None,
+    dev: Part | None,
+) -> tuple[Confidences, list[str], list[str]]:
+    """The confidences of the picks, their signature and their notes.
+
+    The weights are given, or fitted on the picks of the dev lists, or the default ones.
+    """
+    evidence = find_evidence(decision, metric, lm)
+    weights = given
+    if given is None and dev is not None:
+        weights = fit_on(decide(dev.lists, decision.weights), metric, lm)
+    used = weights or default_weights(evidence.has_model)
+    line = ",".join(f"{name}={weight:.6g}" for name, weight in used.items())
+    notes = confidence_notes(decision, evidence.has_model, weights is None)
+    return confidences_of(evidence, used), [f"confidence_weights:{line}"], list(notes)
+
+
 def _write(
     config: RerankConfig,
     outputs: Mapping[str, Any],
@@ -160,6 +208,7 @@ def _write(
     first: Scorer | None,
     decision: Decision,
     changes: Sequence[Change],
+    sure: Confidences | None,
 ) -> None:
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
     if "nbest" in outputs:
@@ -177,4 +226,4 @@ def _write(
         if curve is not None:
             write_curve(svg, ".svg", curve)
         colours = first if first and first.gives_log_probabilities else None
-        write_page(outputs["report"], report, decision, changes, svg.getvalue(), colours)
+        write_page(outputs["report"], report, decision, changes, svg.getvalue(), colours, sure)

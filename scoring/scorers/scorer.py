@@ -215,6 +215,29 @@ class Scorer:
         lengths = split_rows(self._num_tokens(every_word) - end, [len(one) for one in words])
         return [_add_up(*one, end) for one in zip(words, lengths, scored, strict=True)]
 
+    def group_tokens(
+        self, sentences: Sequence[Sequence[str]], scored: Sequence[TokenScores]
+    ) -> list[list[np.ndarray]]:
+        """The token scores of each word: N lists of arrays [T_w] float64, natural log.
+
+        Args:
+            sentences: N lists of words, which make up the texts from left to right.
+            scored: the results of `score_tokens` of these texts. Where their tokens do not fit the
+                words, each word gets an equal share of the sum.
+        """
+        end = int(self._num_tokens([""])[0])
+        distinct = list(dict.fromkeys(word for one in sentences for word in one))
+        counts = dict(zip(distinct, (self._num_tokens(distinct) - end).tolist(), strict=True))
+        groups = []
+        for words, (tokens, values) in zip(sentences, scored, strict=True):
+            ends = np.cumsum([counts[word] for word in words])
+            begin = len(tokens) - end - int(ends[-1])  # whether the begin token is scored
+            if begin in (0, end):
+                groups.append(np.split(values[begin : len(values) - end], ends)[:-1])
+            else:
+                groups.append([values.sum(keepdims=True) / len(words)] * len(words))
+        return groups
+
     def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
         """The number of tokens of each text that the model does not know: [N] int64.
 

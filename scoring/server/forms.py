@@ -81,10 +81,20 @@ class RankedHypothesis(_Body):
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
 
 
+class SureWord(_Body):
+    """A word of the first hypothesis, and how sure it is (docs/confidence.md)."""
+
+    word: str
+    probability: float = Field(description="of being correct, 0 to 1")
+    rival: str | None = Field(description='the best other word, "" for none; null: all agree')
+    rival_probability: float
+
+
 class ListAnswer(_Body):
     """The hypotheses in their new order, best first."""
 
     hypotheses: list[RankedHypothesis]
+    words: list[SureWord]
     weights: Weights
     notes: list[str] = Field(description="such as scores that look like costs")
     signature: str

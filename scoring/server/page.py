@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.reports.page import legend, level
-from tta.scoring.reranking.in_memory import rerank
+from tta.scoring.reports.page import CONFIDENCES, legend, level, sure_words
+from tta.scoring.reranking.in_memory import confidence, rerank
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server.service import KnownScores
 
@@ -48,8 +49,9 @@ class Answers:
             "hypotheses", best first: n dicts with "text", "rank" (the line of the input, from 1),
             "tokens" ([piece, log-probability, level of its colour] each), "first_pass" (float, or
             None if no line has a score), "lm" (sum of the token scores), "words", "combined" and
-            "posterior" (0 to 1; None for `max`); "weights", those that were used; "legend", the
-            log-probabilities of each level; "signature" of the model.
+            "posterior" (0 to 1; None for `max`); "weights", those that were used; "confidence",
+            {"text", "level", "tip"} for each word of the first hypothesis; "legend" and
+            "confidence_legend", the ranges of each level; "signature" of the model.
 
         Raises:
             InputError: the request has another form, too many or too long texts, only some lines
@@ -59,9 +61,12 @@ class Answers:
             raise InputError('expected {"text": "...", "weights": {...} or null}')
         texts, scores = parse(request["text"])
         scored = self._scored(tuple(texts))
-        sums = [(float(one.log_probabilities.sum()), len(one.tokens)) for one in scored]
-        known = KnownScores(self._lm, dict(zip(texts, sums, strict=True)))
-        order = rerank(texts, scores, known, weights=_weights(request.get("weights")))
+        known = KnownScores(self._lm, dict(zip(texts, scored, strict=True)))
+        weights = _weights(request.get("weights"))
+        order = rerank(texts, scores, known, weights=weights)
+        with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
+            warnings.simplefilter("ignore")
+            sure = confidence(texts, scores, known, weights=weights)
         combined = dict(zip(order.indices, order.scores, strict=True))
         posteriors = dict(zip(order.indices, order.posteriors or [], strict=False))
         return {
@@ -86,6 +91,8 @@ class Answers:
                 for name in WEIGHTS
                 for value in [getattr(order.weights, name)]
             },
+            "confidence": sure_words(sure),
+            "confidence_legend": legend(CONFIDENCES),
             "legend": legend(),
             "signature": self._lm.signature,
         }

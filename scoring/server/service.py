@@ -2,15 +2,15 @@
 
 import base64
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.reranking.in_memory import rerank
-from tta.scoring.scorers.scorer import Scorer, SumsAndCounts, TokenScores
+from tta.scoring.reranking.in_memory import confidence, rerank
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 
 class GivenList(NamedTuple):
@@ -53,39 +53,44 @@ class Service:
     def rerank(self, lists: list[GivenList]) -> list[dict[str, Any]]:
         """The new order of each list, as in `ListAnswer` without the signature."""
         texts = list(dict.fromkeys(text for one in lists for text in one.hypotheses))
-        sums, counts = self.lm.score_with_counts(texts)
-        known = KnownScores(self.lm, dict(zip(texts, zip(sums, counts, strict=True), strict=True)))
+        known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
         return [_reranked(one, known) for one in lists]
 
 
 class KnownScores(Scorer):
-    """A model whose scores of some texts are known.
+    """A model whose token scores of some texts are known.
 
     Args:
         lm: the model.
-        known: {text: (the sum of its token scores, their number)}.
+        known: {text: its token scores}. Other texts are a KeyError.
     """
 
-    def __init__(self, lm: Scorer, known: Mapping[str, tuple[float, int]]):
-        self.name, self.signature, self._known = lm.name, lm.signature, known
+    def __init__(self, lm: Scorer, known: Mapping[str, TokenScores]):
+        self.name, self.signature, self._lm, self._known = lm.name, lm.signature, lm, known
 
-    def score_with_counts(self, texts: Sequence[str], progress: bool = False) -> SumsAndCounts:
-        """The known scores. Raises KeyError for other texts."""
-        found = [self._known[text] for text in texts]
-        return np.array([score for score, _ in found]), np.array([count for _, count in found])
+    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
+        """The known token scores."""
+        return [self._known[text] for text in texts]
+
+    def _num_tokens(self, texts):
+        return self._lm._num_tokens(texts)
 
 
 def _reranked(given, known):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         order = rerank(given.hypotheses, given.scores, known, weights=given.weights)
+        sure = confidence(given.hypotheses, given.scores, known, weights=given.weights)
     lm_scores, _ = known.score_with_counts(order.texts)
     posteriors = order.posteriors or [None] * len(order.texts)
     columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
     names = "text", "index", "score", "lm_score", "posterior"
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    notes = [str(one.message) for one in caught]
-    return {"hypotheses": rows, "weights": weights_of(order.weights), "notes": notes}
+    return {
+        "hypotheses": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
+        "words": [one.to_dict() for one in sure],
+        "weights": weights_of(order.weights),
+        "notes": list(dict.fromkeys(str(one.message) for one in caught)),
+    }
 
 
 def weights_of(weights: RerankWeights) -> dict[str, Any]:

@@ -145,6 +145,10 @@ class Format:
         """Writes the score file that belongs to the file of `write`."""
         raise NotImplementedError
 
+    def word_times(self, hypothesis: Hypothesis) -> list[tuple[float, float]] | None:
+        """The start and end of each word of a hypothesis that was read, in seconds, or None."""
+        return None
+
     def extra_of(self, item: Hypothesis | NBestList) -> dict[str, Any]:
         """The `extra` that this format stored when it read the item, or {}."""
         return (item.extra or {}).get(self.name) or {}

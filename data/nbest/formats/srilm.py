@@ -63,6 +63,12 @@ class SrilmFormat(Format):
         extra = {"header": header, "surface": surface, "text": text, "columns": match.groups()[1:3]}
         return Hypothesis(text, score, {self.name: extra}, features)
 
+    def word_times(self, hypothesis):
+        extra = self.extra_of(hypothesis)
+        if extra.get("header") != 2:
+            return None
+        return [(start, end) for _, start, end in _timed(extra["surface"])]
+
     def write(self, lists, stream):
         if len(lists) > 1:
             raise InputError("srilm lists are a file each: expected one list, or a folder")
@@ -105,9 +111,13 @@ def _timed_words(surface):
         return rest
     if rest.strip("() "):
         raise InputError(f"expected word ( st: 0.1 et: 0.5 ... ), got {shown(rest)}")
-    words, end = [], -math.inf
+    return " ".join(word for word, *_ in _timed(surface))
+
+
+def _timed(surface):
+    """Yields (word, start, end) of the words with times, without phones and states inside them."""
+    end = -math.inf
     for word, start, until, _ in _TIMED.findall(surface):
-        if parse_number(start, "a time") >= end:
-            words.append(word)
+        if (begin := parse_number(start, "a time")) >= end:
             end = parse_number(until, "a time")
-    return " ".join(words)
+            yield word, begin, end

@@ -72,6 +72,11 @@ def test_a_list_is_reranked_as_by_tta_rerank(lm, port, scores, weights):
     np.testing.assert_allclose([row["lm_score"] for row in rows], lm_scores, atol=1e-5)
     posteriors = expected.posteriors or [None] * 3
     assert [row["posterior"] for row in rows] == pytest.approx(posteriors, abs=1e-5)
+    sure = [one.to_dict() for one in tta.confidence(texts, scores, lm, weights=given)]
+    for found, word in zip(answer["words"], sure, strict=True):
+        assert found == word | {"probability": pytest.approx(word["probability"], abs=1e-4)} | {
+            "rival_probability": pytest.approx(word["rival_probability"], abs=1e-4)
+        }
     again = post(port, "rerank", hypotheses=texts, scores=scores, weights=answer["weights"])[1]
     for row, same in zip(rows, again["hypotheses"], strict=True):
         assert same == row | {"score": pytest.approx(row["score"])} | {

@@ -251,7 +251,8 @@ def test_the_texts_of_a_moved_weight_are_not_scored_again():
     answers = Answers(lm)
     for weight in (0.1, 0.9):
         answers.answer({"text": LIST, "weights": WEIGHTS | {"lm_weight": weight}})
-    assert scored == [["a"], ["the kat sat", "the cat sat"]]
+    # A model without a tokenizer counts the tokens of single words by scoring them.
+    assert [one for one in scored if " " in one[0]] == [["the kat sat", "the cat sat"]]
 
 
 def test_long_lines_of_blanks_take_no_time():

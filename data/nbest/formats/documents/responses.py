@@ -17,6 +17,7 @@ from tta.data.nbest.formats.documents.layouts import (
     format_of,
     value_at,
 )
+from tta.data.nbest.formats.documents.word_times import word_times
 from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
 from tta.data.nbest.lists import Hypothesis, NBestList, shown, stem
 from tta.errors import InputError, located
@@ -84,6 +85,9 @@ class ResponseFormat(Format):
                 hypotheses = self._hypotheses(found, has_shares, collector)
                 kept["reference"] = self._reference(found, record)
                 collector.add(utterance_id, hypotheses, kept["reference"], {self.name: kept})
+
+    def word_times(self, hypothesis):
+        return word_times(self.extra_of(hypothesis).get("row", {}))
 
     def _lists(self, source) -> Iterator[tuple[dict[str, Any], Any, int]]:
         """Yields what is kept of a list, its id without index, and its line, for each list.
