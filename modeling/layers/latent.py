@@ -10,9 +10,10 @@ import keras
 from keras import ops
 
 from tta.modeling.config.autoencoder import AutoencoderConfig
-from tta.modeling.layers.attention import masked_softmax
+from tta.modeling.functions.layers import masked_softmax
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.types import Shape, Tensor
 
 
 class _Joint(ConfiguredLayer):
@@ -52,7 +53,7 @@ class LatentPooling(_Joint):
         states = ops.cast(states, "float32")
         logits = ops.matmul(states, ops.transpose(self.queries)) * states.shape[-1] ** -0.5
         logits = ops.transpose(logits, (0, 2, 1))[:, None]  # [B, 1, K, T]
-        weights = masked_softmax(logits, padding_mask[:, None])[:, 0]
+        weights = masked_softmax(KerasKit(), logits, padding_mask[:, None])[:, 0]
         return ops.matmul(weights, states)
 
     def compute_output_shape(self, states_shape: Shape, padding_mask_shape: Shape | None = None):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-from tta.scoring.engines.onnxruntime.graphs.language_model import Network
+from tta.modeling.kits.onnx.language_model import Network
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import character_prices
