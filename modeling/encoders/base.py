@@ -52,7 +52,8 @@ class Encoder(ConfiguredLayer):
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""
-        for name in ("word_ids", "wanted", "positions", "segment_ids", "added", "memory"):
+        # "wanted" only saves time.
+        for name in ("word_ids", "positions", "segment_ids", "added", "memory"):
             if name in inputs and name not in self.optional_inputs:
                 raise TypeError(f"an encoder of type {self.config.model_type} takes no {name}")
 

@@ -55,6 +55,9 @@ class KerasKit:
         # With an initial value, because there may be no positions at all.
         return ops.max(x, axis=axis, initial=0)
 
+    def sum(self, x, axis):
+        return ops.sum(x, axis=axis)
+
     def softmax(self, x):
         # Keras warns about a softmax over one value, which is 1.
         return ops.ones_like(x) if x.shape[-1] == 1 else ops.softmax(x, axis=-1)
