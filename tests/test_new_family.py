@@ -128,7 +128,8 @@ def test_an_encoder_of_one_file_and_one_line_runs_in_every_kit(tmp_path, monkeyp
     family = ModelType("tests.toy_encoder:encode", ("lae",), likelihood, OthersConfig)
     monkeypatch.setitem(MODEL_TYPES, "toy", family)
     write_dataset(tmp_path, sentences(60), sentences(9))
-    config = tiny_config(vocab_size=len(VOCABULARY)).to_dict() | {"model_type": "toy"}
+    config = tiny_config(vocab_size=len(VOCABULARY), initializer_range=0.5).to_dict()
+    config["model_type"] = "toy"
     (tmp_path / "toy.json").write_text(json.dumps(config))
     run = {"input_dir": str(tmp_path), "config_file": f"{tmp_path}/toy.json", "objective": "lae"}
     run |= {"output_dir": f"{tmp_path}/toy", "num_train_steps": 9, "num_warmup_steps": 0}

@@ -72,11 +72,11 @@ class KerasKit:
         of_pairs = ops.one_hot(indices, table.shape[1]) @ ops.transpose(table)
         return ops.transpose(of_pairs, (2, 0, 1))
 
-    def flat(self, x, size):
-        return ops.reshape(x, (-1, size))
+    def flat(self, x, *size):
+        return ops.reshape(x, (-1, *size))
 
-    def unflat(self, rows, x, size):
-        return ops.reshape(rows, (*ops.shape(x)[:2], size))
+    def unflat(self, rows, x, *size):
+        return ops.reshape(rows, (*ops.shape(x)[:2], *size))
 
     def split_heads(self, x, num_heads, size):
         x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, size))
