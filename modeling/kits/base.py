@@ -60,7 +60,7 @@ class Kit(Protocol):
     def dense(self, rows: Any, w: Weights) -> Any:
         """x kernel + bias: [M, inputs] -> [M, outputs]."""
 
-    def heads(self, x: Any, layers: list[Any], num_heads: int) -> list[Any]:
+    def heads(self, x: Any, layers: list[Any], num_heads: int) -> Any:
         """The heads of several dense layers of one input [B, T, D]: [B, N, T, D / N] each."""
 
     def layer_norm(self, w: Weights, *terms: Any, magnifies: bool = False) -> Any:

@@ -114,7 +114,7 @@ class KerasKit:
         if self.training:
             shape = ops.shape(terms[-1])
             return trained_layer_norm(w, *(ops.broadcast_to(one, shape) for one in terms))
-        total = sum(ops.cast(one, "float32") for one in terms)
+        total: Any = sum(ops.cast(one, "float32") for one in terms)
         return centred_layer_norm(total, w) if magnifies else w(total)
 
     def activation(self, x, name):

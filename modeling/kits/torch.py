@@ -3,6 +3,8 @@
 Operators as `tta.modeling.kits.base.Kit` says. Weights are those of a `Part`.
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -52,10 +54,10 @@ class TorchKit:
         like: the tensor.
     """
 
-    where, equal, concatenate, maximum = map(
-        staticmethod, (torch.where, torch.eq, torch.cat, torch.maximum)
-    )
-    clip, cumsum, softplus = map(staticmethod, (torch.clamp, torch.cumsum, functional.softplus))
+    where, equal = staticmethod(torch.where), staticmethod(torch.eq)
+    concatenate, maximum = staticmethod(torch.cat), staticmethod(torch.maximum)
+    clip, cumsum = staticmethod(torch.clamp), staticmethod(torch.cumsum)
+    softplus = staticmethod(functional.softplus)
 
     def __init__(self, epsilon, like):
         self._epsilon, self._like = epsilon, like
@@ -129,7 +131,7 @@ class TorchKit:
         return [self.split_heads(one, num_heads, size // num_heads) for one in made]
 
     def layer_norm(self, w, *terms, magnifies=False):
-        x = sum(terms)
+        x: Any = sum(terms[1:], start=terms[0])
         return functional.layer_norm(x, x.shape[-1:], w["gamma"], w["beta"], self._epsilon)
 
     def activation(self, x, name):

@@ -47,7 +47,7 @@ def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None):
     queries = Queries(k, ids, wanted)
     last = last_hidden(k, is_real, queries.positions, word_ids)
     first = queries.of(first_query(k, here, config.first_query_token_id, ids))
-    query = _query(k, w, is_real, first, *towers, queries.positions, last)
+    query = _query(k, w, is_real, first, towers, queries.positions, last)
     stream = k.concatenate(towers, 1)  # [B, 2T, D]
     mask = two_sided(k, is_real, queries.positions, last)
     near = k.concatenate([tokens, tokens], 0)[None] - queries.positions[:, None]
@@ -61,8 +61,9 @@ def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None):
     return {"hidden_states": query, "embedding_output": embedded}
 
 
-def _query(k, w, is_real, first, forward, backward, positions, last):
+def _query(k, w, is_real, first, towers, positions, last):
     """[B, Q, D]: from the position and the nearest state of each tower."""
+    forward, backward = towers
     before = k.take(k.pad(forward, [(0, 0), (1, 0), (0, 0)]), positions, axis=1)
     # Nothing stands after the last token, be it the batch's or its own sentence's.
     after = k.where(is_real[:, :, None], backward, 0.0)

@@ -131,7 +131,7 @@ class OnnxKit:
         return found
 
     def layer_norm(self, w, *terms, magnifies=False):
-        x = sum(terms[1:], start=terms[0])
+        x: Any = sum(terms[1:], start=terms[0])
         if magnifies:
             return self._centred_layer_norm(x, w)
         return self._layer_norm(x, w["gamma"], w["beta"])[0]
