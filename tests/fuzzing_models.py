@@ -30,8 +30,8 @@ from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
 from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
+from tta.modeling.kits.onnx.weights import Arrays
 from tta.names import CHARACTER_NETWORK
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.scorers.ngram_model import NgramModel
 
 CONFIG = TransformerConfig(

@@ -27,6 +27,8 @@ ORDER = {
     ],
     "modeling": [
         {"config"},
+        {"functions"},
+        {"kits"},
         {"layers"},
         {"embeddings"},
         {"encoders"},
@@ -149,6 +151,7 @@ def test_there_is_no_circular_import():
 LIGHT = {"tta", "shtab"}
 MAY_USE_KERAS = {
     *(f"tta.modeling.{name}" for name in ("layers", "embeddings", "encoders", "heads", "models")),
+    *(f"tta.modeling.kits.{name}" for name in ("fused", "keras", "one_pass")),
     *("tta.modeling.likelihood", "tta.modeling.objectives"),
     "tta.scoring.probing.task_training",
     "tta.scoring.scorers.variants.random_model",
@@ -160,7 +163,7 @@ MAY_USE_TENSORFLOW = {
     "tta.data.records.pipeline",
     "tta.data.vectors.target_vectors",
     "tta.modeling.formats.tensorflow",
-    "tta.modeling.layers.fused",
+    "tta.modeling.kits.fused",
     "tta.modeling.training",
     "tta.scoring.adaptation.list_training",
     "tta.scoring.classification.fine_tuning",
@@ -187,7 +190,8 @@ def test_who_may_import_tensorflow_and_keras():
             elif room == "flags":
                 is_wrong = first not in LIGHT | sys.stdlib_module_names
             else:
-                is_wrong = first in ("jax", "torch") and not is_in(module, {"tta.integrations"})
+                may = is_in(module, {"tta.integrations", "tta.modeling.kits.torch"})
+                is_wrong = first in ("jax", "torch") and not may
             if is_wrong:
                 wrong.append(f"{path.relative_to(ROOT)}:{line}: imports {name}")
     assert not wrong, "\n".join(wrong)

@@ -1,15 +1,21 @@
-"""A new family of models needs no change in the package: all of this one is here."""
+"""New families of models need no change in the package: all of them is here and in toy_encoder."""
 
+import functools
 import json
 import signal
 from dataclasses import dataclass
 
+import numpy as np
+import onnxruntime
 import pytest
 import tensorflow as tf
 from keras import ops
+from tokenizers import Tokenizer
 
 import tta
 from tests.modeling.tiny import tiny_config
+from tests.scoring.exports.test_formats import TOKEN_SCORES, exported, needs_transformers
+from tests.scoring.exports.test_formats import run as in_process
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
@@ -18,7 +24,8 @@ from tta.modeling.config.heads import HEADS
 from tta.modeling.config.heads.base import HeadSettings
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
-from tta.modeling.config.weights import Weight, named
+from tta.modeling.config.transformer import TransformerConfig
+from tta.modeling.config.weights import Weight, dense, layer_norm, named
 from tta.modeling.encoders.base import Encoder
 from tta.modeling.heads.base import Head
 from tta.modeling.models.language_model import build_model
@@ -36,9 +43,6 @@ class ToyConfig(LanguageModelConfig):
 
 
 class ToyEncoder(Encoder):
-    def make_embeddings(self):
-        return None
-
     def build(self, inputs_shape=None):
         self.add_weights(self.config.encoder_weights)
 
@@ -85,7 +89,7 @@ class ToyObjective(Objective):
 
 
 def test_it_trains_is_stopped_resumes_saves_loads_and_has_no_scores(tmp_path, monkeypatch):
-    family = ModelType(ToyEncoder, objectives=("toy",), config=ToyConfig)
+    family = ModelType(None, objectives=("toy",), config=ToyConfig, layer=ToyEncoder)
     for registry, entry in (
         (MODEL_TYPES, family),
         (HEADS, ToySettings),
@@ -104,6 +108,50 @@ def test_it_trains_is_stopped_resumes_saves_loads_and_has_no_scores(tmp_path, mo
     assert tta.load(f"{tmp_path}/toy").encode(["a b c"]).shape == (1, 512)
     with pytest.raises(InputError, match="a model of type toy gives no sentence scores"):
         tta.load(f"{tmp_path}/toy").score(["a b c"])
+
+
+class OthersConfig(TransformerConfig):
+    """Of `tests/toy_encoder.py`."""
+
+    last_norm, magnified_products = "norm", ("mix",)
+
+    @property
+    def encoder_weights(self):
+        size, start = self.hidden_size, self.initializer_range
+        tables = {"token_table": Weight((self.vocab_size, size), start)}
+        return {"embeddings": tables, "mix": dense(size, size, start), "norm": layer_norm(size)}
+
+
+@needs_transformers
+def test_an_encoder_of_one_file_and_one_line_runs_in_every_kit(tmp_path, monkeypatch):
+    likelihood = MODEL_TYPES["tta"].likelihood
+    family = ModelType("tests.toy_encoder:encode", ("lae",), likelihood, OthersConfig)
+    monkeypatch.setitem(MODEL_TYPES, "toy", family)
+    write_dataset(tmp_path, sentences(60), sentences(9))
+    config = tiny_config(vocab_size=len(VOCABULARY), initializer_range=0.5).to_dict()
+    config["model_type"] = "toy"
+    (tmp_path / "toy.json").write_text(json.dumps(config))
+    run = {"input_dir": str(tmp_path), "config_file": f"{tmp_path}/toy.json", "objective": "lae"}
+    run |= {"output_dir": f"{tmp_path}/toy", "num_train_steps": 9, "num_warmup_steps": 0}
+    assert pretrain(PretrainingConfig(**run)).finished
+    texts, engines = ["a b c", "b b a c"], ("onnxruntime", "tensorflow")
+    light, full = (tta.load(run["output_dir"], engine=e, unknown="model") for e in engines)
+    expected = [one.log_probabilities for one in full.score_tokens(texts)]
+    assert expected[0][0] != expected[1][0]
+    same = functools.partial(np.testing.assert_allclose, atol=1e-5)
+    for found, row in zip(light.score_tokens(texts), expected, strict=True):
+        same(found.log_probabilities, row)
+    same(light.encode(texts, "context"), full.encode(texts, "context"))
+    scores, _ = in_process(TOKEN_SCORES, exported(light, tmp_path / "torch"), tmp_path, texts)
+    folder = exported(light, tmp_path / "onnx", "onnx")
+    session = onnxruntime.InferenceSession(folder / "scores.onnx")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    for text, found, row in zip(texts, scores, expected, strict=True):
+        same(found, row)
+        ids = np.array([tokenizer.encode(text).ids], np.int32)
+        mask, characters = np.ones(ids.shape, bool), np.zeros((*ids.shape, 1), np.int32)
+        given = {"input_ids": ids, "padding_mask": mask, "wanted": mask, "characters": characters}
+        same(session.run(["scores"], given)[0][0, 1:-1], row)
 
 
 def test_a_new_head_of_a_known_family_brings_its_settings_and_counts_its_weights(

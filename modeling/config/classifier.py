@@ -178,5 +178,5 @@ def mixed_lstm(num_layers: int, layer_size: int, units: int) -> WeightTable:
 
 def _check_encoder(model_type):
     """Raises an InputError if a family has no encoder, before a config nests many of them."""
-    if model_type in MODEL_TYPES and MODEL_TYPES[model_type].encoder is None:
+    if model_type in MODEL_TYPES and not MODEL_TYPES[model_type].has_encoder:
         raise InputError(f"a model of type {model_type} has no encoder to classify with")

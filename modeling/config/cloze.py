@@ -6,7 +6,7 @@ from typing import ClassVar
 from tta.modeling.config.checks import require, require_counts, require_layers
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.transformer import TransformerSizes
-from tta.modeling.config.weights import WeightTable, dense, layer_norm
+from tta.modeling.config.weights import WeightTable, add_norm, dense
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +44,18 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         return self.output_layer == "tied_softmax"
 
     @property
+    def last_norm(self):
+        return "final_norm/norm" if self.norm_first else super().last_norm
+
+    @property
     def encoder_weights(self) -> WeightTable:
         """The weights of the embeddings, the combining blocks, the towers and the query."""
         size, sides = self.hidden_size, ("forward", "backward")
         table = super().encoder_weights
         for side in sides:
             table |= self.stack_weights(side, self.num_tower_layers)
-        ends = (*sides, "final") if self.norm_first else ()
-        table |= {f"{name}_norm": {"norm": layer_norm(size)} for name in ("query", *ends)}
         query = dense(size, size, self.initializer_range)
-        return table | {f"{side}_query": query for side in sides}
+        table |= {f"{side}_query": query for side in sides}
+        ends = (*sides, "final") if self.norm_first else ()
+        norm = add_norm(size, self.hidden_dropout_prob)
+        return table | {f"{name}_norm": norm for name in ("query", *ends)}

@@ -84,6 +84,16 @@ class LanguageModelConfig(ModelConfig):
         raise NotImplementedError
 
     @property
+    def last_norm(self) -> str | None:
+        """The part of the encoder that is its last LayerNorm, if a head can undo it; else None."""
+        return None
+
+    @property
+    def magnified_products(self) -> tuple[str, ...]:
+        """The parts of the encoder that are products whose errors the last LayerNorm magnifies."""
+        return ()
+
+    @property
     def weights(self) -> WeightTable:
         """As `ModelConfig.weights`: those of the encoder and of the head."""
         return {"encoder": self.encoder_weights, "head": self.head.weights(self)}

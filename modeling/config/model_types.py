@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tta.choices import PLL_VARIANTS
 from tta.registry import Registry, resolve
 
 
@@ -11,11 +12,17 @@ class ModelType:
     """A family of models; each part is a class, or the place "module:class" it is imported from.
 
     Attributes:
-        encoder: the layer from token ids to hidden states, or None for a model without one.
+        encoder: from token ids to hidden states: a function over a kit, see
+            `tta.modeling.functions.encoders`; None for a model without such an encoder.
         objectives: names of the objectives that can train it (`tta.modeling.objectives`).
         likelihood: how it scores the tokens of a sentence; None if it cannot.
         config: its subclass of `ModelConfig`.
         model: the Keras model, called with the config.
+        layer: a Keras layer in place of `encoder`, which only engine tensorflow runs.
+        pll_variants: the variants of scores that it has; with "maskless", tokens are masked in the
+            others.
+        predicts_next: whether the output at a token predicts the next one, so that the begin token
+            has no score.
     """
 
     encoder: Any
@@ -23,42 +30,54 @@ class ModelType:
     likelihood: Any = None
     config: Any = "tta.modeling.config.transformer:TransformerConfig"
     model: Any = "tta.modeling.models.language_model:LanguageModel"
+    layer: Any = None
+    pll_variants: tuple[str, ...] = ("original", "within_word_l2r")
+    predicts_next: bool = False
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether it has an encoder, be it a function or a layer."""
+        return self.encoder is not None or self.layer is not None
 
     def part(self, name: str) -> Any:
         """The class of a part; None if the family does not have it."""
         return resolve(getattr(self, name))
 
 
-# A new encoder is one file in modeling/encoders/ and one entry here.
+# A new encoder is one file in modeling/functions/encoders/ and one entry here.
 MODEL_TYPES = Registry(
     "model_type",
     {
         "tta": ModelType(
-            "tta.modeling.encoders.tta:TTAEncoder",
+            "tta.modeling.functions.encoders.tta:encode",
             ("lae",),
             "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
         ),
         "bilm": ModelType(
-            "tta.modeling.encoders.transformer:BidirectionalEncoder",
+            "tta.modeling.functions.encoders.transformer:encode",
             ("mlm",),
             "tta.modeling.likelihood.masked:MaskedLikelihood",
+            pll_variants=PLL_VARIANTS,
         ),
         "unilm": ModelType(
-            "tta.modeling.encoders.transformer:CausalEncoder",
+            "tta.modeling.functions.encoders.transformer:encode_causally",
             ("clm",),
             "tta.modeling.likelihood.causal:CausalLikelihood",
+            predicts_next=True,
         ),
         "cloze": ModelType(
-            "tta.modeling.encoders.cloze:ClozeEncoder",
+            "tta.modeling.functions.encoders.cloze:encode",
             ("lae",),
             "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
             "tta.modeling.config.cloze:ClozeConfig",
         ),
         "elmo": ModelType(
-            "tta.modeling.encoders.elmo:ElmoEncoder",
+            None,
             ("bidirectional_clm",),
             "tta.modeling.likelihood.bidirectional_causal:BidirectionalCausalLikelihood",
             "tta.modeling.config.elmo:ElmoConfig",
+            layer="tta.modeling.encoders.elmo:ElmoEncoder",
+            pll_variants=("original",),
         ),
         "autoencoder": ModelType(  # two encoders of other families, and a latent vector
             None,

@@ -6,7 +6,15 @@ from typing import Any, ClassVar
 from tta.modeling.config import checks
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
-from tta.modeling.config.weights import Weight, WeightTable, attention, feed_forward, layer_norm
+from tta.modeling.config.weights import (
+    Dropout,
+    Weight,
+    WeightTable,
+    add_norm,
+    attention,
+    feed_forward,
+    layer_norm,
+)
 
 # The sizes in BERT's spelling.
 COUNTS = (
@@ -77,6 +85,18 @@ class TransformerSizes(ModelConfig):
         checks.require_layers(self, "num_hidden_layers")
 
     @property
+    def last_norm(self) -> str | None:
+        """As `LanguageModelConfig.last_norm`."""
+        return f"layer_{self.num_hidden_layers - 1}/feed_forward_norm/norm"
+
+    @property
+    def magnified_products(self) -> tuple[str, ...]:
+        """As `LanguageModelConfig.magnified_products`: those after the last attention."""
+        last = f"layer_{self.num_hidden_layers - 1}"
+        names = "attention/output", "feed_forward/intermediate", "feed_forward/output"
+        return tuple(f"{last}/{name}" for name in names)
+
+    @property
     def encoder_weights(self) -> WeightTable:
         """The weights of the embeddings and the blocks."""
         blocks = self.stack_weights("layer", self.num_hidden_layers)
@@ -89,19 +109,23 @@ class TransformerSizes(ModelConfig):
         rows |= {"segment": self.num_segments} if self.num_segments else {}
         size, start = self.hidden_size, self.initializer_range
         tables = {f"{name}_table": Weight((count, size), start) for name, count in rows.items()}
-        return {**tables, "norm": layer_norm(size)}
+        return {**tables, "norm": layer_norm(size), "drop": Dropout(self.hidden_dropout_prob)}
+
+    @property
+    def block_weights(self) -> WeightTable:
+        """The weights of a block."""
+        size, start = self.hidden_size, self.initializer_range
+        relative = self.num_attention_heads, start, self.max_relative_distance
+        return {
+            "attention": attention(size, *relative, self.attention_probs_dropout_prob),
+            "attention_norm": add_norm(size, self.hidden_dropout_prob),
+            "feed_forward": feed_forward(size, self.intermediate_size, start),
+            "feed_forward_norm": add_norm(size, self.hidden_dropout_prob),
+        }
 
     def stack_weights(self, name: str, num_blocks: int) -> WeightTable:
         """The weights of blocks: name_0, name_1, ..."""
-        size, start = self.hidden_size, self.initializer_range
-        relative = self.num_attention_heads, start, self.max_relative_distance
-        block = {
-            "attention": attention(size, *relative),
-            "attention_norm": {"norm": layer_norm(size)},
-            "feed_forward": feed_forward(size, self.intermediate_size, start),
-            "feed_forward_norm": {"norm": layer_norm(size)},
-        }
-        return {f"{name}_{i}": block for i in range(num_blocks)}
+        return {f"{name}_{i}": self.block_weights for i in range(num_blocks)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,17 @@ class Weight(NamedTuple):
     initializer: float | str = "zeros"
 
 
-# {name: a `Weight`, or the table of the part of this name}.
+class Dropout(NamedTuple):
+    """A place of dropout in training; it has no weights.
+
+    Attributes:
+        rate: the share that is dropped.
+    """
+
+    rate: float
+
+
+# {name: a `Weight`, a `Dropout`, or the table of the part of this name}.
 WeightTable: TypeAlias = dict[str, Any]
 
 
@@ -32,7 +42,7 @@ def named(table: WeightTable, prefix: str = "") -> Iterator[tuple[str, Weight]]:
     for name, item in table.items():
         if isinstance(item, Weight):
             yield prefix + name, item
-        else:
+        elif not isinstance(item, Dropout):
             yield from named(item, f"{prefix}{name}/")
 
 
@@ -51,13 +61,21 @@ def layer_norm(size: int) -> WeightTable:
     return {"gamma": Weight((size,), "ones"), "beta": Weight((size,))}
 
 
-def attention(size: int, num_heads: int, start: float, max_relative_distance: int) -> WeightTable:
+def add_norm(size: int, dropout: float) -> WeightTable:
+    """The layer `AddNorm`: the end of a sub-layer."""
+    return {"norm": layer_norm(size), "drop": Dropout(dropout)}
+
+
+def attention(
+    size: int, num_heads: int, start: float, max_relative_distance: int, dropout: float
+) -> WeightTable:
     """The layer `MaskedAttention`, whose arguments these are, for D = `size`."""
     table: WeightTable = {}
     if max_relative_distance:
         table["relative_bias"] = Weight((num_heads, 2 * max_relative_distance + 1))
     parts = ("query", "key", "value", "output")
-    return table | {name: dense(size, size, start) for name in parts}
+    table |= {name: dense(size, size, start) for name in parts}
+    return table | {"drop": Dropout(dropout)}
 
 
 def feed_forward(size: int, width: int, start: float) -> WeightTable:

@@ -9,8 +9,8 @@ import keras
 from keras import ops
 
 from tta.modeling.config import elmo
+from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
-from tta.modeling.layers.types import Shape, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("tta")

@@ -3,14 +3,13 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from tta.modeling.config.language_model import LanguageModelConfig
-from tta.modeling.config.transformer import TransformerConfig
-from tta.modeling.embeddings.token_position import Embeddings
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.functions.encoders import optional_inputs
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Shape, Tensors
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.blocks import TransformerBlock
-from tta.modeling.layers.types import Shape
 
 
 class Encoder(ConfiguredLayer):
@@ -20,8 +19,6 @@ class Encoder(ConfiguredLayer):
 
     Args:
         config: the model's config.
-        embeddings: the input layer. None makes the family's own; loading from a serialized config
-            always does.
 
     Call:
         inputs: dict with "input_ids" [B, T] int32 and "padding_mask" [B, T] bool, True at real
@@ -35,22 +32,6 @@ class Encoder(ConfiguredLayer):
     extra_outputs: tuple[str, ...] = ()
     # Inputs that change the result. An encoder refuses those that it does not use.
     optional_inputs: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        config: LanguageModelConfig,
-        embeddings: keras.layers.Layer | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(config, **kwargs)
-        self.embeddings: Any = self.make_embeddings() if embeddings is None else embeddings
-
-    def make_embeddings(self) -> Any:
-        """The input layer of the family. Give it a name: names of weights are a file format."""
-        raise NotImplementedError
-
-    def build(self, inputs_shape: dict[str, Shape] | None = None):
-        self.embeddings.build()
 
     @property
     def token_table(self) -> Any:
@@ -71,44 +52,56 @@ class Encoder(ConfiguredLayer):
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""
-        for name in ("word_ids", "wanted", "positions", "segment_ids", "added", "memory"):
+        # "wanted" only saves time.
+        for name in ("word_ids", "positions", "segment_ids", "added", "memory"):
             if name in inputs and name not in self.optional_inputs:
-                raise TypeError(f"{type(self).__name__} takes no {name}")
+                raise TypeError(f"an encoder of type {self.config.model_type} takes no {name}")
 
 
-class BlockEncoder(Encoder):
-    """Token and position embeddings, and a stack of blocks; `call` of the subclass wires them.
+def encoder_of(config: LanguageModelConfig, **kwargs: Any) -> Any:
+    """The encoder of a config's family, a Keras layer; `kwargs` are arguments of every layer."""
+    layer = MODEL_TYPES.load(config.model_type).part("layer") or FunctionEncoder
+    return layer(config, **kwargs)
+
+
+@keras.saving.register_keras_serializable("tta")
+class FunctionEncoder(Encoder):
+    """Owns the weights of an encoder, and calls its function (`tta.modeling.functions.encoders`).
+
+    `inputs` may also hold the keywords of the function; its docstring says what they are.
 
     Returns:
         {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}.
     """
 
-    block_class = TransformerBlock
-
-    def __init__(self, config: TransformerConfig, **kwargs: Any):
-        super().__init__(config, **kwargs)
-        self.blocks = [
-            self.block_class(config, name=f"layer_{i}", dtype=self.dtype_policy)
-            for i in range(config.num_hidden_layers)
-        ]
-
-    def make_embeddings(self) -> Any:
-        return Embeddings(self.config, name="embeddings", dtype=self.dtype_policy)
-
-    def build(self, inputs_shape: dict[str, Shape] | None = None):
-        super().build(inputs_shape)
-        for block in self.blocks:
-            block.build((None, None, self.config.hidden_size))
-        self.last_norm.magnifies = True
+    encode: Any = None  # None is the function that the config's family names
 
     @property
-    def last_norm(self) -> Any:
-        """The last `AddNorm`."""
-        return self.blocks[-1].feed_forward_norm
+    def function(self) -> Any:
+        """What it computes."""
+        return self.encode or MODEL_TYPES.load(self.config.model_type).part("encoder")
+
+    @property
+    def optional_inputs(self):
+        return optional_inputs(self.function)
+
+    def build(self, inputs_shape: dict[str, Shape] | None = None):
+        self.add_weights(self.config.encoder_weights, self.config.layer_norm_eps)
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The weights of the blocks."""
+        return [self.of(f"layer_{i}") for i in range(self.config.num_hidden_layers)]
 
     @property
     def token_table(self):
-        return self.embeddings.token_table
+        return getattr(getattr(self, "embeddings", None), "token_table", None)
+
+    def call(self, inputs: Tensors, training: bool | None = None):
+        self.check_inputs(inputs)
+        given = inputs["input_ids"], inputs["padding_mask"]
+        more = {name: inputs[name] for name in self.optional_inputs if name in inputs}
+        return self.function(KerasKit(training), self, self.config, *given, **more)
 
     def compute_output_in_float32(self) -> None:
         """Makes the products of the last block after its attention float32.
@@ -116,21 +109,13 @@ class BlockEncoder(Encoder):
         The last LayerNorm may magnify small differences between tokens more than ten times
         (`LanguageModel.standardize_outputs`). In bfloat16, the products would have rounded them.
         """
-        block = self.blocks[-1]
-        fed = block.feed_forward
-        for product in (block.attention.output_dense, fed.intermediate_dense, fed.output_dense):
-            product.dtype_policy = "float32"
+        for name in self.config.magnified_products:
+            self.of(name).dtype_policy = "float32"
 
     @property
     def output_norm(self):
-        return self.last_norm.norm
+        return self.of(self.config.last_norm) if self.config.last_norm else None
 
     def compute_output_shape(self, inputs_shape: dict[str, Shape]):
         shape = (*inputs_shape["input_ids"], self.config.hidden_size)
         return {"hidden_states": shape, "embedding_output": shape}
-
-
-def spread(x: Any, asked: Any) -> Any:
-    """[B, Q, D] -> [B, T, D]: puts the Q rows where `asked` [T] is True; 0 elsewhere."""
-    x = ops.pad(x, [[0, 0], [1, 0], [0, 0]])
-    return ops.take(x, ops.where(asked, ops.cumsum(ops.cast(asked, "int32")), 0), axis=1)

@@ -8,9 +8,9 @@ from keras import ops
 from tta.modeling.config.elmo import CHARACTERS, VECTORS, ElmoConfig
 from tta.modeling.embeddings.inputs import INPUT_LAYERS
 from tta.modeling.encoders.base import Encoder
+from tta.modeling.kits.types import Shape, Tensors
 from tta.modeling.layers.lstm import ProjectedLSTM
 from tta.modeling.layers.reverse import reverse_sentences
-from tta.modeling.layers.types import Shape, Tensors
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -43,6 +43,8 @@ class ElmoEncoder(Encoder):
 
     def __init__(self, config: ElmoConfig, **kwargs: Any):
         super().__init__(config, **kwargs)
+        layer = INPUT_LAYERS[config.input_layer]
+        self.embeddings: Any = layer(config, name="embeddings", dtype=self.dtype_policy)
         self.lstms = [
             ProjectedLSTM(
                 config.lstm_size,
@@ -58,16 +60,12 @@ class ElmoEncoder(Encoder):
         ]
         self.dropout = keras.layers.Dropout(config.hidden_dropout_prob, dtype="float32")
 
-    def make_embeddings(self) -> Any:
-        layer = INPUT_LAYERS[self.config.input_layer]
-        return layer(self.config, name="embeddings", dtype=self.dtype_policy)
-
     @property
     def token_table(self):
         return self.embeddings.token_table if self.config.has_token_table else None
 
     def build(self, inputs_shape: dict[str, Shape] | None = None):
-        super().build(inputs_shape)
+        self.embeddings.build()
         for lstm in self.lstms:
             lstm.build((None, None, 2, self.config.hidden_size))
 

@@ -12,7 +12,7 @@ from keras import ops
 from tta.modeling.heads.base import Head
 from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities
 from tta.modeling.heads.transform import rows_with_targets
-from tta.modeling.layers.types import Shape, Tensor
+from tta.modeling.kits.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")

@@ -5,8 +5,8 @@ from typing import Any
 from keras import ops
 
 from tta.errors import InputError
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.types import Shape, Tensor
 
 # Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number

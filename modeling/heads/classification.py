@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.types import Shape, Tensor
 from tta.modeling.layers.weights import dense
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from keras import ops
 
-from tta.modeling.layers.fused import fused
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.fused import fused
+from tta.modeling.kits.types import Tensor
 
 # The logits are computed in this many parts, so that one part is in memory at a time: all logits
 # of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time

@@ -12,7 +12,7 @@ from typing import Any
 from keras import ops
 
 from tta.modeling.heads.vmf import log_normalizer_drop
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 _TINY = 1e-12  # added to a squared length, so that the gradient at c = 0 is finite
 

@@ -23,7 +23,7 @@ from tta.modeling.heads.cross_entropy import (
     upper_bound,
     with_gradients,
 )
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 class PieceSampler(keras.layers.Layer):

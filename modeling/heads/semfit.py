@@ -14,7 +14,7 @@ from tta.errors import InputError
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.heads import distances
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")

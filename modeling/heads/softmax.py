@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")

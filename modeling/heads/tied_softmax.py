@@ -14,7 +14,7 @@ from tta.modeling.heads.sampled_softmax import (
     sampled_cross_entropy,
 )
 from tta.modeling.heads.transform import TransformHead, rows_with_targets
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")

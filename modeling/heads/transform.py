@@ -6,10 +6,10 @@ import keras
 import numpy as np
 from keras import ops
 
+from tta.modeling.functions.heads import transform
 from tta.modeling.heads.base import Head
-from tta.modeling.layers.dense import activation
-from tta.modeling.layers.one_pass import trained_layer_norm
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Tensor
 
 # Training pads rows to multiples of this number, because XLA compiles functions for each number.
 TRAINING_ROWS_STEP = 128
@@ -25,13 +25,10 @@ class TransformHead(Head):
 
     def transform(self, hidden_states: Tensor, training: bool = False):
         """[..., D] -> [..., D] float32, the features for the last product of the head."""
-        if not self.config.head_transform:
-            return ops.cast(hidden_states, "float32")
-        features = self.transform_dense(hidden_states)
-        features = activation(self.config.hidden_act, training)(features)
-        if training:
-            return trained_layer_norm(self.transform_norm, features)
-        return self.transform_norm(features)
+        size = hidden_states.shape[-1]
+        rows = ops.reshape(hidden_states, (-1, size))
+        rows = transform(KerasKit(training), self, self.config, rows)
+        return ops.reshape(rows, ops.shape(hidden_states))
 
     def compute_input_in_float32(self):
         if self.config.head_transform:

@@ -12,7 +12,7 @@ from typing import Any
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 # u_1, u_2, u_3 of the expansion (Abramowitz and Stegun 9.3.9): the polynomial p^k * u(p^2).
 _TERMS = (

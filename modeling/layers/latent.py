@@ -10,9 +10,10 @@ import keras
 from keras import ops
 
 from tta.modeling.config.autoencoder import AutoencoderConfig
-from tta.modeling.layers.attention import masked_softmax
+from tta.modeling.functions.latent import latent_inputs, pool
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.types import Shape, Tensor
 
 
 class _Joint(ConfiguredLayer):
@@ -49,11 +50,7 @@ class LatentPooling(_Joint):
     table = "pooling"
 
     def call(self, states: Tensor, padding_mask: Tensor):
-        states = ops.cast(states, "float32")
-        logits = ops.matmul(states, ops.transpose(self.queries)) * states.shape[-1] ** -0.5
-        logits = ops.transpose(logits, (0, 2, 1))[:, None]  # [B, 1, K, T]
-        weights = masked_softmax(logits, padding_mask[:, None])[:, 0]
-        return ops.matmul(weights, states)
+        return pool(KerasKit(), self, self.config, states, padding_mask)
 
     def compute_output_shape(self, states_shape: Shape, padding_mask_shape: Shape | None = None):
         return states_shape[0], self.config.num_latents, states_shape[-1]
@@ -125,15 +122,9 @@ class LatentInputs(_Joint):
     table = "latent_inputs"
 
     def call(self, latent: Tensor):
-        config, before = self.config, ops.shape(latent)[:-1]
-        found = {"added": ops.matmul(latent, self.added_kernel)[..., None, :]}
-        if config.num_memories:
-            shape = (*before, config.num_memories, config.hidden_size)
-            found["memory"] = ops.reshape(ops.matmul(latent, self.memory_kernel), shape)
-        elif config.num_latents > 1:
-            each = ops.reshape(latent, (*before, config.num_latents, config.latent_size))
-            found["memory"] = ops.matmul(each, self.memory_kernel)
-        return found
+        rows, before = ops.reshape(latent, (-1, latent.shape[-1])), ops.shape(latent)[:-1]
+        found = latent_inputs(KerasKit(), self, self.config, rows)
+        return {name: ops.reshape(x, (*before, *x.shape[1:])) for name, x in found.items()}
 
     def compute_output_shape(self, latent_shape: Shape):
         config = self.config

@@ -12,8 +12,8 @@ import keras
 from keras import ops
 
 from tta.modeling.config.elmo import projected_lstm
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import PlainLayer
-from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")

@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 def reverse_sentences(x: Tensor, padding_mask: Tensor) -> Any:

@@ -5,56 +5,77 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.config.weights import Weight, WeightTable
-from tta.modeling.layers.one_pass import trained_bias
+from tta.modeling.config.weights import Dropout, Weight, WeightTable
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Tensor
 
 
 class TableLayer(keras.layers.Layer):
-    """A layer whose weights are those of a `WeightTable`."""
+    """A layer whose weights are those of a `WeightTable`; functions over a `KerasKit` read them."""
 
     def add_weights(self, table: WeightTable, layer_norm_eps: float = 1e-12) -> None:
-        """Creates the weights of a table; the layer casts them where it needs to.
+        """Creates the weights of a table; the kit casts them where it needs to.
 
-        A weight or a LayerNorm becomes the attribute of its name, and a dense layer NAME_dense.
-        Other parts of the table are left to their own layers.
+        A weight, a LayerNorm, a dropout or another part becomes the attribute of its name, and a
+        dense layer NAME_dense. A part that the layer has already made stays.
         """
-        parts = {name: part for name, part in table.items() if not isinstance(part, Weight)}
-        for name, part in parts.items():
+        for name, part in table.items():
+            if isinstance(part, (Weight, Dropout)) or {name, f"{name}_dense"} & vars(self).keys():
+                continue
             if part.keys() == {"kernel", "bias"}:
-                layer = dense(part, name=name, dtype=self.dtype_policy)
-                setattr(self, f"{name}_dense", layer)
+                setattr(self, f"{name}_dense", dense(part, name=name, dtype=self.dtype_policy))
             elif part.keys() == {"gamma", "beta"}:
                 setattr(self, name, _layer_norm(part, layer_norm_eps, name))
+            else:
+                made = _Part(name=name, dtype=self.dtype_policy)
+                made.build(part, layer_norm_eps)
+                setattr(self, name, made)
         for name, weight in table.items():
             if isinstance(weight, Weight):
                 start = _initializer(weight.initializer)
                 made = self.add_weight(weight.shape, start, name=name, autocast=False)
                 setattr(self, name, made)
+            elif isinstance(weight, Dropout):
+                setattr(self, name, keras.layers.Dropout(weight.rate, autocast=False))
+
+    def of(self, path: str) -> Any:
+        """The layer of a part of the table, as functions ask for it: "attention/query"."""
+        layer: Any = self
+        for name in path.split("/"):
+            layer = vars(layer).get(f"{name}_dense") or getattr(layer, name)
+        return layer
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a weight."""
+        return self[name].shape
 
 
-class _Dense(keras.layers.Dense):
-    """A dense layer that multiplies one matrix, whatever the rank of its inputs.
+class _Part(TableLayer):
+    """The weights of a part of a table."""
 
-    So TensorFlow fuses the product and the bias. Its product of a tensor with a matrix does not,
-    and builds 40 more operations. Training takes one product per gradient, that of the bias
-    included.
-    """
+    def build(self, table, layer_norm_eps=1e-12):
+        self.add_weights(table, layer_norm_eps)
 
-    def call(self, inputs, training=None):
-        rows = inputs if len(inputs.shape) == 2 else ops.reshape(inputs, (-1, inputs.shape[-1]))
-        rows = ops.matmul(rows, self.kernel)
-        rows = trained_bias(rows, self.bias) if training else ops.add(rows, self.bias)
-        if len(inputs.shape) == 2:
-            return rows
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+
+class _Dense(_Part):
+    """x kernel + bias over the last axis."""
+
+    def call(self, inputs: Tensor, training: bool | None = None):
+        size, units = self.shape("kernel")
+        rows = KerasKit(training).dense(ops.reshape(inputs, (-1, size)), self)
+        return ops.reshape(rows, (*ops.shape(inputs)[:-1], units))
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.shape("kernel")[1])
 
 
 def dense(table: WeightTable, **kwargs: Any) -> Any:
     """A built dense layer with the kernel and the bias of a table."""
-    inputs, outputs = table["kernel"].shape
-    starts = {f"{n}_initializer": _initializer(weight.initializer) for n, weight in table.items()}
-    layer = _Dense(outputs, **starts, **kwargs)
-    layer.build((None, None, inputs))
+    layer = _Dense(**kwargs)
+    layer.build(table)
     return layer
 
 

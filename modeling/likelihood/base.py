@@ -1,14 +1,15 @@
 """What likelihoods share. B batch, T tokens, D hidden size, V vocabulary."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from keras import ops
 
 from tta.choices import NORMALIZERS
 from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
-from tta.modeling.layers.types import Tensor
 from tta.modeling.models.language_model import LanguageModel
 
 
@@ -36,8 +37,14 @@ class Likelihood:
     vocabulary: Any
     pll_variant: str = "original"
     normalizer: str = "exact"
-    pll_variants: ClassVar[tuple[str, ...]] = ("original", "within_word_l2r")
-    scores_first_token: ClassVar[bool] = True
+
+    @property
+    def pll_variants(self) -> tuple[str, ...]:
+        return MODEL_TYPES.load(self.model_type).pll_variants
+
+    @property
+    def scores_first_token(self) -> bool:
+        return not MODEL_TYPES.load(self.model_type).predicts_next
 
     def __post_init__(self):
         if self.normalizer not in NORMALIZERS:

@@ -1,12 +1,12 @@
 """ELMo's likelihood: every token given the tokens before it, and given those after it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from keras import ops
 
 from tta.modeling.config.elmo import CHARACTERS, VECTORS
+from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
-from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood.base import Likelihood
 from tta.modeling.models.language_model import LanguageModel
 
@@ -19,8 +19,6 @@ class BidirectionalCausalLikelihood(Likelihood):
     exponentials do not add up to 1. The begin token has only a backward, the end token only a
     forward probability.
     """
-
-    pll_variants: ClassVar[tuple[str, ...]] = ("original",)
 
     def token_scores(self, model, inputs, wanted=None, output_table=None):
         """As `Likelihood.token_scores`."""

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensors
+from tta.modeling.kits.types import Tensors
 from tta.modeling.likelihood.base import Likelihood
 
 
@@ -21,8 +21,6 @@ class CausalLikelihood(Likelihood):
 
     It reads left to right within words as well, so "within_word_l2r" equals "original".
     """
-
-    scores_first_token = False
 
     def token_scores(self, model, inputs, wanted=None, output_table=None):
         """As `Likelihood.token_scores`; the begin token's score is 0."""

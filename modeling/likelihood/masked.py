@@ -2,7 +2,6 @@
 
 from keras import ops
 
-from tta.choices import PLL_VARIANTS
 from tta.modeling.likelihood.base import Likelihood
 
 
@@ -12,8 +11,6 @@ class MaskedLikelihood(Likelihood):
     "within_word_l2r" masks the later pieces of the token's word as well. "maskless" takes one pass
     over the unchanged sentence, in which each token sees itself.
     """
-
-    pll_variants = PLL_VARIANTS
 
     @property
     def takes_one_pass(self):

@@ -15,6 +15,7 @@ from tta.modeling.encoders.autoregressive import MemoryDecoder
 from tta.modeling.encoders.transformer import BidirectionalEncoder
 from tta.modeling.encoders.tta import TTAEncoder
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
+from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.latent import (
     LatentConnector,
     LatentInputs,
@@ -22,7 +23,6 @@ from tta.modeling.layers.latent import (
     LengthPredictor,
 )
 from tta.modeling.layers.masks import lowest_positions, weights_after_first
-from tta.modeling.layers.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
 

@@ -8,7 +8,8 @@ import numpy as np
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.layers.types import Tensor, Tensors
+from tta.modeling.encoders.base import encoder_of
+from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -43,10 +44,9 @@ class LanguageModel(ConfiguredModel):
         head_options: dict[str, Any] | None = None,
         name: str = "language_model",
     ):
-        encoder_class = MODEL_TYPES.load(config.model_type).part("encoder")
         head_class = config.head.head_class()
         super().__init__(config, dtype, name=name)
-        self.encoder = encoder_class(config, name="encoder", dtype=dtype)
+        self.encoder = encoder_of(config, name="encoder", dtype=dtype)
         self.head = head_class(config, name="head", dtype=dtype, **head_options or {})
         self.encoder.build()
         self.head.build((None, None, config.hidden_size))

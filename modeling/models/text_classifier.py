@@ -6,12 +6,12 @@ import keras
 from keras import ops
 
 from tta.modeling.config.classifier import MIX, ClassifierConfig
-from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.encoders.base import encoder_of
 from tta.modeling.heads.classification import ClassificationHead
+from tta.modeling.kits.types import Tensors
 from tta.modeling.layers.masks import weights_after_first
 from tta.modeling.layers.tasks.mixed_lstm import MixedLSTM
 from tta.modeling.layers.tasks.text_vectors import compared, maximum, weighted_mean
-from tta.modeling.layers.types import Tensors
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -46,8 +46,7 @@ class TextClassifier(ConfiguredModel):
         self, config: ClassifierConfig, dtype: str = "float32", name: str = "text_classifier"
     ):
         super().__init__(config, dtype, name=name)
-        encoder_class = MODEL_TYPES.load(config.encoder.model_type).part("encoder")
-        self.encoder = encoder_class(config.encoder, name="encoder", dtype=dtype)
+        self.encoder = encoder_of(config.encoder, name="encoder", dtype=dtype)
         self.head = ClassificationHead(config, name="head", dtype=dtype)
         self.encoder.build()
         self.head.build((None, config.pooled_size))

@@ -11,9 +11,9 @@ from keras import ops
 from tta.errors import InputError
 from tta.modeling.config.autoencoder import ACTIVE_VARIANCE, AutoencoderConfig
 from tta.modeling.config.training import LossSettings
+from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.latent import kl_divergence
 from tta.modeling.layers.masks import inner_weights, lowest_positions, weights_after_first
-from tta.modeling.layers.types import Tensor
 from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.objectives.base import (
     Arrays,

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 # Cosines lie in [-1, 1]. Divided by this temperature, they allow a confident softmax over a hundred
 # sentences. Results with other values are in docs/experiments/training.md.

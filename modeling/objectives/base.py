@@ -11,7 +11,7 @@ import numpy as np
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.training import LossSettings
-from tta.modeling.layers.types import Tensor, Tensors
+from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.models.base import ConfiguredModel
 
 # The tensors of a batch by name; (sums, counts) by name, of a batch and of all batches.

@@ -4,7 +4,7 @@ from keras import ops
 
 from tta.errors import InputError
 from tta.modeling.config.training import LossSettings
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.likelihood.bidirectional_causal import both, direction_weights
 from tta.modeling.models.language_model import LanguageModel

@@ -5,7 +5,7 @@ It trains a `TextClassifier`. It is not in `OBJECTIVES`, whose objectives train 
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 from tta.modeling.models.text_classifier import TextClassifier
 from tta.modeling.objectives.base import Batch, Loss, Objective, Sums, Task
 

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 from tta.modeling.likelihood.causal import next_tokens
 from tta.modeling.objectives.base import Batch, Task
 from tta.modeling.objectives.language_model import LanguageModelObjective

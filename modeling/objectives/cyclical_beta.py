@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 @dataclass(frozen=True)

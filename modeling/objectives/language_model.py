@@ -7,8 +7,8 @@ targets, in place of the ids of the tokens.
 import numpy as np
 from keras import ops
 
+from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
-from tta.modeling.layers.types import Tensor
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.auxiliary import contrast, decorrelation

@@ -9,7 +9,7 @@ from keras import ops
 
 from tta.modeling.heads.distances import unit
 from tta.modeling.heads.semfit import SemFitHead
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 from tta.modeling.objectives.base import Arrays, Sums
 
 

@@ -9,8 +9,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tta.modeling.layers.fused import fused
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.fused import fused
+from tta.modeling.kits.types import Tensor
 from tta.modeling.training.config import (
     NOT_DECAYED,
     OPTIMIZERS,

@@ -41,14 +41,14 @@ def write(lm: Any, folder: Path) -> str:
     if is_bert:
         _write_bert(lm, config, folder)
     else:
-        copy_code(folder)
+        copy_code(config, folder)
         prices = character_prices(lm)
         write_tensors(folder / SAFETENSORS, torch_weights(lm) | {"prices": prices})
         values = {"model_type": "tta", "architectures": ["TTAForMaskedLM"], "auto_map": _AUTO}
         values |= {"dtype": "float32", "pad_token_id": vocabulary.pad_id}
         values |= {"unk_token_id": vocabulary.unk_id, "normalizes": lm.normalizer == "exact"}
-        values |= {"num_prices": len(prices), "tie_word_embeddings": True}
-        write_json(folder / CONFIG, values | torch_settings(config))
+        values |= {"num_prices": len(prices)}
+        write_json(folder / CONFIG, torch_settings(config) | values)
     write_logits(lm, folder / "onnx/model.onnx")
     return cards.write(lm, folder, "bert" if is_bert else "huggingface")
 

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, numpy_helper
 
-from tta.scoring.engines.onnxruntime.graphs.encoders import Inputs, encode
-from tta.scoring.engines.onnxruntime.graphs.graph import Graph
-from tta.scoring.engines.onnxruntime.graphs.head import transform
-from tta.scoring.engines.onnxruntime.graphs.language_model import Network
-from tta.scoring.engines.onnxruntime.graphs.weights import Weights
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.functions.heads import table_of, transform
+from tta.modeling.kits.onnx.language_model import TOKENS, Network, started
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import character_prices
@@ -56,16 +54,14 @@ def write_logits(lm: Any, path: Path) -> None:
 
     It reads "input_ids" and "attention_mask" [B, T] int64, and gives "logits" [B, T, V] float32.
     """
-    graph, config, axes = Graph(), lm.config, ["batch_size", "sequence_length"]
-    ids, mask = (graph.input(name, np.int64, axes) for name in ("input_ids", "attention_mask"))
-    weights = Weights(graph, lm.engine.weights())
-    states = encode(
-        Inputs(ids=ids.cast(np.int32), mask=mask.cast(np.bool_)), weights.of("encoder"), config
-    )
-    features = transform(states.reshape(-1, config.hidden_size), weights, config)
-    table, bias = weights["encoder/embeddings/token_table"], weights["head/bias"]
-    logits = graph.operator("Gemm", features, table, bias, transB=1)
-    graph.output("logits", logits.reshape(ids.size(0), ids.size(1), config.vocab_size))
+    config, (k, w) = lm.config, started(lm.config, lm.engine.weights(), None)
+    graph, encode = w.graph, MODEL_TYPES.load(config.model_type).part("encoder")
+    ids, mask = (graph.input(name, np.int64, TOKENS) for name in ("input_ids", "attention_mask"))
+    found = encode(k, w.of("encoder"), config, ids, ~k.equal(mask, 0))
+    head, (here, name) = w.of("head"), table_of(w, config)
+    features = transform(k, head, config, k.flat(found["hidden_states"], config.hidden_size))
+    logits = graph.operator("Gemm", features, here[name], head["bias"], transB=1)
+    graph.output("logits", k.unflat(logits, ids, config.vocab_size))
     model = graph.model()
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:

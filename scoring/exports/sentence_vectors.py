@@ -52,12 +52,12 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
         raise InputError(rule, lm.name)
     network = torch_weights(lm)
     if "token" in names:
-        weights["token.table"] = network["encoder.tokens.weight"]
+        weights["token.table"] = network["encoder.embeddings.token_table.weight"]
     needs_network = bool(names & {"context", "embed"})
     if needs_network:
         kept = (name for name in network if name.startswith("encoder."))
         weights |= {f"network.{name}": network[name] for name in kept}
-    copy_code(folder, "sentences_tta.py")
+    copy_code(config, folder, "sentences_tta.py")
     write_tensors(folder / "sentences.safetensors", weights)
     write_json(
         folder / "sentences.json",

@@ -1,8 +1,10 @@
 """The weights of a model under the names of `modeling_tta.py`, and the files that exports share."""
 
 import json
+import re
 from collections.abc import Mapping
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,57 +14,31 @@ from safetensors.numpy import save
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.weights import named
 from tta.scoring.exports.tokenizer_json import save_tokenizer, special_tokens, whole_tokenizer
 
-FAMILIES = ("tta", "cloze", "bilm", "unilm")
+# What a config of the families may lack, and functions ask for.
+_DEFAULTS = {"first_query_token_id": None, "norm_first": False, "max_relative_distance": 0}
+_DEFAULTS |= {"num_segments": 0, "head_transform": True}
 
-_BLOCK = {
-    "attention": "attention",
-    **{f"attention/{name}": f"attention.{name}" for name in ("query", "key", "value", "output")},
-    "attention_norm/norm": "attention_norm",
-    "feed_forward/intermediate": "intermediate",
-    "feed_forward/output": "output",
-    "feed_forward_norm/norm": "feed_forward_norm",
-}
-_TABLES = {
-    "encoder/embeddings/token_table": "encoder.tokens.weight",
-    "encoder/embeddings/position_table": "encoder.positions.weight",
-    "head/bias": "decoder.bias",
-}
-_LAYERS = {
-    "encoder/embeddings/norm": "encoder.norm",
-    "encoder/forward_query": "encoder.forward_query",
-    "encoder/backward_query": "encoder.backward_query",
-    "encoder/query_norm/norm": "encoder.query_norm",
-    "encoder/forward_norm/norm": "encoder.forward_norm",
-    "encoder/backward_norm/norm": "encoder.backward_norm",
-    "encoder/final_norm/norm": "encoder.final_norm",
-    "head/transform": "transform",
-    "head/transform_norm": "transform_norm",
-}
-_STACKS = {
-    "layer": "encoder.layers",
-    "forward": "encoder.forward_tower",
-    "backward": "encoder.backward_tower",
-}
-_VARIABLES = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
-_VARIABLES |= {"relative_bias": "relative_bias"}
-
-_SETTINGS = (
-    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"),
-    *("intermediate_size", "hidden_act", "max_position_embeddings", "layer_norm_eps"),
-    *("first_query_token_id", "norm_first", "max_relative_distance"),
+_CODE = (
+    "tta.modeling.functions.heads",
+    "tta.modeling.kits.torch",
+    "tta.scoring.scorers.inference.windows",
 )
+_IMPORT = re.compile(r"^from (tta\.modeling\.functions(?:\.\w+)*)\.(\w+) import", re.MULTILINE)
 
 
 def check_exportable(lm: Any) -> None:
     """Raises InputError unless a scorer is a T-TA, cloze, biLM or uniLM with word pieces."""
     config: Any = getattr(lm, "config", None)
-    is_known = getattr(config, "model_type", None) in FAMILIES
+    families = [name for name, family in MODEL_TYPES.items() if family.encoder is not None]
+    is_known = getattr(config, "model_type", None) in families
     if not is_known or not isinstance(lm.tokenizer, Tokenizer):
-        rule = f"only a {' or '.join(FAMILIES)} with word pieces has this format"
+        rule = f"only a {' or '.join(families)} with word pieces has this format"
         raise InputError(rule, lm.name)
-    if config.output_layer != "tied_softmax" or config.num_segments:
+    if config.output_layer != "tied_softmax" or getattr(config, "num_segments", 0):
         rule = "only a model with BERT's head and without segments has this format"
         raise InputError(rule, lm.name)
 
@@ -75,32 +51,20 @@ def character_prices(lm: Any) -> np.ndarray:
 
 
 def torch_weights(lm: Any) -> dict[str, np.ndarray]:
-    """{name in `modeling_tta.py`: float32 array}; kernels are [out, in] there."""
-    values = {}
-    for name, value in lm.engine.weights().items():
-        if name in _TABLES:
-            values[_TABLES[name]] = value
-            continue
-        layer, _, kind = name.rpartition("/")
-        values[f"{_layer_name(layer)}.{_VARIABLES[kind]}"] = value.T if kind == "kernel" else value
-    return {name: np.ascontiguousarray(value) for name, value in values.items()}
-
-
-def _layer_name(layer):
-    if layer in _LAYERS:
-        return _LAYERS[layer]
-    _, stack, rest = layer.split("/", 2)  # encoder/layer_0/attention/query
-    kind, _, number = stack.rpartition("_")
-    return f"{_STACKS[kind]}.{number}.{_BLOCK[rest]}"
+    """{name in `modeling_tta.py`: float32 array}: those of the model, with dots."""
+    return {
+        name.replace("/", ".") + ".weight" * name.endswith("_table"): np.ascontiguousarray(value)
+        for name, value in lm.engine.weights().items()
+    }
 
 
 def torch_settings(config: Any) -> dict[str, Any]:
     """The arguments of `TTAConfig` for a config."""
-    settings = {name: getattr(config, name) for name in _SETTINGS}
-    return settings | {
-        "family": config.model_type,
-        "num_tower_layers": getattr(config, "num_tower_layers", 0),
-    }
+    settings = {name: getattr(config, name, default) for name, default in _DEFAULTS.items()}
+    settings |= config.to_dict() | {"family": config.model_type}
+    settings["predicts_next"] = MODEL_TYPES.load(config.model_type).predicts_next
+    settings["weights"] = {name: list(weight.shape) for name, weight in named(config.weights)}
+    return settings
 
 
 def write_tokenizer(
@@ -135,11 +99,23 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-def copy_code(folder: Path, *names: str) -> None:
-    """Copies `modeling_tta.py`, what it imports, and other files of the templates into a folder."""
-    package = resources.files("tta.scoring")
-    files = {name: f"exports/templates/{name}.txt" for name in ("modeling_tta.py", *names)}
-    files["windows_tta.py"] = "scorers/inference/windows.py"
-    for name, source in files.items():
-        text = package.joinpath(source).read_text(encoding="utf-8")
+def copy_code(config: Any, folder: Path, *templates: str) -> None:
+    """Writes the code of a model into a folder: templates, the encoder's function, what they need.
+
+    Modules of the package become files beside each other: functions.layers is `layers_tta.py`.
+    """
+    encode = MODEL_TYPES.load(config.model_type).part("encoder")
+    line = f"from .{encode.__module__.rpartition('.')[2]}_tta import {encode.__name__} as encode\n"
+    texts = {"encoder_tta.py": line}
+    for name in ("modeling_tta.py", *templates):
+        template = resources.files("tta.scoring").joinpath(f"exports/templates/{name}.txt")
+        texts[name] = template.read_text(encoding="utf-8")
+    waiting = [encode.__module__, *_CODE]
+    while waiting:
+        module = waiting.pop()
+        source: Any = find_spec(module)  # the kit of PyTorch is not imported
+        text = Path(source.origin).read_text(encoding="utf-8")
+        texts[f"{module.rpartition('.')[2]}_tta.py"] = _IMPORT.sub(r"from .\2_tta import", text)
+        waiting += [f"{package}.{name}" for package, name in _IMPORT.findall(text)]
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -68,6 +68,7 @@ LAYERS = {
             {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
         )
         for encoder, model_type in {
+            "FunctionEncoder": "unilm",
             "TTAEncoder": "tta",
             "BidirectionalEncoder": "bilm",
             "CausalEncoder": "unilm",

@@ -5,9 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import PlainLayer
 from tta.modeling.layers.tasks.scalar_mix import ScalarMix
-from tta.modeling.layers.types import Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("tta")

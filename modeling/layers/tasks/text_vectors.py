@@ -8,7 +8,7 @@ from typing import Any
 
 from keras import ops
 
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.types import Tensor
 
 
 def weighted_mean(states: Tensor, weights: Tensor) -> Any:

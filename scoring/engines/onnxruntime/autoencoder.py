@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tta.modeling.kits.onnx.autoencoder import AutoencoderNetwork
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
-from tta.scoring.engines.onnxruntime.graphs.autoencoder import AutoencoderNetwork
 
 
 class AutoencoderEngine(OnnxEngine):

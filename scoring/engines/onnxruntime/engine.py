@@ -8,9 +8,10 @@ import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
-from tta.scoring.engines.onnxruntime.graphs.graph import Graph
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.engines.onnxruntime.session import Session
 
 _REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
@@ -48,7 +49,7 @@ class OnnxEngine(Engine):
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._network = self._make_network(pll_variant, rounded=precision == "int8")
-        self.scores_first_token = self.config.model_type != "unilm"
+        self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
         # The begin token of a uniLM sees no other token.
         names = [name for name in _REPRESENTATIONS if name != "cls" or self.scores_first_token]
         size: int = self.config.hidden_size

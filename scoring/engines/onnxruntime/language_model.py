@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.language_model import Network
 from tta.scoring.engines.base import BatchFunction
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
-from tta.scoring.engines.onnxruntime.graphs.graph import Graph
-from tta.scoring.engines.onnxruntime.graphs.language_model import Network
 from tta.scoring.engines.onnxruntime.masking import token_by_token
-from tta.scoring.engines.onnxruntime.support import PLL_VARIANTS
 
 
 class LanguageModelEngine(OnnxEngine):
@@ -17,7 +17,7 @@ class LanguageModelEngine(OnnxEngine):
     gives_scores = True
 
     def _make_network(self, pll_variant, rounded):
-        variants = PLL_VARIANTS[self.config.model_type]
+        variants = MODEL_TYPES.load(self.config.model_type).pll_variants
         if pll_variant not in variants:
             raise InputError(
                 f"pll_variant must be {' or '.join(variants)} for a model of type "

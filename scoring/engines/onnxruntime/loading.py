@@ -5,10 +5,10 @@ from pathlib import Path
 from tta.errors import InputError, install, located
 from tta.modeling.formats.model_directory import load_model
 from tta.modeling.formats.parts import part_of
+from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 from tta.scoring.engines.onnxruntime.language_model import LanguageModelEngine
 from tta.scoring.engines.onnxruntime.support import lacks
 

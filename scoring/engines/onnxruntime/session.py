@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from tta.scoring.engines.onnxruntime.graphs.graph import Graph
+from tta.modeling.kits.onnx.graph import Graph
 
 _ONLY_ERRORS = 3
 

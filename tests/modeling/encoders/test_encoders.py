@@ -9,6 +9,7 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.guarantee import DTYPES, check, graph_of, outputs_of
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, arrays, batch, tiny_config, tiny_model
+from tta.modeling.functions import layers
 
 LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
@@ -24,9 +25,9 @@ def log_probabilities(model, inputs, targets):
     ids=lambda p: f"{p[0]}, {p[1]} layers, first query {p[2]}",
 )
 def graph(request):
-    dtype, layers, first_query = request.param
+    dtype, depth, first_query = request.param
     return graph_of(
-        tiny_model(dtype, num_hidden_layers=layers, first_query_token_id=FIRST_QUERIES[first_query])
+        tiny_model(dtype, num_hidden_layers=depth, first_query_token_id=FIRST_QUERIES[first_query])
     )
 
 
@@ -43,9 +44,9 @@ def test_the_same_without_a_graph(dtype, length, width):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layers", [1, 3])
-def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(dtype, layers):
-    outputs = graph_of(tiny_model(dtype, num_hidden_layers=layers), tf.int32)
+@pytest.mark.parametrize("depth", [1, 3])
+def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(dtype, depth):
+    outputs = graph_of(tiny_model(dtype, num_hidden_layers=depth), tf.int32)
     rng = np.random.default_rng(0)
     for length, padding in itertools.product([1, 2, 3, 7, 13, 17], [0, 2]):
         starts = rng.random(length + padding) < 0.4
@@ -69,17 +70,15 @@ def test_encoders_that_have_no_use_for_word_ids_do_not_take_them(model_type):
         tiny_model(model_type=model_type)(batch([3]) | {"word_ids": np.zeros((1, 3), np.int32)})
 
 
-def numbers_of_positions(monkeypatch, model):
+def numbers_of_positions(monkeypatch):
     """A list that gets the number of positions of each call of a block's feed-forward layer."""
-    asked = []
-    for block in model.encoder.blocks:
-        feed_forward = block.feed_forward
+    asked, feed_forward = [], layers.feed_forward
 
-        def counted(x, call=feed_forward.call, **more):
-            asked.append(x.shape[1])
-            return call(x, **more)
+    def counted(k, w, x, hidden_act):
+        asked.append(x.shape[1])
+        return feed_forward(k, w, x, hidden_act)
 
-        monkeypatch.setattr(feed_forward, "call", counted)
+    monkeypatch.setattr(layers, "feed_forward", counted)
     return asked
 
 
@@ -89,7 +88,7 @@ def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch
     model, inputs = tiny_model(num_hidden_layers=3), batch([7, 3, 2])
     if words:
         inputs |= {"word_ids": np.tile(np.arange(7, dtype=np.int32) // 2, (3, 1))}
-    asked = numbers_of_positions(monkeypatch, model)
+    asked = numbers_of_positions(monkeypatch)
     expected = np.asarray(model.encode(inputs)["hidden_states"])
     asked.clear()
     wanted = {
@@ -109,7 +108,7 @@ def test_a_plain_transformer_computes_only_the_given_positions_in_its_last_layer
     monkeypatch, model_type
 ):
     model, inputs = tiny_model(model_type=model_type, num_hidden_layers=3), batch([7, 3])
-    asked = numbers_of_positions(monkeypatch, model)
+    asked = numbers_of_positions(monkeypatch)
     expected = np.asarray(model.encode(inputs)["hidden_states"])
     asked.clear()
     positions = np.array([4, 1], np.int32)
@@ -130,14 +129,17 @@ def test_the_products_that_the_last_layer_norm_magnifies_can_be_float32():
     model, inputs = tiny_model("mixed_bfloat16", num_hidden_layers=3), batch([7, 3])
     states = model.encode(inputs)["hidden_states"]
     first, *_, last = model.encoder.blocks
-    products = [last.attention.output_dense, last.feed_forward, model.head.transform_dense]
+    fed = [part.of("feed_forward/intermediate") for part in (first, last)]
+    products = [last.of("attention/output"), fed[1], model.head.transform_dense]
     assert {product(states).dtype for product in products} == {tf.bfloat16}
     model.compute_output_in_float32()
     assert {product(states).dtype for product in products} == {tf.float32}
-    inner = last.feed_forward.intermediate_dense(states)
-    assert inner.dtype == tf.float32
-    assert first.feed_forward(states).dtype == tf.bfloat16
-    assert last.attention.query_dense(states).dtype == tf.bfloat16
+    assert last.of("feed_forward/output")(fed[1](states)).dtype == tf.float32
+    assert fed[0](states).dtype == tf.bfloat16
+    assert last.of("attention/query")(states).dtype == tf.bfloat16
+    found = np.asarray(fed[1](states))  # kernel and bias are not rounded, either
+    expected = np.asarray(states) @ fed[1].kernel.numpy() + fed[1].bias.numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_encoder_with_word_ids_equals_the_plain_equations():
@@ -179,9 +181,9 @@ def test_gradient_of_an_output_with_respect_to_its_own_token_is_exactly_zero():
 
 
 @pytest.mark.parametrize("first_query", FIRST_QUERIES)
-@pytest.mark.parametrize("layers", [1, 2, 3])
-def test_encoder_and_head_equal_the_plain_equations(layers, first_query):
-    config = tiny_config(num_hidden_layers=layers, first_query_token_id=FIRST_QUERIES[first_query])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_encoder_and_head_equal_the_plain_equations(depth, first_query):
+    config = tiny_config(num_hidden_layers=depth, first_query_token_id=FIRST_QUERIES[first_query])
     model = tiny_model(**vars(config))
     weights, lengths = arrays(model), [17, 7, 2, 1, 0]
     inputs = batch(lengths)

@@ -5,14 +5,11 @@ import pytest
 
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import randomize
-from tta.modeling.layers.attention import (
-    DiagonalMaskedSelfAttention,
-    MaskedAttention,
-    attention_weights,
-    masked_softmax,
-    merge_heads,
-    split_heads,
-)
+from tta.modeling.functions.layers import attention_weights, masked_softmax
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.layers.attention import DiagonalMaskedSelfAttention, MaskedAttention
+
+KIT = KerasKit()
 
 B, T, S, N, H = 2, 7, 11, 3, 5
 RNG = np.random.default_rng(0)
@@ -36,16 +33,15 @@ def random_layer(kind, **options):
 
 def test_split_heads_gives_each_head_its_own_columns():
     x = normal(B, T, N * H)
-    heads = np.asarray(split_heads(x, N))
+    heads = np.asarray(KIT.split_heads(x, N, H))
     assert heads.shape == (B, N, T, H)
     np.testing.assert_array_equal(heads[1, 2, 3], x[1, 3, 2 * H : 3 * H])
-    np.testing.assert_array_equal(np.asarray(merge_heads(heads)), x)
 
 
 def test_attention_weights_are_the_softmax_over_allowed_keys():
     query, key = normal(B, N, T, H), normal(B, N, S, H)
     mask = RNG.random((B, T, S)) < 0.5
-    found = np.asarray(attention_weights(query, key, mask))
+    found = np.asarray(attention_weights(KIT, query, key, mask, H))
     assert found.shape == (B, N, T, S)
     for b, n, t in np.ndindex(B, N, T):
         seen = mask[b, t]
@@ -67,7 +63,7 @@ def test_forbidden_keys_get_exactly_zero_however_large_their_logits(scale, dtype
     mask[:, 0] = False  # no allowed key
     mask[:, 1] = True
     logits = np.where(mask[:, None], logits, scale).astype(dtype)
-    found = np.asarray(masked_softmax(logits, mask))
+    found = np.asarray(masked_softmax(KIT, logits, mask))
     assert found.dtype == np.float32
     forbidden = np.broadcast_to(~mask[:, None], found.shape)
     assert (found[forbidden] == 0.0).all()
@@ -78,8 +74,8 @@ def test_forbidden_keys_get_exactly_zero_however_large_their_logits(scale, dtype
 def test_a_mask_for_all_queries_is_broadcast():
     logits, mask = normal(B, N, T, S), RNG.random((B, 1, S)) < 0.5
     np.testing.assert_array_equal(
-        np.asarray(masked_softmax(logits, mask)),
-        np.asarray(masked_softmax(logits, np.repeat(mask, T, axis=1))),
+        np.asarray(masked_softmax(KIT, logits, mask)),
+        np.asarray(masked_softmax(KIT, logits, np.repeat(mask, T, axis=1))),
     )
 
 

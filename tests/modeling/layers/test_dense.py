@@ -7,12 +7,8 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import made_of, randomize
 from tta.modeling.config import weights
-from tta.modeling.layers.dense import (
-    AddNorm,
-    FeedForward,
-    activation,
-    centred_layer_norm,
-)
+from tta.modeling.kits.keras import KerasKit, centred_layer_norm
+from tta.modeling.layers.dense import AddNorm, FeedForward
 
 B, T, D, F = 2, 7, 5, 11
 X = np.random.default_rng(0).normal(0.0, 1.0, (B, T, D)).astype(np.float32)
@@ -44,7 +40,7 @@ def test_gelu_and_its_derivative_are_exact(training):
     x = tf.constant(np.linspace(-4.0, 4.0, 101), tf.float32)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        value = activation("gelu", training)(x)
+        value = KerasKit(training).activation(x, "gelu")
     np.testing.assert_allclose(value, numpy_tta.gelu(x.numpy()), atol=1e-6)
     exact = x.numpy().astype(np.float64)
     slope = (numpy_tta.gelu(exact + 1e-5) - numpy_tta.gelu(exact - 1e-5)) / 2e-5

@@ -16,6 +16,7 @@ from tests.modeling.tiny import (
 )
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.functions import layers
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.objectives import OBJECTIVES
 
@@ -260,16 +261,16 @@ def test_every_family_has_objectives_and_an_unknown_one_is_refused():
 @pytest.mark.parametrize("what", ["token_scores", "token_states"])
 def test_a_tta_computes_no_query_at_a_position_that_nobody_wants(monkeypatch, what):
     model, inputs, asked = tiny_model(), batch([7, 3]), []
-    feed_forward = model.encoder.blocks[0].feed_forward
+    feed_forward = layers.feed_forward
 
-    def counted(x, call=feed_forward.call, **more):
+    def counted(k, w, x, hidden_act):
         asked.append(x.shape[1])
-        return call(x, **more)
+        return feed_forward(k, w, x, hidden_act)
 
-    monkeypatch.setattr(feed_forward, "call", counted)
+    monkeypatch.setattr(layers, "feed_forward", counted)
     wanted = np.zeros((2, 7), bool)
     wanted[:, 1:6] = True
     function = {"token_scores": token_scores, "token_states": token_states}[what]
     expected, found = (np.asarray(function(model, inputs, wanted=w)) for w in (None, wanted))
     np.testing.assert_allclose(found[:, 1:6], expected[:, 1:6], atol=1e-5)
-    assert asked == [7, 5]
+    assert asked == [7, 7, 5, 5]

@@ -1,5 +1,6 @@
 """The autoencoder: what its decoders may see, where the latent vector gets in, greedy decoding."""
 
+import inspect
 import json
 
 import keras
@@ -13,6 +14,7 @@ from tests.modeling.tiny import arrays, batch, randomize, tiny_config
 from tta.errors import InputError
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.base import read_config
+from tta.modeling.functions import layers
 from tta.modeling.models.autoencoder import _highest
 from tta.modeling.models.language_model import build_model
 
@@ -202,48 +204,48 @@ def test_several_latents_are_products_of_the_pooled_states():
         assert outputs["latent"].shape == (2, 3 * LATENT)
 
 
-def test_a_unilm_attends_to_its_memory():
+def test_a_unilm_attends_to_its_memory(monkeypatch):
     model, z, inputs = make("unilm", num_hidden_layers=3), latent_of(1), batch([6])
-    w, attended = arrays(model), []
-    for block in model.decoder.blocks:
-        call = block.attention.call
-        block.attention.call = lambda x, *a, f=call, **k: (
-            attended.append((np.array(x[0], np.float64), np.array(f(x, *a, **k))[0]))
-            or f(x, *a, **k)
-        )
+    w, attended, attention = arrays(model), [], layers.attention
+
+    def recorded(kit, weights, x, *rest):
+        found = attention(kit, weights, x, *rest)
+        attended.append((np.array(x[0], np.float64), np.array(found)[0]))
+        return found
+
+    monkeypatch.setattr(layers, "attention", recorded)
     added = model.latent_inputs(z)
     np.testing.assert_allclose(
         added["added"][0, 0], z[0] @ w["latent_inputs/added_kernel"], atol=1e-5
     )
     model.decoder(inputs | added)
-    for block in model.decoder.blocks:
-        del block.attention.call
+    assert len(attended) == 3
     for layer, (x, found) in enumerate(attended):
         expected = plain_memory_attention(w, layer, z[0].astype(np.float64), x, 3)
         np.testing.assert_allclose(found[-1], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_the_latent_vector_reaches_every_layer(kind):
+def test_the_latent_vector_reaches_every_layer(monkeypatch, kind):
     model, z = make(kind, num_hidden_layers=3), tf.constant(latent_of(1))
-    inputs = batch([7])
+    inputs, seen = batch([7]), []
     added = model.latent_inputs(z)
-    seen = []
-    for block in model.decoder.blocks:  # the share of the embeddings is cut
+    functions = inspect.getmodule(model.decoder.function)
+    block, embed, first_query = layers.block, layers.embed, layers.first_query
 
-        def record(*arguments, call=block.call, **options):
-            seen.append(arguments[0] if "projected" not in options else options["projected"][0])
-            return call(*arguments, **options)
+    def recorded(k, w, config, query, *rest, projected=None, **options):
+        seen.append(projected[0] if kind == "unilm" else query)
+        if projected is not None:
+            options["projected"] = projected
+        return block(k, w, config, query, *rest, **options)
 
-        block.call = record
-    original = model.decoder.embeddings.call
-
-    def drop(*arguments, added=None, **options):
-        return original(*arguments[:2], **options)
-
-    first_query = model.decoder.embeddings.first_query
-    model.decoder.embeddings.call = drop
-    model.decoder.embeddings.first_query = lambda ids, *_, **__: first_query(ids)
+    monkeypatch.setattr(functions, "block", recorded)
+    # The share of the embeddings is cut.
+    monkeypatch.setattr(
+        functions, "embed", lambda k, w, config, ids, *_, **__: embed(k, w, config, ids)
+    )
+    if kind == "tta":
+        monkeypatch.setattr(functions, "first_query", lambda *given: first_query(*given[:4]))
     given = {name: tf.constant(value) for name, value in inputs.items()}
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(added)

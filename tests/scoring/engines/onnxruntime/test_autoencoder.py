@@ -9,8 +9,8 @@ from tests.modeling.models.test_autoencoder import TYPES, autoencoder_config, ma
 from tests.modeling.tiny import arrays, batch
 from tests.tiny_dataset import VOCABULARY
 from tta.errors import InputError
+from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine, lowest
-from tta.scoring.engines.onnxruntime.graphs.weights import Arrays
 
 KINDS = {
     **{kind: (kind, {}) for kind in TYPES},

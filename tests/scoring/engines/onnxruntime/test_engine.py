@@ -11,8 +11,9 @@ from tests.modeling import numpy_tta
 from tests.tiny import CONFIG, TOKENS, make_model, of_family, write_model_directory
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
+from tta.modeling.kits import keras
+from tta.modeling.kits.onnx.language_model import Network
 from tta.scoring.engines.directory import tokenizer_in
-from tta.scoring.engines.onnxruntime.graphs.language_model import Network
 from tta.scoring.engines.onnxruntime.loading import load_onnx
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
@@ -150,15 +151,18 @@ def test_learned_scores_of_the_built_in_model_are_those_in_float64():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_last_layer_norm_alone_is_centred(family):
+def test_the_last_layer_norm_alone_is_centred(monkeypatch, family):
     """In both engines, wherever it is; in a graph, it is the one with three outputs."""
     model = make_model(of_family(family.partition(",")[0], **FAMILIES[family]))
-    config, layers = model.config, model.encoder._flatten_layers()
+    config, centred = model.config, []
     last = f"layer_{config.num_hidden_layers - 1}/feed_forward_norm"
     last = "final_norm" if config.norm_first else last
-    gamma = model.named_weights()[f"encoder/{last}/norm/gamma"]
-    (centred,) = (one.norm for one in layers if getattr(one, "magnifies", False))
-    assert centred.gamma is gamma
+    centred_layer_norm = keras.centred_layer_norm
+    monkeypatch.setattr(
+        keras, "centred_layer_norm", lambda x, w: centred.append(w) or centred_layer_norm(x, w)
+    )
+    model.encode({"input_ids": IDS, "padding_mask": MASK})
+    assert centred == [model.encoder.of(f"{last}/norm")] == [model.encoder.output_norm]
     arrays = {name: np.asarray(weight) for name, weight in model.named_weights().items()}
     nodes = Network(config, arrays, "original", "exact").states().model().graph.node
     outputs = [len(node.output) for node in nodes if node.op_type == "LayerNormalization"]

@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 # Gelu is part of it. onnxruntime 1.18 and later read both.
 OPSET, IR_VERSION = 20, 9
+_END = np.iinfo(np.int64).max
 
 
 class Graph:
@@ -30,11 +31,12 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return Tensor(self, name)
 
-    def output(self, name: str, value: "Tensor", dtype: type = np.float32) -> None:
-        """Makes a tensor of a type an output."""
+    def output(self, name: str, value: "Tensor", dtype: type = np.float32) -> "Graph":
+        """Makes a tensor of a type an output; returns the graph."""
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         self._nodes.append(helper.make_node("Identity", [value.name], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, kind, None))
+        return self
 
     def weight(self, name: str, array: np.ndarray) -> "Tensor":
         """A weight, whose values stay in `weights`."""
@@ -121,112 +123,23 @@ class Tensor:
     def __ge__(self, other: Any) -> "Tensor":
         return self.graph.operator("GreaterOrEqual", self, other)
 
-    def equals(self, other: Any) -> "Tensor":
-        """Elementwise `==`, bool."""
-        return self.graph.operator("Equal", self, other)
-
     def __and__(self, other: Any) -> "Tensor":
         return self.graph.operator("And", self, other)
 
     def __invert__(self) -> "Tensor":
         return self.graph.operator("Not", self)
 
-    def cast(self, dtype: type) -> "Tensor":
-        """The values as another type."""
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self.graph.operator("Cast", self, to=kind)
-
-    def size(self, axis: int) -> "Tensor":
-        """The length of an axis, 0 or more: [1] int64."""
-        return self.graph.operator("Shape", self, start=axis, end=axis + 1)
-
-    def reshape(self, *sizes: Any) -> "Tensor":
-        """Another shape; a size is a number, -1 for the rest, 0 for the same, or a [1] int64.
-
-        With a [1] int64, which may be 0, no size is "the same".
-        """
-        if all(isinstance(size, int) for size in sizes):
-            return self.graph.operator("Reshape", self, sizes)
-        parts = [s if isinstance(s, Tensor) else self.graph.constant([s]) for s in sizes]
-        return self.graph.operator("Reshape", self, concatenate(parts, 0), allowzero=1)
-
-    def expand(self, axis: int) -> "Tensor":
-        """A new axis of length 1."""
-        return self.graph.operator("Unsqueeze", self, [axis])
-
-    def transpose(self, *axes: int) -> "Tensor":
-        """Another order of the axes."""
-        return self.graph.operator("Transpose", self, perm=axes)
-
-    def slice(self, axis: int, start: int, stop: int = np.iinfo(np.int64).max) -> "Tensor":
-        """start:stop of an axis."""
-        return self.graph.operator("Slice", self, [start], [stop], [axis])
-
-    def take(self, indices: Any, axis: int = 0) -> "Tensor":
-        """The entries of an axis at indices, of int32 or int64."""
-        return self.graph.operator("Gather", self, indices, axis=axis)
-
-    def clip(self, lowest: int, highest: int) -> "Tensor":
-        """Values of int64 between two bounds."""
-        return self.graph.operator("Clip", self, np.int64(lowest), np.int64(highest))
-
-    def pad(self, widths: Sequence[tuple[int, int]]) -> "Tensor":
-        """Zeros, False or 0 before and after each axis, as many as in (before, after)."""
-        flat = [before for before, _ in widths] + [after for _, after in widths]
-        return self.graph.operator("Pad", self, flat)
-
-    def sum(self, axis: int, keepdims: bool = False) -> "Tensor":
-        """The sum over an axis."""
-        return self.graph.operator("ReduceSum", self, [axis], keepdims=int(keepdims))
-
-    def mean(self, axis: int, keepdims: bool = False) -> "Tensor":
-        """The mean over an axis."""
-        return self.graph.operator("ReduceMean", self, [axis], keepdims=int(keepdims))
-
-    def max(self, axis: int, keepdims: bool = False) -> "Tensor":
-        """The largest value over an axis."""
-        return self.graph.operator("ReduceMax", self, [axis], keepdims=int(keepdims))
-
-    def argmax(self, axis: int) -> "Tensor":
-        """The position of the largest value over an axis, the first of equals: int32."""
-        return self.graph.operator("ArgMax", self, axis=axis, keepdims=0).cast(np.int32)
-
-    def any(self, axis: int, keepdims: bool = False) -> "Tensor":
-        """Whether a bool is True over an axis."""
-        return self.cast(np.int32).max(axis, keepdims) > self.graph.constant(0).cast(np.int32)
-
-    def positions(self) -> "Tensor":
-        """The indices of the True entries of a one-dimensional bool: int64."""
-        return self.graph.operator("NonZero", self).reshape(-1)
-
-
-def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """Joins tensors along an axis."""
-    return tensors[0].graph.operator("Concat", *tensors, axis=axis)
-
-
-def where(condition: Tensor, x: Any, y: Any) -> Tensor:
-    """x where the condition holds, else y."""
-    return condition.graph.operator("Where", condition, x, y)
-
-
-def arange(length: Tensor) -> Tensor:
-    """0, 1, ... below a length, [1] int64: int64."""
-    graph = length.graph
-    return graph.operator("Range", np.int64(0), graph.operator("Squeeze", length), np.int64(1))
-
-
-def softmax(x: Tensor) -> Tensor:
-    """The softmax over the last axis."""
-    return x.graph.operator("Softmax", x, axis=-1)
-
-
-def cumsum(x: Tensor, axis: int) -> Tensor:
-    """Cumulative sums along an axis."""
-    return x.graph.operator("CumSum", x, np.int64(axis))
-
-
-def spread(x: Tensor, is_there: Tensor, axis: int, rank: int) -> Tensor:
-    """Puts the entries of an axis where `is_there` [n] bool is True, and zeros elsewhere."""
-    positions = where(is_there, cumsum(is_there.cast(np.int64), 0), np.int64(0))
-    return x.pad([(int(i == axis), 0) for i in range(rank)]).take(positions, axis)
+    def __getitem__(self, index: Any) -> "Tensor":
+        """As NumPy's, of slices of step 1, numbers and None."""
+        found, axis = self, 0
+        for one in index if isinstance(index, tuple) else (index,):
+            if one is None:
+                found = self.graph.operator("Unsqueeze", found, [axis])
+            elif isinstance(one, int):
+                found = self.graph.operator("Gather", found, np.int64(one), axis=axis)
+                continue
+            elif one != slice(None):
+                start, stop = one.start or 0, _END if one.stop is None else one.stop
+                found = self.graph.operator("Slice", found, [start], [stop], [axis])
+            axis += 1
+        return found

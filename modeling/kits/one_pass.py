@@ -9,8 +9,8 @@ from typing import Any
 
 from keras import ops
 
-from tta.modeling.layers.fused import fused
-from tta.modeling.layers.types import Tensor
+from tta.modeling.kits.fused import fused
+from tta.modeling.kits.types import Tensor
 
 
 def _upstream(args, upstream):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.scoring.engines.onnxruntime.graphs.graph import Graph, Tensor
+from tta.modeling.kits.onnx.graph import Graph, Tensor
 
 
 class Arrays:

@@ -1,0 +1,87 @@
+"""What a kit offers to the functions: operators on tensors, named as in `keras.ops`, and layers.
+
+B batch, T tokens, M rows, D hidden size, N heads. Tensors also have + - * @ & ~, comparisons, and
+slices, numbers and None as indices. `w` are the weights of a layer: `w["kernel"]` is a tensor,
+`w.of("attention/query")` the weights of a part, `w.shape("kernel")` a shape.
+"""
+
+from typing import Any, Protocol
+
+
+class Weights(Protocol):
+    """The weights of a layer, by the names of its `WeightTable`."""
+
+    def of(self, path: str, /) -> Any: ...
+    def shape(self, name: str, /) -> Any: ...
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class Kit(Protocol):
+    """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
+    sum, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is given).
+    """
+
+    def first(self, table: Any, count: Any) -> Any:
+        """The first `count` rows of a table; an error if it has fewer."""
+
+    def arange(self, count: Any) -> Any:
+        """0, 1, ... below a size."""
+
+    def size(self, x: Any, axis: int) -> Any:
+        """The length of an axis, for `arange`, `first` and `pad`."""
+
+    def float32(self, x: Any) -> Any:
+        """Numbers or bools as float32: the type of sums."""
+
+    def integer(self, x: Any) -> Any:
+        """Numbers or bools as integers."""
+
+    def compute(self, x: Any, w: Weights) -> Any:
+        """Numbers in the type of a layer's products."""
+
+    def nonzero(self, x: Any) -> Any:
+        """Where a bool [n] is True: positions."""
+
+    def rows(self, x: Any, positions: Any) -> Any:
+        """[B, T, ...] at positions [Q] or [1 or B, Q]: [B, Q, ...]."""
+
+    def columns(self, table: Any, indices: Any) -> Any:
+        """[N, n] at indices [Q, S]: [N, Q, S]."""
+
+    def flat(self, x: Any, *size: int) -> Any:
+        """[B, T, ...] -> [M, *size], M the rest."""
+
+    def unflat(self, rows: Any, x: Any, *size: int) -> Any:
+        """[B T, *size] -> [B, T, *size], B and T those of x."""
+
+    def split_heads(self, x: Any, num_heads: int, size: int) -> Any:
+        """[B, T, N size] -> [B, N, T, size]."""
+
+    def dense(self, rows: Any, w: Weights) -> Any:
+        """x kernel + bias: [M, inputs] -> [M, outputs]."""
+
+    def heads(self, x: Any, layers: list[Any], num_heads: int) -> Any:
+        """The heads of several dense layers of one input [B, T, D]: [B, N, T, D / N] each."""
+
+    def layer_norm(self, w: Weights, *terms: Any, magnifies: bool = False) -> Any:
+        """LayerNorm of a sum, [..., D] float32; the terms are broadcast to the last one.
+
+        `magnifies` is whether it may magnify small differences, see `centred_layer_norm`.
+        """
+
+    def activation(self, x: Any, name: str) -> Any:
+        """The function that `config.hidden_act` names."""
+
+    def dropout(self, x: Any, w: Weights) -> Any:
+        """x, in training with the `Dropout` "drop" of a layer."""
+
+    def softplus(self, x: Any) -> Any:
+        """log(1 + exp(x)). The kit of Keras leaves this and `log_sum_of_others` to its heads."""
+
+    def log_sum_of_others(
+        self, features: Any, here: Weights, name: str, head: Weights, targets: Any
+    ) -> Any:
+        """log sum exp over all pieces but the target: [M, D] and [M] -> [M].
+
+        The table of the softmax is `here[name]`, its bias `head["bias"]`.
+        """

@@ -1,0 +1,168 @@
+"""The kit of Keras: scoring and training, in any precision."""
+
+from typing import Any
+
+from keras import ops
+
+from tta.modeling.kits.one_pass import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.kits.types import Tensor
+
+# `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the
+# squares of up to 1,024 of them without an error.
+CENTRE_STEPS = 128.0
+
+
+class KerasKit:
+    """Operators as `tta.modeling.kits.base.Kit` says; weights are those of a `TableLayer`.
+
+    Args:
+        training: whether there is dropout, and gradients take one pass over the data each.
+    """
+
+    def __init__(self, training: bool | None = False):
+        self.training = bool(training)
+
+    arange, where, equal, maximum = map(
+        staticmethod, (ops.arange, ops.where, ops.equal, ops.maximum)
+    )
+    concatenate, transpose = map(staticmethod, (ops.concatenate, ops.transpose))
+    any, pad, cumsum, clip = map(staticmethod, (ops.any, ops.pad, ops.cumsum, ops.clip))
+
+    def take(self, x, indices, axis=0):
+        return ops.take(x, indices, axis=axis)
+
+    def first(self, table, count):
+        if isinstance(count, int) and count > table.shape[0]:
+            raise ValueError(
+                f"a sequence has at most {table.shape[0]} positions (max_position_embeddings), "
+                f"not {count}"
+            )
+        return table[:count]
+
+    def size(self, x, axis):
+        return ops.shape(x)[axis]
+
+    def float32(self, x):
+        return ops.cast(x, "float32")
+
+    def integer(self, x):
+        return ops.cast(x, "int32")
+
+    def nonzero(self, x):
+        return ops.nonzero(x)[0]
+
+    def max(self, x, axis):
+        # With an initial value, because there may be no positions at all.
+        return ops.max(x, axis=axis, initial=0)
+
+    def sum(self, x, axis):
+        return ops.sum(x, axis=axis)
+
+    def softmax(self, x):
+        # Keras warns about a softmax over one value, which is 1.
+        return ops.ones_like(x) if x.shape[-1] == 1 else ops.softmax(x, axis=-1)
+
+    def rows(self, x, positions):
+        if len(positions.shape) == 1 or positions.shape[0] == 1:
+            return ops.take(x, ops.reshape(positions, (-1,)), axis=1)
+        return ops.take_along_axis(x, positions[..., None], axis=1)
+
+    def columns(self, table, indices):
+        # A product, because the gradient of a lookup takes longer.
+        of_pairs = ops.one_hot(indices, table.shape[1]) @ ops.transpose(table)
+        return ops.transpose(of_pairs, (2, 0, 1))
+
+    def flat(self, x, *size):
+        return ops.reshape(x, (-1, *size))
+
+    def unflat(self, rows, x, *size):
+        return ops.reshape(rows, (*ops.shape(x)[:2], *size))
+
+    def split_heads(self, x, num_heads, size):
+        x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, size))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def compute(self, x, w):
+        return ops.cast(x, w.compute_dtype)
+
+    def dense(self, rows, w):
+        # One product of matrices, whatever the rank of the layer's inputs: TensorFlow fuses it with
+        # the bias and an activation. Bias by `ops.add`, for the rounding of Keras's layers.
+        return self._product(rows, w.compute_dtype, w["kernel"], w["bias"])
+
+    def _product(self, rows, dtype, kernel, bias):
+        rows, kernel, bias = (ops.cast(one, dtype) for one in (rows, kernel, bias))
+        rows = ops.matmul(rows, kernel)
+        return trained_bias(rows, bias) if self.training else ops.add(rows, bias)
+
+    def heads(self, x, layers, num_heads):
+        kernels, biases = ([w[name] for w in layers] for name in ("kernel", "bias"))
+        size = kernels[0].shape[1]
+        length, dtype = ops.shape(x)[1], layers[0].compute_dtype
+        if len(layers) == 1:
+            rows = self._product(self.flat(x, x.shape[-1]), dtype, *kernels, *biases)
+            rows = ops.reshape(rows, (-1, length, size))
+            return [self.split_heads(rows, num_heads, size // num_heads)]
+        # One product for all.
+        kernel = ops.concatenate([ops.cast(one, dtype) for one in kernels], axis=1)
+        bias = ops.concatenate([ops.cast(one, dtype) for one in biases])
+        rows = self._product(self.flat(x, x.shape[-1]), dtype, kernel, bias)
+        rows = ops.reshape(rows, (-1, length, len(layers), num_heads, size // num_heads))
+        return ops.unstack(ops.transpose(rows, (2, 0, 3, 1, 4)), len(layers))
+
+    def layer_norm(self, w, *terms, magnifies=False):
+        if self.training:
+            shape = ops.shape(terms[-1])
+            return trained_layer_norm(w, *(ops.broadcast_to(one, shape) for one in terms))
+        total: Any = sum(ops.cast(one, "float32") for one in terms)
+        return centred_layer_norm(total, w) if magnifies else w(total)
+
+    def activation(self, x, name):
+        return {
+            "gelu": trained_gelu if self.training else exact_gelu,
+            "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
+            "relu": ops.relu,
+        }[name](x)
+
+    def dropout(self, x, w):
+        return w.drop(x, training=True) if self.training else x
+
+
+def centred_layer_norm(x: Tensor, norm: Any) -> Any:
+    """LayerNorm, more precise where its normalized values are nearly the same for all inputs.
+
+    In an encoder whose outputs were standardized, scale and shift of the last LayerNorm remove the
+    mean m of the normalized values: m = -shift / scale. Where m is nearly all that there is of
+    them, a relative error of 1e-7 in the standard deviation of a row, magnified by the scale, would
+    be most of the error of a score. Here, the difference u of normalized values and m is scaled.
+    The values m + u of a row have a mean square of 1. What this sum is off by is the error of the
+    standard deviation, by which u is corrected.
+
+    Args:
+        x: [..., D] float32.
+        norm: a LayerNorm of Keras.
+
+    Returns:
+        [..., D] float32. Without rounding, it is norm(x), whatever m is.
+    """
+    gamma, beta = norm.gamma, norm.beta
+    mean = -beta / gamma
+    # No mean of normalized values has a mean square of 1 or more.
+    mean = ops.where(ops.mean(ops.square(mean)) < 1.0, mean, 0.0)
+    mean = ops.round(mean * CENTRE_STEPS) / CENTRE_STEPS
+    centred = x - ops.mean(x, axis=-1, keepdims=True)
+    scale = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + norm.epsilon)
+    u = centred * scale - mean
+    error = ops.mean(u * (u + 2.0 * mean), axis=-1, keepdims=True)
+    error += norm.epsilon * ops.square(scale) - ops.mean(1.0 - ops.square(mean))
+    return (u - 0.5 * error * mean) * gamma + (beta + gamma * mean)
+
+
+def exact_gelu(x: Tensor) -> Any:
+    """x P(X <= x) for a standard normal X, of any float type.
+
+    Keep these exact operations. After a matrix product and a bias, oneDNN fuses them with the
+    product and computes them in float32 at no extra cost (docs/experiments/performance.md).
+    Elsewhere they are computed in the type of x.
+    """
+    return (0.5 * x) * (1.0 + ops.erf(x * 0.5**0.5))

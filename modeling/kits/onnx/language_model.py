@@ -1,0 +1,144 @@
+"""What a model computes for a batch, as ONNX graphs: token scores and token vectors.
+
+B batch, T tokens, D hidden size. Every graph reads "input_ids" [B, T] int32 and "padding_mask"
+[B, T] bool, True at real tokens.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.functions.encoders import optional_inputs
+from tta.modeling.functions.heads import log_probabilities, token_scores
+from tta.modeling.kits.onnx.graph import Graph, Tensor
+from tta.modeling.kits.onnx.kit import OnnxKit
+from tta.modeling.kits.onnx.weights import Weights
+
+TOKENS = ("batch", "tokens")
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The graphs of a model.
+
+    Attributes:
+        config: a `LanguageModelConfig` of a family whose encoder is a function over a kit.
+        arrays: {name: float32 array} of the weights.
+        pll_variant, normalizer: as in `tta.load`.
+        continues_word: [V] bool, whether a piece continues a word; for "within_word_l2r".
+        rounded: whether products that round well are computed in int8.
+        unk_id: the token that stands for unknown words.
+        prices: [C] float32, see `SpellingCosts.prices`. With it, the graphs of scores also read
+            "characters" int32, the code points of each token that is scored, padded with 0: [B, T,
+            C], or [B, C] of `masked_scores`. Unknown words pay for theirs.
+    """
+
+    config: Any
+    arrays: Mapping[str, np.ndarray]
+    pll_variant: str
+    normalizer: str
+    continues_word: np.ndarray | None = None
+    rounded: bool = False
+    unk_id: int = 0
+    prices: np.ndarray | None = None
+
+    @property
+    def masks_tokens(self) -> bool:
+        """Whether a token is masked to score it, so that each token takes a pass of its own."""
+        variants = MODEL_TYPES.load(self.config.model_type).pll_variants
+        return "maskless" in variants and self.pll_variant != "maskless"
+
+    def scores(self) -> Graph:
+        """log p of every token: "wanted" [B, T] bool -> [B, T] float32, 0 if not wanted."""
+        k, w, ids, mask = self._start()
+        family, wanted = MODEL_TYPES.load(self.config.model_type), self._wanted(w)
+        given = self.config, self._encode, ids, mask, wanted, family.predicts_next
+        found = token_scores(k, w, *given, self.normalizer, self._more(k, w, ids, wanted))
+        tokens = k.where(wanted, k.integer(ids), -1)
+        return self._output(k, found, tokens, TOKENS)
+
+    def masked_scores(self) -> Graph:
+        """log p of one token of each sentence: its "positions" [B] int64 and "targets" [B] int32,
+        the token that was masked there -> [B] float32.
+        """
+        k, w, rows = self._masked_rows()
+        targets = w.graph.input("targets", np.int32, ["batch"])
+        scores = log_probabilities(k, w, self.config, rows, targets, self.normalizer)
+        return self._output(k, scores, k.integer(targets), ["batch"])
+
+    def masked_states(self) -> Graph:
+        """The last layer's output at the "positions" [B] int64 of the sentences: [B, D]."""
+        _, w, rows = self._masked_rows()
+        return w.graph.output("states", rows)
+
+    def states(self) -> Graph:
+        """The last layer's output: [B, T, D]. "wanted" [B, T] bool are the tokens that count."""
+        k, w, ids, mask = self._start()
+        more = self._more(k, w, ids, self._wanted(w))
+        found = self._encode(k, w.of("encoder"), self.config, ids, mask, **more)
+        return w.graph.output("states", found["hidden_states"])
+
+    def embeddings(self) -> Graph:
+        """The output of the embedding layer: [B, T, D]."""
+        k, w, ids, mask = self._start()
+        found = self._encode(k, w.of("encoder"), self.config, ids, mask)
+        return w.graph.output("embeddings", found["embedding_output"])
+
+    @property
+    def _encode(self):
+        return MODEL_TYPES.load(self.config.model_type).part("encoder")
+
+    def _start(self):
+        k, w = started(self.config, self.arrays, ("encoder",) if self.rounded else None)
+        return k, w, *batch_of(w.graph)
+
+    def _wanted(self, w):
+        return w.graph.input("wanted", np.bool_, TOKENS)
+
+    def _more(self, k, w, ids, wanted):
+        """The optional inputs of the encoder."""
+        more = {"wanted": wanted}
+        if self.pll_variant == "within_word_l2r":  # [B, T] int64, equal at all pieces of a word
+            continues = w.graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
+            more["word_ids"] = k.cumsum(k.integer(~k.take(continues, ids)), 1)
+        takes = optional_inputs(self._encode)
+        return {name: value for name, value in more.items() if name in takes}
+
+    def _masked_rows(self):
+        k, w, ids, mask = self._start()
+        positions = w.graph.input("positions", np.int64, ["batch"])[:, None]
+        given = k, w.of("encoder"), self.config, ids, mask
+        states = self._encode(*given, positions=positions)["hidden_states"]
+        return k, w, k.flat(states, self.config.hidden_size)
+
+    def _output(self, k, scores: Tensor, tokens: Tensor, axes) -> Graph:
+        """Scores of tokens, less what unknown words cost."""
+        graph = scores.graph
+        if self.prices is not None:
+            characters = k.integer(graph.input("characters", np.int32, [*axes, "characters"]))
+            codes = k.clip(characters, 0, len(self.prices) - 1)
+            costs = k.sum(k.take(graph.weight("prices", self.prices), codes), -1)
+            scores = scores - k.where(k.equal(tokens, self.unk_id), costs, 0.0)
+        return graph.output("scores", scores)
+
+
+def started(config: Any, arrays: Mapping[str, np.ndarray], rounded: tuple[str, ...] | None):
+    """(kit, weights) of a new graph.
+
+    `rounded` are the encoders in which products that round well are computed in int8, as in the
+    head; None is no part of the model.
+    """
+    exact = None
+    if rounded is not None:
+        exact = [f"{one}/{name}/" for one in rounded for name in config.magnified_products]
+        exact.append("head/transform/")
+    return OnnxKit(config.layer_norm_eps), Weights(Graph(), arrays, exact=exact)
+
+
+def batch_of(graph: Graph) -> tuple[Tensor, Tensor]:
+    """The inputs "input_ids" and "padding_mask" of a graph."""
+    ids = graph.input("input_ids", np.int32, TOKENS)
+    return ids, graph.input("padding_mask", np.bool_, TOKENS)

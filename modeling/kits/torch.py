@@ -1,0 +1,144 @@
+"""The kit of PyTorch, for folders that Hugging Face's `transformers` loads: scoring only.
+
+Operators as `tta.modeling.kits.base.Kit` says. Weights are those of a `Part`.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Part(nn.Module):
+    """The weights of a part of a model.
+
+    Args:
+        shapes: {name: shape}, such as {"attention/query/kernel": (256, 256)}.
+    """
+
+    def __init__(self, shapes):
+        super().__init__()
+        for first in dict.fromkeys(name.partition("/")[0] for name in shapes):
+            inner = {n[len(first) + 1 :]: s for n, s in shapes.items() if n.startswith(f"{first}/")}
+            if inner:
+                self.add_module(first, Part(inner))
+            elif first.endswith("_table"):
+                self.add_module(first, nn.Embedding(*shapes[first]))
+            else:
+                start = torch.ones if first == "gamma" else torch.zeros
+                value = start(shapes[first])
+                self.register_parameter(first, nn.Parameter(value))
+                if value.dim() > 1:
+                    nn.init.normal_(value, std=0.02)
+
+    def of(self, path):
+        part = self
+        for name in path.split("/"):
+            part = getattr(part, name)
+        return part
+
+    def __getitem__(self, name):
+        found = getattr(self, name)
+        return found.weight if isinstance(found, nn.Embedding) else found
+
+    def shape(self, name):
+        return self[name].shape
+
+
+class TorchKit:
+    """Operators in the type and on the device of a tensor.
+
+    Args:
+        epsilon: that of every LayerNorm.
+        like: the tensor.
+    """
+
+    where, equal = staticmethod(torch.where), staticmethod(torch.eq)
+    concatenate, maximum = staticmethod(torch.cat), staticmethod(torch.maximum)
+    clip, cumsum = staticmethod(torch.clamp), staticmethod(torch.cumsum)
+    softplus = staticmethod(functional.softplus)
+
+    def __init__(self, epsilon, like):
+        self._epsilon, self._like = epsilon, like
+
+    def take(self, x, indices, axis=0):
+        return x[(slice(None),) * axis + (indices,)]
+
+    def first(self, table, count):
+        return table[:count]
+
+    def arange(self, count):
+        return torch.arange(count, device=self._like.device)
+
+    def size(self, x, axis):
+        return x.shape[axis]
+
+    def float32(self, x):
+        return x.to(self._like.dtype)
+
+    def compute(self, x, w):
+        return x
+
+    def dropout(self, x, w):
+        return x
+
+    def integer(self, x):
+        return x.long()
+
+    def transpose(self, x, axes):
+        return x.permute(axes)
+
+    def sum(self, x, axis):
+        return x.sum(axis)
+
+    def max(self, x, axis):
+        return x.amax(axis)
+
+    def any(self, x, axis, keepdims=False):
+        return x.any(axis, keepdim=keepdims)
+
+    def nonzero(self, x):
+        return x.nonzero()[:, 0]
+
+    def pad(self, x, widths):
+        return functional.pad(x, [one for pair in reversed(widths) for one in pair])
+
+    def softmax(self, x):
+        return x.softmax(-1)
+
+    def rows(self, x, positions):
+        return x[self.arange(len(x))[:, None], positions]
+
+    def columns(self, table, indices):
+        return table[:, indices]
+
+    def flat(self, x, *size):
+        return x.reshape(-1, *size)
+
+    def unflat(self, rows, x, *size):
+        return rows.reshape(*x.shape[:2], *size)
+
+    def split_heads(self, x, num_heads, size):
+        return x.reshape(*x.shape[:2], num_heads, size).transpose(1, 2)
+
+    def dense(self, rows, w):
+        return torch.addmm(w["bias"], rows, w["kernel"])
+
+    def heads(self, x, layers, num_heads):
+        rows, size = self.flat(x, x.shape[-1]), x.shape[-1]
+        made = [self.unflat(self.dense(rows, w), x, size) for w in layers]
+        return [self.split_heads(one, num_heads, size // num_heads) for one in made]
+
+    def layer_norm(self, w, *terms, magnifies=False):
+        x: Any = sum(terms[1:], start=terms[0])
+        return functional.layer_norm(x, x.shape[-1:], w["gamma"], w["beta"], self._epsilon)
+
+    def activation(self, x, name):
+        if name == "relu":
+            return x.relu()
+        return functional.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none")
+
+    def log_sum_of_others(self, features, here, name, head, targets):
+        logits = features @ here[name].T + head["bias"]
+        return logits.scatter(1, targets[:, None].long(), -torch.inf).logsumexp(-1)

@@ -1,0 +1,81 @@
+"""Every encoder gives the same states in every kit, and hides a token from itself in each."""
+
+import numpy as np
+import pytest
+
+from tests.modeling.tiny import batch, tiny_model
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.weights import named
+from tta.modeling.functions.encoders import optional_inputs
+from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.kit import OnnxKit
+from tta.modeling.kits.onnx.weights import Weights
+from tta.scoring.engines.onnxruntime.session import Session
+
+FAMILIES = {
+    "tta": {"first_query_token_id": 4},
+    "bilm": {"hidden_act": "gelu_tanh"},
+    "unilm": {"hidden_act": "relu"},
+    "cloze": {"num_tower_layers": 2, "norm_first": True, "max_relative_distance": 3},
+}
+WORDS = np.array([[0, 1, 1, 2, 3, 3, 4]] * 2, np.int32)
+
+
+def keras_states(model, encode):
+    return lambda **inputs: np.asarray(model.encode(inputs)["hidden_states"])
+
+
+def onnx_states(model, encode):
+    arrays = {name: np.asarray(v) for name, v in model.named_weights().items()}
+    graph, kinds = Graph(), {"input_ids": np.int32, "padding_mask": np.bool_, "word_ids": np.int64}
+    takes = {"input_ids", "padding_mask", *optional_inputs(encode)} & kinds.keys()
+    given = {name: graph.input(name, kinds[name], ("batch", "tokens")) for name in sorted(takes)}
+    ids, mask = given.pop("input_ids"), given.pop("padding_mask")
+    kit, weights = OnnxKit(), Weights(graph, arrays).of("encoder")
+    found = encode(kit, weights, model.config, ids, mask, **given)
+    session = Session(graph.output("states", found["hidden_states"]))
+    return lambda **inputs: session(**{n: x.astype(kinds[n]) for n, x in inputs.items()})
+
+
+def torch_states(model, encode):
+    torch = pytest.importorskip("torch", reason="pip install '.[test-export]'")
+    from tta.modeling.kits.torch import Part, TorchKit
+
+    part = Part({name: weight.shape for name, weight in named(model.config.encoder_weights)})
+    values = {n: torch.tensor(np.asarray(v)) for n, v in model.named_weights().items()}
+    part.load_state_dict(
+        {
+            n.removeprefix("encoder/").replace("/", ".") + ".weight" * n.endswith("_table"): value
+            for n, value in values.items()
+            if n.startswith("encoder/")
+        }
+    )
+
+    def states(input_ids, padding_mask, **more):
+        kit = TorchKit(model.config.layer_norm_eps, next(part.parameters()))
+        inputs = (torch.tensor(one) for one in (input_ids, padding_mask))
+        more = {name: torch.tensor(value) for name, value in more.items()}
+        with torch.no_grad():
+            return encode(kit, part, model.config, *inputs, **more)["hidden_states"].numpy()
+
+    return states
+
+
+@pytest.mark.parametrize("states_of", [keras_states, onnx_states, torch_states])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_states_are_the_same_and_no_token_is_in_its_own(family, states_of):
+    model = tiny_model(model_type=family, num_hidden_layers=3, **FAMILIES[family])
+    encode = MODEL_TYPES[family].part("encoder")
+    inputs = batch([7, 4])
+    if "word_ids" in optional_inputs(encode):
+        inputs["word_ids"] = WORDS
+    states, expected = states_of(model, encode), keras_states(model, encode)(**inputs)
+    found, mask = states(**inputs), inputs["padding_mask"]
+    np.testing.assert_allclose(found[mask], expected[mask], atol=1e-5, rtol=1e-5)
+    for i in range(7):
+        other = inputs["input_ids"].copy()
+        other[:, i] = (other[:, i] + 1) % 23
+        changed = states(**inputs | {"input_ids": other})
+        hides_itself = family in ("tta", "cloze")
+        assert (changed[0, i] == found[0, i]).all() == hides_itself
+        assert (changed[0] != found[0]).any()
