@@ -3,6 +3,7 @@
 Operators as `tta.modeling.kits.base.Kit` says. Weights are those of a `Part`.
 """
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 from typing import Any
 
 import torch

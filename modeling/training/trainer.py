@@ -337,13 +337,10 @@ class Trainer:
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _check_learned(self, loss):
-        # A model that knows nothing has the loss log V. A run that began far above it has another
-        # kind of loss, which may differ much from batch to batch.
+        # A model that knows nothing has the loss log V. A run may begin above it, and losses differ
+        # from batch to batch.
         chance = math.log(self.model.config.vocab_size)
-        limit = chance + 1.0
-        if self._first_loss > limit:
-            limit = 2.0 * self._first_loss
-        if self.is_resumable and loss > limit:
+        if self.is_resumable and loss > 2.0 * max(chance, self._first_loss):
             raise InputError(
                 f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
                 f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "

@@ -38,7 +38,8 @@ def onnx_states(model, encode):
 
 
 def torch_states(model, encode):
-    torch = pytest.importorskip("torch", reason="pip install '.[test-export]'")
+    import torch
+
     from tta.modeling.kits.torch import Part, TorchKit
 
     part = Part({name: weight.shape for name, weight in named(model.config.encoder_weights)})
@@ -61,7 +62,10 @@ def torch_states(model, encode):
     return states
 
 
-@pytest.mark.parametrize("states_of", [keras_states, onnx_states, torch_states])
+@pytest.mark.parametrize(
+    "states_of",
+    [keras_states, onnx_states, pytest.param(torch_states, marks=pytest.mark.large)],
+)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_states_are_the_same_and_no_token_is_in_its_own(family, states_of):
     model = tiny_model(model_type=family, num_hidden_layers=3, **FAMILIES[family])

@@ -397,7 +397,7 @@ def test_a_failure_leaves_no_folder_and_a_folder_is_never_replaced(
 
 
 def test_what_cannot_be_exported_is_refused(models, tmp_path):
-    with pytest.raises(InputError, match=r"^model: only a tta or cloze or bilm or unilm"):
+    with pytest.raises(InputError, match=r"^model: only a tta or bilm or unilm or cloze"):
         exported(Scorer(), tmp_path / "a")
     with pytest.raises(InputError, match=r"representation must be token or context or embed"):
         exported(models["tta"], tmp_path / "b", "sentence_transformers", "cls")
