@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tta.data.vectors import shifted_pmi as module
-from tta.data.vectors.shifted_pmi import count_pairs, shifted_pmi, svd_vectors
+from tta.data.vectors import token_vectors as module
+from tta.data.vectors.token_vectors import count_pairs, shifted_pmi, svd_vectors
 from tta.errors import InputError
 
 V = 13
