@@ -1,4 +1,4 @@
-"""The output folder of data preparation: shards, description, and a work folder inside it."""
+"""The output folder of data preparation: shards, description, summary, and a work folder in it."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Trains vectors of tokens: by skip-gram, or by truncated SVD of the shifted positive PMI of a text.
+"""Trains vectors of tokens: by skip-gram, or by truncated SVD of the shifted positive PMI.
 
 Skip-gram with negative sampling (Mikolov et al. 2013) is gensim's. For the SVD, see Levy and
 Goldberg 2014, "Neural word embedding as implicit matrix factorization", section 4.2: what skip-gram

@@ -12,9 +12,9 @@ from tta.scoring.combining import decision
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.exports.serving import served_decision
+from tta.scoring.exports.serving.served_decision import decide, expected_word_errors, split_words
 from tta.scoring.metrics.error_rate import WordErrorRate
-from tta.scoring.serving import served_decision
-from tta.scoring.serving.served_decision import decide, expected_word_errors, split_words
 
 SCALES = (0.0, 0.125, 1.0, 64.0, math.inf)
 

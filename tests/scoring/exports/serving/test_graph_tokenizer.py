@@ -10,7 +10,7 @@ from tta.data.vocabulary.normalizer import FoldedCharacters
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
-from tta.scoring.serving.graph_tokenizer import GraphTokenizer
+from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
 
 
 @pytest.fixture(scope="module")

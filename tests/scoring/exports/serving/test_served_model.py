@@ -14,9 +14,9 @@ from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.exports.serving.served_model import UTF8, ServedModel, split_windows
 from tta.scoring.metrics.error_rate import WordErrorRate
-from tta.scoring.scorers.inference import windows
-from tta.scoring.serving.served_model import UTF8, ServedModel, split_windows
+from tta.scoring.scorers.inference import batches
 
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
 TEXTS = ["the cat sat on the mat.", "", "a dog", "\u3000 ", LONG, "the", "Éz \U0001f600 [MASK]"]
@@ -52,7 +52,7 @@ def test_windows_are_those_of_the_text_model():
                 n + 2 if window.stop == n else window.keep_stop + 1,
             )
             for n in lengths
-            for window in windows.split_windows(n, size)
+            for window in batches.split_windows(n, size)
         ]
         assert list(zip(*got, strict=True)) == expected, size
 

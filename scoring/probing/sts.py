@@ -17,9 +17,9 @@ from tta.data.text.tables import row_writer
 from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
+from tta.scoring.probing.config import StsConfig
 from tta.scoring.reports.table import align, format_count, format_number
 from tta.scoring.scorers.scorer import Scorer
-from tta.scoring.similarity.config import StsConfig
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,10 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     import tensorflow as tf
 
     from tta.scoring.classification.classifier_model import ClassifierModel
+    from tta.scoring.exports.serving.served_model import ServedModel
+    from tta.scoring.exports.serving.served_rows import ServedAutoencoder, ServedClassifier
     from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
     from tta.scoring.scorers.text_model import TextModel
-    from tta.scoring.serving.served_autoencoder import ServedAutoencoder
-    from tta.scoring.serving.served_classifier import ServedClassifier
-    from tta.scoring.serving.served_model import ServedModel
 
     output_dir = Path(output_dir)
     check_output_dir(output_dir)

@@ -11,9 +11,14 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
+from tta.scoring.exports.serving.served_decision import (
+    MAX_LIST_WORDS,
+    MAX_WORDS,
+    decide,
+    split_words,
+)
 from tta.scoring.scorers.text_model import TextModel
-from tta.scoring.serving.graph_tokenizer import GraphTokenizer
-from tta.scoring.serving.served_decision import MAX_LIST_WORDS, MAX_WORDS, decide, split_words
 
 # Well-formed UTF-8: all code points except surrogates. (RE2 does not match malformed bytes.)
 UTF8 = r"[\x{0}-\x{D7FF}\x{E000}-\x{10FFFF}]*"
@@ -300,7 +305,7 @@ class ServedModel(tf.Module):
 
 
 def split_windows(lengths: tf.Tensor, size: int) -> Windows:
-    """As `tta.scoring.scorers.inference.windows.split_windows`, for many sentences at once.
+    """As `tta.scoring.scorers.inference.batches.split_windows`, for many sentences at once.
 
     Args:
         lengths: [N] int64, number of pieces in each sentence.

@@ -10,7 +10,7 @@ from tests.tiny import TOKENS
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.formats.model_directory import save_model
 from tta.modeling.models.language_model import build_model
-from tta.scoring.serving.export import export
+from tta.scoring.exports.serving.export import export
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -16,7 +16,7 @@ from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.guess import first_pass_unit, guess
 from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.weights import GivenWeights
-from tta.scoring.metrics.alignment import DELETION, SUBSTITUTION, align
+from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION, align
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 import tta
 from tests.commands import python
-from tests.scoring.serving.test_export import LINKED
+from tests.scoring.exports.serving.test_export import LINKED
 from tests.tiny import CONFIG, TOKENS, make_model
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.formats.model_directory import save_model
 from tta.modeling.models.language_model import build_model
-from tta.scoring.serving.export import export
+from tta.scoring.exports.serving.export import export
 
 FIRST = ["the cat sat", "", "the cat sat on the mat a dog ran home", "a dog"]
 SECOND = ["a dog", "cats", "the dog sat on the mat a cat ran home", "a dog ran home on the mat"]

@@ -17,13 +17,13 @@ import tensorflow as tf
 import tta
 from tests.commands import ROOT, python, run_command
 from tests.goldens.record import answers_of, golden
-from tests.scoring.serving.model_server import ModelServer
+from tests.scoring.exports.serving.model_server import ModelServer
 from tests.test_goldens import SCORES, VECTORS, differences
 from tests.tiny import make_model, of_family, write_model_directory
 from tta.errors import InputError
+from tta.scoring.exports.serving import export as export_module
+from tta.scoring.exports.serving.export import export
 from tta.scoring.scorers.text_model import TextModel
-from tta.scoring.serving import export as export_module
-from tta.scoring.serving.export import export
 
 TYPES = ("tta", "bilm", "unilm")  # a cloze is exported in test_served_model.py
 LONG = "the cat sat on the mat a dog ran home on the mat"
@@ -452,7 +452,7 @@ def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, mod
 
     monkeypatch.setattr(tf.saved_model, "save", save)
     with monkeypatch.context() as patch:
-        patch.setattr("tta.scoring.serving.export.warmup_requests", killed)
+        patch.setattr("tta.scoring.exports.serving.export.warmup_requests", killed)
         patch.setattr("tta.atomic._remove_leftover", lambda *_: None)
         patch.setattr("tta.atomic.os.ftruncate", lambda *_: None)
         with pytest.raises(Killed):

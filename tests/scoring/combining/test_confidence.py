@@ -9,16 +9,16 @@ import pytest
 import tta
 from tests.commands import run_command
 from tta.errors import InputError
-from tta.scoring.combining.decision import decide
-from tta.scoring.combining.part import Part
-from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.confidence.evidence import MODEL_UNITS, UNITS, find_evidence
-from tta.scoring.confidence.weights import (
+from tta.scoring.combining.confidence import (
     ConfidenceWeights,
+    confidences_of,
     default_weights,
     fit_logistic,
 )
-from tta.scoring.confidence.words import confidences_of
+from tta.scoring.combining.decision import decide
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.in_memory import _nbest
 from tta.scoring.scorers.scorer import Scorer, TokenScores
