@@ -24,19 +24,19 @@ import numpy as np
 import tta
 from benchmarks.dev_size import cut
 from benchmarks.guess import SETS, guess, load
+from tta.scoring.combining.confidence import (
+    ConfidenceWeights,
+    confidences_of,
+    default_weights,
+    fit_logistic,
+    fit_weights,
+)
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
-from tta.scoring.confidence.evidence import MODEL_UNITS, UNITS, find_evidence
-from tta.scoring.confidence.weights import (
-    ConfidenceWeights,
-    default_weights,
-    fit_logistic,
-    fit_weights,
-)
-from tta.scoring.confidence.words import confidences_of
+from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
 from tta.scoring.metrics.significance import bootstrap_interval
 from tta.scoring.reports.page import CONFIDENCES, level
 from tta.scoring.reports.table import align

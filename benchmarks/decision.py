@@ -71,7 +71,7 @@ def compare_served(random, words):
     """Prints the processor time of the served decision on one list, and that of the loop."""
     import tensorflow as tf
 
-    from tta.scoring.serving.served_decision import expected_word_errors, split_words
+    from tta.scoring.exports.serving.served_decision import expected_word_errors, split_words
 
     lists, _ = make_lists(random, 1, LONG_LIST, words)
     texts = split_words(tf.constant([h.text for h in lists[0].hypotheses]))

@@ -150,8 +150,8 @@ def main():
     import tta
     from tta.data.pairs.sts import read_sts
     from tta.scoring.exports.formats import SAVED_MODEL, export_folder
+    from tta.scoring.exports.serving.export import export
     from tta.scoring.metrics.correlation import cosine
-    from tta.scoring.serving.export import export
 
     sentences = common.transcripts()
     pairs = read_sts(evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv")

@@ -177,7 +177,7 @@ def metric_of(task):
 
 def markdown(cells):
     """A table with a row per model."""
-    from tta.scoring.classification.metrics import METRICS
+    from tta.scoring.classification.report import METRICS
 
     tasks, models = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
     heads = [t if t == MEAN else f"{t} ({METRICS[metric_of(t)].name})" for t in tasks]

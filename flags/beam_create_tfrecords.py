@@ -18,7 +18,7 @@ from tta.data.corpus.config import CorpusConfig
 def main(config: CorpusConfig, arguments: list[str]) -> None:
     from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
     from tta.data.corpus.beam_prepare import create_tfrecords
-    from tta.data.corpus.summary import summary
+    from tta.data.corpus.output import summary
 
     start = time.monotonic()
     info = create_tfrecords(config, arguments)

@@ -13,8 +13,8 @@ from tta.data.corpus.config import LocalCorpusConfig
 
 
 def main(config: LocalCorpusConfig) -> None:
+    from tta.data.corpus.output import summary
     from tta.data.corpus.prepare import create_tfrecords
-    from tta.data.corpus.summary import summary
 
     start = time.monotonic()
     info = create_tfrecords(config)

@@ -11,13 +11,13 @@ import sys
 from tta import cli
 from tta.atomic import check_absent
 from tta.scoring.exports.formats import SAVED_MODEL, export_folder
+from tta.scoring.exports.serving.config import ExportConfig
 from tta.scoring.scorers.options import OneModel, ScoreOptions
-from tta.scoring.serving.config import ExportConfig
 
 
 def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
     import tta
-    from tta.scoring.serving.export import check_output_dir, export
+    from tta.scoring.exports.serving.export import check_output_dir, export
 
     if config.format != SAVED_MODEL:
         check_absent(config.output_dir)

@@ -19,10 +19,9 @@ from safetensors.numpy import save
 
 from tests.fuzzing import BERT_CONFIG, Reader, fasttext_file, json_bytes
 from tta.data.records.features import IdLimits
-from tta.data.vectors.character_network import CharacterNetwork, network_bytes
+from tta.data.vectors.character_network import NUM_CHARACTERS, CharacterNetwork, network_bytes
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings
-from tta.data.vectors.words_as_characters import NUM_CHARACTERS
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import named
 from tta.modeling.formats import bert

@@ -79,7 +79,7 @@ def same_part(one, other):
 
 
 def test_every_golden_is_compared():
-    """ "served" in scoring/serving/test_export.py, which exports that model anyway."""
+    """ "served" in scoring/exports/serving/test_export.py, which exports that model anyway."""
     assert set(PARTS) == {*MODELS, *TABLES, *TRAININGS, "served"}
 
 

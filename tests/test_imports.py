@@ -42,11 +42,10 @@ ORDER = {
     "scoring": [
         {"metrics", "engines"},
         {"scorers"},
-        {"combining", "exports"},
-        {"confidence"},
+        {"combining"},
         {"reports"},
         {"classification", "reconstruction"},
-        {"reranking", "similarity", "minimal_pairs", "serving", "adaptation", "probing", "vectors"},
+        {"reranking", "minimal_pairs", "exports", "adaptation", "probing", "vectors"},
         {"server"},
     ],
     "flags": [],
@@ -154,7 +153,7 @@ MAY_USE_KERAS = {
     *(f"tta.modeling.kits.{name}" for name in ("fused", "keras", "one_pass")),
     *("tta.modeling.likelihood", "tta.modeling.objectives"),
     "tta.scoring.probing.task_training",
-    "tta.scoring.scorers.variants.random_model",
+    "tta.scoring.scorers.variants",
 }
 MAY_USE_TENSORFLOW = {
     "tta.data.corpus.output",
@@ -168,7 +167,7 @@ MAY_USE_TENSORFLOW = {
     "tta.scoring.adaptation.list_training",
     "tta.scoring.classification.fine_tuning",
     "tta.scoring.engines.tensorflow",
-    "tta.scoring.serving",
+    "tta.scoring.exports.serving",
 }
 
 

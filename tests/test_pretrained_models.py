@@ -16,7 +16,7 @@ from tta.commands import COMMANDS
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
 from tta.names import POOLING
-from tta.scoring.serving.export import export
+from tta.scoring.exports.serving.export import export
 
 DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/config.json"))]
 NO_SCORES = ("nar-small", "elmo-s-small")

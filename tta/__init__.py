@@ -14,9 +14,8 @@ from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Preci
 from tta.version import __version__
 
 if TYPE_CHECKING:
+    from tta.scoring.combining.confidence import ConfidenceWeights, WordConfidence
     from tta.scoring.combining.weights import RerankWeights
-    from tta.scoring.confidence.weights import ConfidenceWeights
-    from tta.scoring.confidence.words import WordConfidence
     from tta.scoring.reranking.in_memory import (
         RerankedList,
         confidence,
@@ -41,8 +40,8 @@ __all__ = [
 
 # Imported on first use, because they need NumPy and more.
 _PLACES = {
-    "ConfidenceWeights": "tta.scoring.confidence.weights",
-    "WordConfidence": "tta.scoring.confidence.words",
+    "ConfidenceWeights": "tta.scoring.combining.confidence",
+    "WordConfidence": "tta.scoring.combining.confidence",
     "confidence": "tta.scoring.reranking.in_memory",
     "fit_confidence": "tta.scoring.reranking.in_memory",
     "RerankWeights": "tta.scoring.combining.weights",

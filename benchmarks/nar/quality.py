@@ -143,9 +143,9 @@ def _time_file(folder):
 
 def measured(model, passes):
     """{column: number} of an autoencoder that decodes in some passes; None where there is none."""
+    from tta.scoring.probing.config import StsConfig
+    from tta.scoring.probing.sts import compare_files
     from tta.scoring.reconstruction import report as names
-    from tta.scoring.similarity.config import StsConfig
-    from tta.scoring.similarity.sts import compare_files
 
     report = reconstruction(model, passes)
     result = report.row(names.RECONSTRUCTION)

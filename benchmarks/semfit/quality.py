@@ -173,8 +173,8 @@ def vectors_of(source):
 
 def measured(model, representations):
     """Measures a model: {representation: {column: number}}."""
-    from tta.scoring.similarity.config import StsConfig
-    from tta.scoring.similarity.sts import compare_files
+    from tta.scoring.probing.config import StsConfig
+    from tta.scoring.probing.sts import compare_files
 
     values = probed(model, representations, PROBES)
     for column, file in STS.items():

@@ -38,8 +38,7 @@ from tta.data.corpus.output import check_replaceable, describe, shard_names, wri
 from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import is_shard_name
 from tta.data.text.lines import iter_lines
-from tta.data.vocabulary.case import reading_of
-from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
+from tta.data.vocabulary.load import load_vocabulary, make_tokenizer, reading_of
 from tta.errors import InputError
 
 CHUNKS_PER_FILE = 1 << 32

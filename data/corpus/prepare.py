@@ -34,8 +34,7 @@ from tta.data.corpus.output import (
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
-from tta.data.vocabulary.case import reading_of
-from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer
+from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer, reading_of
 from tta.errors import InputError
 
 

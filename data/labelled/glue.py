@@ -14,7 +14,7 @@ class GlueTask:
         text_columns: the columns of the texts, one or two.
         label_column: the column of the label.
         labels: the labels, in the order of their numbers; () if the label is a number.
-        metrics: keys of `tta.scoring.classification.metrics.METRICS`; the first one chooses.
+        metrics: keys of `tta.scoring.classification.report.METRICS`; the first one chooses.
         columns: the columns of a file without a header.
         dev_file: the file of the dev part.
         skips_rows: whether rows of another number of columns, or with an empty one, are left out.

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tta.data.text.files import check_rereadable, open_input
-from tta.data.vectors.skip_gram import from_gensim, train_by_gensim
+from tta.data.vectors.token_vectors import from_gensim, train_by_gensim
 from tta.errors import InputError
 
 LINE_END = "</s>"  # how fastText names the end of a line

@@ -13,8 +13,8 @@ from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_pa
 from tta.data.records.examples import check_records
 from tta.data.records.features import IdLimits
 from tta.data.records.inputs import ModelInputs
-from tta.data.vectors.model_inputs import inputs_of
 from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vectors.word_inputs import inputs_of
 from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError

@@ -17,8 +17,13 @@ from tta.data.nbest.lists import NBestList
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.adaptation.config import AdaptationConfig
-from tta.scoring.adaptation.list_examples import differ, make_examples, word_errors
-from tta.scoring.adaptation.list_training import make_list_trainer, num_steps
+from tta.scoring.adaptation.list_training import (
+    differ,
+    make_examples,
+    make_list_trainer,
+    num_steps,
+    word_errors,
+)
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
 from tta.scoring.adaptation.text import MIN_HELDOUT
 from tta.scoring.combining.decision import decide

@@ -22,8 +22,8 @@ from tta.checked_files import read_json_object
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
 from tta.data.text.lines import named_files
-from tta.data.vectors.model_inputs import inputs_in
 from tta.data.vectors.target_vectors import copy_present, map_vectors
+from tta.data.vectors.word_inputs import inputs_in
 from tta.errors import InputError, located
 from tta.modeling.training.run_record import RUN_FILE, check_settings_kept
 from tta.names import INPUT_FILES, README, VOCABULARY

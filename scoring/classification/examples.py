@@ -58,7 +58,7 @@ class Examples:
         name: of the task, or of the training file.
         labels: in the order of their numbers; () for numbers.
         texts_per_example: 1, or 2 for pairs.
-        metrics: keys of `tta.scoring.classification.metrics.METRICS`; the first one chooses.
+        metrics: keys of `tta.scoring.classification.report.METRICS`; the first one chooses.
         train, dev, test: the parts; `test` may be None.
         notes: remarks on the files, one line each.
     """

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from tta.scoring.combining.list_features import FEATURE_UNITS
-from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The size of a difference that is neither small nor large: of a model's scores, natural log, and of

@@ -4,16 +4,16 @@ One rule holds for any number of lists: the guess is the prior, and lists move t
 it as far as they are evidence. So a few lists change little, and many find their own weights.
 """
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
 
-from tta.scoring.combining.columns import FIRST, MODEL, Columns
 from tta.scoring.combining.decision import select
-from tta.scoring.combining.guess import guess
+from tta.scoring.combining.guess import MODEL_UNITS, guess, spread
 from tta.scoring.combining.risk import posteriors
-from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
@@ -83,3 +83,107 @@ def _best_factor(lists, columns, errors, point):
     kernel = np.exp(-0.5 * ((logs[:, None] - logs) / _WIDTH) ** 2)
     smooth = kernel @ counts / kernel.sum(axis=1)
     return _FACTORS[np.argmin((smooth + _FREE / 2 * logs**2).round(9))]
+
+
+# Names of directions; those of features are their own. FIRST has the models, too, if the language
+# model's weight is given.
+FIRST, MODEL, WORDS = "first pass", "model", "words"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """D directions in the space of the weights of C columns, around weights that were guessed.
+
+    Attributes:
+        values: [L, N, D] float64, the scores along each direction, with mean 0 within each list; 0
+            at padding.
+        names: D str.
+        basis: [C, D] float64, the weights of first pass, models, words and features, times the
+            scale, of one unit of each direction. A unit is a difference of scores that is neither
+            small nor large: at least that of `guess`, and at least the spread within a list. For
+            the first pass it is the one that the guess gives the weight 1.
+        start: the weights that were guessed. What a fit does not change stays as it is there.
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...]
+    basis: np.ndarray
+    start: RerankWeights
+    given: GivenWeights
+
+    @classmethod
+    def build(cls, lists: ScoredLists, start: RerankWeights, given: GivenWeights) -> "Columns":
+        """Lays out the columns of lists; `start` is guessed for them, with a finite scale."""
+        features, weight, models = sorted(given.features), given.lm_weight, len(start.shares)
+        mixed = [one.reduced[start.reduction] for one in lists.models[:models]]
+        more = [lists.feature(name) for name in features]
+        columns = np.stack([lists.first_pass, *mixed, lists.num_words, *more], axis=-1)
+
+        def direction(first: float, shares=(0.0,) * models) -> np.ndarray:
+            """The weights of all columns, of which given ones follow from the others."""
+            bonus = (given.length_bonus or 0.0) * (first + sum(shares))
+            fixed = [first * (given.features[name] or 0.0) for name in features]
+            return np.array([first, *shares, bonus, *fixed])
+
+        if weight is not None:
+            both = direction(1 - weight, tuple(weight * share for share in start.shares))
+            found = [(FIRST, both, 1 / start.scale)]
+        else:
+            found = [(FIRST, direction(1.0), 1 / (start.scale * (1 - start.lm_weight)))]
+            mixtures = given.mixtures(models)
+            unit = MODEL_UNITS[start.reduction]
+            found += [(MODEL, direction(0.0, shares), unit) for shares in mixtures]
+        alone = np.eye(columns.shape[-1])
+        if given.length_bonus is None:
+            found.append((WORDS, alone[1 + models], 1.0))
+        for i, name in enumerate(features):
+            is_rank = np.array_equal(more[i], lists.first_pass)  # in place of scores
+            if weight != 1 and given.features[name] is None and not is_rank:
+                unit = (FEATURE_UNITS | {RANK: 1.0}).get(name, 0.0)
+                found.append((name, alone[2 + models + i], unit))
+        names, vectors, units = zip(*found, strict=True)
+        scores = [center(lists.present, columns @ vector) for vector in vectors]
+        # In long texts, larger differences are usual, and few lists must not move weights too far.
+        units = [
+            unit if name == FIRST else max(unit, spread(lists, one)) or 1.0
+            for name, one, unit in zip(names, scores, units, strict=True)
+        ]
+        values, basis = np.stack(scores, axis=-1) / units, np.stack(vectors, axis=-1) / units
+        return cls(values, names, basis, start, given)
+
+    def weights(self, point: np.ndarray, decision: str) -> RerankWeights:
+        """The weights at a point [D] whose weights of the first pass and of models are positive."""
+        given, start, count = self.given, self.start, len(self.start.shares)
+        first, *raw = self.basis @ point
+        models, words, features = np.array(raw[:count]), raw[count], raw[count + 1 :]
+        total = float(models.sum())
+        scale = float(first) + total
+        lm_weight, shares, bonus = given.lm_weight, given.shares, given.length_bonus
+        if shares is None:
+            shares = tuple((models / total).tolist()) if total else start.shares
+        relative = {name: weight for name, weight in given.features.items() if weight}
+        for name, weight in zip(sorted(given.features), features, strict=True):
+            if weight and given.features[name] is None:
+                relative[name] = float(weight / first)
+        return RerankWeights(
+            total / scale if lm_weight is None else lm_weight,
+            float(words) / scale + 0.0 if bonus is None else bonus,  # no -0.0
+            start.reduction,
+            shares,
+            math.inf if decision == "max" else scale,
+            relative,
+        )
+
+    def point(self, weights: RerankWeights) -> np.ndarray:
+        """The inverse of `weights`, for a finite scale: -> [D]."""
+        first = 1 - weights.lm_weight
+        features = [first * weights.features.get(name, 0.0) for name in sorted(self.given.features)]
+        raw = np.array([first, *weights.lm_weights, weights.length_bonus, *features])
+        return np.linalg.lstsq(self.basis, weights.scale * raw)[0]
+
+
+def center(present: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Subtracts the mean of each list from [L, N] scores; 0 at padding."""
+    counts = np.maximum(present.sum(axis=1, keepdims=True), 1)
+    means = np.where(present, scores, 0.0).sum(axis=1, keepdims=True) / counts
+    return np.where(present, scores - means, 0.0)

@@ -1,7 +1,12 @@
-"""Word and character error rate. The errors of a hypothesis are counted only once."""
+"""Word and character error rate, and the alignment of two texts that they count.
+
+The errors of a hypothesis are counted only once. The marks of reports and the confidences of words
+follow the same alignment.
+"""
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -9,9 +14,10 @@ from rapidfuzz.process import cdist
 
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.errors import InputError
-from tta.scoring.metrics.alignment import DELETION, INSERTION, SUBSTITUTION, align
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 
+SUBSTITUTION, INSERTION, DELETION = "substitution", "insertion", "deletion"
+_KINDS = {"replace": SUBSTITUTION, "insert": INSERTION, "delete": DELETION}
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
 CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
 _WORD_LENGTH = 5  # characters, with a blank
@@ -139,3 +145,27 @@ class CharacterErrorRate(WordErrorRate):
 
 def _characters(words):
     return _NO_BLANK.sub("", " ".join(words))
+
+
+class Edit(NamedTuple):
+    """One difference of a hypothesis from its reference.
+
+    Attributes:
+        kind: `SUBSTITUTION`, `INSERTION` (the hypothesis has a word too many) or `DELETION` (it
+            lacks a word of the reference).
+        reference: the index of the word in the reference; for an insertion, of the next word.
+        hypothesis: the index of the word in the hypothesis; for a deletion, of the next word.
+    """
+
+    kind: str
+    reference: int
+    hypothesis: int
+
+
+def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Edit]:
+    """The fewest edits that turn a reference into a hypothesis, in their order.
+
+    Words that are equal and stand at the same position of the alignment have no edit.
+    """
+    edits = Levenshtein.editops(reference, hypothesis)
+    return [Edit(_KINDS[edit.tag], edit.src_pos, edit.dest_pos) for edit in edits]

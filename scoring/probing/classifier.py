@@ -1,5 +1,7 @@
 """Logistic regression on frozen features, with its regularization chosen on held-out folds.
 
+Cross-validation is inside cross-validation, or files say which examples train, choose C and test.
+
 R rows, D features. The classifier minimizes the sum of the log losses plus |w|^2 / (2 C). As in
 SentEval, C is one of 2^-2 to 2^3. SentEval takes features as they are, so that C means something
 else for every model; here they are standardized.
@@ -7,18 +9,21 @@ else for every model; here they are standardized.
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from tta.scoring.probing.splits import Split
-from tta.scoring.scorers.inference.prefetch import prefetch
+from tta.data.nbest.lists import shown
+from tta.errors import InputError
+from tta.scoring.scorers.inference.batches import prefetch
 
 CS = tuple(2.0**power for power in range(-2, 4))
 MAX_ITERATIONS = 1000
@@ -27,6 +32,71 @@ TOLERANCE = 1e-5
 
 # The parts of the signature that describe this file.
 SIGNATURE = "logistic regression|C:0.25..8|features:mean 0, variance 1/D in training"
+
+
+@dataclass(frozen=True)
+class Split:
+    """One training and one test part.
+
+    Attributes:
+        train, test: indices of examples [.] int.
+        folds: pairs of such indices for the choice of C: (those that train, those that validate).
+            None of them is in `test`.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    folds: list[tuple[np.ndarray, np.ndarray]]
+
+
+def make_splits(
+    sizes: tuple[int, int, int], labels: np.ndarray | None, num_folds: int, seed: int
+) -> list[Split]:
+    """Makes the splits of examples that are numbered in the order training, dev, test.
+
+    Args:
+        sizes: numbers of training, dev and test examples. Without test examples, the training
+            examples are cross-validated. Without dev examples, C is chosen by cross-validation.
+        labels: [E] the label of each example. Each fold gets the same share of each label. With
+            None, folds are made without labels.
+        num_folds: folds of every cross-validation.
+        seed: of the folds.
+    """
+    rng = np.random.RandomState(np.random.MT19937(seed))
+    train, dev, test = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:2])
+
+    def folds(examples):
+        kind = KFold if labels is None else StratifiedKFold
+        splitter = kind(num_folds, shuffle=True, random_state=rng)
+        pairs = splitter.split(examples, None if labels is None else labels[examples])
+        return [(examples[rest], examples[fold]) for rest, fold in pairs]
+
+    if len(test):
+        return [Split(train, test, [(train, dev)] if len(dev) else folds(train))]
+    return [Split(rest, fold, folds(rest)) for rest, fold in folds(train)]
+
+
+def check_labels(labels: Iterable[str], num_folds: int, is_nested: bool, path: str) -> None:
+    """Raises an InputError if there are too few labels, or examples of one, to train on.
+
+    Args:
+        labels: of the training examples.
+        num_folds: folds of the choice of C; 0 if C is chosen on a dev file.
+        is_nested: whether the choice is made inside folds of the same number.
+        path: the file, for the error.
+    """
+    counts = Counter(labels)
+    if len(counts) < 2:
+        raise InputError(f"expected at least two labels, all rows have {shown(*counts)}", path)
+    label, count = min(counts.items(), key=lambda item: item[1])
+    # An outer fold takes up to ceil(count / num_folds) examples, and the rest needs num_folds.
+    least = num_folds + 2 * is_nested
+    if count < least:
+        raise InputError(
+            f"the label {shown(label)} has too few rows: {num_folds} folds need {least}, got "
+            f"{count}; --num_folds lowers the number of folds",
+            path,
+        )
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,25 @@ from tta.data.text.files import shown_path
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.significance import paired_bootstrap
-from tta.scoring.probing.classifier import Prediction, most_frequent, probe
+from tta.scoring.probing.classifier import (
+    Prediction,
+    Split,
+    check_labels,
+    make_splits,
+    most_frequent,
+    probe,
+)
 from tta.scoring.probing.config import MIX, ProbeConfig
 from tta.scoring.probing.report import Difference, ProbeReport, ProbeRow, signature
-from tta.scoring.probing.splits import Split, check_labels, make_splits
-from tta.scoring.probing.tasks import PLUS, ProbeTask, SentenceTask, layer_names, rows_of
+from tta.scoring.probing.tasks import (
+    PLUS,
+    ProbeTask,
+    SentenceTask,
+    TaggingTask,
+    layer_names,
+    read_parts,
+    rows_of,
+)
 from tta.scoring.scorers.scorer import Scorer
 
 MAJORITY = "majority class"
@@ -79,11 +93,9 @@ def _read(config: ProbeConfig) -> tuple[ProbeTask, Sizes, list[str]]:
     num_folds = 0 if config.dev_file else config.num_folds
     notes = []
     if config.ner:
-        from tta.scoring.probing import entities
-
         paths = [config.data_file, config.dev_file, config.test_file]
-        parts, notes = entities.read_parts(paths, num_folds)
-        task = entities.TaggingTask([sentence for part in parts for sentence in part])
+        parts, notes = read_parts(paths, num_folds)
+        task = TaggingTask([sentence for part in parts for sentence in part])
     else:
         train = read_tables(config.data_file, config.text_columns, config.label_column)
         labels = [row.label for table in train for row in table.rows]

@@ -12,9 +12,8 @@ import numpy as np
 
 from tta.data.labelled.inputs import shuffled_batches
 from tta.modeling.models.task_models import LabelModel, TagModel
-from tta.scoring.probing.classifier import Prediction
+from tta.scoring.probing.classifier import Prediction, Split
 from tta.scoring.probing.config import ProbeConfig
-from tta.scoring.probing.splits import Split
 from tta.scoring.probing.tasks import ProbeTask, WordLayers, rows_of
 
 PATIENCE = 3  # epochs without a higher value, after which the training stops

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tta.scoring.metrics.alignment import DELETION, SUBSTITUTION, align
+from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION, align
 from tta.scoring.scorers.scorer import TokenScores
 
 

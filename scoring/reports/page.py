@@ -8,11 +8,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from tta.scoring.combining.confidence import Confidences, WordConfidence
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.weights import FIRST_PASS
-from tta.scoring.confidence.words import Confidences, WordConfidence
 from tta.scoring.reports import table
-from tta.scoring.reports.changes import Change
+from tta.scoring.reports.evaluation import Change
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 

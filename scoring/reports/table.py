@@ -18,7 +18,7 @@ class PartReport:
 
     `evaluation` is None if the lists have no references or nothing is measured. `expected` is the
     name and the value in percent of the error rate that is expected of the picks without references
-    (`tta.scoring.confidence.words.Confidences`), or None.
+    (`tta.scoring.combining.confidence.Confidences`), or None.
     """
 
     path: str

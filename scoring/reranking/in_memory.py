@@ -16,14 +16,18 @@ from tta.data.nbest.files import NBestFile
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
 from tta.data.nbest.notes import score_notes
 from tta.errors import InputError, located
+from tta.scoring.combining.confidence import (
+    ConfidenceWeights,
+    confidence_notes,
+    confidences_of,
+    fit_on,
+)
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
-from tta.scoring.confidence.evidence import find_evidence
-from tta.scoring.confidence.weights import ConfidenceWeights
-from tta.scoring.confidence.words import confidence_notes, confidences_of, fit_on
+from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
 from tta.scoring.scorers.scorer import Scorer, as_list, as_texts

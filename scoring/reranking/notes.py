@@ -12,9 +12,8 @@ from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_n
 from tta.errors import InputError
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
-from tta.scoring.combining.list_features import FEATURE_UNITS
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import RANK
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.systems import NO_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS

@@ -15,8 +15,8 @@ from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList, shown
 from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.errors import InputError, install, located
+from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
-from tta.scoring.confidence.words import Confidences
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 
 CTM = ".ctm"

@@ -13,18 +13,23 @@ import tta
 from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
 from tta.errors import InputError
+from tta.scoring.combining.confidence import (
+    Confidences,
+    ConfidenceWeights,
+    confidence_notes,
+    confidences_of,
+    default_weights,
+    fit_on,
+)
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
-from tta.scoring.confidence.evidence import find_evidence
-from tta.scoring.confidence.weights import ConfidenceWeights, default_weights
-from tta.scoring.confidence.words import Confidences, confidence_notes, confidences_of, fit_on
+from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
-from tta.scoring.reports.changes import Change, describe_first, find_changes
-from tta.scoring.reports.evaluation import evaluate
+from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve

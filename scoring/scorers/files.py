@@ -16,8 +16,8 @@ from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.inference.stream import Sentence, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.scorers.stream import Sentence, read_blocks, score_stream
 
 
 @dataclass

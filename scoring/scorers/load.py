@@ -26,8 +26,8 @@ KINDS = Registry(
         "transformers": "tta.scoring.scorers.transformers_model:TransformersModel",
         "encoder": "tta.scoring.reconstruction.part_model:EncoderModel",
         "decoder": "tta.scoring.reconstruction.part_model:DecoderModel",
-        "raw": "tta.scoring.scorers.variants.raw_model:RawModel",
-        "random": "tta.scoring.scorers.variants.random_model:RandomModel",
+        "raw": "tta.scoring.scorers.variants:RawModel",
+        "random": "tta.scoring.scorers.variants:RandomModel",
     },
 )
 

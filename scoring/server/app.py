@@ -1,13 +1,19 @@
-"""The routes of the service, and the page of tta-demo."""
+"""The routes of the service, the page of tta-demo, and numbers and times for Prometheus."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import fastapi
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -19,7 +25,6 @@ from tta.scoring.server import forms
 from tta.scoring.server.batching import Batcher, BusyError
 from tta.scoring.server.config import ServerConfig
 from tta.scoring.server.guard import Guard
-from tta.scoring.server.meters import Meters
 from tta.scoring.server.page import Answers
 from tta.scoring.server.service import GivenList, Service, check_texts, embeddings
 
@@ -196,3 +201,43 @@ def _handle_failures(app):
     @app.exception_handler(TimeoutError)
     async def of_time(_, error):
         return failure(503, "no answer in time; send fewer texts", "overloaded_error")
+
+
+_BATCH_SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+
+
+class Meters:
+    """The meters of one service.
+
+    Args:
+        paths: those of the routes; all others count as "other".
+
+    Attributes:
+        batches: a histogram of the number of items that the model gets at once.
+    """
+
+    def __init__(self, paths: Collection[str]):
+        registry = CollectorRegistry()
+        self._paths, self._registry = paths, registry
+        self.batches = Histogram(
+            "tta_batch_items",
+            "Items that the model gets at once.",
+            buckets=_BATCH_SIZES,
+            registry=registry,
+        )
+        self._requests = Counter(
+            "tta_requests", "Requests by path and status.", ["path", "status"], registry=registry
+        )
+        self._seconds = Histogram(
+            "tta_request_seconds", "Seconds to the answer.", ["path"], registry=registry
+        )
+
+    def observe(self, path: str, status: int, seconds: float) -> None:
+        """Counts a request."""
+        path = path if path in self._paths else "other"
+        self._requests.labels(path, status).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def text(self) -> bytes:
+        """All numbers."""
+        return generate_latest(self._registry)

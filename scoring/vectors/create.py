@@ -16,9 +16,8 @@ from tta.data.text.files import open_output, withdrawn
 from tta.data.vectors.character_network import network_bytes
 from tta.data.vectors.fasttext import LINE_END, SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings
-from tta.data.vectors.shifted_pmi import svd_vectors
-from tta.data.vectors.skip_gram import train_skip_gram
 from tta.data.vectors.target_vectors import write_vectors
+from tta.data.vectors.token_vectors import svd_vectors, train_skip_gram
 from tta.data.vocabulary.load import load_vocabulary
 from tta.errors import InputError, located
 from tta.names import (

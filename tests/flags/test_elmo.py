@@ -263,7 +263,7 @@ def test_what_does_not_fit_is_one_clear_line(folder, name, changes, message):
 
 
 def test_a_model_of_words_is_not_exported(semfit, tmp_path):
-    from tta.scoring.serving.export import export
+    from tta.scoring.exports.serving.export import export
 
     with pytest.raises(InputError, match="only models of word pieces can be exported"):
         export(tta.load(semfit[0]), tmp_path / "1")

@@ -304,7 +304,7 @@ def test_a_part_may_have_several_files(tmp_path, model):
 
 def test_tagged_parts_may_have_several_files(tmp_path):
     from tta.data.labelled.conll import read_conll
-    from tta.scoring.probing.entities import read_parts
+    from tta.scoring.probing.tasks import read_parts
 
     paths = [write_tags(tmp_path / f"{i}.conll", 5, seed=i) for i in range(2)]
     ((train, dev, test), notes) = read_parts([str(tmp_path / "*.conll"), None, paths[1]], 0)

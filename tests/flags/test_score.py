@@ -22,7 +22,7 @@ from tests.commands import FAKE_MODEL, run_command, with_fake_model
 from tta.data.text.tables import row_writer
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import ScoreReport, _row
-from tta.scoring.scorers.stream import Sentence
+from tta.scoring.scorers.inference.stream import Sentence
 
 TEXT = b"\xef\xbb\xbfthe cat sat\r\n\n the k\xc3\xa5t \nthe cat sat"
 ROWS = [

@@ -23,10 +23,10 @@ from tta.errors import InputError
 from tta.modeling.objectives.mlm import MaskedLanguageModeling
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
+from tta.scoring.probing.config import StsConfig
+from tta.scoring.probing.sts import compare_files
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
-from tta.scoring.similarity.config import StsConfig
-from tta.scoring.similarity.sts import compare_files
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 

@@ -225,7 +225,7 @@ def training(objective):
 
 def served():
     """As `answers_of`, of the built-in model, which is exported."""
-    from tta.scoring.serving.export import export
+    from tta.scoring.exports.serving.export import export
 
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "1"

@@ -3,7 +3,8 @@
 import contextlib
 import functools
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
@@ -67,6 +68,15 @@ class Source:
     def text(self) -> str:
         """The whole file."""
         return "\n".join(self.lines)
+
+    def line_of(self, pattern: str, index: int = 0) -> Callable[[], int | None]:
+        """A function that finds the line of match `index` of a pattern, or None without a match."""
+
+        def find():
+            match = next(itertools.islice(re.finditer(pattern, self.text), index, None), None)
+            return match and self.text.count("\n", 0, match.start()) + 1
+
+        return find
 
 
 class Format:

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from tta.choices import DTYPE_POLICIES
-from tta.data.vectors.model_inputs import inputs_in
+from tta.data.vectors.word_inputs import inputs_in
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError, located
 from tta.modeling.config.model_types import MODEL_TYPES

@@ -1,13 +1,18 @@
-"""Sentences to batches of similar length with a limited number of tokens. B batch, T tokens."""
+"""Sentences to batches of similar length with a limited number of tokens, and through a model.
 
+Long sentences become overlapping windows; each token is scored where it has most context. The next
+results are computed in threads while the caller works on the present one. B batch, T tokens.
+"""
+
+import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tta.scoring.scorers.inference.prefetch import prefetch
-from tta.scoring.scorers.inference.windows import split_windows
 from tta.scoring.scorers.scorer import NOT_FINITE, SentenceError
 
 
@@ -157,3 +162,74 @@ def run_batches(
         yield batch, result
         if advance is not None:
             advance(batch.input_ids.size / size)
+
+
+def prefetch(
+    function: Callable[[Any], Any], items: Iterable[Any], num_threads: int = 1
+) -> Iterator[Any]:
+    """As `map(function, items)`, with the next results computed ahead in threads.
+
+    This helps if `function` or the caller releases Python's global lock, as TensorFlow does. Items
+    are drawn in the caller's thread, `num_threads` ahead of the result that is yielded. So no
+    thread waits for standard input, and an interrupt ends the command.
+
+    Args:
+        function: called with one item, in a thread, in the order of the items.
+        items: any number of items.
+        num_threads: number of items in work at the same time, 1 or more.
+
+    Yields:
+        `function(item)`, in the order of the items. An exception of `function` is raised at the
+        place of its result. The threads end then, and also if the caller stops early.
+    """
+    pool = ThreadPoolExecutor(num_threads, thread_name_prefix="prefetch")
+    ahead = deque()
+    try:
+        for item in items:
+            ahead.append(pool.submit(function, item))
+            if len(ahead) > num_threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class Window(NamedTuple):
+    """A part of a sentence that the model reads in one input.
+
+    Attributes:
+        start, stop: the pieces that it reads.
+        keep_start, keep_stop: the pieces whose results are taken from it. In all windows of a
+            sentence together, these parts cover every piece once.
+    """
+
+    start: int
+    stop: int
+    keep_start: int
+    keep_stop: int
+
+
+def split_windows(num_pieces: int, size: int) -> list[Window]:
+    """Covers a sentence with windows that overlap by at least half.
+
+    Of an overlap, each window keeps the half nearer to its own middle. So every piece has at least
+    a quarter of a window as context on both sides, except near the ends of the sentence.
+
+    Args:
+        num_pieces: number of pieces in the sentence, without boundary tokens.
+        size: maximum number of pieces in a window, at least 1.
+
+    Returns:
+        The windows in order. A sentence that fits has one window, which keeps everything.
+    """
+    stride = max(1, size // 2)
+    starts = [0]
+    while starts[-1] + size < num_pieces:
+        starts.append(min(starts[-1] + stride, num_pieces - size))
+    middles = [(after + before + size) // 2 for before, after in itertools.pairwise(starts)]
+    kept = itertools.pairwise([0, *middles, num_pieces])  # overlaps are cut in the middle
+    return [
+        Window(start, min(start + size, num_pieces), *keep)
+        for start, keep in zip(starts, kept, strict=True)
+    ]

@@ -10,8 +10,13 @@ from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.names import VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
-from tta.scoring.scorers.inference.batches import Batch, batches_of_rows, make_batches, run_batches
-from tta.scoring.scorers.inference.prefetch import prefetch
+from tta.scoring.scorers.inference.batches import (
+    Batch,
+    batches_of_rows,
+    make_batches,
+    prefetch,
+    run_batches,
+)
 from tta.scoring.scorers.options import ScoreOptions
 
 # Number of texts that are tokenized and sorted together; bounds memory.

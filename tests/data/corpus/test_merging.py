@@ -13,7 +13,7 @@ from tests.beam_runners import IN_PROCESS
 from tta.data.corpus import chunks, prepare
 from tta.data.corpus.chunks import merged
 from tta.data.corpus.config import CorpusConfig, LocalCorpusConfig
-from tta.data.corpus.summary import summary
+from tta.data.corpus.output import summary
 from tta.data.records import dataset, examples
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary

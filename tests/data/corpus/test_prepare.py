@@ -20,8 +20,7 @@ from tests.faults import file_size_limit
 from tta.atomic import LOCK_FILE
 from tta.data.corpus import chunks, prepare, spill
 from tta.data.corpus.config import LocalCorpusConfig
-from tta.data.corpus.output import WORK_FOLDER
-from tta.data.corpus.summary import summary
+from tta.data.corpus.output import WORK_FOLDER, summary
 from tta.data.records import dataset, examples
 from tta.data.text.spoken import spoken_form
 from tta.data.vocabulary.tokenizer import Tokenizer

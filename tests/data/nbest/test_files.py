@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tta.data.nbest.detection import matching_formats, read_head
 from tta.data.nbest.files import iter_nbest, read_nbest, write_nbest
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Source
 from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.data.nbest.sources import matching_formats, read_head
 from tta.errors import InputError
 
 

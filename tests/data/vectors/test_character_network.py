@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from tta.data.vectors.character_network import CharacterNetwork, network_bytes
-from tta.data.vectors.words_as_characters import spell
+from tta.data.vectors.character_network import CharacterNetwork, network_bytes, spell
 from tta.errors import InputError
 from tta.names import CHARACTER_NETWORK
 

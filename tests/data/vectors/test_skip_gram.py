@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.commands import python
-from tta.data.vectors.skip_gram import train_skip_gram
+from tta.data.vectors.token_vectors import train_skip_gram
 from tta.errors import InputError, install
 
 
@@ -41,7 +41,10 @@ def test_no_sentence():
 
 @pytest.mark.parametrize(
     ("module", "call"),
-    [("fasttext", "SubwordVectors.read('x.bin')"), ("skip_gram", "train_skip_gram([[1]], 3, 2)")],
+    [
+        ("fasttext", "SubwordVectors.read('x.bin')"),
+        ("token_vectors", "train_skip_gram([[1]], 3, 2)"),
+    ],
 )
 def test_a_missing_gensim_says_what_to_install(module, call):
     code = f"""

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tta.data.vectors.character_network import NUM_CHARACTERS
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vectors.word_inputs import CharacterInputs, WordVectorInputs
-from tta.data.vectors.words_as_characters import NUM_CHARACTERS
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from tta.data.vocabulary import case
+from tta.data.vocabulary import load
 from tta.data.vocabulary.load import make_tokenizer
 from tta.data.vocabulary.normalizer import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
@@ -16,7 +16,7 @@ BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def reading_of(vocabulary, **given):
-    found = case.reading_of(vocabulary, **given)
+    found = load.reading_of(vocabulary, **given)
     return found["lower_case"], found["normalization"]
 
 

@@ -16,7 +16,7 @@ import tta
 from tests.tiny import CONFIG, of_family, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
-from tta.scoring.adaptation import list_examples, list_training, lists
+from tta.scoring.adaptation import list_training, lists
 from tta.scoring.adaptation.adapt import adapt
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.combining.decision import decide
@@ -142,7 +142,7 @@ def test_no_reference_is_in_both_parts(nbest, tmp_path):
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_an_example_is_the_combined_score_in_parts(nbest, tiny, reduction, monkeypatch):
-    monkeypatch.setattr(list_examples, "NUM_PROBABLE", 2)
+    monkeypatch.setattr(list_training, "NUM_PROBABLE", 2)
     some = read_nbest(nbest).lists[:22:2]  # of different references
     empty = dataclasses.replace(some[0].hypotheses[0], text="", score=50.0)
     some[0] = dataclasses.replace(some[0], hypotheses=(empty, *some[0].hypotheses[1:]))
@@ -151,7 +151,7 @@ def test_an_example_is_the_combined_score_in_parts(nbest, tiny, reduction, monke
     arrays, statistics = scored(tiny, some)
     weights = RerankWeights(0.4, 0.7, reduction, scale=1.7, features={"rank": 0.3})
     decision = decide(arrays, weights)
-    examples = list_examples.make_examples(arrays, statistics, weights)
+    examples = list_training.make_examples(arrays, statistics, weights)
     usable = [i for i in range(len(some)) if i not in (1, 2)]
     assert len(examples) <= len(usable)
     assert any("" in example.texts for example in examples)

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from tests.scoring.combining.random_lists import WER, make
-from tta.scoring.combining.columns import FIRST, MODEL, WORDS, Columns, center
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess, spread
-from tta.scoring.combining.list_features import FEATURE_UNITS
-from tta.scoring.combining.scored_lists import RANK
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK
+from tta.scoring.combining.tuning import FIRST, MODEL, WORDS, Columns, center
 from tta.scoring.combining.weights import GivenWeights
 
 FREE = dict.fromkeys(["f0", "f1", RANK])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.list_features import FEATURE_UNITS, list_features
 from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, list_features
 from tta.scoring.metrics.metric import load_metric
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tta.scoring.metrics.alignment import DELETION, INSERTION, SUBSTITUTION, align
+from tta.scoring.metrics.error_rate import DELETION, INSERTION, SUBSTITUTION, align
 
 
 @pytest.mark.parametrize(

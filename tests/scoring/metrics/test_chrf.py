@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 
-from tta.scoring.metrics import chrf
-from tta.scoring.metrics.bleu import Bleu
-from tta.scoring.metrics.chrf import pairwise_chrf
+from tta.scoring.metrics import bleu
+from tta.scoring.metrics.bleu import Bleu, pairwise_chrf
 
 TEXTS = [
     "",
@@ -41,7 +40,7 @@ def test_all_pairs_are_sacrebleus(texts):
 
 def test_blocks_of_ngrams_change_nothing(monkeypatch):
     expected = pairwise_chrf(TEXTS)
-    monkeypatch.setattr(chrf, "_BLOCK", 3)
+    monkeypatch.setattr(bleu, "_BLOCK", 3)
     np.testing.assert_array_equal(pairwise_chrf(TEXTS), expected)
 
 

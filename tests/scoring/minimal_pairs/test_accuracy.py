@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tta.scoring.minimal_pairs.accuracy import accuracy, mean_accuracy
+from tta.scoring.minimal_pairs.files import accuracy, mean_accuracy
 
 Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 

@@ -11,8 +11,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from tta.scoring.probing.classifier import CS, Prediction, most_frequent, predict, probe
-from tta.scoring.probing.splits import Split, make_splits
+from tta.scoring.probing.classifier import (
+    CS,
+    Prediction,
+    Split,
+    make_splits,
+    most_frequent,
+    predict,
+    probe,
+)
 
 SIZE = 7
 

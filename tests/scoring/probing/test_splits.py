@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tta.errors import InputError
-from tta.scoring.probing.splits import check_labels, make_splits
+from tta.scoring.probing.classifier import check_labels, make_splits
 
 LABELS = np.array([*"aaaaaaaaaaaaaaabbbbbbbbccccccc"])  # 15, 8, 7
 

@@ -6,11 +6,10 @@ import pytest
 from tta.data.labelled.conll import TaggedSentence
 from tta.data.labelled.tables import LabelledTexts
 from tta.scoring.probing import task_training
+from tta.scoring.probing.classifier import Split
 from tta.scoring.probing.config import ProbeConfig
-from tta.scoring.probing.entities import TaggingTask
-from tta.scoring.probing.splits import Split
 from tta.scoring.probing.task_training import train_and_predict
-from tta.scoring.probing.tasks import SentenceTask, WordLayers, rows_of
+from tta.scoring.probing.tasks import SentenceTask, TaggingTask, WordLayers, rows_of
 
 SIZE = 6
 

@@ -9,8 +9,7 @@ from tests.fake_model import FakeModel
 from tta.data.labelled.conll import TaggedSentence
 from tta.data.labelled.tables import LabelledTexts
 from tta.errors import InputError
-from tta.scoring.probing.entities import TaggingTask
-from tta.scoring.probing.tasks import SentenceTask
+from tta.scoring.probing.tasks import SentenceTask, TaggingTask
 
 
 def rows(*texts):

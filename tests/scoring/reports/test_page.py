@@ -16,8 +16,7 @@ from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports import page as html_report
-from tta.scoring.reports.changes import Change, describe_first, find_changes
-from tta.scoring.reports.evaluation import evaluate
+from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
 from tta.scoring.reports.page import legend, level, style, write_page
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.scorers.scorer import TokenScores

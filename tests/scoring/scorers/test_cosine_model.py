@@ -10,8 +10,8 @@ import tta
 from tests.tiny import CONFIG, TOKENS, make_model, write_model_directory
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import save_model
+from tta.scoring.exports.serving.export import export
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.serving.export import export
 
 M = 17
 TEXTS = ["the cat sat on the mat", "dogs ran home .", "cat", ""]

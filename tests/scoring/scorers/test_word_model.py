@@ -8,7 +8,7 @@ from tests.tiny import CONFIG, write_model_directory
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
-from tta.scoring.serving.export import export
+from tta.scoring.exports.serving.export import export
 
 V = CONFIG.vocab_size
 NAMES = ["The", "cat", "sat", ".", *(f"w{i}" for i in range(V))]

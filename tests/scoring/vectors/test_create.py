@@ -8,8 +8,8 @@ import pytest
 import tta
 from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
-from tta.data.vectors.shifted_pmi import svd_vectors
 from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vectors.token_vectors import svd_vectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.scoring.scorers.pooling import fit_pooling

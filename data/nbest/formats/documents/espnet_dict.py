@@ -5,8 +5,14 @@ from typing import Any
 
 from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.json_text import hypothesis_object, line_of_object, parse_hypothesis
-from tta.data.nbest.formats.json_values import dump_json, expect, load_json
+from tta.data.nbest.formats.json_values import (
+    dump_json,
+    expect,
+    hypothesis_object,
+    load_json,
+    parse_hypothesis,
+    quoted,
+)
 from tta.data.nbest.lists import Hypothesis, NBestList, shown
 from tta.errors import InputError, located
 
@@ -41,7 +47,8 @@ class DictFormat(Format):
     def read(self, source, collector):
         document = expect(load_json(source.text), dict, "the document")
         for utterance_id, entry in self.entries(document).items():
-            with located(f"list {shown(utterance_id)}", line_of_object(source, utterance_id)):
+            line_of_key = source.line_of(re.escape(quoted(utterance_id)) + r"\s*:\s*\{")
+            with located(f"list {shown(utterance_id)}", line_of_key):
                 found = self.parse(expect(entry, dict, "a list"), collector)
                 collector.add(utterance_id, *found)
 

@@ -4,8 +4,12 @@ import re
 
 from tta.data.nbest.fields import REFERENCES, SCORES
 from tta.data.nbest.formats.documents.json_lines import HAS_HYPOTHESES, JsonLinesFormat
-from tta.data.nbest.formats.json_text import line_of_match
-from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
+from tta.data.nbest.formats.json_values import (
+    Place,
+    dump_records,
+    expect,
+    iter_records,
+)
 from tta.data.nbest.lists import shown
 from tta.errors import InputError, located
 
@@ -51,7 +55,7 @@ class HyporadiseFormat(JsonLinesFormat):
 
     def read(self, source, collector):
         for i, (item, line, place) in enumerate(iter_records(source.text)):
-            where = line if place.index is None else line_of_match(source, _KEY, i)
+            where = line if place.index is None else source.line_of(_KEY, i)
             with located(f"item {i}", where):
                 self.add_item(i, expect(item, dict, "a list"), collector, place=place)
 

@@ -16,16 +16,18 @@ from tta.data.nbest.fields import (
 )
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import format_of
-from tta.data.nbest.formats.json_text import (
+from tta.data.nbest.formats.json_values import (
     as_object,
     as_value,
     check_arrays,
     columns,
+    dump_json,
+    expect,
     hypothesis_object,
     is_text,
+    load_json,
     parse_hypothesis,
 )
-from tta.data.nbest.formats.json_values import dump_json, expect, load_json
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
 from tta.errors import InputError, located
 

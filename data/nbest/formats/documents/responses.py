@@ -16,8 +16,8 @@ from tta.data.nbest.formats.documents.layouts import (
     find_lists,
     format_of,
     value_at,
+    word_times,
 )
-from tta.data.nbest.formats.documents.word_times import word_times
 from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
 from tta.data.nbest.lists import Hypothesis, NBestList, shown, stem
 from tta.errors import InputError, located

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tta.scoring.scorers.inference.prefetch import prefetch
+from tta.scoring.scorers.inference.batches import prefetch
 
 
 def threads():

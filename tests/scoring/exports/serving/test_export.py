@@ -1,0 +1,462 @@
+"""Exported models: read by a process without this package, and called as by TF Serving."""
+
+import concurrent.futures
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tta
+from tests.commands import ROOT, python, run_command
+from tests.goldens.record import answers_of, golden
+from tests.scoring.exports.serving.model_server import ModelServer
+from tests.test_goldens import SCORES, VECTORS, differences
+from tests.tiny import make_model, of_family, write_model_directory
+from tta.errors import InputError
+from tta.scoring.exports.serving import export as export_module
+from tta.scoring.exports.serving.export import export
+from tta.scoring.scorers.text_model import TextModel
+
+TYPES = ("tta", "bilm", "unilm")  # a cloze is exported in test_served_model.py
+LONG = "the cat sat on the mat a dog ran home on the mat"
+TEXTS = ["the cat sat", "", LONG, "Éz\u3000\U0001f600"]
+
+# Operations for tokenizers that TF Serving links besides those of TensorFlow
+# (tensorflow/serving, tensorflow_serving/model_servers/BUILD).
+LINKED = {"FastBertNormalize", "FastWordpieceTokenizeWithOffsets"}
+
+# A process with TensorFlow and TensorFlow Text and not this package. Arguments: models, texts.
+FRESH = """
+import json, sys
+sys.modules["tta"] = None
+import tensorflow as tf
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+from tensorflow.python.framework import op_def_registry
+
+directories, texts = map(json.loads, sys.argv[1:])
+unknown, results = {}, {}
+for directory in directories:  # Before TensorFlow Text registers operations.
+    saved = SavedModel.FromString(open(f"{directory}/saved_model.pb", "rb").read())
+    (meta,) = saved.meta_graphs
+    ops = {node.op for node in meta.graph_def.node}
+    ops |= {node.op for f in meta.graph_def.library.function for node in f.node_def}
+    unknown[directory] = [op for op in ops if op_def_registry.get(op) is None]
+    assert len(ops) > 40
+
+import tensorflow_text
+for directory in directories:
+    signatures = tf.saved_model.load(directory).signatures
+    texts_ = tf.constant(texts)
+    outputs = signatures["score"](texts=texts_) | signatures["encode"](texts=texts_)
+    outputs |= signatures["rerank"](
+        hypotheses=texts_,
+        first_pass_scores=tf.zeros(len(texts)),
+        lm_weight=tf.constant(1.0),
+        length_bonus=tf.constant(0.0),
+        scale=tf.constant(0.5),
+    )
+    results[directory] = {key: value.numpy().tolist() for key, value in outputs.items()}
+assert sys.modules["tta"] is None
+print(json.dumps([unknown, results]))
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """{model_type: (TextModel, folder of its export)}."""
+    folder = tmp_path_factory.mktemp("export")
+    found = {}
+    for kind in TYPES:
+        config = of_family(kind, do_lower_case=kind != "bilm", num_hidden_layers=1)
+        write_model_directory(folder / kind, config)
+        lm, output = tta.load(folder / kind), folder / "served" / kind / "1"
+        if kind == "unilm":
+            flags = f"--model={folder / kind}", f"--output_dir={output}"
+            done = run_command("tta-export", *flags)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout == f"{output}: {lm.signature}\n"
+        else:
+            export(lm, output)
+        found[kind] = lm, output
+    return found
+
+
+def command(*flags, before=""):
+    """Runs tta-export in a process of its own, after the code `before`."""
+    path = str(ROOT / "flags" / "export.py")
+    code = f"import runpy, sys; sys.argv[:1] = [{path!r}]; {before}\n"
+    return python(f"{code}runpy.run_path(sys.argv[0], run_name='__main__')", *flags)
+
+
+@pytest.fixture(scope="module")
+def fresh(models, tmp_path_factory):
+    """(operations unknown to TensorFlow, outputs) by folder, from a fresh process."""
+    directories = json.dumps([str(directory) for _, directory in models.values()])
+    folder = tmp_path_factory.mktemp("elsewhere")
+    done = python(FRESH, directories, json.dumps(TEXTS), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def server(models):
+    return ModelServer(models["tta"][1])
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_process_without_this_package_gets_the_scores_of_tta_load(models, fresh, kind):
+    lm, directory = models[kind]
+    assert set(fresh[0][str(directory)]) == LINKED
+    got = fresh[1][str(directory)]
+    sums, counts = lm.score_with_counts(TEXTS)
+    np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
+    assert got["num_tokens"] == counts.tolist()
+    np.testing.assert_allclose(got["vectors"], lm.encode(TEXTS), atol=1e-5)
+    assert sorted(got["order"]) == [0, 1, 2, 3]
+    assert sum(got["posteriors"]) == pytest.approx(1)
+    losses = [got["expected_losses"][i] for i in got["order"]]
+    assert losses == sorted(losses)
+
+
+def test_names_dtypes_and_shapes_of_the_signatures(server):
+    def shown(infos):
+        return {
+            key: (
+                tf.as_dtype(info.dtype).name,
+                [dim.size for dim in info.tensor_shape.dim],
+            )
+            for key, info in infos.items()
+        }
+
+    texts, row = {"texts": ("string", [-1])}, [-1, -1]
+    score = (texts, {"scores": ("float64", [-1]), "num_tokens": ("int64", [-1])})
+    tokens = {"pieces": ("string", row), "log_probabilities": ("float32", row)}
+    rerank = {
+        "hypotheses": ("string", [-1]),
+        "first_pass_scores": ("float32", [-1]),
+        "lm_weight": ("float32", []),
+        "length_bonus": ("float32", []),
+        "scale": ("float32", []),
+    }
+    reranked = {
+        "order": ("int32", [-1]),
+        "combined_scores": ("float64", [-1]),
+        "posteriors": ("float64", [-1]),
+        "expected_losses": ("float64", [-1]),
+    }
+    signatures = dict(server.signatures)
+    del signatures["__saved_model_init_op"]
+    assert {k: (shown(s.inputs), shown(s.outputs)) for k, s in signatures.items()} == {
+        "serving_default": score,
+        "score": score,
+        "score_tokens": (texts, tokens | {"lengths": ("int64", [-1])}),
+        "encode": (texts, {"vectors": ("float32", [-1, 12])}),
+        "rerank": (rerank, reranked),
+    }
+
+
+def test_warm_up_requests_are_answered(models, server):
+    from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
+
+    path = models["tta"][1] / "assets.extra" / "tf_serving_warmup_requests"
+    asked = []
+    for record in tf.data.TFRecordDataset(str(path)):
+        request = PredictionLog.FromString(record.numpy()).predict_log.request
+        outputs = {
+            key: tf.make_ndarray(value)
+            for key, value in server.Predict(request, None).outputs.items()
+        }
+        assert outputs, "an answer"
+        asked.append(request.model_spec.signature_name)
+        if asked[-1] == "score":
+            assert outputs["num_tokens"].max() > 128, "longer than the built-in model takes"
+    assert sorted(asked) == ["encode", "rerank", "score", "score_tokens"]
+
+
+def test_the_export_has_the_signature_of_its_scores(models):
+    lm, directory = models["tta"]
+    assert (directory / "assets.extra" / "tta_signature.txt").read_text() == f"{lm.signature}\n"
+
+
+# A REST body in row format ("instances") or column format ("inputs"), and the keys and number of
+# rows of its answer.
+BODIES = [
+    ({"instances": ["a dog", ""]}, ("predictions", 2, {"scores", "num_tokens"})),
+    ({"instances": [{"texts": "a dog"}]}, ("predictions", 1, {"scores", "num_tokens"})),
+    ({"instances": [{"b64": "YSBkb2c="}]}, ("predictions", 1, {"scores", "num_tokens"})),
+    ({"inputs": ["a dog", "", "x"]}, ("outputs", 3, {"scores", "num_tokens"})),
+    ({"inputs": {"texts": ["a dog"]}}, ("outputs", 1, {"scores", "num_tokens"})),
+    ({"inputs": {"texts": []}}, ("outputs", 0, {"scores", "num_tokens"})),
+]
+
+
+@pytest.mark.parametrize(("body", "answer"), BODIES)
+def test_rest_bodies_in_rows_and_columns(models, server, body, answer):
+    key, number, names = answer
+    reply = server.rest(body)
+    assert list(reply) == [key]
+    if key == "predictions":
+        assert len(reply[key]) == number
+        assert all(set(row) == names for row in reply[key])
+        first = reply[key][0]["scores"]
+    else:
+        assert set(reply[key]) == names
+        assert {len(column) for column in reply[key].values()} == {number}
+        first = reply[key]["scores"][0] if number else None
+    if number:
+        assert first == pytest.approx(models["tta"][0].score(["a dog"])[0], abs=1e-4)
+
+
+RERANK = {
+    "hypotheses": ["a cat sat", "a dog ran", "a cat ran"],
+    "first_pass_scores": [-1.5, -1.5, -1.75],
+    "lm_weight": 0,
+    "length_bonus": 1,
+    "scale": 0.5,
+}
+
+
+def test_rerank_takes_one_list_in_columns(server):
+    reply = server.rest({"signature_name": "rerank", "inputs": RERANK})["outputs"]
+    assert reply["combined_scores"] == [1.5, 1.5, 1.25]
+    assert reply["order"] == [2, 0, 1], "the consensus, then the place in the list"
+    probable, less = 1 / (2 + math.exp(-0.125)), math.exp(-0.125) / (2 + math.exp(-0.125))
+    assert reply["posteriors"] == pytest.approx([probable, probable, less])
+    losses = [2 * probable + less, 2 * probable + less, 2 * probable]
+    assert reply["expected_losses"] == pytest.approx(losses, abs=1e-6)
+
+
+def test_infinity_in_json_is_the_decision_max(server):
+    """As TF Serving, Python reads the token Infinity as a number."""
+    body = json.dumps({"signature_name": "rerank", "inputs": RERANK | {"scale": math.inf}})
+    assert '"scale": Infinity' in body
+    reply = server.rest(json.loads(body))["outputs"]
+    assert reply["order"] == [0, 1, 2]
+    assert reply["posteriors"] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, math.inf])
+def test_the_exported_graph_decides_as_tta_rerank(models, server, scale):
+    lm, _ = models["tta"]
+    texts = [*TEXTS, "the cat sat", "the cat ran", "a cat sat"]
+    scores = [-3.5, -1.25, -40.0, -9.0, -3.5, -3.75, -3.75]
+    weights = tta.RerankWeights(0.25, 0.5, scale=scale)
+    expected = tta.rerank(texts, scores, lm, weights=weights)
+    inputs = {"hypotheses": texts, "first_pass_scores": scores, "scale": scale}
+    inputs |= {"lm_weight": 0.25, "length_bonus": 0.5}
+    reply = server.rest({"signature_name": "rerank", "inputs": inputs})["outputs"]
+    assert reply["order"] == expected.indices
+    ordered = {key: [column[i] for i in reply["order"]] for key, column in reply.items()}
+    assert ordered["combined_scores"] == pytest.approx(expected.scores, abs=1e-4)
+    if scale < math.inf:
+        assert ordered["posteriors"] == pytest.approx(expected.posteriors, abs=1e-4)
+        assert ordered["expected_losses"] == pytest.approx(expected.expected_losses, abs=1e-3)
+
+
+# Bodies that are refused: (body, part of the message).
+REFUSED = [
+    # Each row would have its own weight, and the server could batch two lists into one.
+    (
+        {
+            "signature_name": "rerank",
+            "instances": [RERANK | {"hypotheses": "a", "first_pass_scores": 0}],
+        },
+        "not compatible with expected shape []",
+    ),
+    (
+        {"signature_name": "rerank", "inputs": RERANK | {"first_pass_scores": [0.0]}},
+        "hypotheses and scores:] [3 1]",
+    ),
+    (
+        {"signature_name": "rerank", "inputs": RERANK | {"scale": -1}},
+        "tta: scale must be at least 0, got] [-1]",
+    ),
+    (
+        {"signature_name": "rerank", "inputs": RERANK | {"scale": math.nan}},
+        "at least 0, got] [nan]",
+    ),
+    ({"inputs": "a dog"}, "not compatible with expected shape [?]"),
+    ({"instances": [["a dog"], ["a cat"]]}, "not compatible with expected shape [?]"),
+    ({"instances": [{"b64": "/w=="}]}, "not valid UTF-8"),
+    ({"instances": []}, "no values"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), REFUSED)
+def test_wrong_shapes_are_an_error_although_the_server_does_not_check_them(server, body, message):
+    reply = server.rest(body)
+    assert list(reply) == ["error"]
+    assert message in reply["error"]
+
+
+def fenced(language):
+    """The code blocks of a language in docs/serving.md."""
+    text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def built_in(tmp_path_factory):
+    """A folder with the built-in model exported to models/tta/1, as on that page."""
+    folder = tmp_path_factory.mktemp("built_in")
+    export(tta.load(), folder / "models" / "tta" / "1")
+    return folder
+
+
+def test_the_built_in_model_answers_as_recorded(built_in):
+    found, expected = answers_of(built_in / "models" / "tta" / "1"), golden("served")
+    vectors = [one.pop("encode") for one in (found, expected)]
+    wrong = differences(*vectors, VECTORS, "encode") + differences(found, expected, SCORES)
+    assert not wrong, "\n".join(wrong)
+
+
+def rounded(value):
+    """JSON with approximate numbers, because processors round differently."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return pytest.approx(value, abs=1e-3) if isinstance(value, float) else value
+
+
+def test_the_answers_in_the_documentation_are_those_of_the_built_in_model(built_in):
+    server = ModelServer(built_in / "models" / "tta" / "1")
+    blocks = [json.loads(block) for block in fenced("json")]
+    assert len(blocks) >= 8
+    for body, answer in zip(blocks[::2], blocks[1::2], strict=True):
+        got = server.rest(body)
+        if "error" in answer:
+            assert got["error"].startswith(answer["error"].removesuffix(" ..."))
+        else:
+            assert got == rounded(answer), f"to paste: {json.dumps(got)}"
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    body, answer = re.search(r"`encode` answers `(.*)` with\n`(.*), \.\.\.\]\]}`", page).groups()
+    (vector,) = server.rest(json.loads(body))["predictions"]
+    (shown,) = json.loads(answer + "]]}")["predictions"]
+    assert vector[: len(shown)] == rounded(shown)
+
+
+def test_the_command_in_the_documentation_prints_what_it_shows(built_in):
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    code, shown = re.search(
+        r"^(    python -c 'import tensorflow_text\n.*?)\nprints.*?(^    Result .*?)\n\n",
+        page,
+        re.MULTILINE | re.DOTALL,
+    ).groups()
+    code = textwrap.dedent(code).replace("python", shlex.quote(sys.executable), 1)
+    done = subprocess.run(
+        code, shell=True, cwd=built_in, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    numbers = r"-?\d+\.?\d* *"  # NumPy pads them to one width.
+    got, expected = done.stdout.rstrip(), textwrap.dedent(shown)
+    assert re.sub(numbers, "n", got) == re.sub(numbers, "n", expected)
+    figures = [[float(n) for n in re.findall(numbers, text)] for text in (got, expected)]
+    assert figures[0] == pytest.approx(figures[1], abs=1e-3), got
+
+
+def test_the_client_in_the_documentation_works_over_grpc(server, models, capsys):
+    import grpc
+    from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        host = grpc.server(pool)
+        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(server, host)
+        port = host.add_insecure_port("127.0.0.1:0")
+        host.start()
+        try:
+            (client,) = (code for code in fenced("python") if "grpc" in code)
+            assert "localhost:8500" in client
+            names = {}
+            exec(client.replace("localhost:8500", f"127.0.0.1:{port}"), names)
+            texts = ["i scream for ice cream", "eye scream four ice cream"]
+            np.testing.assert_allclose(names["scores"], models["tta"][0].score(texts), atol=1e-4)
+            with pytest.raises(grpc.RpcError) as error:
+                names["ask"]("score", texts=[b"\xff"])
+            assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+            assert "not valid UTF-8" in error.value.details()
+        finally:
+            host.stop(None).wait()
+    capsys.readouterr()
+
+
+def test_a_failed_export_leaves_no_files(tmp_path, models, monkeypatch):
+    seen = []
+
+    def fail(_):
+        (folder,) = filter(Path.is_dir, (tmp_path / "tta").iterdir())  # beside its lock
+        seen.append(folder.name)
+        raise tf.errors.ResourceExhaustedError(None, None, "no space left on device\nmore")
+
+    def save(_, folder, signatures):
+        (folder / "saved_model.pb").write_text("half")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    monkeypatch.setattr(export_module, "warmup_requests", fail)
+    with pytest.raises(InputError, match=r"tta/1: cannot be written: no space left on device$"):
+        export(models["tta"][0], tmp_path / "tta" / "1")
+    assert seen != []
+    assert not seen[0].isdecimal(), "TF Serving would load it"
+    assert list((tmp_path / "tta").iterdir()) == []
+
+
+def test_the_command_refuses_a_folder_in_one_line_and_without_tensorflow(tmp_path):
+    poison = "sys.modules.update(dict.fromkeys(['tensorflow', 'keras', 'numpy']))"
+    done = command(f"--output_dir={tmp_path}", before=poison)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"error: {tmp_path}: the folder's name must be a version number, as in {tmp_path / '1'}\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["tta", "1a", "\N{ARABIC-INDIC DIGIT THREE}", "-1"])
+def test_the_name_of_the_folder_must_be_a_version(tmp_path, name):
+    with pytest.raises(InputError, match="the folder's name must be a version number"):
+        export(None, tmp_path / name)
+
+
+def test_an_output_dir_that_exists_is_refused(tmp_path):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "2").symlink_to("nowhere")
+    for version in ("1", "2"):
+        with pytest.raises(InputError, match="exists; a version is never replaced"):
+            export(None, tmp_path / version)
+
+
+def test_what_is_no_model_with_a_vocabulary_is_refused(tmp_path):
+    rule = "only a T-TA, cloze, biLM or uniLM can be exported, not a dict"
+    with pytest.raises(InputError, match=rule):
+        export({}, tmp_path / "1")
+    with pytest.raises(InputError, match=r"has no vocab.txt"):
+        export(TextModel(make_model(), None), tmp_path / "1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, models, monkeypatch):
+    def killed(served):
+        raise Killed
+
+    class Killed(BaseException):
+        pass
+
+    def save(_, folder, signatures):
+        (folder / "saved_model.pb").write_text("whole")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    with monkeypatch.context() as patch:
+        patch.setattr("tta.scoring.exports.serving.export.warmup_requests", killed)
+        patch.setattr("tta.atomic._remove_leftover", lambda *_: None)
+        patch.setattr("tta.atomic.os.ftruncate", lambda *_: None)
+        with pytest.raises(Killed):
+            export(models["tta"][0], tmp_path / "1")
+    assert len(list(tmp_path.iterdir())) == 2  # the folder, and the lock file that names it
+    export(models["tta"][0], tmp_path / "1")
+    assert [path.name for path in tmp_path.iterdir()] == ["1"]
