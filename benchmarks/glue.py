@@ -10,10 +10,11 @@ are of another scale, which correlations do not see. The tasks of LARGE have one
 --quick takes MRPC and 400 of its training examples, one rate and one seed.
 
 Each cell is the mean and the standard deviation over the seeds on dev, of the rate with the highest
-mean, which was chosen on the same examples. The second table has the differences from the first of
-the models, with the standard error of a paired bootstrap: the dev examples are drawn anew, the same
-ones for both models, and the runs stay. Its last column is the mean over the tasks, whose examples
-have nothing to do with each other, so that their errors add up as squares.
+mean, which was chosen on the same examples. A mark tells the values of constant predictions, which
+may be the highest of a column. The second table has the differences from the first of the models,
+with the standard error of a paired bootstrap: the dev examples are drawn anew, the same ones for
+both models, and the runs stay. Its last column is the mean over the tasks, whose examples have
+nothing to do with each other, so that their errors add up as squares.
 
 An interrupted run goes on when it is repeated with the same --output_dir. All tasks take hours.
 With --json, each finished task is written to a file, and the tables show all tasks and models of
@@ -48,6 +49,11 @@ FOLDERS = {
 LARGE = ("qnli", "qqp", "mnli")
 QUICK_EXAMPLES = 400
 MEAN, CONTROL = "mean", "majority or mean"
+ALL_CONSTANT, SOME_CONSTANT = "\N{DAGGER}", "\N{DOUBLE DAGGER}"  # as NOTE says
+NOTE = (
+    f"{ALL_CONSTANT} all runs have the value of a constant prediction, {SOME_CONSTANT} some of "
+    "them (of accuracy, perhaps by chance)"
+)
 
 FLAGS = flags.FLAGS
 
@@ -72,7 +78,7 @@ def main():
         if FLAGS.json:
             with whole_file(FLAGS.json) as file:
                 file.write((json.dumps(results, indent=1) + "\n").encode())
-    print(markdown(value_cells(results)))
+    print(f"{markdown(value_cells(results))}\n\n{NOTE}")
     if FLAGS.models[1:]:
         base = FLAGS.models[0]
         print(f"\nMinus {base}:\n\n{markdown(difference_cells(results, base))}")
@@ -137,13 +143,42 @@ def result(model, rows, metric):
 
 
 def value_cells(results):
-    """{(task, model): mean and standard deviation over the seeds, as `81.2 ± 0.4`}."""
+    """{(task, model): mean and standard deviation over the seeds, as `81.2 ± 0.4`}, and a mark."""
     cells = {}
     for task, models in results.items():
         for model, one in models.items():
             deviation = f" ± {np.std(one['values'], ddof=1):.1f}" if one["values"][1:] else ""
-            cells[task, model] = f"{mean_of(one):.1f}{deviation}"
+            mark = constant_mark(task, model, models)
+            cells[task, model] = f"{mean_of(one):.1f}{deviation} {mark}".rstrip()
     return cells
+
+
+def constant_mark(task, model, models):
+    """The mark of NOTE for a model among the `models` of a task; "" without such runs.
+
+    Accuracy tells a constant prediction only nearly: others may happen to have its value. CONTROL
+    is one by definition and has no mark.
+    """
+    if model == CONTROL or CONTROL not in models:
+        return ""
+    known = constant_values(task, models[CONTROL]["values"][0])
+    are_constant = [
+        any(np.isclose(value, constant) for constant in known) for value in models[model]["values"]
+    ]
+    return ALL_CONSTANT if all(are_constant) else SOME_CONSTANT if any(are_constant) else ""
+
+
+def constant_values(task, control):
+    """The values, in percent, of the constant predictions of a task; `control` is that of CONTROL.
+
+    With two labels, the other one has the rest of the accuracy. F1, MCC and correlation are 0
+    for all constant predictions but, with F1, that of the positive label.
+    """
+    from tta.data.labelled.glue import TASKS
+
+    if metric_of(task) != "accuracy":
+        return control, 0.0
+    return (control, 100 - control) if len(TASKS[task].labels) == 2 else (control,)
 
 
 def mean_of(one):

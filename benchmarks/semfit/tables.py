@@ -7,8 +7,8 @@
 The paper's models are large, were trained for days on One Billion Word, and were measured below
 networks of their own for each task. Ours are the small configs after a few minutes, below a linear
 classifier (tta-probe) or, where a line of Table 3 says "mix", below a biLSTM over a learned mix of
-the layers. So compare the order of the rows, not the numbers. A row without a line of ours, or with
-"-", was not measured; the reasons stand below the tables.
+the layers. So compare the order of the rows, not the numbers. "-" was not measured. Of Tables 3 and
+4, rows and columns without a figure of ours are left out; the reasons stand below the tables.
 """
 
 import json
@@ -57,7 +57,8 @@ TABLE_4 = {
     "ELMo-S_ONEB": "88.4 73.0 53.86 92.03 80.31 44.99 83.21 91.60 78.85 93.84",
     "ELMo-S": "88.8 72.9 53.80 92.24 80.96 45.22 85.45 92.87 80.05 94.11",
 }
-COLUMNS_4 = COLUMNS_3 | {task: task for task in TASKS_4[5:]}  # in quality.py
+NETWORKS_4 = {"SNLI": "SNLI", "SST-5, network": "SST-5", "NER": "WNUT"}  # in quality.py, the mix
+COLUMNS_4 = NETWORKS_4 | {task: task for task in TASKS_4[5:]}
 OURS_4 = {"FastText_CC": FASTTEXT, "ELMo-Sub": "ELMo-Sub", "ELMo-S_ONEB": ELMO_S}
 # Row and vocabulary in speed.py -> the paper's seconds of a batch of 16, of a million words on one
 # card and on four, millions of weights.
@@ -120,26 +121,55 @@ def table_2(speed):
 
 def table_3(measured):
     """Tasks: the paper's networks on top of each model, our linear classifier, and the mix."""
-    lines = [f"| | | {' | '.join(MODELS_3)} |", "|---|---|" + "---:|" * len(MODELS_3)]
-    for task, paper in TABLE_3.items():
-        lines.append(f"| {task} | paper | {' | '.join(paper)} |")
-        column = COLUMNS_3.get(task)
-        for line, mix in LINES_3.items():
-            ours = [score(measured, OURS_3.get(name), column, mix) for name in MODELS_3]
-            if set(ours) != {NONE}:
-                lines.append(f"| | {line} | {' | '.join(ours)} |")
-    return lines
+    return measured_part(
+        MODELS_3,
+        {
+            task: {"paper": paper}
+            | {
+                line: [
+                    score(measured, OURS_3.get(name), COLUMNS_3.get(task), mix) for name in MODELS_3
+                ]
+                for line, mix in LINES_3.items()
+            }
+            for task, paper in TABLE_3.items()
+        },
+    )
 
 
 def table_4(measured):
-    """More tasks: the paper's networks, then linear classifiers on sentence vectors, as ours."""
-    lines = [f"| | | {' | '.join(TASKS_4)} |", "|---|---|" + "---:|" * len(TASKS_4)]
-    for name, paper in TABLE_4.items():
-        ours = [score(measured, OURS_4.get(name), COLUMNS_4.get(task)) for task in TASKS_4]
-        lines.append(f"| {name} | paper | {' | '.join(paper.split())} |")
-        if set(ours) != {NONE}:
-            lines.append(f"| | ours | {' | '.join(ours)} |")
-    return lines
+    """More tasks: networks, ours by the mix, then linear classifiers on sentence vectors."""
+    return measured_part(
+        TASKS_4,
+        {
+            name: {
+                "paper": paper.split(),
+                "ours": [
+                    score(measured, OURS_4.get(name), COLUMNS_4.get(task), task in NETWORKS_4)
+                    for task in TASKS_4
+                ],
+            }
+            for name, paper in TABLE_4.items()
+        },
+    )
+
+
+def measured_part(heads, rows):
+    """A table without the columns, rows and lines of which nothing was measured here.
+
+    `rows` is {name: {line: its cells}}; the first line of each is the paper's.
+    """
+    ours = {name: list(lines.values())[1:] for name, lines in rows.items()}
+    cells = [cells for lines in ours.values() for cells in lines]
+    shown = [place for place in range(len(heads)) if any(row[place] != NONE for row in cells)]
+    table = [f"| | | {' | '.join(heads[place] for place in shown)} |"]
+    table.append("|---|---|" + "---:|" * len(shown))
+    for name, lines in rows.items():
+        first = f" {name} "
+        for line, row in lines.items():
+            if any(set(one) != {NONE} for one in (ours[name] if line == "paper" else [row])):
+                table.append(f"|{first}| {line} | {' | '.join(row[place] for place in shown)} |")
+                first = " "
+    return table
 
 
 def table_5(speed):

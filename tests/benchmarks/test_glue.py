@@ -44,6 +44,28 @@ def test_means_over_seeds_and_over_tasks():
     }
 
 
+@pytest.mark.parametrize(
+    ("task", "control", "values", "mark"),
+    [
+        ("mrpc", 81.2, [81.2, 81.2], glue.ALL_CONSTANT),
+        ("mrpc", 81.2, [0.0], glue.ALL_CONSTANT),
+        ("mrpc", 81.2, [18.8], ""),
+        ("rte", 52.7, [47.3, 52.7], glue.ALL_CONSTANT),
+        ("rte", 52.7, [50.0, 50.0], ""),
+        ("cola", 0.0, [0.0, 7.6], glue.SOME_CONSTANT),
+        ("cola", 0.0, [100.0], ""),
+        ("stsb", 0.0, [0.0], glue.ALL_CONSTANT),
+        ("mnli", 35.4, [35.4], glue.ALL_CONSTANT),
+        ("mnli", 35.4, [64.6], ""),
+    ],
+)
+def test_values_of_constant_predictions_are_marked(task, control, values, mark):
+    results = {task: {glue.CONTROL: one([control]), "a": one(values)}}
+    cells = glue.value_cells(results)
+    assert cells[task, "a"].strip("0123456789.± ") == mark
+    assert cells[task, glue.CONTROL] == f"{control:.1f}"
+
+
 def test_no_mean_and_no_difference_of_what_was_not_measured():
     results = {
         "cola": {"a": one([10.0], b=3.0), "b": one([20.0], a=3.0)},

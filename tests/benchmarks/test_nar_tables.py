@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from benchmarks.glue import ALL_CONSTANT, NOTE, read_results
 from benchmarks.nar import tables
 from tests.benchmarks.markdown import cells
 
@@ -21,13 +22,53 @@ def test_tasks_are_means_over_the_seeds_in_the_papers_columns():
         "cola": measured(**{f"decoder:{tables.AE_GTW}": [7.0]}),
     }
     results = tables.merged([results, gentle])
-    lines = tables.task_table(tables.TABLE_1, tables.TASKS, tables.HEADS, results)
-    assert lines[0].count("|") == lines[1].count("|") == len(tables.HEADS) + 3
+    lines = tables.task_table(tables.TABLE_1, tables.TASKS, results)
+    assert lines[0].count("|") == lines[1].count("|") == len(tables.TASKS) + 4
     expected = [*(f"{10.0 * n:.1f}" for n in range(8)), "35.0"]
     assert cells(lines, "random weights", "ours") == expected
     assert cells(lines, "AE, PAD, decoder", "paper")[-2:] == ["69.0", "83.0"]
     assert cells(lines, "Optimus (VAE)", "ours") == ["-"] * 7 + ["55.0", "-"]
     assert cells(lines, "AE, GTW, decoder", "ours") == ["-"] * 4 + ["7.0"] + ["-"] * 4
+    lines = tables.task_table(tables.TABLE_1, ["cola", "rte"], results)
+    assert lines[0] == "| | | CoLA | RTE |"
+    assert cells(lines, "AE, PAD, decoder", "paper") == ["59.1", "69.0"]
+    assert cells(lines, "random weights", "ours") == ["40.0", "70.0"]
+    lines = tables.task_table(tables.TABLE_3, ["wnli"], {})
+    assert cells(lines, "AE, GTW", "paper") == ["62.0"]
+
+
+def test_a_difference_counts_the_examples_and_the_runs(monkeypatch):
+    """Of two models with runs 2 apart each, runs differ by sqrt(2); their means by as much, too."""
+    pair = {"a": ("50.0 " * 4 + "60.0 88.0 80.0 70.0 60.0", "a"), "b": (None, "b")}
+    monkeypatch.setattr(tables, "DIFFERENCES", {"a minus b": (pair, "a", "b")})
+    results = {
+        task: {
+            "a": {"values": [50.0, 52.0], "errors": {"b": 1.0}},
+            "b": {"values": [40.0, 42.0], "errors": {"a": 1.0}},
+            "other": {"values": [0.0, 90.0], "errors": {}},
+        }
+        for task in tables.CLAIMED
+    }
+    half = 1.96 * (1 + 2) ** 0.5
+    expected = ["-", "-", *[f"10.0 ± {half:.1f}"] * 2]
+    assert cells(tables.difference_table(results), "a minus b") == expected
+
+
+def test_the_pages_have_the_tables_of_the_files():
+    files = [
+        read_results(tables.ROOT / f"benchmarks/nar/{name}.json") for name in ("gentle", "glue")
+    ]
+    results = tables.merged(files)
+    page = (tables.ROOT / "docs/experiments/autoencoder.md").read_text(encoding="utf-8")
+    tasks = [task for task in tables.TASKS if task in files[0]]
+    for rows, columns in ((tables.TABLE_1, tasks), (tables.TABLE_2, tasks)):
+        assert "\n".join(tables.task_table(rows, columns, results)) in page
+    assert NOTE in page
+    claims = (tables.ROOT / "docs/autoencoder.md").read_text(encoding="utf-8")
+    assert "\n".join(tables.difference_table(results)) in claims
+    # Table 3 in a sentence: no row has other values than a constant prediction.
+    wnli = tables.task_table(tables.TABLE_3, ("wnli",), results)
+    assert all(ALL_CONSTANT in line for line in wnli[:-1] if "| ours |" in line)
 
 
 @pytest.mark.parametrize("table", [tables.TABLE_1, tables.TABLE_2])
