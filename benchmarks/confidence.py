@@ -37,7 +37,7 @@ from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
-from tta.scoring.metrics.significance import bootstrap_interval
+from tta.scoring.metrics.significance import bootstrap, interval
 from tta.scoring.reports.page import CONFIDENCES, level
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
@@ -268,7 +268,7 @@ def compared(title, test, alone, full):
     every = np.ones(len(wrong))
     values = [[one(p, wrong, every) for one in measures] for p in (alone, full)]
 
-    def differences(drawn, axis=-1):
+    def differences(drawn):
         lists = len(test.found.words)
         found = []
         for index in drawn:
@@ -276,7 +276,7 @@ def compared(title, test, alone, full):
             found.append([one(full, wrong, times) - one(alone, wrong, times) for one in measures])
         return np.array(found).T
 
-    low, high = bootstrap_interval(len(test.found.words), differences, RESAMPLES)
+    low, high = interval(bootstrap(len(test.found.words), differences, RESAMPLES))
     share = f"{wrong.mean():.1%}"
     rows = [
         [title, share, *(f"{v:.3f}" for v in value), f"{calibration_error(p, test.correct):.3f}"]

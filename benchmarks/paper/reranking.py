@@ -9,7 +9,8 @@ import numpy as np
 import tta
 from benchmarks.paper.common import FLAGS, ORACLE, SCORERS, asked, cached, data, say, spread
 from tta.data.nbest.files import read_nbest, write_nbest
-from tta.scoring.reports.evaluation import compare_rows
+from tta.scoring.metrics.significance import paired_bootstrap
+from tta.scoring.reports.evaluation import Difference
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.load import KINDS
@@ -191,6 +192,13 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
         for other, mark in MARKS.items()
     ]
     table.note_models(entries, signatures)
+
+
+def compare_rows(first, second, metric) -> Difference:
+    """Compares two rows of the same lists and the same metric, even of different reports."""
+    picked = np.stack([first.picked, second.picked])
+    low, high = paired_bootstrap(picked, metric, lambda values: values[:1] - values[1:])[0].tolist()
+    return Difference(first.name, second.name, first.value - second.value, (low, high))
 
 
 def compare(table, column, rows, name, focus, metric):

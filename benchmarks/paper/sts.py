@@ -15,7 +15,7 @@ from benchmarks.paper import common
 from benchmarks.paper.common import ENCODERS, FLAGS, asked, cached, data, say, spread
 from tta import cli
 from tta.data.pairs.sts import read_sts
-from tta.scoring.metrics.significance import bootstrap_interval
+from tta.scoring.metrics.significance import bootstrap, interval
 from tta.scoring.probing.config import StsConfig
 from tta.scoring.probing.sts import compare_files
 
@@ -166,14 +166,14 @@ def difference(first, second):
 
     gold = np.array([pair.gold for pair in first.pairs])
 
-    def on_resamples(index, axis=-1):
+    def on_resamples(index):
         ones, others = (
-            stats.pearsonr(result.similarities[index], gold[index], axis=axis).statistic
+            stats.pearsonr(result.similarities[index], gold[index], axis=-1).statistic
             for result in (first, second)
         )
         return 100 * (ones - others)
 
-    low, high = bootstrap_interval(len(gold), on_resamples)
+    low, high = interval(bootstrap(len(gold), on_resamples))
     value = first.correlation.pearson - second.correlation.pearson
     return [value, float(low), float(high)]
 

@@ -262,8 +262,8 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
         _values(examples, dev[best]),
         test_values,
         folder,
-        [*examples.notes, *seen_notes(examples), *notes, *unknown_note(lm, _texts(parts))],
-        [
+        notes=[*examples.notes, *seen_notes(examples), *notes, *unknown_note(lm, _texts(parts))],
+        signatures=[
             lm.signature,
             signature(config, model_config["max_seq_length"], sorted({seed for _, seed in dev})),
         ],

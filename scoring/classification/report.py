@@ -15,11 +15,16 @@ from tta.errors import InputError
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.examples import Examples
 from tta.scoring.metrics.correlation import correlate
-from tta.scoring.metrics.significance import LEVEL
-from tta.scoring.reports.table import align, format_count, format_number
+from tta.scoring.metrics.significance import LEVEL, SEED, bootstrap, interval
+from tta.scoring.reports.table import (
+    NotedReport,
+    align,
+    format_count,
+    format_interval,
+    format_number,
+)
 
 RESAMPLES = 1000
-SEED = 0
 
 
 @dataclass(frozen=True)
@@ -70,14 +75,12 @@ def on_resamples(measure: Measure, gold: np.ndarray, predicted: Sequence[np.ndar
     The examples are drawn with replacement, the same for all predictions of N examples, in this
     call and in others. So values of two models can be subtracted (a paired bootstrap).
     """
-    draws = np.random.default_rng(SEED).integers(0, len(gold), (RESAMPLES, len(gold)))
-    return np.array([np.mean([measure.value(gold[i], one[i]) for one in predicted]) for i in draws])
 
+    def on_draws(draws):
+        means = (np.mean([measure.value(gold[i], one[i]) for one in predicted]) for i in draws)
+        return np.fromiter(means, np.float64)
 
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """The middle 95 % of values on resamples [R]."""
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    return bootstrap(len(gold), on_draws, RESAMPLES)
 
 
 MAJORITY = "majority class"
@@ -118,14 +121,13 @@ class RateRow:
             cells.append(format_number(self.mean(metric), ".2f"))
             cells.append("" if np.isnan(deviation) else format_number(deviation, ".2f"))
             if position == 0:
-                low, high = (format_number(bound, ".2f") for bound in interval(self.resampled))
-                cells.append(f"[{low}, {high}]")
+                cells.append(format_interval(interval(self.resampled), ".2f", sign=""))
         return cells
 
 
 @dataclass(frozen=True)
-class ClassifyReport:
-    """How a model was fine-tuned; `str` gives the text that tta-classify prints.
+class ClassifyReport(NotedReport):
+    """How a model was fine-tuned.
 
     Attributes:
         name: of the task or the training file.
@@ -136,8 +138,6 @@ class ClassifyReport:
         best_values: of that run, on the dev part, {metric: percent}.
         test_values: of that run, on the test part; None without labelled test examples.
         directory: of the model.
-        notes: remarks, one line each.
-        signatures: everything that the numbers depend on, one line each.
     """
 
     name: str
@@ -148,17 +148,15 @@ class ClassifyReport:
     best_values: dict[str, float]
     test_values: dict[str, float] | None
     directory: Path
-    notes: list[str]
-    signatures: list[str]
 
-    def __str__(self):
+    def lines(self):
         sizes = ", ".join(f"{count:,} {part}" for part, count in self.counts.items())
         heads = [""]
         for position, metric in enumerate(self.metrics):
             heads += [METRICS[metric].name, "sd", *[f"{LEVEL:.0%} interval"] * (position == 0)]
         cells = [heads, *(row.cells() for row in self.rows)]
         lines = [f"{self.name}: {sizes} examples", "on dev, in %, over seeds:"]
-        lines.append(align(cells, ["left", *["right"] * (len(heads) - 1)]))
+        lines.append(align(cells))
         num_runs = sum(len(row.values[self.metrics[0]]) for row in self.rows[1:])
         best = f"rate {self.best[0]:g}, seed {self.best[1]}"
         if num_runs > 1:
@@ -169,8 +167,7 @@ class ClassifyReport:
         if self.test_values is not None:
             lines.append(f"{best} on test: {shown(self.test_values)}")
         lines.append(f"{self.directory}: the model of {best}")
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join([*lines, *self.signatures])
+        return lines
 
 
 def shown(values: Mapping[str, float]) -> str:

@@ -5,8 +5,8 @@ ICASSP 2004. Lists are drawn from the test set with replacement, the same lists 
 The interval of a difference is the middle 95 % of its values on these resamples.
 """
 
-import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +50,7 @@ def paired_bootstrap(
     # Sums are exact in float64: they are integers far below 2 ** 53.
     columns = picked.transpose(1, 0, 2).reshape(lists, -1).astype(np.float64)
 
-    def on_resamples(index, axis=-1):
+    def on_resamples(index):
         # [R, L]: how often each list was drawn.
         times = np.apply_along_axis(np.bincount, -1, index, minlength=lists)
         totals = (times @ columns).astype(np.int64).reshape(-1, systems, size)
@@ -60,44 +60,38 @@ def paired_bootstrap(
     if lists < MIN_LISTS:
         return undefined
     try:
-        low, high = bootstrap_interval(lists, on_resamples, resamples, seed)
+        low, high = interval(bootstrap(lists, on_resamples, resamples, seed))
     except InputError:  # the references of a resample have no words
         return undefined
     bounds = np.stack([low, high], axis=-1)
     return np.where(np.isfinite(bounds).all(axis=-1, keepdims=True), bounds, np.nan)
 
 
-def bootstrap_interval(
+def bootstrap(
     count: int,
-    on_resamples: Callable[..., np.ndarray],
+    on_resamples: Callable[[np.ndarray], np.ndarray],
     resamples: int = RESAMPLES,
     seed: int = SEED,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The middle 95 % of numbers that are computed from things drawn with replacement.
+) -> np.ndarray:
+    """Numbers that are computed from things drawn with replacement: [..., `resamples`] float64.
+
+    Two calls with the same `count` and seed draw the same things, so their results can be
+    subtracted.
 
     Args:
         count: the number of things.
         on_resamples: computes the numbers of R resamples: the drawn things' numbers, [R, `count`]
-            int64 from 0, and `axis=-1` -> [..., R] float64.
-
-    Returns:
-        (low, high), each [...] float64. NaN where a number has no interval.
+            int64 from 0 -> [..., R] float64.
     """
-    from scipy import stats
+    rng = np.random.default_rng(seed)
+    sizes = [min(_BATCH, resamples - start) for start in range(0, resamples, _BATCH)]
+    return np.concatenate([on_resamples(rng.integers(count, size=(n, count))) for n in sizes], -1)
 
-    with warnings.catch_warnings():  # a number without an interval becomes NaN
-        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        interval = stats.bootstrap(
-            (np.arange(count),),
-            on_resamples,
-            n_resamples=resamples,
-            batch=_BATCH,
-            vectorized=True,
-            confidence_level=LEVEL,
-            method="percentile",
-            rng=np.random.default_rng(seed),
-        ).confidence_interval
-    return interval.low, interval.high
+
+def interval(values: np.ndarray) -> tuple[Any, Any]:
+    """The middle 95 % of numbers on resamples [..., R]: (low, high), NaN if one is NaN."""
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=-1)
+    return low, high
 
 
 def relative_gain(values: ArrayLike, base: ArrayLike, metric: Metric) -> np.ndarray:

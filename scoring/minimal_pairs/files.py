@@ -116,7 +116,7 @@ class PairsReport:
             format_count(self.overall.pairs, "pair", "pairs"),
             format_count(self.num_sentences, "distinct sentence", "distinct sentences"),
         )
-        lines = [", ".join(counts), align(cells, ["left", *["right"] * 4])]
+        lines = [", ".join(counts), align(cells)]
         if self.empty:
             count = format_count(self.num_empty, "sentence", "sentences")
             lines.append(f"note: without a token to score, so score 0: {count}")

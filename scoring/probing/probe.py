@@ -85,7 +85,7 @@ def probe_files(
     )
     rows, differences = _measure(task, picked, predicted, vector_sizes)
     lines = [*dict.fromkeys(signatures), signature(config, seeds)]
-    return ProbeReport(task.name, sizes, rows, differences, notes, lines)
+    return ProbeReport(task.name, sizes, rows, differences, notes=notes, signatures=lines)
 
 
 def _read(config: ProbeConfig) -> tuple[ProbeTask, Sizes, list[str]]:

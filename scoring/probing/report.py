@@ -12,7 +12,13 @@ from tta.scoring.metrics.significance import SEED as BOOTSTRAP_SEED
 from tta.scoring.probing.classifier import SIGNATURE
 from tta.scoring.probing.config import MIX, ProbeConfig
 from tta.scoring.reports.evaluation import Difference, Interval
-from tta.scoring.reports.table import align, format_count, format_interval, format_number
+from tta.scoring.reports.table import (
+    NotedReport,
+    align,
+    format_count,
+    format_interval,
+    format_number,
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,7 @@ class ProbeRow:
 
     def cells(self) -> list[str]:
         """The cells of the table."""
-        low, high = (format_number(bound, ".2f") for bound in self.interval)
-        interval = "" if np.isnan(self.interval[0]) else f"[{low}, {high}]"
+        interval = format_interval(self.interval, ".2f", sign="")
         deviation = "" if np.isnan(self.deviation) else format_number(self.deviation, ".2f")
         c = "" if np.isnan(self.cs[0]) else f"{np.median(self.cs):g}"
         size = f"{self.size:,}" if self.size else ""
@@ -56,31 +61,27 @@ class ProbeRow:
 
 
 @dataclass(frozen=True)
-class ProbeReport:
-    """Rows, the control first; `str` gives the text that tta-probe prints.
+class ProbeReport(NotedReport):
+    """Rows, the control first.
 
     Attributes:
         measure: what is measured, in percent.
         sizes: numbers of training, dev and test examples; 0 test examples: cross-validation.
         rows: the control, then one per model and kind of vectors.
         differences: of the other rows and the first model's first row, paired by test example.
-        notes: remarks on the files, one line each.
-        signatures: everything that the numbers depend on, one line each.
     """
 
     measure: str
     sizes: tuple[int, int, int]
     rows: list[ProbeRow]
     differences: list[Difference]
-    notes: list[str]
-    signatures: list[str]
 
-    def __str__(self):
+    def lines(self):
         names = ("train", "dev", "test") if self.sizes[2] else ("cross-validated", "", "")
         parts = [f"{n:,} {name}" for n, name in zip(self.sizes, names, strict=True) if n]
         heads = ["", "features", f"{self.measure} %", "sd", f"{LEVEL:.0%} interval", "median C"]
         cells = [heads, *(row.cells() for row in self.rows)]
-        lines = [f"examples: {', '.join(parts)}", align(cells, ["left", *["right"] * 5])]
+        lines = [f"examples: {', '.join(parts)}", align(cells)]
         for one in self.differences:
             value, interval = format_number(one.value, "+.2f"), format_interval(one.interval, ".2f")
             lines.append(f"{one.first} - {one.second}: {value} {interval}".rstrip())
@@ -88,8 +89,7 @@ class ProbeReport:
             if row.not_converged:
                 splits = format_count(row.not_converged, "split", "splits")
                 lines.append(f"note: {row.name}: the optimizer did not converge in {splits}")
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join([*lines, *self.signatures])
+        return lines
 
 
 def signature(config: ProbeConfig, seeds: Sequence[int]) -> str:

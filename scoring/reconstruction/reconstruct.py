@@ -94,8 +94,8 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
             for name, one in measured.items()
         ],
         _latent(posterior, config.seed),
-        _notes(lm, rows, found, config),
-        [lm.signature, _signature(config)],
+        notes=_notes(lm, rows, found, config),
+        signatures=[lm.signature, _signature(config)],
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tta.scoring.reconstruction.measures import Hits
-from tta.scoring.reports.table import align, format_count, format_number
+from tta.scoring.reports.table import NotedReport, align, format_count, format_number
 
 RECONSTRUCTION, ANOTHER, ZERO = "reconstruction", "z of another text", "z = 0"
 FREQUENT, NO_LENGTH = "most frequent piece", "length not given"
@@ -62,41 +62,35 @@ class LatentReport:
 
 
 @dataclass(frozen=True)
-class ReconstructReport:
-    """How well texts were reconstructed; `str` gives the text that tta-reconstruct prints.
+class ReconstructReport(NotedReport):
+    """How well texts were reconstructed.
 
     Attributes:
         path: of the texts.
         rows: the reconstruction first.
         latent: of the latent vectors.
-        notes: remarks, one line each.
-        signatures: everything that the numbers depend on, one line each.
     """
 
     path: str
     rows: list[Row]
     latent: LatentReport
-    notes: list[str]
-    signatures: list[str]
 
     def row(self, name: str) -> Row:
         """The row with that name."""
         return next(row for row in self.rows if row.name == name)
 
-    def __str__(self):
+    def lines(self):
         pieces = self.rows[0].hits.pieces
         heads = ["", "accuracy %", "exact %", "BLEU", "nll"]
-        lines = [
+        return [
             f"{self.path}: {format_count(len(pieces), 'text', 'texts')}, {pieces.sum():,} pieces",
-            _table([heads, *(row.cells() for row in self.rows)]),
+            align([heads, *(row.cells() for row in self.rows)]),
             "",
             "accuracy % by the number of pieces:",
-            _table(self._by_length()),
+            align(self._by_length()),
             "",
             str(self.latent),
         ]
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join([*lines, *self.signatures])
 
     def _by_length(self):
         cells = [["pieces", "texts", *(row.name for row in self.rows)]]
@@ -108,7 +102,3 @@ class ReconstructReport:
                 name = f"{first} to {min(last, pieces.max())}"
                 cells.append([name, f"{chosen.sum():,}", *values])
         return cells
-
-
-def _table(cells):
-    return align(cells, ["left", *["right"] * (len(cells[0]) - 1)])

@@ -28,7 +28,7 @@ class Row:
         gain: over the first pass, in percent, positive is better; NaN if the first pass has 0.
         interval: the confidence interval of the gain, or NaNs.
         weights: the weights that made the picks; None for first pass and oracle.
-        picked: [L, S] int64, the statistics of the picks; see `compare_rows`.
+        picked: [L, S] int64, the statistics of the picks.
     """
 
     name: str
@@ -125,13 +125,6 @@ def _why_undefined(
             f"no interval: the {metric.name} of the first pass is 0 or not defined on some of the "
             "resamples, because only few lists have errors or words"
         )
-
-
-def compare_rows(first: Row, second: Row, metric: Metric) -> Difference:
-    """Compares two rows of the same lists and the same metric, even of different reports."""
-    picked = np.stack([first.picked, second.picked])
-    low, high = paired_bootstrap(picked, metric, lambda values: values[:1] - values[1:])[0].tolist()
-    return Difference(first.name, second.name, first.value - second.value, (low, high))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,27 @@ from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.reports.evaluation import Difference, Evaluation, Interval, Row
 
 
+@dataclass(frozen=True, kw_only=True)
+class NotedReport:
+    """A report that ends in notes and signatures; `str` gives the text that a command prints.
+
+    Attributes:
+        notes: remarks on the numbers, one line each.
+        signatures: everything that the numbers depend on, one line each.
+    """
+
+    notes: list[str]
+    signatures: list[str]
+
+    def lines(self) -> list[str]:
+        """The lines before the notes."""
+        raise NotImplementedError
+
+    def __str__(self):
+        notes = (f"note: {note}" for note in self.notes)
+        return "\n".join([*self.lines(), *notes, *self.signatures])
+
+
 @dataclass(frozen=True)
 class PartReport:
     """One file of lists, dev or test; `num_distinct` counts different texts.
@@ -35,16 +56,14 @@ class PartReport:
 
 
 @dataclass(frozen=True)
-class Report:
-    """The result of reranking; `str` gives the text that run_rerank.py prints.
+class Report(NotedReport):
+    """The result of reranking.
 
     Attributes:
         test: the lists that were reranked.
         dev: the lists that the weights were tuned on, or None.
         names: the names of the models in the rows, all different.
         metric: None if nothing is measured.
-        notes: remarks on the numbers, one line each.
-        signatures: everything that the numbers depend on, one line each.
         example: lines that show one pick that changed.
     """
 
@@ -52,11 +71,9 @@ class Report:
     dev: PartReport | None
     names: list[str]
     metric: Metric | None
-    notes: list[str]
-    signatures: list[str]
     example: list[str] = field(default_factory=list)
 
-    def __str__(self):
+    def lines(self):
         lines = []
         for part in filter(None, (self.dev, self.test)):
             lines.append(
@@ -76,16 +93,14 @@ class Report:
             lines += [*legend(self.metric), ""]
         if self.example:
             lines += [*self.example, ""]
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join([*lines, *self.signatures])
+        return lines
 
 
 def format_table(
     rows: Sequence[Row], metric: Metric, expected: tuple[str, float] | None = None
 ) -> str:
     """Formats rows as aligned lines below a line of headings; see `table_cells`."""
-    cells = table_cells(rows, metric, expected)
-    return align(cells, ["left", *["right"] * (len(cells[0]) - 1)])
+    return align(table_cells(rows, metric, expected))
 
 
 def table_cells(
@@ -114,8 +129,12 @@ def legend(metric: Metric) -> list[str]:
     ]
 
 
-def align(cells: Sequence[Sequence[str]], alignment: Sequence[str]) -> str:
-    """Formats rows of cells as lines; `alignment` has "left" or "right" for each column."""
+def align(cells: Sequence[Sequence[str]], alignment: Sequence[str] | None = None) -> str:
+    """Formats rows of cells as lines; `alignment` has "left" or "right" for each column.
+
+    Without it, the first column is names, left, and the others are numbers, right.
+    """
+    alignment = alignment or ["left", *["right"] * (len(cells[0]) - 1)]
     return tabulate(cells, tablefmt="plain", disable_numparse=True, colalign=alignment)
 
 
@@ -145,9 +164,9 @@ def format_count(count: int, singular: str, plural: str) -> str:
     return f"{count:,} {singular if count == 1 else plural}"
 
 
-def format_interval(interval: Interval, digits: str) -> str:
+def format_interval(interval: Interval, digits: str, sign: str = "+") -> str:
     """Formats an interval with signs, as `[-0.60, -0.02]`; "" for NaNs."""
-    low, high = (format_number(bound, f"+{digits}") for bound in interval)
+    low, high = (format_number(bound, f"{sign}{digits}") for bound in interval)
     return "" if np.isnan(interval[0]) else f"[{low}, {high}]"
 
 

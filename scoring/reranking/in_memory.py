@@ -130,25 +130,14 @@ def rerank(
             be loaded or cannot score a text.
         TypeError: `lists` does not hold ordered iterables of str.
     """
-    lists = as_list(lists, "lists", "lists of str")
-    if lists and isinstance(lists[0], str):
-        given = None if scores is None else [scores]
-        return rerank(
-            [lists],
-            given,
-            model,
-            weights=weights,
-            metric=metric,
-            rank_scores=rank_scores,
-            progress=progress,
-        )[0]
+    lists, scores, is_one = _as_lists(lists, scores)
     metric = _as_metric(metric)
-    _check_weights(weights, _as_models(model))
-    nbest = _nbest(lists, scores)
-    if not any(one.hypotheses for one in nbest):
-        return [RerankedList([], [], [], weights or FIRST_PASS) for _ in nbest]
-    decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress)
-    return [_in_order(decision, row) for row in range(len(nbest))]
+    decision, _ = _decided(lists, None, scores, model, weights, metric, rank_scores, progress)
+    if decision is None:
+        found = [RerankedList([], [], [], weights or FIRST_PASS) for _ in lists]
+    else:
+        found = [_in_order(decision, row) for row in range(len(lists))]
+    return found[0] if is_one else found
 
 
 def tune(
@@ -188,7 +177,7 @@ def tune(
         raise InputError(f"decision must be max, mbr or None, not {decision!r}")
     models = _as_models(model)
     lists = as_list(lists, "lists", "lists of str")
-    nbest = _nbest(lists, scores, references)
+    nbest = _nbest(lists, scores, references, stacklevel=3)
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
     metric = _as_metric(metric)
@@ -230,16 +219,11 @@ def confidence(
         InputError: as `rerank`, or the confidence weights need a model with token scores.
         TypeError: as `rerank`.
     """
-    lists = as_list(lists, "lists", "lists of str")
-    is_one = bool(lists) and isinstance(lists[0], str)
-    if is_one:
-        lists, scores = [lists], None if scores is None else [scores]
+    lists, scores, is_one = _as_lists(lists, scores)
     metric = _as_metric(metric)
-    _check_weights(weights, _as_models(model))
-    nbest = _nbest(lists, scores)
-    if not any(one.hypotheses for one in nbest):
-        return [[] for _ in nbest]
-    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
+    decision, lm = _decided(lists, None, scores, model, weights, metric, rank_scores, progress)
+    if decision is None:
+        return [[] for _ in lists]
     found = find_evidence(decision, metric, lm, progress=progress)
     for note in confidence_notes(decision, found.has_model, False):
         warnings.warn(note, stacklevel=2)
@@ -267,20 +251,34 @@ def fit_confidence(
     Raises:
         InputError, TypeError: as `tune`.
     """
-    lists = as_list(lists, "lists", "lists of str")
-    _check_weights(weights, _as_models(model))
-    nbest, metric = _nbest(lists, scores, references), _as_metric(metric)
-    if not any(one.hypotheses for one in nbest):
+    lists, metric = as_list(lists, "lists", "lists of str"), _as_metric(metric)
+    decision, lm = _decided(
+        lists, references, scores, model, weights, metric, rank_scores, progress
+    )
+    if decision is None:
         raise InputError("fitting needs a list with a text, and there is none")
-    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
     return fit_on(decision, metric, lm)
 
 
-def _decided(nbest, model, weights, metric, rank_scores, progress):
-    """The decision on lists, and the first model; None without one."""
+def _as_lists(lists, scores):
+    """The lists and their scores, and whether one list was given."""
+    lists = as_list(lists, "lists", "lists of str")
+    is_one = bool(lists) and isinstance(lists[0], str)
+    return (
+        ([lists], None if scores is None else [scores], True) if is_one else (lists, scores, False)
+    )
+
+
+def _decided(lists, references, scores, model, weights, metric, rank_scores, progress):
+    """The decision on lists, None if none has a text; and the first model, None without one."""
+    models = _as_models(model)
+    _check_weights(weights, models)
+    nbest = _nbest(lists, scores, references, stacklevel=4)
+    if not any(one.hypotheses for one in nbest):
+        return None, None
     losses = weights is None or weights.decision == "mbr"
     part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    (part,), lm = score_by_each([part], _as_models(model), _load, progress)
+    (part,), lm = score_by_each([part], models, _load, progress)
     given = GivenWeights(features=dict.fromkeys(part.lists.features))
     return decide(part.lists, weights or _choose(part, given)), lm
 
@@ -311,7 +309,7 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores=None, references=None) -> list[NBestList]:
+def _nbest(lists, scores, references, stacklevel) -> list[NBestList]:
     """The lists with their index as id, and the rules and notes that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
@@ -334,7 +332,7 @@ def _nbest(lists, scores=None, references=None) -> list[NBestList]:
     found, notes = plain_lists(collector.take())
     file = NBestFile(found, "jsonl", notes=tuple(notes))
     for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):
-        warnings.warn(note, stacklevel=3)
+        warnings.warn(note, stacklevel=stacklevel)
     return found
 
 

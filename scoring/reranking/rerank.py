@@ -114,11 +114,13 @@ def rerank_files(
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            [*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
-            made_by
-            + signatures([one for _, one in loaded], systems.final, metric)
-            + confidence_signature,
             describe_first(changes, test.nbest),
+            notes=[*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
+            signatures=[
+                *made_by,
+                *signatures([one for _, one in loaded], systems.final, metric),
+                *confidence_signature,
+            ],
         )
         if config.confidence is not None and sure is not None:
             write_confidence(

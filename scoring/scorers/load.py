@@ -17,7 +17,7 @@ from tta.scoring.scorers.scorer import Scorer
 KINDS = Registry(
     "kind of model",
     {
-        "cosine": "tta.scoring.scorers.cosine_model:CosineModel",
+        "cosine": "tta.scoring.scorers.variants:CosineModel",
         "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
         "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
         "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",

@@ -7,6 +7,7 @@ N sentences, D vector size. What a network computes comes from an engine (`tta.s
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,11 @@ from tta.scoring.scorers.scorer import (
 )
 
 _TextModel = TypeVar("_TextModel", bound="TextModel")
+
+
+def _read_only(path: str) -> Any:
+    """A property that is an attribute of an attribute."""
+    return property(attrgetter(path))
 
 
 class TextModel(Scorer):
@@ -69,7 +75,7 @@ class TextModel(Scorer):
 
     A sentence that is too long raises an InputError if `long_sentences` is "refuse".
 
-    Attributes are read-only. A change of the model's weights takes effect in the next call.
+    A change of the model's weights takes effect in the next call.
 
     A model that was loaded from a directory can be pickled, as the directory and the options; it is
     loaded again where it is unpickled. This is not possible after `model` was used, because its
@@ -86,7 +92,44 @@ class TextModel(Scorer):
 
     Raises:
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
+
+    Attributes (read-only):
+        name, normalizer: as in `Scorer`.
+        directory: the model directory, or None.
+        options: how the model reads and scores text.
+        engine, runtime: what runs the network, and what runs the engine on texts.
+        likelihood, graph: of a `TensorFlowEngine`; other engines have none.
+        tokenizer: None if the model has no vocabulary.
+        config, model_type: the `ModelConfig` of the model, and its family.
+        gives_scores: whether the model scores sentences: its family can, and its head gives
+            probabilities.
+        predicts_vectors: whether the model predicts the vectors of tokens (SemFit) instead.
+        window_size: maximum number of pieces in an input of the model.
+        batch_tokens: number of tokens in a batch, padding included.
+        representations, pooled_representations: all, and those that pool the vectors of several
+            pieces.
+        pooling_statistics: of the model directory. InputError if it has none, or they are damaged
+            or belong to another model.
     """
+
+    name: str = _read_only("_name")
+    directory: Path | None = _read_only("_directory")
+    runtime: Runtime = _read_only("_runtime")
+    options: ScoreOptions = _read_only("runtime.options")
+    engine: Engine = _read_only("runtime.engine")
+    window_size: int = _read_only("runtime.window_size")
+    batch_tokens: int = _read_only("runtime.batch_tokens")
+    likelihood: Any = _read_only("engine.likelihood")
+    graph: Any = _read_only("engine.graph")
+    tokenizer: Any = _read_only("engine.tokenizer")
+    normalizer: str = _read_only("engine.normalizer")
+    gives_scores: bool = _read_only("engine.gives_scores")
+    predicts_vectors: bool = _read_only("engine.predicts_vectors")
+    config: Any = _read_only("engine.config")
+    model_type: str = _read_only("config.model_type")
+    representations: tuple[str, ...] = _read_only("_vectors.representations")
+    pooled_representations: tuple[str, ...] = _read_only("_vectors.pooled_representations")
+    pooling_statistics: PoolingStatistics = _read_only("_vectors.pooling_statistics")
 
     def __init__(
         self,
@@ -142,46 +185,6 @@ class TextModel(Scorer):
         return cls(lm.engine, None, lm.name, lm.options, lm.directory)
 
     @property
-    def name(self) -> str:
-        """Name of the model in signatures and errors."""
-        return self._name
-
-    @property
-    def directory(self) -> Path | None:
-        """The model directory, if there is one."""
-        return self._directory
-
-    @property
-    def runtime(self) -> Runtime:
-        """What runs the engine on texts."""
-        return self._runtime
-
-    @property
-    def options(self) -> ScoreOptions:
-        """How the model reads and scores text."""
-        return self.runtime.options
-
-    @property
-    def engine(self) -> Engine:
-        """What runs the network."""
-        return self.runtime.engine
-
-    @property
-    def tokenizer(self) -> Any:
-        """The tokenizer, or None if the model has no vocabulary."""
-        return self.engine.tokenizer
-
-    @property
-    def config(self) -> Any:
-        """The `ModelConfig` of the model."""
-        return self.engine.config
-
-    @property
-    def model_type(self) -> str:
-        """The family of the model."""
-        return self.config.model_type
-
-    @property
     def model(self) -> Any:
         """The Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32, or another output of the head}.
@@ -192,31 +195,6 @@ class TextModel(Scorer):
         return self.engine.model
 
     @property
-    def likelihood(self) -> Any:
-        """`TensorFlowEngine.likelihood`; other engines have none."""
-        return self.engine.likelihood  # pyright: ignore[reportAttributeAccessIssue]
-
-    @property
-    def graph(self) -> Any:
-        """`TensorFlowEngine.graph`; other engines have none."""
-        return self.engine.graph  # pyright: ignore[reportAttributeAccessIssue]
-
-    @property
-    def normalizer(self) -> str:
-        """How scores are normalized: "exact" or "learned"."""
-        return self.engine.normalizer
-
-    @property
-    def gives_scores(self) -> bool:
-        """Whether the model scores sentences: its family can, and its head gives probabilities."""
-        return self.engine.gives_scores
-
-    @property
-    def predicts_vectors(self) -> bool:
-        """Whether the model predicts the vectors of tokens (SemFit) instead of probabilities."""
-        return self.engine.predicts_vectors
-
-    @property
     def no_scores(self) -> str:
         """Why the model gives no sentence scores, if it gives none."""
         if not self.predicts_vectors:
@@ -225,35 +203,6 @@ class TextModel(Scorer):
             "the model predicts vectors, not probabilities, so it gives no sentence scores; "
             "cosine:DIRECTORY reranks by the cosine of predicted and target vectors"
         )
-
-    @property
-    def window_size(self) -> int:
-        """Maximum number of pieces in an input of the model."""
-        return self.runtime.window_size
-
-    @property
-    def batch_tokens(self) -> int:
-        """Number of tokens in a batch, padding included."""
-        return self.runtime.batch_tokens
-
-    @property
-    def representations(self) -> tuple[str, ...]:
-        """The representations of the model, see `encode`."""
-        return self._vectors.representations
-
-    @property
-    def pooled_representations(self) -> tuple[str, ...]:
-        """The representations that pool the vectors of several pieces."""
-        return self._vectors.pooled_representations
-
-    @property
-    def pooling_statistics(self) -> PoolingStatistics:
-        """`PoolingStatistics` of the model directory.
-
-        Raises:
-            InputError: the directory has none, or they are damaged or belong to another model.
-        """
-        return self._vectors.pooling_statistics
 
     def vector_size(self, representation: str) -> int:
         """Dimensions of the vectors of a representation."""

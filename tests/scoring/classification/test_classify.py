@@ -19,7 +19,7 @@ from tta.modeling.objectives.classification import Classification
 from tta.scoring.classification import fine_tuning
 from tta.scoring.classification.classify import classify, finished_runs, write_predictions
 from tta.scoring.classification.config import ClassifyConfig
-from tta.scoring.classification.report import interval
+from tta.scoring.metrics.significance import interval
 
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 OTHERS = ["ran home", "sat on the mat", "ran .", "sat", "ran on the mat", "the mat"]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tta.data.labelled.glue import TASKS
-from tta.scoring.classification.report import METRICS, interval, on_resamples
+from tta.scoring.classification.report import METRICS, on_resamples
+from tta.scoring.metrics.significance import interval
 
 GOLD = np.array([1, 1, 1, 0, 0, 0, 0, 1])
 FOUND = np.array([1, 1, 0, 0, 0, 1, 0, 0])  # 2 true and 1 false positives, 2 misses, 3 rejections

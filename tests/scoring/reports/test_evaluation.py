@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from benchmarks.paper.reranking import compare_rows
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.error_rate import WordErrorRate
-from tta.scoring.reports.evaluation import compare_rows, evaluate
+from tta.scoring.reports.evaluation import evaluate
 from tta.scoring.reports.table import format_difference, format_table
 
 ALONE = RerankWeights(1.0)

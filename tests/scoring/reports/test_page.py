@@ -63,7 +63,7 @@ def render(part, curve=b"", colours=None):
     counts = len(part.decision.lists.nbest), 0, 0
     test = PartReport(part.path, *counts, part.evaluation)
     metric = part.statistics and part.statistics.metric
-    report = Report(test, None, ["a"], metric, ["a note"], ["a|signature"])
+    report = Report(test, None, ["a"], metric, notes=["a note"], signatures=["a|signature"])
     changes = find_changes(part.decision, part.statistics)
     colours = None if colours is False else colours or Colours()
     write_page(stream, report, part.decision, changes, curve, colours)

@@ -100,14 +100,16 @@ def test_one_is_singular():
     assert format_count(0, "list", "lists") == "0 lists"
     assert format_count(1200, "list", "lists") == "1,200 lists"
     part = PartReport("one.json", 1, 1, 1, None)
-    report = Report(part, None, ["a"], None, [], [])
+    report = Report(part, None, ["a"], None, notes=[], signatures=[])
     assert str(report).splitlines()[0] == "one.json: 1 list, 1 hypothesis, 1 distinct"
 
 
 def test_notes_of_an_evaluation_are_below_its_table():
     row = Row("first pass", 1.0, {}, 0.0, (np.nan, np.nan), None, np.zeros([1, 6]))
     part = PartReport("one.json", 1, 1, 1, Evaluation([row], [], ["no intervals: why"]))
-    lines = str(Report(part, None, ["a"], WordErrorRate(), ["end"], [])).splitlines()
+    lines = str(
+        Report(part, None, ["a"], WordErrorRate(), notes=["end"], signatures=[])
+    ).splitlines()
     assert lines[3:] == [
         "note: no intervals: why",
         "",
@@ -115,5 +117,7 @@ def test_notes_of_an_evaluation_are_below_its_table():
         "",
         "note: end",
     ]
-    shown = str(Report(part, None, [], WordErrorRate(), ["end"], ["by"], ["a change"]))
+    shown = str(
+        Report(part, None, [], WordErrorRate(), ["a change"], notes=["end"], signatures=["by"])
+    )
     assert shown.splitlines()[-4:] == ["a change", "", "note: end", "by"]
