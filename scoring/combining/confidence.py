@@ -1,4 +1,4 @@
-"""How sure each word of the picks is: a logistic regression on evidence, its fit, its weights."""
+"""How sure each word of the picks is: a logistic regression on evidence, its fit and weights."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.readme import read_readme
 from tta.names import README
 from tta.version import __version__
@@ -85,6 +86,11 @@ print(model.token_scores(**batch)[:, 1:-1].sum(1))  # natural log
 `onnx/model.onnx` gives logits, without prices, in Optimum (`ORTModelForMaskedLM`, with
 `trust_remote_code=True`) and transformers.js (`AutoModel`)."""
 
+_CAUSAL = """
+
+The logits at a token predict the next one, so minicons' `IncrementalLMScorer` and the model `hf` of
+lm-evaluation-harness read it. It scores text; it was not made to generate any."""
+
 _ONNX = """```python
 import numpy as np, onnxruntime, tokenizers
 tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
@@ -151,6 +157,7 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> str:
         vectors: representation and pooling, if the folder gives sentence vectors.
     """
     config, vocabulary = lm.config, lm.tokenizer.vocabulary
+    causal = MODEL_TYPES.load(config.model_type).predicts_next
     onnx = _ONNX_BILM if config.model_type == "bilm" else _ONNX
     onnx = onnx.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
     what, usage = {
@@ -160,7 +167,7 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> str:
         ),
         "huggingface": (
             f"A language model of type {config.model_type} for Hugging Face's transformers.",
-            _CODE,
+            _CODE.replace("MaskedLM", "CausalLM") + _CAUSAL if causal else _CODE,
         ),
         "bert": ("A BERT for Hugging Face's transformers.", _BILM),
         "sentence_transformers": (

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.bert import SEGMENT_NAME, original_names
 from tta.modeling.formats.huggingface import SAFETENSORS, huggingface_name
 from tta.names import CONFIG, VOCABULARY
@@ -26,6 +27,7 @@ _AUTO = {
     "AutoModel": "modeling_tta.TTAModel",
     "AutoModelForMaskedLM": "modeling_tta.TTAForMaskedLM",
 }
+_CAUSAL = {"AutoModelForCausalLM": "modeling_tta.TTAForCausalLM"}
 
 
 def write(lm: Any, folder: Path) -> str:
@@ -45,6 +47,9 @@ def write(lm: Any, folder: Path) -> str:
         prices = character_prices(lm)
         write_tensors(folder / SAFETENSORS, torch_weights(lm) | {"prices": prices})
         values = {"model_type": "tta", "architectures": ["TTAForMaskedLM"], "auto_map": _AUTO}
+        if MODEL_TYPES.load(config.model_type).predicts_next:
+            values |= {"architectures": ["TTAForCausalLM"], "auto_map": _AUTO | _CAUSAL}
+            values["use_cache"] = False  # of `generate`
         values |= {"dtype": "float32", "pad_token_id": vocabulary.pad_id}
         values |= {"unk_token_id": vocabulary.unk_id, "normalizes": lm.normalizer == "exact"}
         values |= {"num_prices": len(prices)}

@@ -305,7 +305,7 @@ class ServedModel(tf.Module):
 
 
 def split_windows(lengths: tf.Tensor, size: int) -> Windows:
-    """As `tta.scoring.scorers.inference.batches.split_windows`, for many sentences at once.
+    """As `tta.scoring.scorers.inference.windows.split_windows`, for many sentences at once.
 
     Args:
         lengths: [N] int64, number of pieces in each sentence.

@@ -144,6 +144,46 @@ def test_unknown_words_without_their_characters_are_refused_in_pytorch(models, t
         run(script, exported(of_options(models, "tta"), tmp_path / "out"), tmp_path, UNKNOWN[:1])
 
 
+CAUSAL = """
+import json, sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True).eval()
+scores = []
+for text in texts:
+    ids = tokenizer([text], return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        chances = model(ids).logits[0].log_softmax(-1)
+    scores.append([float(chances[t - 1, ids[0, t]]) for t in range(1, ids.shape[1] - 1)])
+longer = model.generate(ids[:, :-1], max_new_tokens=3, do_sample=False, pad_token_id=0)
+with torch.no_grad():
+    best = [int(model(longer[:, : ids.shape[1] - 1 + t]).logits[0, -1].argmax()) for t in range(3)]
+try:
+    from minicons.scorer import IncrementalLMScorer
+    other = IncrementalLMScorer(model, "cpu", tokenizer=tokenizer)
+    minicons = [[score for _, score in row][1:-1] for row in other.token_score(texts)]
+except ImportError:
+    minicons = None
+print(json.dumps([scores, longer[0, ids.shape[1] - 1 :].tolist()[: len(best)], best, minicons]))
+"""
+
+
+@pytest.mark.large
+def test_a_unilm_is_a_causal_model(models, tmp_path):
+    folder = exported(models["unilm"], tmp_path / "out")
+    card = (folder / "README.md").read_text()
+    assert "AutoModelForCausalLM.from_pretrained" in card
+    assert "fill-mask" not in card
+    scores, generated, best, minicons = run(CAUSAL, folder, tmp_path)
+    expected = [one.log_probabilities for one in models["unilm"].score_tokens(TEXTS)]
+    for found, row in zip(scores, expected, strict=True):
+        np.testing.assert_allclose(found, row, atol=1e-4)
+    assert generated == best[: len(generated)]
+    for found, row in zip(minicons or expected, expected, strict=True):
+        np.testing.assert_allclose(found, row, atol=1e-4)
+
+
 @pytest.mark.large
 def test_a_bilm_is_a_plain_bert(models, tmp_path):
     folder = exported(models["bilm"], tmp_path / "out")

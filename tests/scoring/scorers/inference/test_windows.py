@@ -2,7 +2,7 @@
 
 import pytest
 
-from tta.scoring.scorers.inference.batches import Window, split_windows
+from tta.scoring.scorers.inference.windows import Window, split_windows
 
 
 @pytest.mark.parametrize("num_pieces", [0, 1, 7])
