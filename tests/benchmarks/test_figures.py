@@ -137,7 +137,7 @@ def test_claims_about_the_t_ta_have_the_figures_of_the_record():
         f"worse than no model ({noise[1]}, {noise[4]})",
         f"({clean[0]} and {clean[1]}, {clean[2]}); at 5 dB the T-TA ({noise[0]}, {noise[2]}), not "
         f"the biLM ({noise[1]})",
-        f"({clean[3]}, {clean[1]}), at 5 dB no ({noise[3]}, {noise[1]})",
+        f"({clean[3]}, {clean[1]}), at 5 dB not ({noise[3]}, {noise[1]})",
         f"{times['reranking: biLM / T-TA']:.1f} and {times['similarity: biLM / T-TA']:.1f}.",
         f"with one softmax it would be {one_softmax / t_ta:.1f}.",
         f"{t_ta:.1f} and {uni:.1f} ms",
