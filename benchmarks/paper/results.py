@@ -48,6 +48,7 @@ uniLM 179 M.
 - Precision is float32 unless a row says bfloat16. `--limit` measures a sample of each file.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - A note that holds for several tables stands below the first one.
+- LibriSpeech's lists and uniSANLM: [record](experiments/reranking.md#rows-that-say-little).
 """
 FIGURE = "![Runtime against the number of words](pictures/time.svg)\n"
 

@@ -5,7 +5,9 @@ the quick start with what the command prints.
 """
 
 import json
+import math
 import re
+import statistics
 
 import pytest
 
@@ -25,6 +27,11 @@ def rows(page, heading):
     lines = page.partition(heading)[2].splitlines()[2:]
     table = lines[: lines.index("")]
     return [[cell.strip(" *") for cell in line[1:-1].split("|")] for line in table]
+
+
+def page(name):
+    """The text of a page of docs/, each run of white space as one blank."""
+    return " ".join((ROOT / "docs" / name).read_text(encoding="utf-8").split())
 
 
 def test_the_evaluation_measures_every_row_on_the_test_file(monkeypatch, tmp_path):
@@ -95,6 +102,158 @@ def test_the_glue_table_has_the_seeds_of_its_file():
         if model.startswith(("`random", "`small", "`base", "`encoder", "`decoder")):
             for task, cell in zip(tasks, cells, strict=False):
                 assert cell.replace("*", "") == shown[task, model.strip("`")], (model, task)
+
+
+def with_interval(differences):
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*differences)
+
+
+def test_claims_about_the_t_ta_have_the_figures_of_the_record():
+    claims = page("comparison.md").partition("The paper's claims, here")[2]
+    models = ("T-TA, exact", "biLM", "uniLM", "biLM, unmasked", "no model")
+    clean, noise = (
+        [f"{RECORD['table1']['rows'][name][f'Arctic {part}']:.2f}" for name in models]
+        for part in ("clean", "snr5")
+    )
+    errors = RECORD["table1"]["differences"]
+    clean_gap, noise_gap = (errors[f"Arctic {part}"]["biLM"] for part in ("clean", "snr5"))
+    bleu_gap = RECORD["table2"]["differences"]["IWSLT'14 de-en"]["biLM"]
+    gaps = [with_interval(gap["T-TA, exact"]) for gap in (clean_gap, noise_gap, bleu_gap)]
+    similarity = [
+        with_interval(RECORD[table]["differences"][column]["biLM, context"]["T-TA, context"])
+        for table, column in (("table3", "dev"), ("table3", "test"), ("table4", "test"))
+    ]
+    times = RECORD["runtime"]["rows"]["20 words"]
+    t_ta, uni = times["reranking: T-TA, ms"], times["reranking: uniLM, ms"]
+    one_softmax = times["similarity: biLM, ms"] + t_ta - times["similarity: T-TA, ms"]
+    dev = {name: row.get("dev") for name, row in RECORD["table3"]["rows"].items()}
+    embeds = [dev[f"{name}, embed"] for name in ("uniLM", "biLM, unmasked")]
+    means, medians = (
+        [RECORD["table7"]["rows"][name][f"{kind} per token"] for name in ("T-TA, exact", other)]
+        for kind, other in (("mean", "uniLM"), ("median", "biLM"))
+    )
+    expected = [
+        f"is {gaps[0]} on Arctic clean and {gaps[1]} at 5 dB; for BLEU, {gaps[2]}",
+        f"worse than no model ({noise[1]}, {noise[4]})",
+        f"({clean[0]} and {clean[1]}, {clean[2]}); at 5 dB the T-TA ({noise[0]}, {noise[2]}), not "
+        f"the biLM ({noise[1]})",
+        f"({clean[3]}, {clean[1]}), at 5 dB not ({noise[3]}, {noise[1]})",
+        f"{times['reranking: biLM / T-TA']:.1f} and {times['similarity: biLM / T-TA']:.1f}.",
+        f"with one softmax it would be {one_softmax / t_ta:.1f}.",
+        f"{t_ta:.1f} and {uni:.1f} ms",
+        "{} on STS-B dev, {} on its test set and {} on SICK".format(*similarity),
+        f"no ({embeds[0]:.1f}, {dev['uniLM, context']:.1f}; the biLM's `embed` {embeds[1]:.1f})",
+        f"no ({means[0]:.0f}, {means[1]:.0f}; {medians[0]:.1f}, {medians[1]:.1f})",
+    ]
+    assert [text for text in expected if text not in claims] == []
+
+
+def test_rows_that_say_little_have_the_figures_of_the_record():
+    text = page("experiments/reranking.md")
+    table = RECORD["table1"]
+    parts = [f"LibriSpeech {part}" for part in ("clean", "other")]
+    cells = {
+        part: {name: row[part] for name, row in table["rows"].items() if part in row}
+        for part in parts
+    }
+    first = [cells[part]["first pass"] for part in parts]
+    models = [[v for name, v in cells[part].items() if name != "oracle"] for part in parts]
+    uni = [table["rows"][name] for name in ("uniSANLM (words)", "no model")]
+    expected = [
+        "from a first pass of {:.2f} and {:.2f}".format(*first),
+        f"between {min(models[0]):.2f} and {max(models[0]):.2f} (clean), {min(models[1]):.2f} and "
+        f"{max(models[1]):.2f} (other)",
+        f"Arctic clean {uni[0]['Arctic clean']:.2f}, 5 dB {uni[0]['Arctic snr5']:.2f}, as without "
+        f"a model ({uni[1]['Arctic clean']:.2f}, {uni[1]['Arctic snr5']:.2f})",
+    ]
+    assert [words for words in expected if words not in text] == []
+    differ = {
+        (part, name)
+        for part in parts
+        for name, others in table["differences"][part].items()
+        for low, high in [others.get("no model", [0, 0, 0])[1:]]
+        if name != "oracle" and not low <= 0 <= high
+    }
+    assert differ == {("LibriSpeech clean", "cloze, exact")}
+
+
+def numbers(cells):
+    return [float(cell.replace(",", "")) for cell in cells]
+
+
+def test_claims_about_semfit_follow_from_the_tables_of_the_record():
+    """No JSON of these measurements was kept: the pages are compared with one another."""
+    record = (ROOT / "docs/experiments/semfit.md").read_text(encoding="utf-8")
+    heads = ["STS-B", "SICK", "MR", "SUBJ", "TREC", "SST-5", "mean", "SST-2", "SNLI", "WNUT"]
+    ours = {
+        name: dict(zip(heads, numbers(cells), strict=True))
+        for name, *cells in rows(record, "| | STS-B dev | SICK train | MR |")
+    }
+    for values in ours.values():
+        four = statistics.mean(values[name] for name in ("MR", "SUBJ", "TREC", "SST-5"))
+        assert values.pop("mean") == pytest.approx(four, abs=0.0051)
+    one_b, elmo_a = ours["ELMo-S_ONEB"], ours["ELMo-A"]
+
+    # Tables 3 and 4 have the same figures.
+    tables = [
+        rows(record, head) for head in ("| | | FastText_CC | ELMo |", "| | | SNLI | SST-5, n")
+    ]
+    models = ("mean of fasttext", "ELMo", "ELMo-A", "ELMo-S_ONEB", "ELMo-S_CNN")
+    linear = [row[2:] for row in tables[0] if row[1] == "ours"]
+    for task, cells in zip(("SNLI", "SST-5", "WNUT"), linear, strict=True):
+        assert numbers(cells) == [ours[name][task] for name in models]
+    mix = [numbers(row[4:6]) for row in tables[0] if row[1] == "ours, mix"]
+    lines = [row[2:] for row in tables[1] if row[1] == "ours"]
+    assert numbers(lines[2][:3]) == [value for _, value in mix]
+    names = ("mean of fasttext", "ELMo-Sub", "ELMo-S_ONEB")
+    for name, cells in zip(names, lines, strict=True):
+        tasks = ("SST-5", "SST-2", "TREC", "MR", "SUBJ")
+        assert numbers(cells[3:]) == [ours[name][task] for task in tasks]
+
+    gaps = [elmo_a[task] - one_b[task] for task in one_b] + [a - b for a, b in mix]
+    ahead = sum(gap > 0 for gap in gaps)
+    p = 2 * sum(math.comb(len(gaps), k) for k in range(ahead, len(gaps) + 1)) / 2 ** len(gaps)
+    over = {
+        name: {task: f"{one_b[task] - values[task]:+.1f}" for task in one_b}
+        for name, values in ours.items()
+    }
+    vectors, cnn, sub = over["mean of fasttext"], over["ELMo-S_CNN"], over["ELMo-Sub"]
+    seconds = {
+        (row, words): float(cells[4].replace(",", ""))
+        for row, words, *cells in rows(record, "| | words | paper: s per batch")
+    }
+    semfit = seconds["semfit", "800k"]
+    elmo = {name: cells for name, *cells in rows(record, "| | paper: days x cards")}
+    millions = [float(elmo[name][6]) for name in ("ELMo", "ELMo-S")]
+    sampled, adaptive = seconds["sampled", "800k"], seconds["adaptive", "800k"]
+    expected = [
+        f"ELMo-A is ahead in {ahead} of {len(gaps)} columns (sign test, p = {p:.3f}), all but TREC "
+        f"({over['ELMo-A']['TREC']}",
+        "SNLI {:.1f}, SST-5 {:.1f}, NER {:.1f};".format(*(b - a for a, b in mix)),
+        f"TREC {vectors['TREC']} and NER {vectors['WNUT']}, but SNLI {vectors['SNLI']}, MR "
+        f"{vectors['MR']}, STS-B {vectors['STS-B']}",
+        f"TREC {over['ELMo']['TREC']} [",
+        f"inferior ({cnn['SNLI']}, {cnn['SST-5']})",
+        f"ours {sub['SNLI'][1:]};",
+        f"ours {sub['TREC'][1:]} [2.2, 8.6] and {sub['SST-2'][1:]} behind",
+        f"2.3, {adaptive / semfit:.1f}; than a sampled softmax on the same vectors: "
+        f"{sampled / semfit:.1f}.",
+        f"*Faster than ELMo*: 4.2, {elmo['ELMo-S'][5]};",
+        "246, 255 and 249 s at 40,000, 800,000 and 2,000,000 words",
+        "499 M to 76 M, {:.0f} M to {:.0f} M".format(*millions),
+        f"TREC {over['ELMo-S_SVD']['TREC']} [0.2, 6.6], STS-B {over['ELMo-S_SVD']['STS-B']}.",
+    ]
+    claims = page("semfit.md").partition("## The paper's claims, here")[2]
+    assert [text for text in expected if text not in claims] == []
+    assert [seconds["semfit", size] for size in ("40k", "800k", "2m")] == [246, 255, 249]
+    assert 0.6 < 1 - sampled / float(elmo["ELMo"][4].replace(",", "")) < 0.7  # "two thirds"
+
+
+def test_the_reconstructions_are_those_of_the_models_page():
+    heading = "| 1,649 sentences | accuracy % |"
+    shown = rows((ROOT / "docs/autoencoder.md").read_text(encoding="utf-8"), heading)
+    readme = (ROOT / "pretrained/nar-small/README.md").read_text(encoding="utf-8")
+    assert shown == [row[:4] for row in rows(readme, "| | accuracy % |")]
 
 
 def test_the_engines_are_compared_by_the_figures_of_the_light_benchmark():

@@ -4,7 +4,6 @@ Long sentences become overlapping windows; each token is scored where it has mos
 results are computed in threads while the caller works on the present one. B batch, T tokens.
 """
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
