@@ -13,8 +13,7 @@ from tta.errors import InputError
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ListStatistics
 from tta.scoring.combining.systems import NO_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics.metric import load_metric
