@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from tta.data.labelled.tables import TEXT_COLUMNS, read_tables
-from tta.data.nbest.lists import shown
 from tta.data.pairs.sts import read_sts
 from tta.data.text.files import check_rereadable
 from tta.data.text.lines import named_files
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.classification.config import TASKS, ClassifyConfig, GlueTask
 
 TRAIN_FILE = "train.tsv"

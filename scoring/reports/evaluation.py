@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tta.data.nbest.lists import NBestList, shown
+from tta.data.nbest.lists import NBestList
+from tta.errors import shown
 from tta.scoring.combining.decision import Decision, select
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tta.data.nbest.files import NBestFile
-from tta.data.nbest.lists import shown
 from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
 from tta.scoring.combining.part import Part
