@@ -16,8 +16,7 @@ from tta import cli
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric

@@ -205,7 +205,7 @@ def difference_cells(results, base):
 
 def metric_of(task):
     """The key of a task's first measure."""
-    from tta.data.labelled.glue import TASKS
+    from tta.scoring.classification.config import TASKS
 
     return TASKS[task].metrics[0]
 

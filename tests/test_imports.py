@@ -158,7 +158,7 @@ MAY_USE_KERAS = {
 MAY_USE_TENSORFLOW = {
     "tta.data.corpus.output",
     "tta.data.records.examples",
-    "tta.data.records.inputs",
+    "tta.data.records.features",
     "tta.data.records.pipeline",
     "tta.data.vectors.target_vectors",
     "tta.modeling.formats.tensorflow",

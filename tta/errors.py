@@ -2,9 +2,11 @@
 
 import contextlib
 import difflib
+import reprlib
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 
 class InputError(ValueError):
@@ -25,10 +27,10 @@ class InputError(ValueError):
         self.path = None if path is None else str(path)
         self.line = line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        shown = printable(rule)  # which may be ten times as long
-        if len(shown) > _HEAD + _TAIL:
-            shown = f"{shown[:_HEAD]} ... {shown[-_TAIL:]}"
-        super().__init__(printable(where) + shown)
+        text = printable(rule)  # which may be ten times as long
+        if len(text) > _HEAD + _TAIL:
+            text = f"{text[:_HEAD]} ... {text[-_TAIL:]}"
+        super().__init__(printable(where) + text)
 
 
 class DamagedDataError(InputError):
@@ -79,3 +81,15 @@ _HEAD, _TAIL = 700, 300  # characters of a rule that are shown
 def printable(text: str) -> str:
     """The text as one printable line: control characters and line breaks are escaped."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+_SHORT = reprlib.Repr()  # safe for values of any depth
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+
+
+def shown(value: Any) -> str:
+    """The value as error messages show it: its repr, shortened."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:
+        return "an integer of thousands of digits"

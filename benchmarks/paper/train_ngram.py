@@ -11,7 +11,7 @@ contains its source but does not build it. To build it, you need cmake, a C++ co
     cmake ../kenlm-*/ && make lmplz build_binary && export PATH="$PWD/bin:$PATH"
 
 An n-gram model knows a word only in the spelling of its training text, so there are two forms.
-"spoken" is for recogniser output: `tta.data.text.spoken.spoken_form`, as for the T-TA's spoken
+"spoken" is for recogniser output: `tta.data.corpus.chunks.spoken_form`, as for the T-TA's spoken
 sentences; sentences without a spoken form are skipped. "written" is for tokenised translations:
 lower case, with punctuation separated, and clitics separated with their apostrophe ("don 't").
 """
@@ -101,8 +101,8 @@ def estimate(lmplz, paths, arpa, folder):
     """Feeds the sentences to lmplz; returns the number of sentences and words."""
     from tqdm import tqdm
 
+    from tta.data.corpus.chunks import spoken_form
     from tta.data.text.lines import TextReader
-    from tta.data.text.spoken import spoken_form
 
     convert = {"spoken": spoken_form, "written": written_form}[FLAGS.form]
     options = ["-o", str(FLAGS.order), "-S", FLAGS.memory, "-T", folder, "--arpa", arpa]

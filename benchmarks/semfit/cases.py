@@ -12,7 +12,7 @@ import tensorflow as tf
 from benchmarks import ROOT
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES
-from tta.data.records.inputs import ModelInputs
+from tta.data.records.features import ModelInputs
 from tta.data.vectors.character_network import NUM_CHARACTERS, WORD_CHARACTERS
 from tta.modeling.config.base import read_config
 from tta.modeling.config.elmo import CHARACTERS, VECTORS

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
-from tta.errors import InputError
+from tta.errors import InputError, shown
 
 OUTSIDE = "O"
 _DOCUMENT = "-DOCSTART-"  # begins a document in the files of CoNLL-2003

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines, named_files
 from tta.data.text.tables import are_usual_names, table_rows
-from tta.errors import InputError
+from tta.errors import InputError, shown
 
 # The columns of the texts, if none are named: the first of these that the header has.
 TEXT_COLUMNS = (("sentence1", "sentence2"), ("sentence",))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tta.data.nbest.lists import ListCollector, parse_number, parse_score, shown, stem
-from tta.errors import InputError
+from tta.data.nbest.lists import ListCollector, parse_number, parse_score, stem
+from tta.errors import InputError, shown
 
 # The names of each kind, for all readers. Case, blanks, `_` and `-` do not matter: `uttID` is
 # `utt_id`. If several are there, the first one counts.

@@ -22,11 +22,11 @@ from typing import Any, TextIO
 from tta.atomic import whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
 from tta.data.nbest.formats import load_format
-from tta.data.nbest.lists import NBestList, shown
+from tta.data.nbest.lists import NBestList
 from tta.data.nbest.references import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path, withdrawn
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 
 @dataclass(frozen=True)

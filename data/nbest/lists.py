@@ -3,14 +3,13 @@
 import contextlib
 import math
 import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from tta.data.text.lines import MAX_LINE_BYTES
-from tta.errors import InputError
+from tta.errors import InputError, shown
 
 MAX_NUMBER = 1e100  # so that sums, products and squares of scores stay finite
 
@@ -185,14 +184,6 @@ def stem(path: str) -> str:
     return PurePosixPath(path.replace("\\", "/")).stem
 
 
-def shown(value: Any) -> str:
-    """The value as error messages show it: its repr, shortened."""
-    try:
-        return _SHORT.repr(value)
-    except ValueError:
-        return "an integer of thousands of digits"
-
-
 def _check_text(value, what):
     if not isinstance(value, str):
         raise InputError(f"expected {what} as a string, got {shown(value)}")
@@ -207,6 +198,3 @@ def _check_text(value, what):
 # Alternatives and optional words in references for sclite.
 _ALTERNATIVES = re.compile(r"\{[^{}/]*/[^{}]*\}")
 _OPTIONAL = re.compile(r"(?<!\S)\([^\s()]+\)(?!\S)")
-
-_SHORT = reprlib.Repr()  # safe for values of any depth
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from tta.data.nbest.fields import IDS, RECORDINGS, REFERENCES, TRANSCRIPTS, id_of, named
 from tta.data.nbest.formats.json_values import iter_json
-from tta.data.nbest.lists import check_readings, shown
+from tta.data.nbest.lists import check_readings
 from tta.data.text.tables import split_row
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 _TEXTS = (*REFERENCES, *TRANSCRIPTS, "output", "caption", "normalized_text", "words")
 

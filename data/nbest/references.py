@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tta.data.nbest.lists import shown
 from tta.data.nbest.reference_files import Kind, Reference, parse_references
 from tta.data.text.lines import iter_lines
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 # The longest line. A JSON document may be one line.
 MAX_LINE_BYTES = 1 << 24

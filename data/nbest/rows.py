@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tta.data.nbest.formats.base import Format, Source
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
-from tta.errors import InputError, located
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
+from tta.errors import InputError, located, shown
 
 # The least mean similarity of the hypotheses of an utterance to the first one. On the lists of
 # docs/reranking.md it is 0.79 to 0.98, and 0.22 to 0.38 between different utterances.

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tta.data.nbest.formats.json_values import expect, load_json
-from tta.data.nbest.lists import shown
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
 from tta.data.text.tables import are_usual_names, table_rows
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 # The names of the two sentences in BLiMP's layout.
 GOOD, BAD = "sentence_good", "sentence_bad"

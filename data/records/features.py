@@ -5,6 +5,7 @@
 The shape [null] means one value per token; [] and [k] mean one or k values per sentence.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ Features = dict[str, dict[str, Any]]
 
 INPUT_IDS = "input_ids"
 PADDING_MASK = "padding_mask"  # made by the pipeline, not stored
-# Added by `tta.data.records.inputs.ModelInputs`, not stored.
+# Added by `ModelInputs`, not stored.
 TARGET_VECTORS = "target_vectors"
 INPUT_VECTORS = "input_vectors"
 CHARACTERS = "characters"
@@ -81,3 +82,35 @@ def check_features(features: Any) -> None:
     if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or made:
         no = made[0] if made else PADDING_MASK
         raise InputError(f"features must have {DEFAULT_FEATURES} and no {no!r}, got {features}")
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """Adds features of tokens to batches, in training and in scoring alike.
+
+    Attributes:
+        look_ups: {name of a feature: function from ids [B, T] int32 to [B, T, ...]}, callable
+            inside TensorFlow graphs. A function that has several names runs once.
+        vocab_size: ids from this one on become `unk_id`, after the look-ups; None keeps all.
+        unk_id: the id of unknown tokens.
+    """
+
+    look_ups: Mapping[str, Callable[[Any], Any]]
+    vocab_size: int | None = None
+    unk_id: int | None = None
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """A batch with "input_ids" [B, T] int32 -> the same with the features."""
+        ids = batch[INPUT_IDS]
+        found = {function: function(ids) for function in self.look_ups.values()}
+        batch = batch | {name: found[function] for name, function in self.look_ups.items()}
+        if self.vocab_size is not None:
+            import tensorflow as tf
+
+            batch[INPUT_IDS] = tf.where(ids < self.vocab_size, ids, self.unk_id)
+        return batch
+
+    @property
+    def changes_batches(self) -> bool:
+        """Whether a call changes anything."""
+        return bool(self.look_ups) or self.vocab_size is not None

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tta.data.records.examples import parse_record
-from tta.data.records.features import INPUT_IDS, PADDING_MASK, Features, IdLimits
-from tta.data.records.inputs import ModelInputs
+from tta.data.records.features import INPUT_IDS, PADDING_MASK, Features, IdLimits, ModelInputs
 
 # Sentences in the shuffle buffer. The shards themselves are already shuffled; the buffer only has
 # to change the order from epoch to epoch.

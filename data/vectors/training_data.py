@@ -11,8 +11,7 @@ from typing import Any
 from tta.data.records import pipeline
 from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
-from tta.data.records.features import IdLimits
-from tta.data.records.inputs import ModelInputs
+from tta.data.records.features import IdLimits, ModelInputs
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vectors.word_inputs import inputs_of
 from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary, make_tokenizer

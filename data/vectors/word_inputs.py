@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.data.records.features import CHARACTERS, INPUT_VECTORS
-from tta.data.records.inputs import ModelInputs
+from tta.data.records.features import CHARACTERS, INPUT_VECTORS, ModelInputs
 from tta.data.vectors.character_network import (
     BEGIN_SENTENCE,
     END_SENTENCE,

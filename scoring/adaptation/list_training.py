@@ -10,8 +10,7 @@ import numpy as np
 
 from tta.scoring.adaptation.text import ADAM_BETA_2
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.scorers.inference.batches import make_batches
 

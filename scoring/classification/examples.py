@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tta.data.labelled.glue import TASKS, GlueTask
 from tta.data.labelled.tables import TEXT_COLUMNS, read_tables
-from tta.data.nbest.lists import shown
 from tta.data.pairs.sts import read_sts
 from tta.data.text.files import check_rereadable
 from tta.data.text.lines import named_files
-from tta.errors import InputError
-from tta.scoring.classification.config import ClassifyConfig
+from tta.errors import InputError, shown
+from tta.scoring.classification.config import TASKS, ClassifyConfig, GlueTask
 
 TRAIN_FILE = "train.tsv"
 MANY_SEEN = 0.1  # a larger share of texts that are also in the training part is pointed out

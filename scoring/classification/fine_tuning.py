@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from tta.choices import DTYPE_POLICIES
 from tta.data.labelled.inputs import shuffled_batches
-from tta.data.records.inputs import ModelInputs
+from tta.data.records.features import ModelInputs
 from tta.data.records.pipeline import with_inputs, without_autotuning
 from tta.modeling.config.classifier import MIX, ClassifierConfig
 from tta.modeling.models.language_model import build_model

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from tta.data.nbest.lists import shown
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.word_evidence import (
     MODEL_UNITS,

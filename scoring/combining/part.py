@@ -15,6 +15,7 @@ from tta.data.nbest.lists import NBestList
 from tta.errors import located
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import (
+    ListStatistics,
     ModelScores,
     ScoredLists,
     TokenScores,
@@ -22,7 +23,6 @@ from tta.scoring.combining.scored_lists import (
     score_by_rank,
     score_texts,
 )
-from tta.scoring.combining.statistics import ListStatistics
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 

@@ -1,4 +1,4 @@
-"""N-best lists with first-pass and language-model scores, as padded arrays.
+"""N-best lists with first-pass and language-model scores, and metrics over them, as padded arrays.
 
 Shapes: L lists, N hypotheses in the longest list, K language models. All scores are natural logs;
 higher is better.
@@ -7,6 +7,7 @@ higher is better.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -232,3 +233,45 @@ def list_features(texts: Sequence[str], first_pass: np.ndarray) -> dict[str, np.
     edits = cdist(texts, texts, scorer=Levenshtein.distance, dtype=np.int32) @ share
     characters = np.array([len(text) for text in texts], np.float64)
     return dict(zip(FEATURE_UNITS, (characters, *-edits.T), strict=True))
+
+
+@dataclass(frozen=True)
+class ListStatistics:
+    """A metric's statistics of every hypothesis. The value of any picks follows from a sum.
+
+    `counts` is [L, N, S] int64, zeros at padding; `present` is [L, N] bool, False at padding.
+    """
+
+    metric: Metric
+    counts: np.ndarray
+    present: np.ndarray
+
+    @classmethod
+    def build(cls, nbest: Sequence[NBestList], metric: Metric) -> "ListStatistics":
+        """Compares every hypothesis with the reference of its list. Every list needs one.
+
+        A list without hypotheses counts as one with an empty hypothesis: all words are deleted.
+        """
+        counts = []
+        for one in nbest:
+            assert one.reference is not None
+            texts = [h.text for h in one.hypotheses] or [""]
+            counts.append(metric.statistics(texts, one.reference))
+        return cls(metric, pad(counts), pad([np.ones(len(one), bool) for one in counts]))
+
+    def of(self, picks: np.ndarray) -> np.ndarray:
+        """The statistics of the picked hypotheses, list by list: [L] -> [L, S] int64."""
+        return self.counts[np.arange(len(picks)), picks]
+
+    def value(self, picks: np.ndarray) -> float:
+        """The metric over all picks: [L] -> float."""
+        return float(self.metric.corpus(self.of(picks).sum(axis=0)))
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """`Metric.errors` of every hypothesis: [L, N] float64; infinite at padding."""
+        return np.where(self.present, self.metric.errors(self.counts), np.inf)
+
+    def oracle(self) -> np.ndarray:
+        """The index of the best hypothesis of each list, by the references: [L] int64."""
+        return self.errors.argmin(axis=1)

@@ -13,8 +13,7 @@ from scipy.optimize import minimize
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import MODEL_UNITS, guess, spread
 from tta.scoring.combining.risk import posteriors
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ListStatistics, ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The prior is normal. Moving a weight by one unit costs this many errors, halved: of the first pass

@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 import tta
-from tta.data.nbest.lists import shown
 from tta.data.pairs.minimal_pairs import BAD, GOOD, MinimalPair, read_minimal_pairs
 from tta.data.text.files import open_output
 from tta.data.text.lines import expand_globs
 from tta.data.text.tables import row_writer
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.reports.table import align, format_count
 from tta.scoring.scorers.config import PAIR_GROUPS, ScoreConfig

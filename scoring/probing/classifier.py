@@ -21,8 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from tta.data.nbest.lists import shown
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.scorers.inference.batches import prefetch
 
 CS = tuple(2.0**power for power in range(-2, 4))

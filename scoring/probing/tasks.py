@@ -12,9 +12,8 @@ import numpy as np
 
 from tta.data.labelled import conll
 from tta.data.labelled.tables import LabelledTexts
-from tta.data.nbest.lists import shown
 from tta.data.text.lines import named_files
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.scorers.scorer import Scorer
 
 PLUS = "+"  # between representations that are joined

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tta.data.nbest.lists import NBestList, shown
+from tta.data.nbest.lists import NBestList
+from tta.errors import shown
 from tta.scoring.combining.decision import Decision, select
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.significance import MIN_LISTS, paired_bootstrap, relative_gain

@@ -7,8 +7,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tta.scoring.combining.decision import select
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 
 # Colours of medium lightness, with a contrast of at least 3:1 on white and on the dark page. The

@@ -29,8 +29,7 @@ from tta.data.corpus.beam_common import (
     run_pipeline,
 )
 from tta.data.nbest.files import iter_nbest
-from tta.data.nbest.lists import shown
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.part import Part

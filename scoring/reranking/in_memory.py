@@ -273,7 +273,7 @@ def _decided(lists, references, scores, model, weights, metric, rank_scores, pro
     """The decision on lists, None if none has a text; and the first model, None without one."""
     models = _as_models(model)
     _check_weights(weights, models)
-    nbest = _nbest(lists, scores, references, stacklevel=4)
+    nbest = _nbest(lists, scores, references)
     if not any(one.hypotheses for one in nbest):
         return None, None
     losses = weights is None or weights.decision == "mbr"
@@ -309,7 +309,7 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores, references, stacklevel) -> list[NBestList]:
+def _nbest(lists, scores, references=None, stacklevel=4) -> list[NBestList]:
     """The lists with their index as id, and the rules and notes that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:

@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from tta.data.nbest.files import NBestFile
-from tta.data.nbest.lists import shown
 from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ListStatistics
 from tta.scoring.combining.systems import NO_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics.metric import load_metric

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
-from tta.data.nbest.lists import NBestList, shown
+from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.errors import InputError, install, located
+from tta.errors import InputError, install, located, shown
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig

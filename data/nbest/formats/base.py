@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
 from tta.data.nbest.formats.json_values import iter_json
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
-from tta.errors import InputError
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
+from tta.errors import InputError, shown
 
 HEAD_ROWS = 20  # the number of rows from which a format is detected
 

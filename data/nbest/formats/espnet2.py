@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.nbest.lists import Hypothesis, parse_score
 from tta.data.nbest.rows import check_fields
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 _TOKENS = ("token", "token_int")
 

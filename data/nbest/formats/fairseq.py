@@ -5,9 +5,9 @@ import re
 from typing import Any
 
 from tta.data.nbest.formats.base import Format, Source
-from tta.data.nbest.lists import Hypothesis, parse_number, shown
+from tta.data.nbest.lists import Hypothesis, parse_number
 from tta.data.nbest.rows import check_fields
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 # A hypothesis, also with spaces for the tabs, or a line of the log.
 _TYPICAL_LINE = re.compile(

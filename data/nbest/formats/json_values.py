@@ -16,8 +16,8 @@ from tta.data.nbest.fields import (
     read_scores,
     score_key,
 )
-from tta.data.nbest.lists import Hypothesis, ListCollector, shown
-from tta.errors import InputError
+from tta.data.nbest.lists import Hypothesis, ListCollector
+from tta.errors import InputError, shown
 
 
 def load_json(text: str, first_line: int = 1) -> Any:

@@ -4,10 +4,10 @@ import re
 
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
-from tta.data.nbest.lists import Hypothesis, parse_score, shown
+from tta.data.nbest.lists import Hypothesis, parse_score
 from tta.data.nbest.rows import check_fields, doubt_of_groups, mostly
 from tta.data.text.lines import iter_lines
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 # How lines of wav.scp and feats.scp end, and those of segments, utt2dur and files of costs.
 _DATA = re.compile(

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.lists import Hypothesis, parse_number, parse_score, shown
+from tta.data.nbest.lists import Hypothesis, parse_number, parse_score
 from tta.data.nbest.rows import check_fields, collect_groups, mostly
 from tta.data.text.tables import is_number
-from tta.errors import InputError
+from tta.errors import InputError, shown
 
 # Which words of the source a phrase translates, at its end (-report-segmentation).
 _SEGMENT = re.compile(r"(?<!\s)\s*\|[0-9]+-[0-9]+(,[^|]*)?\|(?=\s|$)")

@@ -4,9 +4,9 @@ import math
 import re
 
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.lists import Hypothesis, parse_number, shown
+from tta.data.nbest.lists import Hypothesis, parse_number
 from tta.data.nbest.rows import check_fields, mostly
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 _BYTELOG = 1024 / 10000.5  # natural log of one unit
 _LOG10 = math.log(10)

@@ -2,10 +2,9 @@
 
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.formats.named_rows import CsvFormat
-from tta.data.nbest.lists import shown
 from tta.data.nbest.rows import check_fields, doubt_of_size, mostly
 from tta.data.text.tables import is_number
-from tta.errors import InputError
+from tta.errors import InputError, shown
 
 
 class TsvFormat(CsvFormat):

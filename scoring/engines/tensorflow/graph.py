@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tta.data.records.inputs import ModelInputs
+from tta.data.records.features import ModelInputs
 from tta.errors import InputError
 
 # The output of a model that each representation is.

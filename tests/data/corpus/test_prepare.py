@@ -19,10 +19,10 @@ from tests.commands import ROOT, python
 from tests.faults import file_size_limit
 from tta.atomic import LOCK_FILE
 from tta.data.corpus import chunks, prepare, spill
+from tta.data.corpus.chunks import spoken_form
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.output import WORK_FOLDER, summary
 from tta.data.records import dataset, examples
-from tta.data.text.spoken import spoken_form
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError

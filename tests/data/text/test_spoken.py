@@ -2,7 +2,7 @@
 
 import pytest
 
-from tta.data.text.spoken import spoken_form
+from tta.data.corpus.chunks import spoken_form
 
 
 @pytest.mark.parametrize(

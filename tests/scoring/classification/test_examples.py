@@ -2,9 +2,8 @@
 
 import pytest
 
-from tta.data.labelled.glue import TASKS
 from tta.errors import InputError
-from tta.scoring.classification.config import ClassifyConfig
+from tta.scoring.classification.config import TASKS, ClassifyConfig
 from tta.scoring.classification.examples import read_examples, seen_notes
 
 PAIR, ONE = ("x y", "z"), "x y"

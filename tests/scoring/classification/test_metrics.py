@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tta.data.labelled.glue import TASKS
+from tta.scoring.classification.config import TASKS
 from tta.scoring.classification.report import METRICS, on_resamples
 from tta.scoring.metrics.significance import interval
 

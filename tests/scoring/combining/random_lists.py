@@ -7,8 +7,7 @@ import numpy as np
 
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.metrics.metric import Metric
 

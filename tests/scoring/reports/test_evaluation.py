@@ -3,8 +3,7 @@ import pytest
 
 from benchmarks.paper.reranking import compare_rows
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.error_rate import WordErrorRate

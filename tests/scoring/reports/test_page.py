@@ -11,8 +11,7 @@ import pytest
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports import page as html_report

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.statistics import ListStatistics
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports.weight_curve import LM_WEIGHTS, measure_curve, write_curve

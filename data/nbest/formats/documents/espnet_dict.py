@@ -13,8 +13,8 @@ from tta.data.nbest.formats.json_values import (
     parse_hypothesis,
     quoted,
 )
-from tta.data.nbest.lists import Hypothesis, NBestList, shown
-from tta.errors import InputError, located
+from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.errors import InputError, located, shown
 
 _UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
 _FIRST_VALUE_IS_OBJECT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')

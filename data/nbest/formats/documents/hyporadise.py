@@ -10,8 +10,7 @@ from tta.data.nbest.formats.json_values import (
     expect,
     iter_records,
 )
-from tta.data.nbest.lists import shown
-from tta.errors import InputError, located
+from tta.errors import InputError, located, shown
 
 _HYPOTHESES = ("input", "nhyps_base", "hypothesis", "input1")
 _KEY = rf'"({"|".join(_HYPOTHESES)})"\s*:'

@@ -28,8 +28,8 @@ from tta.data.nbest.formats.json_values import (
     load_json,
     parse_hypothesis,
 )
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, shown
-from tta.errors import InputError, located
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
+from tta.errors import InputError, located, shown
 
 HAS_HYPOTHESES = re.compile(rf'"({"|".join(LISTS)})"\s*:\s*\[')
 # Scores of Hugging Face's `generate`, whose texts have no name of their own.

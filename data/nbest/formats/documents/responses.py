@@ -19,8 +19,8 @@ from tta.data.nbest.formats.documents.layouts import (
     word_times,
 )
 from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
-from tta.data.nbest.lists import Hypothesis, NBestList, shown, stem
-from tta.errors import InputError, located
+from tta.data.nbest.lists import Hypothesis, NBestList, stem
+from tta.errors import InputError, located, shown
 
 # The keys of a response for audio without speech, and of one that is not final.
 _SILENT = {
