@@ -122,7 +122,8 @@ class LatentInputs(_Joint):
     table = "latent_inputs"
 
     def call(self, latent: Tensor):
-        rows, before = ops.reshape(latent, (-1, latent.shape[-1])), ops.shape(latent)[:-1]
+        size, before = self.added_kernel.shape[0], ops.shape(latent)[:-1]
+        rows = ops.reshape(latent, (-1, size))
         found = latent_inputs(KerasKit(), self, self.config, rows)
         return {name: ops.reshape(x, (*before, *x.shape[1:])) for name, x in found.items()}
 

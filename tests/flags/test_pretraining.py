@@ -232,8 +232,8 @@ def refusals(folder):
     (folder / "other" / "vocab.txt").write_text((folder / "other_vocab.txt").read_text())
     save_model(tiny_model(num_hidden_layers=1), folder / "other", "")
     wide = {"num_hidden_layers": 1, "hidden_size": 30, "intermediate_size": 34}
-    tiny_config(**wide, num_attention_heads=6).to_json(folder / "wide.json")
-    tiny_config(**wide).to_json(folder / "wide_heads.json")
+    tiny_config(**wide, num_attention_heads=6).to_json(folder / "wide_heads.json")
+    tiny_config(**wide).to_json(folder / "wide.json")
     (folder / "not_flags").mkdir()
     (folder / "not_flags" / "run.json").write_text("[1]")
 
@@ -269,13 +269,13 @@ def refusals(folder):
         "init vocabulary": settings(
             output_dir=folder / "from_other", init_checkpoint=folder / "other", **unchanged
         ),
-        "init larger": settings(
-            config="wide.json", output_dir=folder / "grown", init_checkpoint=folder / "other"
-        ),
         "init heads": settings(
             config="wide_heads.json",
             output_dir=folder / "no_init",
             init_checkpoint=folder / "other",
+        ),
+        "init larger": settings(
+            config="wide.json", output_dir=folder / "no_init", init_checkpoint=folder / "other"
         ),
         "init by name": settings(output_dir=folder / "no_init", init_checkpoint="small"),
         "init nowhere": settings(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
@@ -308,8 +308,8 @@ def refusals(folder):
         ("not flags", "run.json: expected a JSON object, found list"),
         ("init", "done"),
         ("init vocabulary", "done"),
-        ("init larger", "done"),
-        ("init heads", "other: heads of size 5 cannot become heads of size 10"),
+        ("init heads", "other: the model has 3 attention heads, not 6"),
+        ("init larger", ", the config requires "),
         ("init by name", "small: "),
         ("init nowhere", "none: no such model directory, nor a model of that name (small"),
     ],

@@ -144,7 +144,7 @@ def public_layers():
     """{name: class} of every keras layer that a module of modeling/ defines and that is called."""
     found = {}
     root = Path(tta.__file__).resolve().parent.parent
-    for path in sorted((root / "modeling").rglob("*.py")):
+    for path in sorted(set((root / "modeling").rglob("*.py")) - {root / "modeling/kits/torch.py"}):
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         module = importlib.import_module(f"tta.{name}")
         for name, value in vars(module).items():
