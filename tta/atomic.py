@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -125,6 +125,15 @@ def check_absent(path: Path | str) -> None:
     """Raises InputError if a path exists: for folders that are never replaced."""
     if os.path.lexists(path):
         raise InputError("exists; choose another folder", path)
+
+
+def check_new_folder(folder: Path | str, may_have: Collection[str] = ()) -> None:
+    """Raises InputError unless a folder is new or empty, but for names that it may have."""
+    if os.path.isdir(folder):
+        if names_in(folder).difference(may_have):
+            raise InputError("expected a new or an empty folder", folder)
+    elif os.path.lexists(folder):
+        raise InputError("expected a folder, got a file", folder)
 
 
 def names_in(folder: Path | str) -> set[str]:

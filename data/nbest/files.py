@@ -151,15 +151,8 @@ def open_nbest_output(
     The costs of a Kaldi file go to the same name with `.scores` added, unless `has_scores` is
     false.
 
-    Args:
-        path: a file, `-` for standard output, or a folder if the format is one.
-        format: a key of `FORMATS`.
-        overwrite: whether existing files, or a folder of N-best lists, may be replaced.
-        scores: as in `write_nbest`.
-        names: the files of the folder that was read, `NBestFile.names`; () for one file.
-
-    Raises:
-        InputError: as `write_nbest`.
+    `names` are the files of the folder that was read, `NBestFile.names`; () for one file. The other
+    arguments and the errors are those of `write_nbest`, with a path as the target.
     """
     chosen = load_format(format)
     with contextlib.ExitStack() as stack:

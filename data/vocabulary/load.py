@@ -3,7 +3,6 @@
 Says too how a vocabulary reads text: its case and its accents, so that every token can occur.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,15 @@ AnyVocabulary = Vocabulary | WordVocabulary
 AnyTokenizer = Tokenizer | WordTokenizer
 
 
-def load_vocabulary(
-    tokenizer: str, path: Path | str, opener: Callable[..., Any] = open
-) -> AnyVocabulary:
+def load_vocabulary(tokenizer: str, path: Path | str) -> AnyVocabulary:
     """Reads a vocabulary file of what `tokenizer` names, one of `tta.choices.TOKENIZERS`.
 
-    `path` and `opener` are as in `tta.data.text.files.open_input`.
-
-    Raises:
-        InputError: the file is missing or not a vocabulary of this kind.
+    Raises InputError if the file is missing or not a vocabulary of this kind.
     """
     if tokenizer not in TOKENIZERS:
         raise InputError(f"tokenizer must be {' or '.join(TOKENIZERS)}, not {tokenizer!r}")
     kind = WordVocabulary if tokenizer == "words" else Vocabulary
-    return kind.from_file(path, opener)
+    return kind.from_file(path)
 
 
 def make_tokenizer(

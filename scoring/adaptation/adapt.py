@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tta
-from tta.atomic import names_in
+from tta.atomic import check_new_folder
 from tta.data.corpus.output import WORK_FOLDER, work_folder
 from tta.errors import InputError
 from tta.names import CONFIG, README, VOCABULARY, WEIGHTS
@@ -98,13 +98,9 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
 
 def check_output_dir(output_dir: Path) -> None:
     """Raises InputError unless a folder is new or empty, or has leftovers of a killed run alone."""
-    if output_dir.is_dir():
-        found = names_in(output_dir)
-        # A run that was killed while it moved its files has the work folder still.
-        if found - ({WORK_FOLDER, *_FILES} if WORK_FOLDER in found else set()):
-            raise InputError("expected a new or an empty folder", output_dir)
-    elif os.path.lexists(output_dir):
-        raise InputError("expected a folder, got a file", output_dir)
+    # A run that was killed while it moved its files has the work folder still.
+    was_killed = (output_dir / WORK_FOLDER).exists()
+    check_new_folder(output_dir, (WORK_FOLDER, *_FILES) if was_killed else ())
 
 
 def _check_trainable(lm):

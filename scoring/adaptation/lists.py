@@ -156,12 +156,7 @@ def fine_tune(
     `lm` is the start, a `TextModel` that scores in one pass. Its weights change. `work` and `made`
     are as in `adapt_to_text`, and `HELDOUT_LISTS` is written to `made`, too.
 
-    Returns the report; None if SIGTERM stopped the training. No model is written then.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C stopped the training.
-        InputError: the lists are of no use, the training diverged, or no pass lowered the expected
-            errors of the held-out lists.
+    Returns and raises as `adapt`. No model is written if SIGTERM stopped the training.
     """
     from tta.modeling.formats.model_directory import save_model
 

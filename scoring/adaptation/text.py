@@ -71,11 +71,7 @@ def adapt_to_text(
     `lm` is a `TextModel` with a vocabulary, `start` its name or directory. `work` is a folder for
     files that are needed meanwhile, `made` that for the result, which has the vocabulary.
 
-    Returns the report; None if SIGTERM stopped the training. No model is written then.
-
-    Raises:
-        InputError: the text is missing, malformed or too short, or no pass made the held-out
-            sentences more likely.
+    Returns and raises as `adapt`. No model is written if SIGTERM stopped the training.
     """
     data = _prepare(config, lm, work)
     objective = MODEL_TYPES.load(lm.model.config.model_type).objectives[0]

@@ -6,7 +6,6 @@ The output folder has the model of the best run so far, `runs/rate-R-seed-S/` pe
 
 import dataclasses
 import json
-import os
 import re
 import shutil
 import sys
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.atomic import locked_folder, names_in, whole_file
+from tta.atomic import check_new_folder, locked_folder, whole_file
 from tta.checked_files import read_json_object
 from tta.data.labelled.inputs import encode_rows
 from tta.data.text.files import file_digest, open_output
@@ -102,13 +101,9 @@ def _digest(names):
 
 def _check_folder(folder):
     """Raises InputError unless the folder is new, empty, or one of an earlier call."""
-    if not os.path.lexists(folder):
-        return
-    if not folder.is_dir():
-        raise InputError("expected a folder, got a file", folder)
-    if names_in(folder) and not (folder / RUN_FILE).exists():
-        raise InputError("expected a new or an empty folder", folder)
-    if (folder / RUN_FILE).exists() and "learning_rates" not in read_json_object(folder / RUN_FILE):
+    if not (folder / RUN_FILE).exists():
+        return check_new_folder(folder)
+    if "learning_rates" not in read_json_object(folder / RUN_FILE):
         raise InputError("expected a new or an empty folder, got that of a pretraining", folder)
     if (folder / BEST).exists():
         best = read_json_object(folder / BEST)

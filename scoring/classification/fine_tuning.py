@@ -108,13 +108,7 @@ def fine_tune(
         rows, targets: the N training examples: ids, and [N] float32.
         run, folder: the learning rate and the seed, and the folder for the run's checkpoints.
 
-    Returns:
-        The Keras model, in float32; None if SIGTERM stopped the run.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C stopped the run.
-        InputError: the training diverged, or a checkpoint is damaged.
-        OSError: the disk is full.
+    Returns the Keras model, in float32; None if SIGTERM stopped the run. Raises as `classify`.
     """
     rate, seed = run
     pad_id, length = tokenizer.vocabulary.pad_id, model_config.max_seq_length

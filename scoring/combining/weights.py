@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tta.choices import REDUCTIONS
 from tta.errors import InputError
@@ -83,15 +84,11 @@ class RerankWeights:
             name: weight if given.features.get(name) is not None else _round(weight)
             for name, weight in self.features.items()
         }
-        return RerankWeights(
-            lm_weight,
-            _round(self.length_bonus) if given.length_bonus is None else self.length_bonus,
-            self.reduction,
-            shares,
-            _round(self.scale) if given.scale is None else self.scale,
-            features,
-            self.bonus_is_guessed,
-        )
+        changed: dict[str, Any] = {"lm_weight": lm_weight, "shares": shares, "features": features}
+        for name in ("length_bonus", "scale"):
+            if getattr(given, name) is None:
+                changed[name] = _round(getattr(self, name))
+        return replace(self, **changed)
 
 
 # The order of the first pass, for any number of models.

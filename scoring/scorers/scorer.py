@@ -441,9 +441,9 @@ def unknown_note(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
         )
 
 
-def shortened(text: str, length: int = 40) -> str:
-    """The first characters of a text, for messages."""
-    return text if len(text) <= length else f"{text[:length]}..."
+def shortened(text: str) -> str:
+    """The first 40 characters of a text, for messages."""
+    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:

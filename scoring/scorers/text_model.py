@@ -97,19 +97,13 @@ class TextModel(Scorer):
         name, normalizer: as in `Scorer`.
         directory: the model directory, or None.
         options: how the model reads and scores text.
-        engine, runtime: what runs the network, and what runs the engine on texts.
+        engine, runtime: what runs the network, and what runs it on texts.
         likelihood, graph: of a `TensorFlowEngine`; other engines have none.
         tokenizer: None if the model has no vocabulary.
         config, model_type: the `ModelConfig` of the model, and its family.
-        gives_scores: whether the model scores sentences: its family can, and its head gives
-            probabilities.
-        predicts_vectors: whether the model predicts the vectors of tokens (SemFit) instead.
-        window_size: maximum number of pieces in an input of the model.
-        batch_tokens: number of tokens in a batch, padding included.
-        representations, pooled_representations: all, and those that pool the vectors of several
-            pieces.
-        pooling_statistics: of the model directory. InputError if it has none, or they are damaged
-            or belong to another model.
+        gives_scores, predicts_vectors: as in `Engine`.
+        window_size, batch_tokens: as in `Runtime`.
+        representations, pooled_representations, pooling_statistics: as in `TextVectors`.
     """
 
     name: str = _read_only("_name")

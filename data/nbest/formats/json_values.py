@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TextIO
 from tta.data.nbest.fields import (
     HYPOTHESES,
     PARTS,
-    SCORES,
     TRANSCRIPTS,
     named,
     read_scores,
@@ -147,9 +146,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys)
 _BLANK: Any = re.compile(r"[ \t\n\r]*")  # which always matches
 
 
-def parse_hypothesis(
-    value: Any, format_name: str, collector: ListCollector, names: Sequence[str] = SCORES
-) -> Hypothesis:
+def parse_hypothesis(value: Any, format_name: str, collector: ListCollector) -> Hypothesis:
     """Reads `{"text": ..., "score": ...}`; the score is found by `read_scores`."""
     value = expect(value, dict, "a hypothesis")
     key = text_key(value)
@@ -159,17 +156,15 @@ def parse_hypothesis(
         raise InputError(
             f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
         )
-    score, features = read_scores(value, collector, names)
+    score, features = read_scores(value, collector)
     return Hypothesis(value[key], score, {format_name: value}, features)
 
 
-def hypothesis_object(
-    hypothesis: Hypothesis, extra: dict[str, Any], names: Sequence[str] = SCORES
-) -> dict[str, Any]:
+def hypothesis_object(hypothesis: Hypothesis, extra: dict[str, Any]) -> dict[str, Any]:
     """The inverse of `parse_hypothesis`; `extra` is the object that was read, or {}."""
     item = dict(extra)
     if hypothesis.score is not None:
-        item[score_key(extra, names)] = float(hypothesis.score)
+        item[score_key(extra)] = float(hypothesis.score)
     return item | {text_key(extra) or "text": hypothesis.text}
 
 

@@ -162,10 +162,7 @@ class ServedModel(tf.Module):
             hypotheses: [N] string.
             first_pass_scores: [N] float32, natural log, higher is better. If there are none, give
                 -ln(rank in the list), as run_rerank.py does, or equal numbers.
-            lm_weight: [] float32, 0 to 1.
-            length_bonus: [] float32, natural log, per word.
-            scale: [] float32, at least 0, of the combined scores for the decision mbr; infinity
-                for the decision max.
+            lm_weight, length_bonus, scale: [] float32, as in `RerankWeights`.
 
         Returns:
             {"order": [N] int32, indices into `hypotheses`, best first}, and, in the order of
