@@ -10,7 +10,15 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Precision, Unknown
+from tta.choices import (
+    Device,
+    EngineName,
+    LongSentences,
+    Normalizer,
+    PllVariant,
+    Precision,
+    Unknown,
+)
 from tta.version import __version__
 
 if TYPE_CHECKING:
@@ -58,6 +66,7 @@ def load(
     batch_tokens: int | None = None,
     precision: Precision = "float32",
     engine: EngineName = "auto",
+    device: Device | None = None,
     normalizer: Normalizer = "exact",
     pll_variant: PllVariant = "original",
     score_boundary_tokens: bool = False,
@@ -84,6 +93,7 @@ def load(
             (onnxruntime), which round scores.
         engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner, and has no
             `lm.model`; "auto" is TensorFlow where it is installed.
+        device: where onnxruntime computes, with a build of it for that; None is the CPU.
         normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
             the sum over the vocabulary. "auto": learned if the model was trained for it.
         pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"
@@ -108,6 +118,7 @@ def load(
         batch_tokens=batch_tokens,
         precision=precision,
         engine=engine,
+        device=device,
         normalizer=normalizer,
         pll_variant=pll_variant,
         score_boundary_tokens=score_boundary_tokens,

@@ -34,6 +34,17 @@ SCORING_PRECISIONS = get_args(Precision)
 EngineName = Literal["auto", "tensorflow", "onnxruntime"]
 ENGINES = get_args(EngineName)
 
+# Where onnxruntime computes -> its name for that.
+PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "coreml": "CoreMLExecutionProvider",
+    "directml": "DmlExecutionProvider",
+    "openvino": "OpenVINOExecutionProvider",
+    "rocm": "ROCMExecutionProvider",
+}
+Device = Literal["cpu", "cuda", "coreml", "directml", "openvino", "rocm"]
+
 # What an unknown word adds to a score: the price of spelling it, or nothing but the log-probability
 # of the unknown token.
 Unknown = Literal["price", "model"]

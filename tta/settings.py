@@ -226,8 +226,8 @@ def fields(config: Any) -> Iterator[Field]:
         if "setting" not in field.metadata:
             continue
         kind = hints[field.name]
-        if isinstance(kind, types.UnionType):  # such as `int | None`
-            kind = next(part for part in kind.__args__ if part is not types.NoneType)
+        if typing.get_origin(kind) in (types.UnionType, typing.Union):  # such as `int | None`
+            kind = next(part for part in typing.get_args(kind) if part is not types.NoneType)
         is_list = typing.get_origin(kind) is list
         if is_list:
             (kind,) = typing.get_args(kind)

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tta.choices import EngineName, LongSentences, Normalizer, PllVariant, Precision, Unknown
+from tta.choices import (
+    Device,
+    EngineName,
+    LongSentences,
+    Normalizer,
+    PllVariant,
+    Precision,
+    Unknown,
+)
 from tta.errors import InputError
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
 
@@ -38,6 +46,12 @@ ENGINE = Setting(
     "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime for small inputs, "
     "or where TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to "
     "rounding."
+)
+
+
+DEVICE = Setting(
+    "Where onnxruntime computes, with a build of it for that (onnxruntime-gpu has cuda). "
+    "TensorFlow takes a GPU by itself. Default: cpu."
 )
 
 
@@ -102,6 +116,7 @@ class EncodeOptions(Config):
         "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
     )
     engine: EngineName = setting("auto", ENGINE)
+    device: Device | None = setting(None, DEVICE)
     normalizer: Normalizer = setting("exact", _NORMALIZER)
     pll_variant: PllVariant = setting(
         "original",
@@ -115,12 +130,13 @@ class EncodeOptions(Config):
         """As `for_load`, with the engine that a command takes for these models and input files."""
         from tta.scoring.engines.load import engine_for_work
 
-        engine = engine_for_work(self.engine, self.precision, models, files)
+        engine = "onnxruntime" if self.device and self.engine == "auto" else self.engine
+        engine = engine_for_work(engine, self.precision, models, files)
         return self.for_load() | {"engine": engine}
 
-    def for_engine(self) -> dict[str, str]:
+    def for_engine(self) -> dict[str, Any]:
         """Keyword arguments for `load_engine`."""
-        names = ("engine", "precision", "pll_variant", "normalizer")
+        names = ("engine", "device", "precision", "pll_variant", "normalizer")
         return {name: getattr(self, name) for name in names}
 
     def for_load(self) -> dict[str, Any]:

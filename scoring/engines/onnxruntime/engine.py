@@ -12,7 +12,7 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
-from tta.scoring.engines.onnxruntime.session import Session
+from tta.scoring.engines.onnxruntime.session import Session, check_device
 
 _REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
 
@@ -23,10 +23,11 @@ class OnnxEngine(Engine):
     Args:
         model: the config and the weights.
         tokenizer: whose ids it takes; None if it has no vocabulary.
-        precision, pll_variant, normalizer: as in `tta.load`.
+        precision, pll_variant, normalizer, device: as in `tta.load`.
 
     Raises:
-        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
+        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant, or
+            onnxruntime does not have the device.
     """
 
     name = "onnxruntime"
@@ -42,7 +43,10 @@ class OnnxEngine(Engine):
         precision: str = "float32",
         pll_variant: str = "original",
         normalizer: str = "exact",
+        device: str = "cpu",
     ):
+        check_device(device)
+        self._device = device
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
@@ -90,5 +94,5 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                self._sessions[make.__name__] = Session(make())
+                self._sessions[make.__name__] = Session(make(), self._device)
             return self._sessions[make.__name__]

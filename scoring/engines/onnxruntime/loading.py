@@ -19,6 +19,7 @@ def load_onnx(
     pll_variant: str,
     normalizer: str,
     part: str | None = None,
+    device: str = "cpu",
 ) -> OnnxEngine:
     """The engine of the model in a directory, or of a part of it; arguments as in `load_engine`.
 
@@ -43,4 +44,4 @@ def load_onnx(
             model = part_of(model, part, Arrays)
     is_autoencoder = model.config.model_type == "autoencoder"
     engine = AutoencoderEngine if is_autoencoder else LanguageModelEngine
-    return engine(model, tokenizer, precision, pll_variant, normalizer)
+    return engine(model, tokenizer, precision, pll_variant, normalizer, device)

@@ -2,9 +2,12 @@
 
 import importlib.util
 
+import onnxruntime
 import pytest
 
+import tta
 from tests.tiny import write_model_directory
+from tta.choices import PROVIDERS
 from tta.errors import InputError
 from tta.scoring.engines import load
 from tta.scoring.engines.load import SMALL_WORK, engine_for_work, load_engine
@@ -83,3 +86,26 @@ def test_every_engine_has_its_packages():
     from tta.choices import ENGINES
 
     assert {"auto", *load._PACKAGES} == set(ENGINES)
+
+
+def test_a_device_is_onnxruntime_s_and_one_line_if_it_is_missing(tmp_path):
+    directory = write_model_directory(tmp_path / "model")
+    rule = r"^this build of onnxruntime has no device cuda, but .*cpu.*; for cuda, install a build "
+    for engine in ("auto", "onnxruntime"):
+        with pytest.raises(InputError, match=rule):
+            tta.load(directory, engine=engine, device="cuda")
+    with pytest.raises(InputError, match="device needs engine onnxruntime; TensorFlow takes a GPU"):
+        tta.load(directory, engine="tensorflow", device="cpu")
+    with pytest.raises(InputError, match="device must be cpu or cuda or coreml or"):
+        tta.load(directory, device="gpu")
+    lm = tta.load(directory, device="cpu")
+    assert lm.engine.name == "onnxruntime"
+    assert lm.score(["a dog"]) == tta.load(directory, engine="onnxruntime").score(["a dog"])
+
+
+def test_a_device_that_does_not_start_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [*PROVIDERS.values()])
+    lm = tta.load(write_model_directory(tmp_path / "model"), device="cuda")
+    is_told = pytest.warns(UserWarning, match="CUDAExecutionProvider")
+    with is_told, pytest.raises(InputError, match=r"^onnxruntime cannot start on the device cuda$"):
+        lm.score(["a dog"])
