@@ -95,10 +95,32 @@ class TrainingData:
         Raises:
             InputError: the data set does not have what the model reads.
         """
-        inputs = _inputs(self, model_config)
-        reader = _Reader(self, inputs, batch_tokens, batch_size, seed)
-        heldout = reader.heldout if any(map(os.path.getsize, reader.shards(HELDOUT))) else None
-        return TrainingBatches(self.vocabulary, reader.epoch, heldout, reader.check_records)
+        inputs, info = _inputs(self, model_config), self.info
+        shards = {split: shard_paths(self.directory, info, split) for split in info["splits"]}
+        shape: dict[str, Any] = {
+            "features": info["features"],
+            "batch_tokens": batch_tokens,
+            "batch_size": batch_size,
+            "max_length": info["max_seq_length"],
+            "pad_id": self.vocabulary.pad_id,
+            "vocab_size": info["vocab_size"],
+        }
+
+        def epoch(number):
+            batches = pipeline.train_batches(shards[TRAIN], **shape, seed=seed, epoch=number)
+            return pipeline.with_inputs(batches, inputs)
+
+        kept = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
+
+        def heldout():
+            return pipeline.with_inputs(pipeline.eval_batches(kept, **shape), inputs)
+
+        def check():
+            limits = IdLimits(info["max_seq_length"], info["vocab_size"])
+            for paths in shards.values():
+                check_records(paths, info["features"], limits)
+
+        return TrainingBatches(self.vocabulary, epoch, heldout if kept else None, check)
 
 
 @dataclass(frozen=True)
@@ -117,44 +139,6 @@ class TrainingBatches:
     epoch: Callable[[int], Any]
     heldout: Callable[[], Any] | None
     check: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class _Reader:
-    data: TrainingData
-    inputs: ModelInputs
-    batch_tokens: int
-    batch_size: int | None
-    seed: int
-
-    def shards(self, split):
-        return shard_paths(self.data.directory, self.data.info, split)
-
-    def epoch(self, number):
-        batches = pipeline.train_batches(
-            self.shards(TRAIN), **self._shape(), seed=self.seed, epoch=number
-        )
-        return pipeline.with_inputs(batches, self.inputs)
-
-    def heldout(self):
-        shards = [path for path in self.shards(HELDOUT) if os.path.getsize(path)]
-        return pipeline.with_inputs(pipeline.eval_batches(shards, **self._shape()), self.inputs)
-
-    def check_records(self):
-        info = self.data.info
-        limits = IdLimits(info["max_seq_length"], info["vocab_size"])
-        for split in info["splits"]:
-            check_records(self.shards(split), info["features"], limits)
-
-    def _shape(self) -> dict[str, Any]:
-        return {
-            "features": self.data.info["features"],
-            "batch_tokens": self.batch_tokens,
-            "batch_size": self.batch_size,
-            "max_length": self.data.info["max_seq_length"],
-            "pad_id": self.data.vocabulary.pad_id,
-            "vocab_size": self.data.info["vocab_size"],
-        }
 
 
 def _inputs(data: TrainingData, model_config: Any) -> ModelInputs:

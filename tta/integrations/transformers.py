@@ -52,7 +52,7 @@ def whisper(
     if getattr(config, "no_timestamps_token_id", None) is not None:
         prompt.append(config.no_timestamps_token_id)
     with torch.no_grad():
-        made = GenerationMixin.generate(
+        made = GenerationMixin.generate(  # pyright: ignore[reportAttributeAccessIssue]
             model,
             features.to(model.device),
             decoder_input_ids=torch.tensor([prompt] * len(features), device=model.device),
