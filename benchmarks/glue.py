@@ -174,7 +174,7 @@ def constant_values(task, control):
     With two labels, the other one has the rest of the accuracy. F1, MCC and correlation are 0
     for all constant predictions but, with F1, that of the positive label.
     """
-    from tta.data.labelled.glue import TASKS
+    from tta.scoring.classification.config import TASKS
 
     if metric_of(task) != "accuracy":
         return control, 0.0

@@ -11,7 +11,7 @@ class Registry(dict[str, Any]):
     """Maps names to objects, or to the places they are imported from.
 
     The names can be read without importing anything: flags use them as their choices. An entry may
-    be added at run time: `ENCODERS["mine"] = MyEncoder`.
+    be added at run time: `MODEL_TYPES["mine"] = ModelType(...)`.
 
     Args:
         what: what a name is called in errors, such as "model_type".

@@ -9,7 +9,7 @@ from tta.registry import Registry, resolve
 
 @dataclass(frozen=True)
 class ModelType:
-    """A family of models; each part is a class, or the place "module:class" it is imported from.
+    """A family of models; each part is what it is called, or the place "module:name" it comes from.
 
     Attributes:
         encoder: from token ids to hidden states: a function over a kit, see
@@ -18,7 +18,8 @@ class ModelType:
         likelihood: how it scores the tokens of a sentence; None if it cannot.
         config: its subclass of `ModelConfig`.
         model: the Keras model, called with the config.
-        layer: a Keras layer in place of `encoder`, which only engine tensorflow runs.
+        layer: the Keras layer of the encoder; None is one that calls the function. A family without
+            a function runs in engine tensorflow only.
         pll_variants: the variants of scores that it has; with "maskless", tokens are masked in the
             others.
         predicts_next: whether the output at a token predicts the next one, so that the begin token
@@ -40,7 +41,7 @@ class ModelType:
         return self.encoder is not None or self.layer is not None
 
     def part(self, name: str) -> Any:
-        """The class of a part; None if the family does not have it."""
+        """A part; None if the family does not have it."""
         return resolve(getattr(self, name))
 
 
@@ -52,17 +53,20 @@ MODEL_TYPES = Registry(
             "tta.modeling.functions.encoders.tta:encode",
             ("lae",),
             "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
+            layer="tta.modeling.encoders.tta:TTAEncoder",
         ),
         "bilm": ModelType(
             "tta.modeling.functions.encoders.transformer:encode",
             ("mlm",),
             "tta.modeling.likelihood.masked:MaskedLikelihood",
+            layer="tta.modeling.encoders.transformer:BidirectionalEncoder",
             pll_variants=PLL_VARIANTS,
         ),
         "unilm": ModelType(
             "tta.modeling.functions.encoders.transformer:encode_causally",
             ("clm",),
             "tta.modeling.likelihood.causal:CausalLikelihood",
+            layer="tta.modeling.encoders.transformer:CausalEncoder",
             predicts_next=True,
         ),
         "cloze": ModelType(
@@ -70,6 +74,7 @@ MODEL_TYPES = Registry(
             ("lae",),
             "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
             "tta.modeling.config.cloze:ClozeConfig",
+            layer="tta.modeling.encoders.cloze:ClozeEncoder",
         ),
         "elmo": ModelType(
             None,

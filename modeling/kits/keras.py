@@ -1,7 +1,9 @@
 """The kit of Keras: scoring and training, in any precision."""
 
+import math
 from typing import Any
 
+import keras
 from keras import ops
 
 from tta.modeling.kits.one_pass import trained_bias, trained_gelu, trained_layer_norm
@@ -53,7 +55,8 @@ class KerasKit:
 
     def max(self, x, axis):
         # With an initial value, because there may be no positions at all.
-        return ops.max(x, axis=axis, initial=0)
+        lowest = -math.inf if "float" in keras.backend.standardize_dtype(x.dtype) else -(2**31)
+        return ops.max(x, axis=axis, initial=lowest)
 
     def sum(self, x, axis):
         return ops.sum(x, axis=axis)

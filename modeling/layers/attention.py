@@ -60,7 +60,10 @@ class MaskedAttention(PlainLayer):
 
     def call(self, query, key_value, attention_mask, projected=None, distances=None, training=None):
         given = query, key_value, attention_mask, self.num_heads, projected
-        distances = distances if self.max_relative_distance else None
+        if not self.max_relative_distance:
+            distances = None
+        elif distances is None:
+            raise ValueError("an attention with max_relative_distance needs distances")
         return layers.attention(KerasKit(training), self, *given, distances)
 
 

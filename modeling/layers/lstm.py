@@ -126,14 +126,14 @@ class _Steps(keras.layers.Layer):
 
     def __init__(self, layer):
         super().__init__(dtype="float32")
-        self.__dict__["_owner"] = layer  # hidden from Keras, which would look for a cycle of layers
+        self._owner = lambda: layer  # hidden from Keras, which would follow a cycle of layers
         sizes = layer.output_size, layer.units
         self.state_size = [layer.num_networks * size for size in sizes]
         self.output_size = self.state_size[0]
         self.built = True
 
     def call(self, inputs, states):
-        output, cell = self.__dict__["_owner"].step(inputs, *states)
+        output, cell = self._owner().step(inputs, *states)
         return output, [output, cell]
 
 

@@ -72,7 +72,7 @@ class Likelihood:
         Args:
             model: `LanguageModel` of the family.
             inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}. The variant
-                "within_word_l2r" also needs "word_ids", as in `within_word_mask`.
+                "within_word_l2r" also needs "word_ids", as in `in_word`.
             wanted: [B, T] bool, the tokens whose scores are needed; None is all. Each other
                 token gets 0 or its score.
             output_table: as in `LanguageModel.log_probabilities`.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.functions.encoders import optional_inputs
 from tta.modeling.functions.heads import log_probabilities, token_scores
@@ -105,6 +106,9 @@ class Network:
             continues = w.graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
             more["word_ids"] = k.cumsum(k.integer(~k.take(continues, ids)), 1)
         takes = optional_inputs(self._encode)
+        if "word_ids" in more and "word_ids" not in takes:
+            kind = self.config.model_type
+            raise InputError(f"a model of type {kind} has no pll_variant {self.pll_variant}")
         return {name: value for name, value in more.items() if name in takes}
 
     def _masked_rows(self):
