@@ -204,7 +204,7 @@ def with_nan(array):
         ({"config_file": "small.json"}, "target_size must be at least 16 with semfit_distance vmf"),
         ({"num_sampled_pieces": 5}, "num_sampled_pieces needs a softmax, which SemFitHead does no"),
         ({"log_normalizer_weight": 0.1}, "log_normalizer_weight needs a softmax, which SemFitHead"),
-        ({"init_checkpoint": "other_size"}, "other_size: a model of type tta with output_layer "),
+        ({"init_checkpoint": "other_size"}, "other_size: weight encoder/layer_1/"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):

@@ -106,7 +106,8 @@ class Network:
             continues = w.graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
             more["word_ids"] = k.cumsum(k.integer(~k.take(continues, ids)), 1)
         takes = optional_inputs(self._encode)
-        if "word_ids" in more and "word_ids" not in takes:
+        family = MODEL_TYPES.load(self.config.model_type)
+        if "word_ids" in more and "word_ids" not in takes and not family.predicts_next:
             kind = self.config.model_type
             raise InputError(f"a model of type {kind} has no pll_variant {self.pll_variant}")
         return {name: value for name, value in more.items() if name in takes}

@@ -124,7 +124,7 @@ def test_a_random_model_has_the_config_and_other_weights_the_same_every_time(
     assert one.signature == two.signature != lm.signature
     assert one.name == f"random:{directory.name}"
     assert one.tokenizer.vocabulary.tokens == lm.tokenizer.vocabulary.tokens
-    assert (one.representations, one.model.config) == (lm.representations, lm.model.config)
+    assert (one.representations, one.config) == (lm.representations, lm.config)
     ours, theirs = one.encode(["the cat"]), lm.encode(["the cat"])
     np.testing.assert_array_equal(ours, two.encode(["the cat"]))
     assert ours.shape == theirs.shape
