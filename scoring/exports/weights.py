@@ -117,5 +117,11 @@ def copy_code(config: Any, folder: Path, *templates: str) -> None:
         text = Path(source.origin).read_text(encoding="utf-8")
         texts[f"{module.rpartition('.')[2]}_tta.py"] = _IMPORT.sub(r"from .\2_tta import", text)
         waiting += [f"{package}.{name}" for package, name in _IMPORT.findall(text)]
+    # transformers 4 copies only the files that the first one names.
+    needed = sorted(
+        name.removesuffix(".py") for name in texts if name not in ("modeling_tta.py", *templates)
+    )
+    named = "".join(f"from .{name} import __doc__ as _  # noqa\n" for name in needed)
+    texts["modeling_tta.py"] += f"\n\n# All files of the model, for transformers 4.\n{named}"
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
