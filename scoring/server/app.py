@@ -53,6 +53,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         InputError: the model has no scores.
     """
     lm.score(["a"])
+    signature = lm.signature  # a digest of all weights
     service, answers, meters = Service(lm), Answers(lm), Meters(_PATHS)
     batcher = Batcher(config.batch_texts, config.max_waiting_texts, meters.batches.observe)
     page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style())
@@ -87,14 +88,14 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         columns = dict(
             zip(("scores", "num_tokens", "num_unknown"), zip(*found, strict=True), strict=True)
         )
-        return JSONResponse(columns | {"signature": lm.signature})
+        return JSONResponse(columns | {"signature": signature})
 
     @post("/v1/score_tokens", forms.TokenScoresAnswer)
     async def token_scores(request: forms.TextsRequest) -> Response:
         """The log-probability of each token."""
         found = await of_texts(score_tokens, request.texts)
         return JSONResponse(
-            {"results": [one.to_dict() for one in found], "signature": lm.signature}
+            {"results": [one.to_dict() for one in found], "signature": signature}
         )
 
     @post("/v1/rerank", forms.ListAnswer)
@@ -103,7 +104,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         check_texts(request.hypotheses, config.max_texts, config.max_characters)
         weights = request.weights and request.weights.to_weights()
         [found] = await computed(rerank, [GivenList(request.hypotheses, request.scores, weights)])
-        return JSONResponse(found | {"signature": lm.signature})
+        return JSONResponse(found | {"signature": signature})
 
     @post("/v1/embeddings", forms.EmbeddingsAnswer)
     async def vectors(request: forms.EmbeddingsRequest) -> Response:
@@ -131,7 +132,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     @app.get("/health", response_model=forms.Health)
     async def health() -> dict[str, Any]:
         """Whether the service answers, and the model's name and signature."""
-        return {"status": "ok", "model": lm.name, "signature": lm.signature}
+        return {"status": "ok", "model": lm.name, "signature": signature}
 
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:

@@ -34,7 +34,7 @@ class Answers:
 
     def __init__(self, lm: Scorer):
         lm.score_tokens(["a"])
-        self._lm = lm
+        self._lm, self._signature = lm, lm.signature
         self._scored = lru_cache(_KEPT)(lambda texts: lm.score_tokens(list(texts)))
 
     def answer(self, request: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Answers:
             "confidence": sure_words(sure),
             "confidence_legend": legend(CONFIDENCES),
             "legend": legend(),
-            "signature": self._lm.signature,
+            "signature": self._signature,
         }
 
 

@@ -66,7 +66,12 @@ class KnownScores(Scorer):
     """
 
     def __init__(self, lm: Scorer, known: Mapping[str, TokenScores]):
-        self.name, self.signature, self._lm, self._known = lm.name, lm.signature, lm, known
+        self.name, self._lm, self._known = lm.name, lm, known
+
+    @property
+    def signature(self) -> str:
+        """That of the model."""
+        return self._lm.signature
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """The known token scores."""
