@@ -94,9 +94,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     async def token_scores(request: forms.TextsRequest) -> Response:
         """The log-probability of each token."""
         found = await of_texts(score_tokens, request.texts)
-        return JSONResponse(
-            {"results": [one.to_dict() for one in found], "signature": signature}
-        )
+        return JSONResponse({"results": [one.to_dict() for one in found], "signature": signature})
 
     @post("/v1/rerank", forms.ListAnswer)
     async def reranked(request: forms.ListRequest) -> Response:
