@@ -52,7 +52,6 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     Raises:
         InputError: the model has no scores.
     """
-    lm.score(["a"])
     signature = lm.signature  # a digest of all weights
     service, answers, meters = Service(lm), Answers(lm), Meters(_PATHS)
     batcher = Batcher(config.batch_texts, config.max_waiting_texts, meters.batches.observe)
