@@ -1,4 +1,4 @@
-"""The types of what layers take and give."""
+"""The types of what layers and kits take and give."""
 
 from typing import Any, Protocol, TypeAlias
 

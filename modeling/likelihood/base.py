@@ -105,7 +105,7 @@ class Likelihood:
         return model.head(self.predicting_states(model, inputs, wanted))
 
     def visible(self, inputs: dict[str, Any], wanted: Tensor | None = None) -> dict[str, Any]:
-        """Selects the arguments of `token_scores` that the encoder takes."""
+        """The entries of `inputs` that the encoder takes."""
         return {name: inputs[name] for name in ("input_ids", "padding_mask")}
 
     def counted(self, padding_mask: Tensor, boundary_tokens: bool) -> Any:

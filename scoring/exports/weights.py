@@ -1,4 +1,4 @@
-"""The weights of a model under the names of `modeling_tta.py`, and the files that exports share."""
+"""The weights of a model for PyTorch, and the files that exports share."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def character_prices(lm: Any) -> np.ndarray:
 
 
 def torch_weights(lm: Any) -> dict[str, np.ndarray]:
-    """{name in `modeling_tta.py`: float32 array}: those of the model, with dots."""
+    """{name: float32 array}: the names are those of the model, with dots."""
     return {
         name.replace("/", ".") + ".weight" * name.endswith("_table"): np.ascontiguousarray(value)
         for name, value in lm.engine.weights().items()
