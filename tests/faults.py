@@ -47,3 +47,12 @@ def killed_writer(folder, name):
     unfinished = ".tta-0123456789abcdef.tmp"
     (folder / unfinished).write_bytes(b"half")
     (folder / f".{name}.lock").write_text(f"{unfinished}\n")
+
+
+def assert_killed(process, errors):
+    """Waits for a process that sends itself SIGKILL; shows the file `errors` if it ended otherwise.
+
+    Some kernels (gVisor) close the descriptors of a killed process before its last thread has
+    ended. A thread of gRPC that waits for one then aborts, and the status is SIGABRT.
+    """
+    assert process.wait() in (-signal.SIGKILL, -signal.SIGABRT), errors.read_text()

@@ -16,6 +16,7 @@ import pytest
 
 import tta
 from tests.commands import environment, run_command
+from tests.faults import assert_killed
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
 from tta.atomic import locked_folder
@@ -95,23 +96,23 @@ def runs(folder):
 
     `unfinished` is a copy of the second run's folder after the kill.
     """
-    whole = start(folder, "whole")
-    killed = start(folder, "killed", signalled=(24, signal.SIGKILL))
-    assert killed.wait() == -signal.SIGKILL, (folder / "killed.err").read_text()
-    after_kill = checkpoint(folder, "killed")
-    assert after_kill == 21  # A checkpoint is written every 7 steps.
-    assert not (folder / "killed" / "model.weights.h5").exists()
-    shutil.copytree(folder / "killed", folder / "unfinished")
+    with start(folder, "whole") as whole:
+        killed = start(folder, "killed", signalled=(24, signal.SIGKILL))
+        assert_killed(killed, folder / "killed.err")
+        after_kill = checkpoint(folder, "killed")
+        assert after_kill == 21  # A checkpoint is written every 7 steps.
+        assert not (folder / "killed" / "model.weights.h5").exists()
+        shutil.copytree(folder / "killed", folder / "unfinished")
 
-    stopped = start(folder, "killed", signalled=(32, signal.SIGINT))
-    status = stopped.wait()
-    shown = (folder / "killed.err").read_text()
-    assert checkpoint(folder, "killed") == 33, shown
-    assert not (folder / "killed" / "model.weights.h5").exists()
+        stopped = start(folder, "killed", signalled=(32, signal.SIGINT))
+        status = stopped.wait()
+        shown = (folder / "killed.err").read_text()
+        assert checkpoint(folder, "killed") == 33, shown
+        assert not (folder / "killed" / "model.weights.h5").exists()
 
-    last = start(folder, "killed")
-    assert last.wait() == 0, (folder / "killed.err").read_text()
-    assert whole.wait() == 0, (folder / "whole.err").read_text()
+        last = start(folder, "killed")
+        assert last.wait() == 0, (folder / "killed.err").read_text()
+        assert whole.wait() == 0, (folder / "whole.err").read_text()
     return {"folder": folder, "after_kill": after_kill, "stopped": (status, shown)}
 
 

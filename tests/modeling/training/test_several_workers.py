@@ -5,7 +5,6 @@ end with the same weights. two_replicas.py holds two replicas against one.
 """
 
 import json
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.commands import environment
+from tests.faults import assert_killed
 from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import sentences, sentences_of_few_lengths, write_dataset
 from tta.errors import InputError
@@ -137,7 +137,7 @@ def runs(folder):
         # A checkpoint is written every 4 steps.
         workers = start_workers(folder, "killed", last_step=5)
         started += workers
-        assert workers[1].wait() == -signal.SIGKILL, (folder / "killed1.err").read_text()
+        assert_killed(workers[1], folder / "killed1.err")
         survivor = workers[0].wait(timeout=600)
         assert (folder / "output0" / "checkpoints" / "ckpt-4.index").exists()
         assert not (folder / "output0" / "model.weights.h5").exists()
