@@ -134,10 +134,10 @@ def test_an_encoder_of_one_file_and_one_line_runs_in_every_kit(tmp_path, monkeyp
     run = {"input_dir": str(tmp_path), "config_file": f"{tmp_path}/toy.json", "objective": "lae"}
     run |= {"output_dir": f"{tmp_path}/toy", "num_train_steps": 9, "num_warmup_steps": 0}
     assert pretrain(PretrainingConfig(**run)).finished
-    with pytest.raises(InputError, match="a model of type toy has no pll_variant within_word_l2r"):
-        tta.load(run["output_dir"], engine="onnxruntime", pll_variant="within_word_l2r").score(
-            ["a"]
-        )
+    for engine in ("onnxruntime", "tensorflow"):
+        rule = "pll_variant must be original for a model of type toy, not 'within_word_l2r'"
+        with pytest.raises(InputError, match=rule):
+            tta.load(run["output_dir"], engine=engine, pll_variant="within_word_l2r")
     texts, engines = ["a b c", "b b a c"], ("onnxruntime", "tensorflow")
     light, full = (tta.load(run["output_dir"], engine=e, unknown="model") for e in engines)
     expected = [one.log_probabilities for one in full.score_tokens(texts)]

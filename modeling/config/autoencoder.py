@@ -51,6 +51,7 @@ class AutoencoderConfig(TransformerSizes):
     output_layer: ClassVar[str] = "tied_softmax"
     tokenizer: ClassVar[str] = "word_pieces"
     parts = PARTS
+    token_table = output_table = "decoder/embeddings/token_table"
     head: ClassVar[HeadSettings] = TiedSoftmaxSettings()
 
     model_type: str = "autoencoder"

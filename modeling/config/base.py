@@ -92,6 +92,7 @@ class ModelConfig:
         parts: the names of its parts that are models of their own; `part(name)` is their config.
         can_exchange_pieces: whether a trained model of another vocabulary can start it, see
             `formats.initial_weights`.
+        token_table: the weight that is the table of the tokens.
         max_position_embeddings: length of the longest input; None if there is no limit.
         num_segments: rows of a BERT's segment (token type) table; 0 if there is none.
         initializer_range: standard deviation of the initial weights.
@@ -111,6 +112,7 @@ class ModelConfig:
     vectors_are_for = None
     parts = ()
     can_exchange_pieces = False
+    token_table = "encoder/embeddings/token_table"
     max_position_embeddings = None
     num_segments = 0
     initializer_range = 0.02

@@ -94,6 +94,11 @@ class LanguageModelConfig(ModelConfig):
         return ()
 
     @property
+    def output_table(self) -> str:
+        """The weight that is the table of the head's softmax: that of the tokens, or its own."""
+        return self.head.table or self.token_table
+
+    @property
     def weights(self) -> WeightTable:
         """As `ModelConfig.weights`: those of the encoder and of the head."""
         return {"encoder": self.encoder_weights, "head": self.head.weights(self)}

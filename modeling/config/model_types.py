@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tta.choices import PLL_VARIANTS
+from tta.errors import InputError
 from tta.registry import Registry, resolve
 
 
@@ -20,8 +21,9 @@ class ModelType:
         model: the Keras model, called with the config.
         layer: the Keras layer of the encoder; None is one that calls the function. A family without
             a function runs in engine tensorflow only.
-        pll_variants: the variants of scores that it has; with "maskless", tokens are masked in the
-            others.
+        pll_variants: the variants of scores that it has. An encoder of "within_word_l2r" takes
+            `word_ids`, unless tokens are masked to score them, or the output at a token predicts
+            the next one. With "maskless", tokens are masked in the others.
         predicts_next: whether the output at a token predicts the next one, so that the begin token
             has no score.
     """
@@ -32,7 +34,7 @@ class ModelType:
     config: Any = "tta.modeling.config.transformer:TransformerConfig"
     model: Any = "tta.modeling.models.language_model:LanguageModel"
     layer: Any = None
-    pll_variants: tuple[str, ...] = ("original", "within_word_l2r")
+    pll_variants: tuple[str, ...] = ("original",)
     predicts_next: bool = False
 
     @property
@@ -44,6 +46,22 @@ class ModelType:
         """A part; None if the family does not have it."""
         return resolve(getattr(self, name))
 
+    def masks_tokens(self, pll_variant: str) -> bool:
+        """Whether a token is masked to score it, so that each token takes a pass of its own."""
+        return "maskless" in self.pll_variants and pll_variant != "maskless"
+
+
+def check_variant(model_type: str, pll_variant: str) -> None:
+    """Raises InputError if a family does not have the variant."""
+    variants = MODEL_TYPES.load(model_type).pll_variants
+    if pll_variant not in variants:
+        raise InputError(
+            f"pll_variant must be {' or '.join(variants)} for a model of type {model_type}, "
+            f"not {pll_variant!r}"
+        )
+
+
+_WITHIN_WORDS = ("original", "within_word_l2r")
 
 # A new encoder is one file in modeling/functions/encoders/ and one entry here.
 MODEL_TYPES = Registry(
@@ -52,8 +70,9 @@ MODEL_TYPES = Registry(
         "tta": ModelType(
             "tta.modeling.functions.encoders.tta:encode",
             ("lae",),
-            "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
+            "tta.modeling.likelihood.base:Likelihood",
             layer="tta.modeling.encoders.tta:TTAEncoder",
+            pll_variants=_WITHIN_WORDS,
         ),
         "bilm": ModelType(
             "tta.modeling.functions.encoders.transformer:encode",
@@ -65,16 +84,18 @@ MODEL_TYPES = Registry(
         "unilm": ModelType(
             "tta.modeling.functions.encoders.transformer:encode_causally",
             ("clm",),
-            "tta.modeling.likelihood.causal:CausalLikelihood",
+            "tta.modeling.likelihood.base:Likelihood",
             layer="tta.modeling.encoders.transformer:CausalEncoder",
+            pll_variants=_WITHIN_WORDS,
             predicts_next=True,
         ),
         "cloze": ModelType(
             "tta.modeling.functions.encoders.cloze:encode",
             ("lae",),
-            "tta.modeling.likelihood.autoencoding:AutoencodingLikelihood",
+            "tta.modeling.likelihood.base:Likelihood",
             "tta.modeling.config.cloze:ClozeConfig",
             layer="tta.modeling.encoders.cloze:ClozeEncoder",
+            pll_variants=_WITHIN_WORDS,
         ),
         "elmo": ModelType(
             None,
@@ -82,7 +103,6 @@ MODEL_TYPES = Registry(
             "tta.modeling.likelihood.bidirectional_causal:BidirectionalCausalLikelihood",
             "tta.modeling.config.elmo:ElmoConfig",
             layer="tta.modeling.encoders.elmo:ElmoEncoder",
-            pll_variants=("original",),
         ),
         "autoencoder": ModelType(  # two encoders of other families, and a latent vector
             None,

@@ -1,9 +1,23 @@
-"""The softmax heads, as functions over a kit. B batch, T tokens, M rows, D hidden size.
+"""The softmax heads, as functions over a kit.
 
-`w` has the weights of the whole model, if nothing else is said.
+B batch, T tokens, M rows, D hidden size, V vocabulary.
 """
 
+import functools
+import itertools
+
 from tta.modeling.functions.queries import spread
+
+# The logits are computed in this many parts, so that one part is in memory at a time: all logits
+# of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
+# (docs/experiments/performance.md). The parts divide the vocabulary, not the rows. So each row of
+# the table is read once, and a token takes the same time in a small batch as in a large one.
+NUM_PARTS = 8
+
+# Rows are computed in multiples of this number. TensorFlow caches prepared products for each number
+# of rows, about 50 kB each, and each batch of a stream has its own number
+# (docs/experiments/performance.md).
+ROWS_STEP = 16
 
 
 def transform(k, w, config, rows):
@@ -19,52 +33,114 @@ def transform(k, w, config, rows):
 
 
 def table_of(w, config):
-    """(the layer that has the table of the softmax, its name there): of the tokens, or its own."""
-    if config.output_layer == "softmax":
-        return w.of("head"), "table"
-    half = "decoder" if config.model_type == "autoencoder" else "encoder"
-    return w.of(half).of("embeddings"), "token_table"
+    """The table of the softmax [V, D]; `w` has the weights of the model."""
+    path, _, name = config.output_table.rpartition("/")
+    return w.of(path)[name]
 
 
-def log_probabilities(k, w, config, rows, targets, normalizer="exact"):
+def log_probabilities(k, w, config, table, rows, targets, normalizer="exact"):
     """Natural log-probabilities of the targets [M], given the states [M, D]: [M] float32.
 
-    With the "learned" normalizer, they are the logits of the targets alone.
+    `w` has the weights of the head. With the "learned" normalizer, they are the logits of the
+    targets alone.
     """
-    features, (here, name) = transform(k, w.of("head"), config, rows), table_of(w, config)
-    bias = w.of("head")["bias"]
-    logits = k.sum(features * k.take(here[name], targets), -1) + k.take(bias, targets)
+    features = transform(k, w, config, rows)
     if normalizer == "learned":
-        return logits
-    # The target has the same logit in the sum: it is not rounded in int8, a probability near 1 is
-    # exact, and none is above 1.
-    others = k.log_sum_of_others(features, here, name, w.of("head"), targets)
-    return -1.0 * k.softplus(others - logits)
+        return target_logits(k, features, table, w["bias"], targets)
+    return log_softmax(k, w, features, table, w["bias"], targets, config.vocab_size)
 
 
-def token_scores(
-    k, w, config, encode, ids, is_real, wanted, predicts_next, normalizer="exact", more=None
-):
+def scorer(k, w, config, normalizer="exact"):
+    """`log_probabilities` as a function of rows and targets; `w` has the weights of the model."""
+    table = table_of(w, config)
+    return functools.partial(
+        log_probabilities, k, w.of("head"), config, table, normalizer=normalizer
+    )
+
+
+def target_logits(k, features, table, bias, targets):
+    """features table^T + bias at the targets only: one dot product per row instead of V.
+
+    These are log-probabilities if the log-normalizer, log sum exp over the vocabulary, is 0. The
+    `penalty` of `tied_cross_entropy` trains a model to keep it near 0.
+    """
+    rows = k.float32(k.take(table, targets))
+    return k.sum(k.float32(features) * rows, -1) + k.take(bias, targets)
+
+
+def log_softmax(k, w, features, table, bias, targets, num_pieces):
+    """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
+
+    Args:
+        k: the kit.
+        w: the weights of the head.
+        features: [M, D] float32.
+        table, bias: [V, D] and [V].
+        targets: [M] integers.
+        num_pieces: V.
+    """
+    found = []
+    bounds = [num_pieces * part // NUM_PARTS for part in range(NUM_PARTS + 1)]
+    for start, stop in itertools.pairwise(bounds):
+        if start < stop:
+            logits, weights = k.logits(features, w, table, bias, start, stop)
+            found.append(log_sum_exp(k, logits, weights, k.integer(targets) - start, stop - start))
+    others = log_sum_exp(k, k.concatenate(found, 1))[:, 0]
+    # The target has the same logit in the sum, whose products may be rounded: a probability near 1
+    # is exact, and none is above 1.
+    return -1.0 * k.softplus(others - target_logits(k, features, table, bias, targets))
+
+
+def log_sum_exp(k, logits, weights=None, left_out=None, size=None):
+    """log sum weights * exp(logits) over the last axis, in float32: [M, P] -> [M, 1].
+
+    `weights` [P] are 1 if None. `left_out` [M] is an entry of each row that is left out, if it is
+    one of 0 to P - 1; `size` is P then.
+    """
+    highest = k.float32(k.max(logits, -1, keepdims=True))
+    exponentials = k.exp(k.float32(logits) - highest)
+    ones = weights is None
+    total = k.sum(exponentials, -1) if ones else k.flat(exponentials @ weights[:, None])
+    if left_out is not None:
+        is_here = (left_out >= 0) & (left_out < size)
+        entry = k.where(is_here, left_out, 0)
+        value = k.pick(exponentials, entry)
+        value = k.where(is_here, value if ones else value * k.take(weights, entry), 0.0)
+        total = k.maximum(total - value, 1e-30)  # rounding may leave nothing
+    return highest + k.log(total)[:, None]
+
+
+def scores_where(k, score, states, targets, wanted, size):
+    """score(rows [M, D], targets [M]) at the tokens that are wanted: [B, T] float32, else 0.
+
+    `states` are [B, T, D], D = `size`; `targets` and `wanted` are [B, T], integers and bool. If
+    `wanted` is None, all are.
+    """
+    if wanted is None:
+        return k.unflat(score(k.flat(states, size), k.flat(targets)), targets)
+    is_wanted = k.flat(wanted)
+    positions = k.nonzero(is_wanted, ROWS_STEP)
+    rows = k.take(k.flat(states, size), positions)
+    found = score(rows, k.take(k.flat(targets), positions))
+    return k.unflat(spread(k, found, is_wanted, axis=0, rank=1), wanted)
+
+
+def token_scores(k, encode, score, ids, is_real, wanted, predicts_next, size):
     """log p of every token that is wanted: [B, T] float32, 0 at the others.
 
     Args:
-        k, w, config: the kit, the weights of the model, and its config.
-        encode: the encoder's function.
+        k: the kit.
+        encode: makes states [B, T, D] of ids, is_real and wanted.
+        score: as in `scores_where`.
         ids, is_real: [B, T].
-        wanted: [B, T] bool.
+        wanted: [B, T] bool; None is all.
         predicts_next: whether the output at a token predicts the next one; the first token then has
             no score.
-        normalizer: as in `log_probabilities`.
-        more: optional inputs of the encoder.
+        size: D.
     """
-    tokens = ids
-    if predicts_next:
-        ids, is_real, tokens, wanted = ids[:, :-1], is_real[:, :-1], ids[:, 1:], wanted[:, 1:]
-    states = encode(k, w.of("encoder"), config, ids, is_real, **more or {})["hidden_states"]
-    is_wanted = k.flat(wanted)
-    positions = k.nonzero(is_wanted)
-    rows = k.take(k.flat(states, config.hidden_size), positions)
-    targets = k.take(k.flat(tokens), positions)
-    scores = log_probabilities(k, w, config, rows, targets, normalizer)
-    scores = k.unflat(spread(k, scores, is_wanted, axis=0, rank=1), wanted)
-    return k.pad(scores, [(0, 0), (1, 0)]) if predicts_next else scores
+    if not predicts_next:
+        return scores_where(k, score, encode(ids, is_real, wanted), ids, wanted, size)
+    wanted = None if wanted is None else wanted[:, 1:]
+    states = encode(ids[:, :-1], is_real[:, :-1], wanted)
+    found = scores_where(k, score, states, ids[:, 1:], wanted, size)
+    return k.pad(found, [(0, 0), (1, 0)])

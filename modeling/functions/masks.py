@@ -43,6 +43,15 @@ def in_word(k, word_ids, queries):
     return k.equal(k.take(word_ids, queries, axis=1)[:, :, None], word_ids[:, None])
 
 
+def words_of(k, ids, continues):
+    """The `word_ids` of ids [B, T]; `continues` [V] bool is whether a piece continues a word.
+
+    In a window that begins inside a word, the rest of that word counts as part of the begin token,
+    whose score is not used there.
+    """
+    return k.cumsum(k.integer(~k.take(continues, ids)), 1)
+
+
 def without_later_pieces(k, mask, word_ids, queries):
     """A mask without the later pieces of the query's word (Kauf and Ivanova 2023): [B, Q, T]."""
     is_later = (queries[:, None] < tokens(k, word_ids)[None])[None]

@@ -9,8 +9,9 @@ M rows, D hidden size, c the number of frequent words, J clusters.
 import keras
 from keras import ops
 
+from tta.modeling.functions.heads import log_softmax
 from tta.modeling.heads.base import Head
-from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities
+from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.modeling.heads.transform import rows_with_targets
 from tta.modeling.kits.types import Shape, Tensor
 
@@ -77,12 +78,12 @@ class AdaptiveSoftmaxHead(Head):
             )
         return total
 
-    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+    def _log_probabilities(self, kit, table, rows, targets, normalizer):
         """As `Head._log_probabilities`; they are exact with any `normalizer`."""
 
         def inside(j, rows, targets):
-            table, bias = ops.convert_to_tensor(self.tables[j]), ops.copy(self.biases[j])
-            return tied_log_probabilities(rows, table, bias, targets, self.compute_dtype)
+            table = self.tables[j]
+            return log_softmax(kit, self, rows, table, self.biases[j], targets, table.shape[0])
 
         result = inside(0, rows, self._in_first(targets))
         for j, words in enumerate(self.clusters):

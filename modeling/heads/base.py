@@ -2,16 +2,11 @@
 
 from typing import Any
 
-from keras import ops
-
 from tta.errors import InputError
+from tta.modeling.functions.heads import scores_where
+from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer
-
-# Scoring pads rows to multiples of this number. TensorFlow caches prepared products for each number
-# of rows, about 50 kB each, and each batch of a stream has its own number
-# (docs/experiments/performance.md).
-ROWS_STEP = 16
 
 
 class Head(ConfiguredLayer):
@@ -75,22 +70,14 @@ class Head(ConfiguredLayer):
         """As `LanguageModel.log_probabilities`; raises InputError if the head gives none."""
         if not self.gives_probabilities:
             raise InputError(f"{type(self).__name__} gives no log-probabilities of tokens")
-        shape, targets = ops.shape(targets), ops.reshape(targets, (-1,))
-        rows = ops.reshape(hidden_states, (-1, hidden_states.shape[-1]))
-        if wanted is None:
-            result = self._log_probabilities(rows, targets, table, normalizer, output_table)
-            return ops.reshape(result, shape)
-        wanted = ops.reshape(wanted, (-1,))
-        positions, others = (ops.nonzero(one)[0] for one in (wanted, ops.logical_not(wanted)))
-        missing = -ops.shape(positions)[0] % ROWS_STEP  # as far as there are others
-        computed = ops.concatenate([positions, others[:missing]])
-        rows, targets = ops.take(rows, computed, axis=0), ops.take(targets, computed)
-        result = self._log_probabilities(rows, targets, table, normalizer, output_table)
-        result = result[: ops.shape(positions)[0]]
-        result = ops.scatter(positions[:, None], result, (shape[0] * shape[1],))
-        return ops.reshape(result, shape)
+        kit = KerasKit(output_table=output_table)
 
-    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+        def score(rows, targets):
+            return self._log_probabilities(kit, table, rows, targets, normalizer)
+
+        return scores_where(kit, score, hidden_states, targets, wanted, self.config.hidden_size)
+
+    def _log_probabilities(self, kit, table, rows, targets, normalizer):
         """As `log_probabilities`, for rows [M, D] and targets [M]: [M] float32."""
         raise NotImplementedError
 

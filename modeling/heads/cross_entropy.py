@@ -1,4 +1,4 @@
-"""Log-probabilities over a large vocabulary, the most expensive sum of the model.
+"""The loss over a large vocabulary, the most expensive sum of the model, with its gradients.
 
 M tokens, D hidden size, V vocabulary. Products have the dtype of the features. All sums,
 exponentials and logarithms are float32.
@@ -9,79 +9,10 @@ from typing import Any
 
 from keras import ops
 
+from tta.modeling.functions.heads import NUM_PARTS
 from tta.modeling.kits.fused import fused
+from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
-
-# The logits are computed in this many parts, so that one part is in memory at a time: all logits
-# of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
-# (docs/experiments/performance.md).
-NUM_PARTS = 8
-
-
-def tied_log_probabilities(
-    features: Tensor,
-    table: Tensor,
-    bias: Tensor,
-    targets: Tensor,
-    dtype: str = "float32",
-    output_table: Tensor | None = None,
-) -> Any:
-    """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
-
-    The logits of the targets are float32. Those of the other pieces, of which only a sum is needed,
-    are products in `dtype`: their rounding errors mostly cancel (docs/experiments/performance.md).
-
-    Args:
-        features: [M, D] float.
-        table: [V, D] float.
-        bias: [V] float32.
-        targets: [M] int32.
-        dtype: type of the products with the whole table.
-        output_table: a copy of the table for these products; None uses the table itself.
-    """
-    target_logits = tied_logits(features, table, bias, targets)
-    features = ops.cast(features, dtype)
-    table = ops.cast(table if output_table is None else output_table, dtype)
-    # The bias has the type of the products, so that TensorFlow fuses the two operations. The sum
-    # makes up for its rounding.
-    rounded = ops.cast(bias, dtype)
-    weights = ops.exp(bias - ops.cast(rounded, "float32"))
-    log_normalizers = []
-    # The parts divide the vocabulary, not the rows. So each row of the table is read once, and a
-    # token takes the same time in a small batch as in a large one.
-    for part in parts(table):
-        logits = ops.add(ops.matmul(features, ops.transpose(table[part])), rounded[part])
-        # Keras rejects `max` over zero rows without `initial`.
-        highest = ops.max(logits, axis=-1, keepdims=True, initial=float("-inf"))
-        highest = ops.cast(highest, "float32")
-        exponentials, weight = ops.exp(ops.cast(logits, "float32") - highest), weights[part]
-        if dtype == "float32":
-            normalizer = ops.sum(exponentials, axis=-1)
-        else:
-            normalizer = ops.matmul(exponentials, weight[:, None])[:, 0]
-        position = targets - part.start
-        is_here = ops.logical_and(position >= 0, position < part.stop - part.start)
-        position = ops.where(is_here, position, 0)
-        # In the sum, the target has the same logit as in the numerator. So a probability near 1
-        # is exact in any dtype, and none is above 1.
-        others = normalizer - _pick(exponentials, position) * ops.take(weight, position)
-        corrected = ops.maximum(others, 0.0) + ops.exp(target_logits - highest[:, 0])
-        normalizer = ops.where(is_here, corrected, normalizer)
-        log_normalizers.append(highest[:, 0] + ops.log(normalizer))
-    return target_logits - ops.logsumexp(ops.stack(log_normalizers, axis=-1), axis=-1)
-
-
-def tied_logits(features: Tensor, table: Tensor, bias: Tensor, targets: Tensor) -> Any:
-    """features table^T + bias at the targets only: one dot product per token instead of V.
-
-    These are log-probabilities if the log-normalizer, log sum exp over the vocabulary, is 0. The
-    `penalty` of `tied_cross_entropy` trains a model to keep it near 0.
-
-    Arguments and result as in `tied_log_probabilities`.
-    """
-    rows = ops.take(table, targets, axis=0)  # [M, D]
-    products = ops.cast(features, "float32") * ops.cast(rows, "float32")
-    return ops.sum(products, axis=-1) + ops.take(bias, targets, axis=0)
 
 
 def tied_cross_entropy(
@@ -101,8 +32,10 @@ def tied_cross_entropy(
     are neither stored for the backward pass nor computed twice.
 
     Args:
-        features, bias, targets: as in `tied_log_probabilities`.
+        features: [M, D] float.
         table: [V, D] float32.
+        bias: [V] float32.
+        targets: [M] int32.
         weights: [M] float32; no gradient flows through them.
         penalty: weight of the squared log-normalizer, 0 or more.
     """
@@ -110,10 +43,11 @@ def tied_cross_entropy(
     def loss(features, table, bias):
         compute_table = ops.cast(table, features.dtype)
         total, of_features, of_table, of_bias = 0.0, [], 0.0, 0.0
+        pick = KerasKit().pick
         for part in parts(features):
             x, target, weight = features[part], targets[part], weights[part]
             logits = ops.matmul(x, ops.transpose(compute_table))
-            target_logit = ops.cast(_pick(logits, target), "float32") + ops.take(bias, target)
+            target_logit = ops.cast(pick(logits, target), "float32") + ops.take(bias, target)
             highest = upper_bound(logits, bias)
             exponentials, normalizer = exponentials_and_sums(logits, bias, highest)
             value, slope = penalized(highest + ops.log(normalizer), target_logit, weight, penalty)
@@ -194,13 +128,6 @@ def with_gradients(function, features: Tensor, table: Tensor, bias: Tensor):
     # `ops.copy` turns variables into values. In eager mode, TensorFlow expects the gradients of
     # variables separately.
     return value_of(features, ops.copy(table), ops.copy(bias))
-
-
-def _pick(logits, targets):
-    """logits [m, n] at the targets [m]: [m]. `ops.take_along_axis` would copy the logits."""
-    rows, size = ops.shape(logits)
-    first = ops.arange(rows, dtype="int64") * ops.cast(size, "int64")
-    return ops.take(logits, first + ops.cast(targets, "int64"))
 
 
 def parts(x: Tensor) -> list[slice]:

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
+from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
 
 
@@ -15,9 +16,9 @@ class SoftmaxHead(TiedSoftmaxHead):
     def call(self, hidden_states: Tensor, table: Tensor | None = None):
         return super().call(hidden_states, self.table)
 
-    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
-        """As `Head._log_probabilities`."""
-        return super()._log_probabilities(rows, targets, self.table, normalizer, None)
+    def _log_probabilities(self, kit, table, rows, targets, normalizer):
+        """As `Head._log_probabilities`, without a constant copy of the table."""
+        return super()._log_probabilities(KerasKit(), self.table, rows, targets, normalizer)
 
     def loss(self, hidden_states: Any, targets: Any, weights: Any, table: Any = None) -> Any:
         """As `TiedSoftmaxHead.loss`."""

@@ -6,7 +6,8 @@ import keras
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.heads.cross_entropy import tied_cross_entropy, tied_log_probabilities, tied_logits
+from tta.modeling.functions.heads import log_probabilities
+from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.modeling.heads.sampled_softmax import (
     SAMPLERS,
     LogUniformSampler,
@@ -62,12 +63,9 @@ class TiedSoftmaxHead(TransformHead):
         logits = ops.matmul(features, ops.transpose(ops.cast(table, self.compute_dtype)))
         return ops.cast(logits, "float32") + self.bias
 
-    def _log_probabilities(self, rows, targets, table, normalizer, output_table):
+    def _log_probabilities(self, kit, table, rows, targets, normalizer):
         """As `Head._log_probabilities`; never holds all logits in memory."""
-        given = self.transform(rows), table, ops.convert_to_tensor(self.bias), targets
-        if normalizer == "exact":
-            return tied_log_probabilities(*given, self.compute_dtype, output_table)
-        return tied_logits(*given)
+        return log_probabilities(kit, self, self.config, table, rows, targets, normalizer)
 
     def loss(self, hidden_states, targets, weights, table):
         """As `Head.loss`: -sum(weights * log-probabilities of the targets [B, T] int32), in nats.

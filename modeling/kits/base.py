@@ -18,7 +18,8 @@ class Weights(Protocol):
 
 class Kit(Protocol):
     """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
-    sum, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is given).
+    sum, exp, log, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is
+    given).
     """
 
     def first(self, table: Any, count: Any) -> Any:
@@ -39,8 +40,14 @@ class Kit(Protocol):
     def compute(self, x: Any, w: Weights) -> Any:
         """Numbers in the type of a layer's products."""
 
-    def nonzero(self, x: Any) -> Any:
-        """Where a bool [n] is True: positions."""
+    def nonzero(self, x: Any, step: int = 1) -> Any:
+        """Where a bool [n] is True: positions.
+
+        A kit may add positions of False after them, so that their number is a multiple of `step`.
+        """
+
+    def pick(self, x: Any, positions: Any) -> Any:
+        """One entry of each row: [M, n] at [M] -> [M]."""
 
     def rows(self, x: Any, positions: Any) -> Any:
         """[B, T, ...] at positions [Q] or [1 or B, Q]: [B, Q, ...]."""
@@ -76,12 +83,13 @@ class Kit(Protocol):
         """x, in training with the `Dropout` "drop" of a layer."""
 
     def softplus(self, x: Any) -> Any:
-        """log(1 + exp(x)). The kit of Keras leaves this and `log_sum_of_others` to its heads."""
+        """log(1 + exp(x))."""
 
-    def log_sum_of_others(
-        self, features: Any, here: Weights, name: str, head: Weights, targets: Any
+    def logits(
+        self, features: Any, w: Weights, table: Any, bias: Any, start: int, stop: int
     ) -> Any:
-        """log sum exp over all pieces but the target: [M, D] and [M] -> [M].
+        """features table^T + bias, of the pieces from `start` to `stop`: [M, D] -> [M, P].
 
-        The table of the softmax is `here[name]`, its bias `head["bias"]`.
+        The products have the type of those of the head, whose weights are `w`. Returns them and
+        weights [P] float32 of their exponentials in a sum, which make up for rounding; None is 1.
         """

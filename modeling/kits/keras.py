@@ -19,15 +19,18 @@ class KerasKit:
 
     Args:
         training: whether there is dropout, and gradients take one pass over the data each.
+        output_table: [V, D], a constant copy of the table for `logits`; None uses the table itself.
     """
 
-    def __init__(self, training: bool | None = False):
+    def __init__(self, training: bool | None = False, output_table: Any = None):
         self.training = bool(training)
+        self._output_table = output_table
 
     arange, where, equal, maximum = map(
         staticmethod, (ops.arange, ops.where, ops.equal, ops.maximum)
     )
     concatenate, transpose = map(staticmethod, (ops.concatenate, ops.transpose))
+    exp, log, softplus = map(staticmethod, (ops.exp, ops.log, ops.softplus))
     any, pad, cumsum, clip = map(staticmethod, (ops.any, ops.pad, ops.cumsum, ops.clip))
 
     def take(self, x, indices, axis=0):
@@ -50,13 +53,17 @@ class KerasKit:
     def integer(self, x):
         return ops.cast(x, "int32")
 
-    def nonzero(self, x):
-        return ops.nonzero(x)[0]
+    def nonzero(self, x, step=1):
+        found = ops.nonzero(x)[0]
+        if step == 1:
+            return found
+        missing = -ops.shape(found)[0] % step  # as far as there are others
+        return ops.concatenate([found, ops.nonzero(ops.logical_not(x))[0][:missing]])
 
-    def max(self, x, axis):
+    def max(self, x, axis, keepdims=False):
         # With an initial value, because there may be no positions at all.
         lowest = -math.inf if "float" in keras.backend.standardize_dtype(x.dtype) else -(2**31)
-        return ops.max(x, axis=axis, initial=lowest)
+        return ops.max(x, axis=axis, keepdims=keepdims, initial=lowest)
 
     def sum(self, x, axis):
         return ops.sum(x, axis=axis)
@@ -112,6 +119,23 @@ class KerasKit:
         rows = self._product(self.flat(x, x.shape[-1]), dtype, kernel, bias)
         rows = ops.reshape(rows, (-1, length, len(layers), num_heads, size // num_heads))
         return ops.unstack(ops.transpose(rows, (2, 0, 3, 1, 4)), len(layers))
+
+    def pick(self, x, positions):
+        # `ops.take_along_axis` would copy x.
+        rows, size = ops.shape(x)
+        first = ops.arange(rows, dtype="int64") * ops.cast(size, "int64")
+        return ops.take(x, first + ops.cast(positions, "int64"))
+
+    def logits(self, features, w, table, bias, start, stop):
+        table = table if self._output_table is None else self._output_table
+        features, rows, rounded = (
+            ops.cast(x, w.compute_dtype) for x in (features, table[start:stop], bias[start:stop])
+        )
+        # The bias has the type of the products, so that TensorFlow fuses the two operations.
+        found = ops.add(ops.matmul(features, ops.transpose(rows)), rounded)
+        if w.compute_dtype == "float32":
+            return found, None
+        return found, ops.exp(bias[start:stop] - ops.cast(rounded, "float32"))
 
     def layer_norm(self, w, *terms, magnifies=False):
         if self.training:

@@ -56,7 +56,7 @@ class TorchKit:
     """
 
     where, equal = staticmethod(torch.where), staticmethod(torch.eq)
-    concatenate, maximum = staticmethod(torch.cat), staticmethod(torch.maximum)
+    concatenate, exp, log = map(staticmethod, (torch.cat, torch.exp, torch.log))
     clip, cumsum = staticmethod(torch.clamp), staticmethod(torch.cumsum)
     softplus = staticmethod(functional.softplus)
 
@@ -93,14 +93,20 @@ class TorchKit:
     def sum(self, x, axis):
         return x.sum(axis)
 
-    def max(self, x, axis):
-        return x.amax(axis)
+    def max(self, x, axis, keepdims=False):
+        return x.amax(axis, keepdims)
+
+    def maximum(self, x, y):
+        return torch.maximum(x, torch.as_tensor(y, dtype=x.dtype, device=x.device))
 
     def any(self, x, axis, keepdims=False):
         return x.any(axis, keepdim=keepdims)
 
-    def nonzero(self, x):
+    def nonzero(self, x, step=1):
         return x.nonzero()[:, 0]
+
+    def pick(self, x, positions):
+        return x.gather(1, positions[:, None])[:, 0]
 
     def pad(self, x, widths):
         return functional.pad(x, [one for pair in reversed(widths) for one in pair])
@@ -140,6 +146,5 @@ class TorchKit:
             return x.relu()
         return functional.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none")
 
-    def log_sum_of_others(self, features, here, name, head, targets):
-        logits = features @ here[name].T + head["bias"]
-        return logits.scatter(1, targets[:, None].long(), -torch.inf).logsumexp(-1)
+    def logits(self, features, w, table, bias, start, stop):
+        return torch.addmm(bias[start:stop], features, table[start:stop].T), None

@@ -1,4 +1,4 @@
-"""What likelihoods share. B batch, T tokens, D hidden size, V vocabulary."""
+"""How trained models score tokens. B batch, T tokens, D hidden size, V vocabulary."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,27 +6,39 @@ from typing import Any
 from keras import ops
 
 from tta.choices import NORMALIZERS
-from tta.errors import InputError
-from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.kits.types import Tensor
+from tta.modeling.config.model_types import MODEL_TYPES, ModelType, check_variant
+from tta.modeling.functions.heads import token_scores
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.models.language_model import LanguageModel
+
+
+def next_tokens(batch: Tensors):
+    """Turns a batch into next-token prediction: each position but the last predicts the next.
+
+    Returns (the batch without the last position, targets [B, T - 1] int32, whether each target is
+    a real token [B, T - 1] bool).
+    """
+    inputs = {name: batch[name][:, :-1] for name in ("input_ids", "padding_mask")}
+    return inputs, batch["input_ids"][:, 1:], batch["padding_mask"][:, 1:]
 
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
     """Scores the tokens of sentences with a model of one family; its settings cannot change.
 
+    T-TA and cloze predict every token from all others, in one pass (paper, section 4.1), a uniLM
+    from the tokens before it, so that the begin token has no score. A uniLM reads left to right
+    within words as well: "within_word_l2r" equals "original".
+
     Args:
         model_type: the family.
         vocabulary: has a `mask_id` where the family masks tokens.
-        pll_variant: what a token's score is computed from (docs/scoring.md), one of `pll_variants`.
+        pll_variant: what a token's score is computed from (docs/scoring.md), one of
+            the family's `pll_variants`.
         normalizer: "exact": log-probabilities; "learned": without the sum over the vocabulary, for
             models trained to keep its logarithm near 0.
-
-    Attributes:
-        pll_variants: the variants that the family has.
-        scores_first_token: whether the begin token has a score.
 
     Raises:
         InputError: the family does not have the variant.
@@ -38,27 +50,25 @@ class Likelihood:
     pll_variant: str = "original"
     normalizer: str = "exact"
 
-    @property
-    def pll_variants(self) -> tuple[str, ...]:
-        return MODEL_TYPES.load(self.model_type).pll_variants
-
-    @property
-    def scores_first_token(self) -> bool:
-        return not MODEL_TYPES.load(self.model_type).predicts_next
-
     def __post_init__(self):
         if self.normalizer not in NORMALIZERS:
             raise ValueError(f"normalizer must be exact or learned, not {self.normalizer!r}")
-        if self.pll_variant not in self.pll_variants:
-            raise InputError(
-                f"pll_variant must be {' or '.join(self.pll_variants)} for a model of type "
-                f"{self.model_type}, not {self.pll_variant!r}"
-            )
+        check_variant(self.model_type, self.pll_variant)
+
+    @property
+    def family(self) -> ModelType:
+        """What the family says of itself."""
+        return MODEL_TYPES.load(self.model_type)
+
+    @property
+    def scores_first_token(self) -> bool:
+        """Whether the begin token has a score."""
+        return not self.family.predicts_next
 
     @property
     def takes_one_pass(self) -> bool:
         """Whether one pass of the model scores all tokens of a sentence."""
-        return True
+        return not self.family.masks_tokens(self.pll_variant)
 
     def token_scores(
         self,
@@ -77,7 +87,17 @@ class Likelihood:
                 token gets 0 or its score.
             output_table: as in `LanguageModel.log_probabilities`.
         """
-        raise NotImplementedError
+
+        def encode(ids, is_real, wanted):
+            given = inputs | {"input_ids": ids, "padding_mask": is_real}
+            return self.token_states(model, given, wanted)
+
+        def score(rows, targets):
+            return model.log_probabilities(rows, targets, None, self.normalizer, output_table)
+
+        tokens = inputs["input_ids"], inputs["padding_mask"], wanted
+        size = model.config.hidden_size
+        return token_scores(KerasKit(), encode, score, *tokens, self.family.predicts_next, size)
 
     def token_states(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
@@ -87,7 +107,7 @@ class Likelihood:
         It has not seen its token, except that of a causal model, whose output at a token gives the
         score of the next one (see `predicting_states`).
         """
-        return model.encode(self.visible(inputs, wanted), training=False)["hidden_states"]
+        return model.encode(self.visible(model, inputs, wanted), training=False)["hidden_states"]
 
     def predicting_states(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
@@ -96,7 +116,10 @@ class Likelihood:
 
         It has not seen its token. Zeros where nothing predicts the token.
         """
-        return self.token_states(model, inputs, wanted)
+        if not self.family.predicts_next:
+            return self.token_states(model, inputs, wanted)
+        before, _, _ = next_tokens(inputs)
+        return ops.pad(self.token_states(model, before), [[0, 0], [1, 0], [0, 0]])
 
     def predictions(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
@@ -104,9 +127,19 @@ class Likelihood:
         """The head's output that predicts each token, at its position: [B, T, ...] float32."""
         return model.head(self.predicting_states(model, inputs, wanted))
 
-    def visible(self, inputs: dict[str, Any], wanted: Tensor | None = None) -> dict[str, Any]:
-        """The entries of `inputs` that the encoder takes."""
-        return {name: inputs[name] for name in ("input_ids", "padding_mask")}
+    def visible(
+        self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
+    ) -> dict[str, Any]:
+        """The entries of `inputs` that the encoder takes, and `wanted` if it takes that.
+
+        It gets "word_ids" if the variant needs them.
+        """
+        takes, needs = model.encoder.optional_inputs, ["input_ids", "padding_mask"]
+        if self.pll_variant == "within_word_l2r" and "word_ids" in takes:
+            needs.append("word_ids")
+        given = inputs if wanted is None else inputs | {"wanted": wanted}
+        optional = [name for name in takes if name in given and name != "word_ids"]
+        return {name: given[name] for name in needs + optional}
 
     def counted(self, padding_mask: Tensor, boundary_tokens: bool) -> Any:
         """1 at the tokens of a padding mask [B, T] that count in a score: [B, T] float32.

@@ -4,7 +4,6 @@ from typing import Any
 
 from keras import ops
 
-from tta.modeling.config.elmo import CHARACTERS, VECTORS
 from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.likelihood.base import Likelihood
@@ -30,7 +29,7 @@ class BidirectionalCausalLikelihood(Likelihood):
 
     def direction_states(self, model: LanguageModel, inputs: dict[str, Any]) -> Any:
         """The states that predict each token, forward, then backward: [2B, T, D] float32."""
-        return model.encode(self.visible(inputs), training=False)["predicting_states"]
+        return model.encode(self.visible(model, inputs), training=False)["predicting_states"]
 
     def predictions(self, model, inputs, wanted=None):
         """As `Likelihood.predictions`, for a head that predicts vectors: the mean of the two."""
@@ -40,10 +39,6 @@ class BidirectionalCausalLikelihood(Likelihood):
     def predicting_states(self, model, inputs, wanted=None):
         """Raises NotImplementedError: each token has two states, see `direction_states`."""
         raise NotImplementedError("see direction_states")
-
-    def visible(self, inputs, wanted=None):
-        names = ("input_ids", "padding_mask", VECTORS, CHARACTERS)
-        return {name: inputs[name] for name in names if name in inputs}
 
 
 def both(values: Tensor) -> Any:

@@ -12,24 +12,16 @@ class MaskedLikelihood(Likelihood):
     over the unchanged sentence, in which each token sees itself.
     """
 
-    @property
-    def takes_one_pass(self):
-        return self.pll_variant == "maskless"
-
     def token_scores(self, model, inputs, wanted=None, output_table=None):
         """As `Likelihood.token_scores`, one position at a time, in the memory of one pass."""
-        ids = inputs["input_ids"]
-
-        def log_probabilities(states, targets, wanted):
-            return model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
-
         if self.takes_one_pass:
-            return log_probabilities(self.token_states(model, inputs), ids, wanted)
+            return super().token_scores(model, inputs, wanted, output_table)
+        ids = inputs["input_ids"]
 
         def score_position(t, scores):
             state = self._masked_state(model, inputs, t)
-            wanted_here = None if wanted is None else _at(t, wanted)
-            score = log_probabilities(state, _at(t, ids), wanted_here)  # [B, 1]
+            here = _at(t, ids), None if wanted is None else _at(t, wanted)
+            score = model.log_probabilities(state, *here, self.normalizer, output_table)  # [B, 1]
             return ops.where(ops.arange(ops.shape(ids)[1]) == t, score, scores)
 
         zeros = ops.zeros(ops.shape(ids), "float32")
@@ -57,8 +49,8 @@ class MaskedLikelihood(Likelihood):
             is_same_word = ops.equal(inputs["word_ids"], _at(t, inputs["word_ids"]))
             hidden = ops.logical_and(is_same_word, positions >= t)  # [B, T]
         masked_ids = ops.where(hidden, self.vocabulary.mask_id, ids)
-        masked = self.visible(inputs) | {"input_ids": masked_ids, "positions": ops.reshape(t, (1,))}
-        return model.encode(masked, training=False)["hidden_states"]
+        masked = inputs | {"input_ids": masked_ids, "positions": ops.reshape(t, (1,))}
+        return model.encode(self.visible(model, masked), training=False)["hidden_states"]
 
 
 def _for_positions(ids, wanted, body, initial):

@@ -3,7 +3,7 @@
 from keras import ops
 
 from tta.modeling.kits.types import Tensor
-from tta.modeling.likelihood.causal import next_tokens
+from tta.modeling.likelihood.base import next_tokens
 from tta.modeling.objectives.base import Batch, Task
 from tta.modeling.objectives.language_model import LanguageModelObjective
 

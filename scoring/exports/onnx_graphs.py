@@ -58,9 +58,9 @@ def write_logits(lm: Any, path: Path) -> None:
     graph, encode = w.graph, MODEL_TYPES.load(config.model_type).part("encoder")
     ids, mask = (graph.input(name, np.int64, TOKENS) for name in ("input_ids", "attention_mask"))
     found = encode(k, w.of("encoder"), config, ids, ~k.equal(mask, 0))
-    head, (here, name) = w.of("head"), table_of(w, config)
+    head, table = w.of("head"), table_of(w, config)
     features = transform(k, head, config, k.flat(found["hidden_states"], config.hidden_size))
-    logits = graph.operator("Gemm", features, here[name], head["bias"], transB=1)
+    logits = graph.operator("Gemm", features, table, head["bias"], transB=1)
     graph.output("logits", k.unflat(logits, ids, config.vocab_size))
     model = graph.model()
     for tensor in model.graph.initializer:

@@ -62,6 +62,7 @@ def torch_settings(config: Any) -> dict[str, Any]:
     """The arguments of `TTAConfig` for a config."""
     settings = {name: getattr(config, name, default) for name, default in _DEFAULTS.items()}
     settings |= config.to_dict() | {"family": config.model_type}
+    settings["output_table"] = config.output_table
     settings["predicts_next"] = MODEL_TYPES.load(config.model_type).predicts_next
     settings["weights"] = {name: list(weight.shape) for name, weight in named(config.weights)}
     return settings

@@ -19,11 +19,13 @@ class HeadSettings(Config):
 
     Attributes:
         layer: the `tta.modeling.heads.base.Head`, or the place "module:class" to import it from.
+        table: the weight that is the table of its softmax; None is the table of the tokens.
         flags: the settings that are also flags of run_pretraining.py.
         needs_vectors: whether it predicts the vectors that come with a batch.
     """
 
     layer: ClassVar[Any] = None
+    table: ClassVar[str | None] = None
     flags: ClassVar[tuple[str, ...]] = ()
     needs_vectors: ClassVar[bool] = False
 

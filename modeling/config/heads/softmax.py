@@ -24,6 +24,7 @@ class SoftmaxSettings(HeadSettings):
     """`SoftmaxHead` has no settings."""
 
     layer = "tta.modeling.heads.softmax:SoftmaxHead"
+    table = "head/table"
 
     def weights(self, config: ModelConfig):
         shape = config.vocab_size, config.hidden_size

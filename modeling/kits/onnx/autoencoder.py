@@ -13,12 +13,10 @@ from onnx import TensorProto
 
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.functions.encoders import autoregressive, transformer
-from tta.modeling.functions.heads import log_probabilities, table_of, transform
+from tta.modeling.functions.heads import log_sum_exp, scorer, scores_where, table_of, transform
 from tta.modeling.functions.latent import latent_inputs, pool
-from tta.modeling.functions.queries import spread
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import batch_of, started
-from tta.modeling.kits.onnx.vocabulary import log_sum_exp, logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class AutoencoderNetwork:
         """As `decoded_ids`, and the log-probabilities of these tokens, [B, T] float32."""
         k, w, ids, mask = self._start()
         found = self._all_logits(k, w, self._decoded(k, w, ids, mask))
-        scores = k.max(found, 1, keepdims=True) - log_sum_exp(found)
+        scores = k.max(found, 1, keepdims=True) - log_sum_exp(k, found)
         w.graph.output("ids", k.unflat(_argmax(found), ids), np.int32)
         return w.graph.output("scores", k.unflat(scores, ids))
 
@@ -88,13 +86,9 @@ class AutoencoderNetwork:
         """log p of the tokens "targets" [B, T] int32: [B, T] float32, 0 at padding."""
         k, w, ids, mask = self._start()
         targets = w.graph.input("targets", np.int32, ["batch", "tokens"])
-        is_real = k.flat(mask)
-        positions = k.nonzero(is_real)
-        rows = k.take(self._decoded(k, w, ids, mask), positions)
-        targets = k.take(k.flat(targets), positions)
-        scores = log_probabilities(k, w, self.config, rows, targets, self.normalizer)
-        scores = spread(k, scores, is_real, axis=0, rank=1)
-        return w.graph.output("scores", k.unflat(scores, ids))
+        states, score = self._decoded(k, w, ids, mask), scorer(k, w, self.config, self.normalizer)
+        size = self.config.hidden_size
+        return w.graph.output("scores", scores_where(k, score, states, targets, mask, size))
 
     # Of an autoregressive decoder, one token at a time.
 
@@ -161,8 +155,8 @@ class AutoencoderNetwork:
 
     def _all_logits(self, k, w, rows):
         head, config = w.of("head"), self.config
-        features = transform(k, head, config, rows)
-        return logits(features, *table_of(w, config), head, 0, config.vocab_size)
+        features, table = transform(k, head, config, rows), table_of(w, config)
+        return k.logits(features, head, table, head["bias"], 0, config.vocab_size)[0]
 
 
 def _argmax(x):

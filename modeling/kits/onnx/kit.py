@@ -10,7 +10,6 @@ from onnx import TensorProto
 
 from tta.modeling.kits.onnx.graph import Tensor
 from tta.modeling.kits.onnx.rounding import rounded_product
-from tta.modeling.kits.onnx.vocabulary import log_sum_of_others
 from tta.modeling.kits.onnx.weights import Weights
 
 # That of `tta.modeling.kits.keras`.
@@ -77,7 +76,7 @@ class OnnxKit:
     def cumsum(self, x, axis):
         return x.graph.operator("CumSum", x, np.int64(axis))
 
-    def nonzero(self, x):
+    def nonzero(self, x, step=1):
         return self.flat(x.graph.operator("NonZero", x))
 
     def pad(self, x, widths):
@@ -148,8 +147,22 @@ class OnnxKit:
     def softplus(self, x):
         return x.graph.operator("Softplus", x)
 
-    def log_sum_of_others(self, *given):
-        return log_sum_of_others(*given)
+    def exp(self, x):
+        return x.graph.operator("Exp", x)
+
+    def log(self, x):
+        return x.graph.operator("Log", x)
+
+    def pick(self, x, positions):
+        return x.graph.operator("GatherElements", x, positions[:, None], axis=1)[:, 0]
+
+    def logits(self, features, w, table, bias, start, stop):
+        graph, part = features.graph, f"[{start}:{stop}]"
+        bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])
+        name, rows = table.name + part, graph.weights[table.name][start:stop]
+        if w.are_rounded:
+            return rounded_product(features, name, rows.T, bias), None
+        return graph.operator("Gemm", features, graph.weight(name, rows), bias, transB=1), None
 
     def _layer_norm(self, x, gamma, beta, outputs=1):
         of = {"axis": -1, "epsilon": self._epsilon}

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tta.errors import InputError
-from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.model_types import MODEL_TYPES, check_variant
 from tta.modeling.functions.encoders import optional_inputs
-from tta.modeling.functions.heads import log_probabilities, token_scores
+from tta.modeling.functions.heads import scorer, token_scores
+from tta.modeling.functions.masks import words_of
 from tta.modeling.kits.onnx.graph import Graph, Tensor
 from tta.modeling.kits.onnx.kit import OnnxKit
 from tta.modeling.kits.onnx.weights import Weights
@@ -46,18 +46,24 @@ class Network:
     unk_id: int = 0
     prices: np.ndarray | None = None
 
+    def __post_init__(self):
+        check_variant(self.config.model_type, self.pll_variant)
+
     @property
     def masks_tokens(self) -> bool:
-        """Whether a token is masked to score it, so that each token takes a pass of its own."""
-        variants = MODEL_TYPES.load(self.config.model_type).pll_variants
-        return "maskless" in variants and self.pll_variant != "maskless"
+        """As `ModelType.masks_tokens`, for the variant."""
+        return MODEL_TYPES.load(self.config.model_type).masks_tokens(self.pll_variant)
 
     def scores(self) -> Graph:
         """log p of every token: "wanted" [B, T] bool -> [B, T] float32, 0 if not wanted."""
         k, w, ids, mask = self._start()
         family, wanted = MODEL_TYPES.load(self.config.model_type), self._wanted(w)
-        given = self.config, self._encode, ids, mask, wanted, family.predicts_next
-        found = token_scores(k, w, *given, self.normalizer, self._more(k, w, ids, wanted))
+
+        def encode(ids, is_real, wanted):
+            return self._encoded(k, w, ids, is_real, wanted)["hidden_states"]
+
+        given = ids, mask, wanted, family.predicts_next, self.config.hidden_size
+        found = token_scores(k, encode, scorer(k, w, self.config, self.normalizer), *given)
         tokens = k.where(wanted, k.integer(ids), -1)
         return self._output(k, found, tokens, TOKENS)
 
@@ -67,7 +73,7 @@ class Network:
         """
         k, w, rows = self._masked_rows()
         targets = w.graph.input("targets", np.int32, ["batch"])
-        scores = log_probabilities(k, w, self.config, rows, targets, self.normalizer)
+        scores = scorer(k, w, self.config, self.normalizer)(rows, targets)
         return self._output(k, scores, k.integer(targets), ["batch"])
 
     def masked_states(self) -> Graph:
@@ -78,8 +84,7 @@ class Network:
     def states(self) -> Graph:
         """The last layer's output: [B, T, D]. "wanted" [B, T] bool are the tokens that count."""
         k, w, ids, mask = self._start()
-        more = self._more(k, w, ids, self._wanted(w))
-        found = self._encode(k, w.of("encoder"), self.config, ids, mask, **more)
+        found = self._encoded(k, w, ids, mask, self._wanted(w))
         return w.graph.output("states", found["hidden_states"])
 
     def embeddings(self) -> Graph:
@@ -99,18 +104,14 @@ class Network:
     def _wanted(self, w):
         return w.graph.input("wanted", np.bool_, TOKENS)
 
-    def _more(self, k, w, ids, wanted):
-        """The optional inputs of the encoder."""
+    def _encoded(self, k, w, ids, mask, wanted):
+        """What the encoder makes of a batch and of the optional inputs that it takes."""
         more = {"wanted": wanted}
-        if self.pll_variant == "within_word_l2r":  # [B, T] int64, equal at all pieces of a word
+        if self.pll_variant == "within_word_l2r":
             continues = w.graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
-            more["word_ids"] = k.cumsum(k.integer(~k.take(continues, ids)), 1)
-        takes = optional_inputs(self._encode)
-        family = MODEL_TYPES.load(self.config.model_type)
-        if "word_ids" in more and "word_ids" not in takes and not family.predicts_next:
-            kind = self.config.model_type
-            raise InputError(f"a model of type {kind} has no pll_variant {self.pll_variant}")
-        return {name: value for name, value in more.items() if name in takes}
+            more["word_ids"] = words_of(k, ids, continues)
+        more = {name: more[name] for name in optional_inputs(self._encode) if name in more}
+        return self._encode(k, w.of("encoder"), self.config, ids, mask, **more)
 
     def _masked_rows(self):
         k, w, ids, mask = self._start()

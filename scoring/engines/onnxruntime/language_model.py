@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from tta.errors import InputError
-from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import Network
 from tta.scoring.engines.base import BatchFunction
@@ -17,12 +15,6 @@ class LanguageModelEngine(OnnxEngine):
     gives_scores = True
 
     def _make_network(self, pll_variant, rounded):
-        variants = MODEL_TYPES.load(self.config.model_type).pll_variants
-        if pll_variant not in variants:
-            raise InputError(
-                f"pll_variant must be {' or '.join(variants)} for a model of type "
-                f"{self.config.model_type}, not {pll_variant!r}"
-            )
         within_word = pll_variant == "within_word_l2r"
         continues = self._vocabulary.continues_word if within_word else None
         return Network(self.config, self._arrays, pll_variant, self.normalizer, continues, rounded)

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from tta.data.records.features import ModelInputs
 from tta.errors import InputError
+from tta.modeling.functions.masks import words_of
+from tta.modeling.kits.keras import KerasKit
 
 # The output of a model that each representation is.
 OUTPUTS = {
@@ -64,7 +66,7 @@ class BatchGraph:
             vectors = tf.gather(self._model.token_table.value, self.completed(batch)["input_ids"])
         else:
             batch, likelihood = self.completed(batch), self._likelihood
-            seen = batch if likelihood is None else likelihood.visible(batch)
+            seen = batch if likelihood is None else likelihood.visible(self._model, batch)
             outputs = self._model.encode(seen, training=False)
             vectors = outputs.get(OUTPUTS[representation])
         if vectors is None:
@@ -73,14 +75,9 @@ class BatchGraph:
         return tf.cast(vectors, tf.float32)
 
     def completed(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Adds what the model reads besides ids, and "word_ids" if the variant needs them.
-
-        "word_ids" [B, T] int32 are equal at all pieces of a word. A piece of "##" continues a word.
-        In a window that begins inside a word, the rest of that word counts as part of the begin
-        token, whose score is not used there.
-        """
+        """Adds what the model reads besides ids, and "word_ids" if the variant needs them."""
         batch = self._inputs(batch)
         if self._likelihood is None or self._likelihood.pll_variant != "within_word_l2r":
             return batch
-        continues = tf.gather(self._vocabulary.continues_word, batch["input_ids"])
-        return batch | {"word_ids": tf.cumsum(tf.cast(~continues, tf.int32), axis=1)}
+        words = words_of(KerasKit(), batch["input_ids"], self._vocabulary.continues_word)
+        return batch | {"word_ids": words}

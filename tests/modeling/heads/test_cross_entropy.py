@@ -1,16 +1,15 @@
 """The softmax over the token table: values equal NumPy's, gradients those of the plain formula."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
-from tta.modeling.heads.cross_entropy import (
-    NUM_PARTS,
-    tied_cross_entropy,
-    tied_log_probabilities,
-    tied_logits,
-)
+from tta.modeling.functions.heads import NUM_PARTS, log_softmax, target_logits
+from tta.modeling.heads.cross_entropy import tied_cross_entropy
+from tta.modeling.kits.keras import KerasKit
 
 D, V = 5, 13
 # Numbers of rows: fewer than the parts, equal, one more, and not a multiple.
@@ -26,6 +25,11 @@ def case(rows, dtype=np.float32):
         tf.cast(rng.integers(0, V, rows), tf.int32),
         tf.cast(rng.random(rows) * (rng.random(rows) < 0.8), tf.float32),
     )
+
+
+def log_probabilities(features, table, bias, targets, dtype="float32", output_table=None):
+    kit, head = KerasKit(output_table=output_table), SimpleNamespace(compute_dtype=dtype)
+    return log_softmax(kit, head, features, table, bias, targets, V)
 
 
 def expected_log_probabilities(features, table, bias, targets):
@@ -49,7 +53,7 @@ def value_and_gradients(loss, features, table, bias, targets, weights):
 @pytest.mark.parametrize("rows", ROWS)
 def test_log_probabilities_equal_numpy(rows):
     features, table, bias, targets, _ = case(rows)
-    found = tied_log_probabilities(features, table, bias, targets)
+    found = log_probabilities(features, table, bias, targets)
     assert found.shape == (rows,)
     assert found.dtype == tf.float32
     expected = expected_log_probabilities(features, table, bias, targets)
@@ -61,7 +65,7 @@ def test_products_in_bfloat16_round_the_sum_but_not_the_logits_of_the_targets():
     features = 4 * features  # logits of 10 and more, which bfloat16 rounds by up to 0.03
     rounded_table = tf.cast(table, tf.bfloat16)
     for copy in (None, rounded_table):
-        found = tied_log_probabilities(features, table, bias, targets, "bfloat16", copy).numpy()
+        found = log_probabilities(features, table, bias, targets, "bfloat16", copy).numpy()
         expected = expected_log_probabilities(features, table, bias, targets)
         np.testing.assert_allclose(found, expected, atol=0.15)
         likely = expected > np.log(0.9)
@@ -73,7 +77,7 @@ def test_products_in_bfloat16_round_the_sum_but_not_the_logits_of_the_targets():
 def test_the_sum_makes_up_for_the_rounding_of_the_bias():
     features, table, bias, targets, _ = case(37)
     features, bias = 0 * features, 8 * bias  # which bfloat16 rounds by up to 0.03
-    found = tied_log_probabilities(features, table, bias, targets, "bfloat16")
+    found = log_probabilities(features, table, bias, targets, "bfloat16")
     expected = expected_log_probabilities(features, table, bias, targets)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -115,10 +119,10 @@ def test_logits_at_the_targets_equal_numpy():
     features, table, bias, targets, _ = case(37)
     logits = features.numpy() @ table.numpy().T + bias.numpy()
     expected = np.take_along_axis(logits, targets.numpy()[:, None], 1)[:, 0]
-    found = tied_logits(features, table, bias, targets)
+    found = target_logits(KerasKit(), features, table, bias, targets)
     assert found.dtype == tf.float32
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    rounded = tied_logits(tf.cast(features, tf.bfloat16), table, bias, targets)
+    rounded = target_logits(KerasKit(), tf.cast(features, tf.bfloat16), table, bias, targets)
     np.testing.assert_allclose(rounded, expected, atol=0.1)
 
 
@@ -180,7 +184,7 @@ def test_unknown_dimensions_and_variables_in_a_graph():
         with tf.GradientTape() as tape:
             tape.watch(features)
             loss = tied_cross_entropy(features, table_variable, bias_variable, targets, weights)
-        scores = tied_log_probabilities(features, table_variable, bias, targets)
+        scores = log_probabilities(features, table_variable, bias, targets)
         return scores, loss, tape.gradient(loss, [features, table_variable, bias_variable])
 
     for rows in (1, 3, 11):
