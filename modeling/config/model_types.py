@@ -82,10 +82,10 @@ MODEL_TYPES = Registry(
             pll_variants=PLL_VARIANTS,
         ),
         "unilm": ModelType(
-            "tta.modeling.functions.encoders.transformer:encode_causally",
+            "tta.modeling.functions.encoders.autoregressive:encode",
             ("clm",),
             "tta.modeling.likelihood.base:Likelihood",
-            layer="tta.modeling.encoders.transformer:CausalEncoder",
+            layer="tta.modeling.encoders.autoregressive:CausalEncoder",
             pll_variants=_WITHIN_WORDS,
             predicts_next=True,
         ),

@@ -1,4 +1,4 @@
-"""The autoregressive decoder of an autoencoder: a uniLM that also attends to a memory.
+"""uniLM's encoder, and the autoregressive decoder of an autoencoder, which also reads a memory.
 
 B batch, T tokens, D hidden size, L layers, N heads, H = D / N.
 """
@@ -15,8 +15,8 @@ from tta.modeling.kits.types import Tensor
 
 
 @keras.saving.register_keras_serializable("tta")
-class MemoryDecoder(FunctionEncoder):
-    """Optimus's decoder, see `tta.modeling.functions.encoders.autoregressive`."""
+class CausalEncoder(FunctionEncoder):
+    """Reads from left to right, see `tta.modeling.functions.encoders.autoregressive`."""
 
     encode = staticmethod(encode)
 

@@ -1,9 +1,9 @@
-"""The encoders of the baselines: plain Transformers, bidirectional and causal."""
+"""biLM's encoder: a plain Transformer."""
 
 import keras
 
 from tta.modeling.encoders.base import FunctionEncoder
-from tta.modeling.functions.encoders.transformer import encode, encode_causally
+from tta.modeling.functions.encoders.transformer import encode
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -11,10 +11,3 @@ class BidirectionalEncoder(FunctionEncoder):
     """biLM's encoder, see `tta.modeling.functions.encoders.transformer.encode`."""
 
     encode = staticmethod(encode)
-
-
-@keras.saving.register_keras_serializable("tta")
-class CausalEncoder(FunctionEncoder):
-    """uniLM's encoder, see `tta.modeling.functions.encoders.transformer.encode_causally`."""
-
-    encode = staticmethod(encode_causally)

@@ -125,6 +125,16 @@ def scores_where(k, score, states, targets, wanted, size):
     return k.unflat(spread(k, found, is_wanted, axis=0, rank=1), wanted)
 
 
+def predicting_states(k, encode, ids, is_real, predicts_next):
+    """The states that predict each token, at its position: [B, T, D].
+
+    If the output at a token predicts the next one (`predicts_next`), that at the first is 0.
+    """
+    if not predicts_next:
+        return encode(ids, is_real)
+    return k.pad(encode(ids[:, :-1], is_real[:, :-1]), [(0, 0), (1, 0), (0, 0)])
+
+
 def token_scores(k, encode, score, ids, is_real, wanted, predicts_next, size):
     """log p of every token that is wanted: [B, T] float32, 0 at the others.
 

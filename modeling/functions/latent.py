@@ -3,6 +3,7 @@
 B sentences, T tokens, K latent vectors of a sentence, P numbers in each, D hidden size, L layers.
 """
 
+from tta.modeling.functions.heads import log_sum_exp
 from tta.modeling.functions.layers import masked_softmax
 
 
@@ -15,6 +16,76 @@ def pool(k, w, config, states, is_real):
     scaled = w["queries"] * config.hidden_size**-0.5
     logits = scaled @ k.transpose(states, (0, 2, 1))  # [B, K, T]
     return masked_softmax(k, logits[:, None], is_real[:, None])[:, 0] @ states
+
+
+def connect(k, w, config, states):
+    """Mean and, of a variational model, log-variance of latent vectors: [..., D] -> [..., P] each.
+
+    W_E h; of a variational model, a normal distribution (Li et al. 2020, Optimus, section 3).
+    """
+    kernel, size = w["kernel"], config.latent_size
+    starts = [0, size][: 1 + config.variational]
+    return [states @ kernel[:, start : start + size] for start in starts]
+
+
+def posterior(k, w, config, encode, is_real):
+    """{"mean": [B, K P]} of the latent vectors of texts and, if variational, their "log_variance".
+
+    `w` has the weights of the model. `encode(True)` gives the encoder's states at the begin token
+    [B, 1, D], `encode(False)` all states [B, T, D], so that the last layer computes no others.
+    """
+    if config.num_latents == 1:
+        states = encode(True)
+    else:
+        states = pool(k, w.of("pooling"), config, encode(False), is_real)
+    found = connect(k, w.of("connector"), config, k.flat(states, config.hidden_size))
+    rows = [k.flat(part, config.latent_numbers) for part in found]
+    return dict(zip(("mean", "log_variance"), rows, strict=False))
+
+
+def length_log_probabilities(k, w, latent):
+    """log softmax(W_L z + b), log p of 1, 2, ... tokens: [B, K P] -> [B, M], natural log.
+
+    As the length token of Ghazvininejad et al. 2019 (Mask-Predict, section 4.1). M is the largest
+    number of tokens.
+    """
+    logits = latent @ w["kernel"] + w["bias"]
+    return logits - log_sum_exp(k, logits)
+
+
+def decode_in_passes(xp, decode, predicted, num_passes, pad_id):
+    """Predicts all tokens, then the least certain ones again, given the others: [B, T].
+
+    Mask-Predict (Ghazvininejad et al. 2019, section 3). After pass t of N, the n (N - t) / N
+    tokens (rounded down, of n predicted ones) with the lowest probability are hidden, and
+    predicted again by the next pass.
+
+    Args:
+        xp: has `where`, `sum` and a stable `argsort`, as `keras.ops` does.
+        decode: gives the most probable tokens and their log-probabilities, [B, T] each. Its
+            argument is what is known, [B, T]: a token, or `pad_id`. None is nothing.
+        predicted: [B, T] bool, the positions that are predicted; none of the others is ever known.
+        num_passes: N.
+        pad_id: id of the padding token.
+    """
+    count = xp.sum(predicted, axis=1, keepdims=True)
+    ids, scores = decode(None)
+    for number in range(1, num_passes):
+        hidden = lowest(xp, scores, predicted, count * (num_passes - number) // num_passes)
+        known = xp.where(predicted & ~hidden, ids, pad_id)
+        new = decode(known)
+        ids, scores = (xp.where(hidden, *one) for one in zip(new, (ids, scores), strict=True))
+    return ids
+
+
+def lowest(xp, values, allowed, counts):
+    """Where the lowest numbers of each row of values [B, T] are, the first of equals: [B, T] bool.
+
+    They are chosen among the `allowed` positions, [B, T] bool; `counts` [B, 1] says how many: all
+    of them if there are fewer.
+    """
+    order = xp.argsort(xp.where(allowed, values, float("inf")), axis=1)
+    return allowed & (xp.argsort(order, axis=1) < counts)
 
 
 def latent_inputs(k, w, config, latent):

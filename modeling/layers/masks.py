@@ -7,16 +7,6 @@ from keras import ops
 from tta.modeling.kits.types import Tensor
 
 
-def lowest_positions(values: Tensor, allowed: Tensor, counts: Tensor) -> Any:
-    """Where the lowest numbers of each row of values [B, T] are: [B, T] bool.
-
-    They are chosen among the `allowed` positions, [B, T] bool; `counts` [B, 1] int32 says how many:
-    all of them if there are fewer.
-    """
-    ranks = ops.argsort(ops.argsort(ops.where(allowed, values, float("inf")), axis=1), axis=1)
-    return ops.logical_and(allowed, ops.cast(ranks, "int32") < counts)
-
-
 def weights_after_first(padding_mask: Tensor) -> Any:
     """1 at all real tokens except the first of each sentence, else 0: [B, T] float32."""
     is_later = ops.arange(ops.shape(padding_mask)[1]) > 0

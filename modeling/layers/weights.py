@@ -27,7 +27,7 @@ class TableLayer(keras.layers.Layer):
             elif part.keys() == {"gamma", "beta"}:
                 setattr(self, name, _layer_norm(part, layer_norm_eps, name))
             else:
-                made = _Part(name=name, dtype=self.dtype_policy)
+                made = Part(name=name, dtype=self.dtype_policy)
                 made.build(part, layer_norm_eps)
                 setattr(self, name, made)
         for name, weight in table.items():
@@ -53,14 +53,14 @@ class TableLayer(keras.layers.Layer):
         return self[name].shape
 
 
-class _Part(TableLayer):
+class Part(TableLayer):
     """The weights of a part of a table."""
 
     def build(self, table, layer_norm_eps=1e-12):
         self.add_weights(table, layer_norm_eps)
 
 
-class _Dense(_Part):
+class _Dense(Part):
     """x kernel + bias over the last axis."""
 
     def call(self, inputs: Tensor, training: bool | None = None):

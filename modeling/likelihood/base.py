@@ -7,7 +7,7 @@ from keras import ops
 
 from tta.choices import NORMALIZERS
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType, check_variant
-from tta.modeling.functions.heads import token_scores
+from tta.modeling.functions.heads import predicting_states, token_scores
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.masks import inner_weights
@@ -116,10 +116,13 @@ class Likelihood:
 
         It has not seen its token. Zeros where nothing predicts the token.
         """
-        if not self.family.predicts_next:
-            return self.token_states(model, inputs, wanted)
-        before, _, _ = next_tokens(inputs)
-        return ops.pad(self.token_states(model, before), [[0, 0], [1, 0], [0, 0]])
+
+        def encode(ids, is_real):
+            given = inputs | {"input_ids": ids, "padding_mask": is_real}
+            return self.token_states(model, given, None if self.family.predicts_next else wanted)
+
+        tokens = inputs["input_ids"], inputs["padding_mask"]
+        return predicting_states(KerasKit(), encode, *tokens, self.family.predicts_next)
 
     def predictions(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None

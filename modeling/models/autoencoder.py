@@ -11,23 +11,23 @@ import keras
 from keras import ops
 
 from tta.modeling.config.autoencoder import AutoencoderConfig
-from tta.modeling.encoders.autoregressive import MemoryDecoder
-from tta.modeling.encoders.transformer import BidirectionalEncoder
-from tta.modeling.encoders.tta import TTAEncoder
-from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
-from tta.modeling.kits.types import Tensor, Tensors
-from tta.modeling.layers.latent import (
-    LatentConnector,
-    LatentInputs,
-    LatentPooling,
-    LengthPredictor,
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.encoders.base import encoder_of
+from tta.modeling.functions.heads import predicting_states
+from tta.modeling.functions.latent import (
+    decode_in_passes,
+    latent_inputs,
+    length_log_probabilities,
+    posterior,
 )
-from tta.modeling.layers.masks import lowest_positions, weights_after_first
+from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Tensor, Tensors
+from tta.modeling.layers.latent import LatentConnector
+from tta.modeling.layers.masks import weights_after_first
+from tta.modeling.layers.weights import Part
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
-
-# decoder_type -> the layer, whose weights are those of a language model of this type.
-DECODERS = {"bilm": BidirectionalEncoder, "tta": TTAEncoder, "unilm": MemoryDecoder}
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -40,8 +40,8 @@ class SequenceAutoencoder(ConfiguredModel):
     query), and predicts all tokens at once. A unilm decoder reads it in its embeddings, and a
     memory in each layer, and predicts one token after the other (Optimus). With num_latents above
     1, the latent vectors are pooled from all outputs, z is all of them in a row, and the decoder
-    also attends to each. With predicts_length, `length_predictor` gives the probability of each
-    number of tokens (`LengthPredictor`); else it is None.
+    also attends to each. With predicts_length, `lengths` gives the probability of each number of
+    tokens.
 
     Args:
         config: an `AutoencoderConfig`.
@@ -54,7 +54,7 @@ class SequenceAutoencoder(ConfiguredModel):
     Returns:
         {"hidden_states": [B, T, D], the decoder's output that predicts each token, at the position
         of the token; "logits": [B, T, V] float32; "latent": [B, K P] float32} and, with
-        predicts_length, "lengths": [B, M] float32 as `LengthPredictor` returns. In training, a
+        predicts_length, "lengths": [B, M] float32 as `lengths` returns. In training, a
         variational model samples the latent vector; else it is the mean.
 
     Raises:
@@ -69,21 +69,23 @@ class SequenceAutoencoder(ConfiguredModel):
         name: str = "sequence_autoencoder",
     ):
         super().__init__(config, dtype, name=name)
-        self.encoder = BidirectionalEncoder(config.part("encoder"), name="encoder", dtype=dtype)
+        self.encoder = encoder_of(config.part("encoder"), name="encoder", dtype=dtype)
+        table, float32 = config.weights, {"dtype": "float32"}
         self.pooling = self.length_predictor = None
         if config.num_latents > 1:
-            self.pooling = LatentPooling(config, name="pooling")
-            self.pooling.build()
+            self.pooling = Part(name="pooling", **float32)
+            self.pooling.build(table["pooling"])
         self.connector = LatentConnector(config, name="connector")
-        self.latent_inputs = LatentInputs(config, name="latent_inputs")
+        self.latent_inputs = Part(name="latent_inputs", **float32)
         if config.predicts_length:
-            self.length_predictor = LengthPredictor(config, name="length_predictor")
-            self.length_predictor.build()
-        decoder_class = DECODERS[config.decoder_type]
-        self.decoder = decoder_class(config.part("decoder"), name="decoder", dtype=dtype)
+            self.length_predictor = Part(name="length_predictor", **float32)
+            self.length_predictor.build(table["length_predictor"])
+        self.decoder = encoder_of(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
-        for layer in (self.encoder, self.connector, self.latent_inputs, self.decoder):
-            layer.build()
+        self.encoder.build()
+        self.connector.build()
+        self.latent_inputs.build(table["latent_inputs"])
+        self.decoder.build()
         self.head.build((None, None, config.hidden_size))
         self.built = True
 
@@ -93,19 +95,29 @@ class SequenceAutoencoder(ConfiguredModel):
         logits = self.head(states, self.token_table)
         outputs = {"hidden_states": states, "logits": logits, "latent": latent}
         if self.length_predictor is not None:
-            outputs["lengths"] = self.length_predictor(latent)
+            outputs["lengths"] = self.lengths(latent)
         return outputs
+
+    def lengths(self, latent: Tensor) -> Any:
+        """log p of 1, 2, ..., M tokens, given latent vectors [B, K P]: [B, M].
+
+        Only with predicts_length. M is `config.max_position_embeddings`, begin and end token
+        included. A decoder that predicts all tokens at once cannot end a text by itself.
+        """
+        return length_log_probabilities(KerasKit(), self.length_predictor, latent)
+
+    def decoder_inputs(self, latent: Tensor) -> dict[str, Any]:
+        """What the decoder reads of latent vectors [B, K P], see `functions.latent`."""
+        return latent_inputs(KerasKit(), self.latent_inputs, self.config, latent)
 
     def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """{"mean": [B, K P]} of the latent vectors and, if variational, their "log_variance"."""
-        if self.pooling is None:
-            # The last layer needs no other position.
-            first = inputs | {"positions": ops.zeros((1,), "int32")}
-            return self.connector(self.encode(first, training)["hidden_states"][:, 0])
-        states = self.encode(inputs, training)["hidden_states"]
-        vectors = self.connector(self.pooling(states, inputs["padding_mask"]))
-        shape = (-1, self.config.latent_numbers)
-        return {name: ops.reshape(value, shape) for name, value in vectors.items()}
+
+        def encode(first):
+            only = {"positions": ops.zeros((1,), "int32")} if first else {}
+            return self.encode(inputs | only, training)["hidden_states"]
+
+        return posterior(KerasKit(), self, self.config, encode, inputs["padding_mask"])
 
     def latent(self, encoded: dict[str, Any], training: bool | None = None) -> Any:
         """The latent vectors [B, K P] of what `encode_latent` returns: a sample, or the mean.
@@ -139,19 +151,20 @@ class SequenceAutoencoder(ConfiguredModel):
         Raises:
             TypeError: the tokens are missing.
         """
-        added = self.latent_inputs(latent)
+        added = self.decoder_inputs(latent)
         if self.config.decoder_input == "masked" and known_ids is not None:
             input_ids = known_ids
         elif self.config.decoder_input != "ground_truth":
             input_ids = ops.full(ops.shape(padding_mask), self.config.pad_id, "int32")
         elif input_ids is None:
             raise TypeError("a decoder with decoder_input ground_truth needs input_ids")
-        inputs = {"input_ids": input_ids, "padding_mask": padding_mask}
-        if self.config.decoder_type != "unilm":
-            return self.decoder(inputs | added, training=training)["hidden_states"]
-        before = {name: value[:, :-1] for name, value in inputs.items()}
-        states = self.decoder(before | added, training=training)["hidden_states"]
-        return ops.pad(states, [[0, 0], [1, 0], [0, 0]])
+
+        def encode(ids, is_real):
+            inputs = {"input_ids": ids, "padding_mask": is_real} | added
+            return self.decoder(inputs, training=training)["hidden_states"]
+
+        predicts_next = MODEL_TYPES.load(self.config.decoder_type).predicts_next
+        return predicting_states(KerasKit(), encode, input_ids, padding_mask, predicts_next)
 
     def decode_at_once(
         self,
@@ -178,29 +191,20 @@ class SequenceAutoencoder(ConfiguredModel):
     ) -> Any:
         """Predicts all tokens, then the least certain ones again, given the others: [B, T] int32.
 
-        Mask-Predict (Ghazvininejad et al. 2019, section 3). After pass t of N, the n (N - t) / N
-        tokens (rounded down, of n after the first) with the lowest probability are hidden, and
-        predicted again by the next pass. One pass is `decode_at_once`. Only for decoder_input
+        See `tta.modeling.functions.latent.decode_in_passes`; the first token is never known,
+        because training does not predict it. One pass is `decode_at_once`. Only for decoder_input
         "masked". Other arguments are those of `decode`.
         """
         table = self.token_table if output_table is None else output_table
-        predicted = weights_after_first(padding_mask) > 0
-        count = ops.sum(ops.cast(predicted, "int32"), axis=1, keepdims=True)
-        hidden, ids, scores = predicted, None, None
-        for number in range(1, num_passes + 1):
-            # The first token is never known: training does not predict it.
-            keeps = ops.logical_and(predicted, ops.logical_not(hidden))
-            known = None if ids is None else ops.where(keeps, ids, self.config.pad_id)
+
+        def decode(known):
             states = self.decode(latent, padding_mask, training=False, known_ids=known)
             logits = self.head(states, table)
             highest, best = _highest(logits)
-            score = highest - ops.logsumexp(logits, axis=-1)
-            ids = best if ids is None else ops.where(hidden, best, ids)
-            scores = score if scores is None else ops.where(hidden, score, scores)
-            hidden = lowest_positions(
-                scores, predicted, count * (num_passes - number) // num_passes
-            )
-        return ids
+            return best, highest - ops.logsumexp(logits, axis=-1)
+
+        predicted = weights_after_first(padding_mask) > 0
+        return decode_in_passes(ops, decode, predicted, num_passes, self.config.pad_id)
 
     def _best(self, states, output_table):
         table = self.token_table if output_table is None else output_table
@@ -229,7 +233,7 @@ class SequenceAutoencoder(ConfiguredModel):
         Returns:
             [B, T] int32; the first is the begin token.
         """
-        added = self.latent_inputs(latent)
+        added = self.decoder_inputs(latent)
         ids = ops.full((ops.shape(latent)[0], length), begin_id, "int32")
         cache = self.decoder.start(added, length) if cached else []
         mask = ops.ones_like(ids, "bool")

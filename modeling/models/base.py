@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from tta.modeling.config.base import ModelConfig, config_from
+from tta.modeling.layers.weights import TableLayer
 
 
 class ConfiguredModel(keras.Model):
@@ -48,6 +49,8 @@ class ConfiguredModel(keras.Model):
             assign: takes a model and the trained one, and gives the first the second's weights.
         """
         assign(self, trained)
+
+    of = TableLayer.of
 
     def named_weights(self) -> dict[str, keras.Variable]:
         """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""

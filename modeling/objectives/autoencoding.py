@@ -11,9 +11,10 @@ from keras import ops
 from tta.errors import InputError
 from tta.modeling.config.autoencoder import ACTIVE_VARIANCE, AutoencoderConfig
 from tta.modeling.config.training import LossSettings
+from tta.modeling.functions.latent import lowest
 from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.latent import kl_divergence
-from tta.modeling.layers.masks import inner_weights, lowest_positions, weights_after_first
+from tta.modeling.layers.masks import inner_weights, weights_after_first
 from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.objectives.base import (
     Arrays,
@@ -87,8 +88,9 @@ class Autoencoding(Objective):
         counts = ops.sum(ops.cast(weights > 0, "float32"), axis=1)
         share = ops.sum(weights, axis=1) / ops.maximum(counts, 1.0)  # [B]
         if model.length_predictor is not None:
-            scores = model.length_predictor.log_probabilities(latent, mask)
-            parts["length"] = -ops.sum(share * scores)
+            lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+            scores = ops.take_along_axis(model.lengths(latent), lengths[:, None] - 1, axis=1)
+            parts["length"] = -ops.sum(share * scores[:, 0])
             total = total + parts["length"]
         if self.variational:
             parts["kl"] = ops.sum(share * ops.sum(kl_divergence(**encoded), axis=1))
@@ -105,7 +107,7 @@ class Autoencoding(Objective):
         part = keras.random.uniform(ops.shape(number), seed=self.generator)
         order = keras.random.uniform(ops.shape(allowed), seed=self.generator)
         count = 1 + ops.cast(ops.floor(part * number), "int32")
-        return lowest_positions(order, allowed, count), 2.0 * number / (number + 1.0)
+        return lowest(ops, order, allowed, count), 2.0 * number / (number + 1.0)
 
     def evaluate(self, model: SequenceAutoencoder, batch: Batch) -> Sums:
         """As `Objective.evaluate`; the latent vector is the mean.
@@ -134,7 +136,7 @@ class Autoencoding(Objective):
         }
         if model.length_predictor is not None:
             lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
-            right = ops.cast(ops.argmax(model.length_predictor(mean), axis=-1), "int32")
+            right = ops.cast(ops.argmax(model.lengths(mean), axis=-1), "int32")
             right = ops.cast(right + 1 == lengths, "float32")
             measured["length_accuracy"] = right, ops.ones_like(right)
         if self.variational:

@@ -72,7 +72,6 @@ LAYERS = {
             "TTAEncoder": "tta",
             "BidirectionalEncoder": "bilm",
             "CausalEncoder": "unilm",
-            "MemoryDecoder": "unilm",
         }.items()
     },
     "ClozeEncoder": (
@@ -83,16 +82,6 @@ LAYERS = {
         {"config": ELMO},
         {"inputs": {"input_ids": IDS, "padding_mask": MASK, "input_vectors": VECTORS}},
     ),
-    "LatentPooling": (
-        {"config": AUTOENCODER.replace(num_latents=4)},
-        {"states": STREAM, "padding_mask": MASK},
-    ),
-    "LatentConnector": ({"config": AUTOENCODER}, {"state": STREAM}),
-    "LatentInputs": (
-        {"config": AUTOENCODER.replace(num_latents=2)},
-        {"latent": ("float32", 14)},
-    ),
-    "LengthPredictor": ({"config": AUTOENCODER}, {"latent": ("float32", 7)}),
     "ProjectedLSTM": (
         {"units": F, "projection": D, "num_networks": 2, "use_layer_norm": True},
         {"x": ("float32", 2, D)},
@@ -268,8 +257,8 @@ def symbolic_input(kind):
 
 # A table is not a stream of one batch. Models have no symbolic inputs. A CRF has a number per text.
 WITHOUT_STREAM = {
-    "LanguageModel", "LatentPooling", "SequenceAutoencoder", "TextClassifier", "TiedSoftmaxHead",
-    "LabelModel", "TagModel", "LinearChainCRF",
+    "LanguageModel", "SequenceAutoencoder", "TextClassifier", "TiedSoftmaxHead", "LabelModel",
+    "TagModel", "LinearChainCRF",
 }  # fmt: skip
 # Weights that only the loss reads.
 OF_THE_LOSS = {"TagModel": "crf"}

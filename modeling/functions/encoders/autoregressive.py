@@ -1,4 +1,4 @@
-"""The autoregressive decoder of an autoencoder: a uniLM that also attends to a memory.
+"""uniLM's encoder, and the autoregressive decoder of an autoencoder, which also reads a memory.
 
 Optimus's decoder (Li et al. 2020, section 3). L layers, N heads, H = D / N, S keys and values.
 """
@@ -8,16 +8,17 @@ from tta.modeling.functions.layers import block, embed, project
 from tta.modeling.functions.masks import tokens, up_to
 
 
-def encode(k, w, config, ids, is_real, *, added=None, memory=None):
-    """Weights and mask are those of a uniLM.
+def encode(k, w, config, ids, is_real, *, segment_ids=None, added=None, memory=None):
+    """Every position attends to itself and the tokens before; weights are those of a biLM.
 
     Args:
         k, w, config, ids, is_real: as in `tta.modeling.functions.encoders`.
+        segment_ids: as in a biLM.
         added: [B, 1, D], added to the embeddings before their LayerNorm.
         memory: [B, L, D], one more key, which is also the value, in each layer. Every token attends
             to it.
     """
-    embedded = hidden = embed(k, w.of("embeddings"), config, ids, added=added)
+    embedded = hidden = embed(k, w.of("embeddings"), config, ids, segment_ids, added)
     mask = up_to(k, is_real, tokens(k, ids))
     if memory is not None:
         mask = remembering(k, mask, 1)

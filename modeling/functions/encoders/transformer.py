@@ -1,13 +1,13 @@
-"""Plain post-LayerNorm Transformers with exactly T-TA's weights; they differ in the mask."""
+"""biLM's encoder: a plain post-LayerNorm Transformer with exactly T-TA's weights."""
 
 from tta.modeling.functions.layers import block, embed
-from tta.modeling.functions.masks import everything, tokens, up_to
+from tta.modeling.functions.masks import everything
 
 
 def encode(
     k, w, config, ids, is_real, *, positions=None, segment_ids=None, added=None, memory=None
 ):
-    """biLM's encoder, BERT's: every position attends to every real token.
+    """As BERT's: every position attends to every real token.
 
     Args:
         k, w, config, ids, is_real: as in `tta.modeling.functions.encoders`.
@@ -20,21 +20,8 @@ def encode(
             tokens: the latent vectors of an autoencoder that has several.
     """
     mask = everything(k, is_real)
-    return _stack(k, w, config, ids, mask, mask, positions, segment_ids, added, memory)
-
-
-def encode_causally(
-    k, w, config, ids, is_real, *, positions=None, segment_ids=None, added=None, memory=None
-):
-    """uniLM's encoder: every position attends to itself and the tokens before. Else as `encode`."""
-    mask = up_to(k, is_real, tokens(k, is_real))
-    last = mask if positions is None else k.rows(mask, positions)
-    return _stack(k, w, config, ids, mask, last, positions, segment_ids, added, memory)
-
-
-def _stack(k, w, config, ids, mask, last_mask, positions, segment_ids, added, memory):
     if memory is not None:
-        mask, last_mask = (remembering(k, one, k.size(memory, 1)) for one in (mask, last_mask))
+        mask = remembering(k, mask, k.size(memory, 1))
     embedded = hidden = embed(k, w.of("embeddings"), config, ids, segment_ids, added)
     for i in range(config.num_hidden_layers):
         is_last = i == config.num_hidden_layers - 1
@@ -44,8 +31,7 @@ def _stack(k, w, config, ids, mask, last_mask, positions, segment_ids, added, me
         stream = hidden
         if memory is not None:
             stream = k.concatenate([k.float32(memory), hidden], 1)
-        allowed = last_mask if is_last else mask
-        hidden = block(k, w.of(f"layer_{i}"), config, query, allowed, stream, is_last=is_last)
+        hidden = block(k, w.of(f"layer_{i}"), config, query, mask, stream, is_last=is_last)
     return {"hidden_states": hidden, "embedding_output": embedded}
 
 

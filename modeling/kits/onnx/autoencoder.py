@@ -13,8 +13,15 @@ from onnx import TensorProto
 
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.functions.encoders import autoregressive, transformer
-from tta.modeling.functions.heads import log_sum_exp, scorer, scores_where, table_of, transform
-from tta.modeling.functions.latent import latent_inputs, pool
+from tta.modeling.functions.heads import (
+    log_sum_exp,
+    predicting_states,
+    scorer,
+    scores_where,
+    table_of,
+    transform,
+)
+from tta.modeling.functions.latent import latent_inputs, length_log_probabilities, posterior
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import batch_of, started
 
@@ -52,19 +59,20 @@ class AutoencoderNetwork:
 
     def posterior(self) -> Graph:
         """The mean of the latent vectors, and of a VAE the log-variance: [B, K P or 2 K P]."""
-        config = self.config
         k, w, ids, mask = self._start()
-        if config.num_latents == 1:  # of the begin token
-            first = w.graph.constant([[0]])
-            pooled = self._encoded(k, w, ids, mask, positions=first)["hidden_states"]
-        else:
-            states = self._encoded(k, w, ids, mask)["hidden_states"]
-            pooled = pool(k, w.of("pooling"), config, states, mask)
-        vectors = pooled @ w.of("connector")["kernel"]  # [B, K, P or 2 P]
-        size = config.latent_size
-        parts = [vectors[:, :, :size], vectors[:, :, size:]][: 1 + config.variational]
-        found = [k.flat(part, config.latent_numbers) for part in parts]
-        return w.graph.output("posterior", k.concatenate(found, 1))
+
+        def encode(first):
+            only = {"positions": w.graph.constant([[0]])} if first else {}
+            return self._encoded(k, w, ids, mask, **only)["hidden_states"]
+
+        found = posterior(k, w, self.config, encode, mask)
+        return w.graph.output("posterior", k.concatenate([*found.values()], 1))
+
+    def lengths(self) -> Graph:
+        """log p of 1, 2, ... tokens, given "latent" [B, K P]: [B, max_position_embeddings]."""
+        k, w = self._weights()
+        found = length_log_probabilities(k, w.of("length_predictor"), self._given_latent(w))
+        return w.graph.output("lengths", found)
 
     # Of the decoder.
 
@@ -135,8 +143,10 @@ class AutoencoderNetwork:
 
     def _latent(self, k, w):
         """What `latent_inputs` makes of the input "latent"."""
-        latent = w.graph.input("latent", np.float32, ["batch", self.config.latent_numbers])
-        return latent_inputs(k, w.of("latent_inputs"), self.config, latent)
+        return latent_inputs(k, w.of("latent_inputs"), self.config, self._given_latent(w))
+
+    def _given_latent(self, w):
+        return w.graph.input("latent", np.float32, ["batch", self.config.latent_numbers])
 
     def _decoded(self, k, w, ids, mask):
         """The outputs of the decoder, in rows: [B T, D].
@@ -144,13 +154,13 @@ class AutoencoderNetwork:
         Nothing predicts the first token of an autoregressive decoder. Its output is 0.
         """
         config, latent = self.config, self._latent(k, w)
-        given = k, w.of("decoder"), config.part("decoder")
-        if config.decoder_type == "unilm":
-            states = autoregressive.encode(*given, ids[:, :-1], mask[:, :-1], **latent)
-            states = k.pad(states["hidden_states"], [(0, 0), (1, 0), (0, 0)])
-        else:
-            encode = MODEL_TYPES.load(config.decoder_type).part("encoder")
-            states = encode(*given, ids, mask, **latent)["hidden_states"]
+        family, given = MODEL_TYPES.load(config.decoder_type), (k, w.of("decoder"))
+
+        def encode(ids, mask):
+            part = config.part("decoder")
+            return family.part("encoder")(*given, part, ids, mask, **latent)["hidden_states"]
+
+        states = predicting_states(k, encode, ids, mask, family.predicts_next)
         return k.flat(states, config.hidden_size)
 
     def _all_logits(self, k, w, rows):

@@ -1,9 +1,17 @@
 """The engine of autoencoders in onnxruntime. B sentences, T tokens."""
 
+import functools
+from types import SimpleNamespace
+
 import numpy as np
 
+from tta.modeling.functions.latent import decode_in_passes
 from tta.modeling.kits.onnx.autoencoder import AutoencoderNetwork
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
+
+_ARRAYS = SimpleNamespace(
+    where=np.where, sum=np.sum, argsort=functools.partial(np.argsort, kind="stable")
+)
 
 
 class AutoencoderEngine(OnnxEngine):
@@ -19,7 +27,7 @@ class AutoencoderEngine(OnnxEngine):
 
     def _vectors(self, representation):
         if representation == "token":
-            return self._rows_of("decoder/embeddings/token_table")
+            return self._rows_of(self.config.token_table)
         network = self._network
         session = self._session(network.embeddings if representation == "embed" else network.states)
         return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)
@@ -50,10 +58,7 @@ class AutoencoderEngine(OnnxEngine):
         return score
 
     def length_logits(self, vectors):
-        from scipy.special import log_softmax  # a sixth of the time until a score of other models
-
-        kernel, bias = (self._arrays[f"length_predictor/{name}"] for name in ("kernel", "bias"))
-        return log_softmax(vectors @ kernel + bias, axis=-1)
+        return self._session(self._network.lengths)(latent=vectors)
 
     def _read(self, ids):
         """What the decoder reads where the tokens are `ids`, [B, T]."""
@@ -82,30 +87,14 @@ class AutoencoderEngine(OnnxEngine):
     def _in_passes(self, num_passes):
         """See `SequenceAutoencoder.decode_in_passes`."""
         session = self._session(self._network.decoded_ids_and_scores)
+        pad_id = np.int32(self.config.pad_id)
 
         def decode(ids, mask, latent):
+            def once(known):
+                known = np.full_like(ids, pad_id) if known is None else known
+                return session.outputs(input_ids=known, padding_mask=mask, latent=latent)
+
             predicted = mask & (np.arange(mask.shape[1]) > 0)
-            counts, hidden = predicted.sum(axis=1), predicted
-            best, scores = np.full_like(ids, self.config.pad_id), np.zeros(ids.shape, np.float32)
-            known = best
-            for number in range(1, num_passes + 1):
-                new = session.outputs(input_ids=known, padding_mask=mask, latent=latent)
-                if number == 1:
-                    best, scores = new
-                else:
-                    best, scores = (
-                        np.where(hidden, one, other)
-                        for one, other in zip(new, (best, scores), strict=True)
-                    )
-                hidden = lowest(scores, predicted, counts * (num_passes - number) // num_passes)
-                known = np.where(predicted & ~hidden, best, np.int32(self.config.pad_id))
-            return best
+            return decode_in_passes(_ARRAYS, once, predicted, num_passes, pad_id)
 
         return decode
-
-
-def lowest(values: np.ndarray, allowed: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Where the lowest `counts` [B] of the allowed values [B, T] of each row are: [B, T] bool."""
-    order = np.argsort(np.where(allowed, values, np.inf), axis=1, kind="stable")
-    ranks = np.argsort(order, axis=1, kind="stable")
-    return allowed & (ranks < counts[:, None])

@@ -27,7 +27,7 @@ class LanguageModelEngine(OnnxEngine):
     def _vectors(self, representation):
         network = self._network
         if representation == "token":
-            return self._rows_of("encoder/embeddings/token_table")
+            return self._rows_of(self.config.token_table)
         if representation == "embed":
             session = self._session(network.embeddings)
             return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)

@@ -42,6 +42,5 @@ def load_onnx(
     if part is not None:
         with located(path=directory):
             model = part_of(model, part, Arrays)
-    is_autoencoder = model.config.model_type == "autoencoder"
-    engine = AutoencoderEngine if is_autoencoder else LanguageModelEngine
+    engine = AutoencoderEngine if model.config.parts else LanguageModelEngine
     return engine(model, tokenizer, precision, pll_variant, normalizer, device)

@@ -140,7 +140,7 @@ class TensorFlowEngine(Engine):
         return self._frozen.get(self._decoded_scores, of_latents=True)
 
     def length_logits(self, vectors):
-        return self._model.length_predictor(vectors).numpy()
+        return self._model.lengths(vectors).numpy()
 
     def _sizes(self):
         """`vector_sizes` of the model."""

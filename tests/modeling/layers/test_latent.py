@@ -1,17 +1,16 @@
 """The latent vector: its divergence against NumPy and Monte Carlo, and its samples."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from tests.modeling.numpy_tta import attend, log_softmax
 from tta.modeling.config.autoencoder import AutoencoderConfig
-from tta.modeling.layers.latent import (
-    LatentConnector,
-    LatentInputs,
-    LatentPooling,
-    LengthPredictor,
-    kl_divergence,
-)
+from tta.modeling.functions.latent import latent_inputs, length_log_probabilities, pool
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.layers.latent import LatentConnector, kl_divergence
+from tta.modeling.layers.weights import Part
 
 RNG = np.random.default_rng(0)
 
@@ -22,8 +21,10 @@ def config(**changes):
     return AutoencoderConfig(**{"vocab_size": 7, "latent_size": 3} | sizes | changes)
 
 
-def built(layer):
-    layer.build()
+def part(name, **changes):
+    """The weights of a part, and a function of them over the kit of Keras."""
+    layer = Part(name=name)
+    layer.build(config(**changes).weights[name])
     return layer
 
 
@@ -60,9 +61,10 @@ def test_samples_have_the_mean_and_the_variance():
 def test_the_decoder_gets_products_without_a_bias(num_memories):
     causal = {"decoder_type": "unilm", "decoder_input": "ground_truth"}
     changes = {"num_hidden_layers": num_memories} | causal if num_memories else {}
-    layer = built(LatentInputs(config(**changes)))
+    layer = part("latent_inputs", **changes)
+    made = functools.partial(latent_inputs, KerasKit(), layer, config(**changes))
     z = RNG.normal(size=(4, 3)).astype("float32")
-    found = {name: np.array(value) for name, value in layer(z).items()}
+    found = {name: np.array(value) for name, value in made(z).items()}
     np.testing.assert_allclose(found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-4)
     if num_memories:
         for number, kernel in enumerate(
@@ -71,43 +73,40 @@ def test_the_decoder_gets_products_without_a_bias(num_memories):
             expected = z @ kernel
             np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
     assert len(found) == 1 + bool(num_memories)
-    nothing = layer(np.zeros((1, 3), "float32"))
+    nothing = made(np.zeros((1, 3), "float32"))
     assert not any(np.array(one).any() for one in nothing.values())
 
 
 def test_several_latents_are_pooled_from_the_real_tokens():
-    layer = built(LatentPooling(config(num_latents=4)))
+    layer = part("pooling", num_latents=4)
+    made = functools.partial(pool, KerasKit(), layer, config(num_latents=4))
     states, lengths = RNG.normal(size=(2, 6, 5)).astype("float32"), [6, 2]
     mask = np.arange(6) < np.array(lengths)[:, None]
-    found, queries = np.array(layer(states, mask)), layer.queries.numpy().astype(float)
+    found, queries = np.array(made(states, mask)), layer.queries.numpy().astype(float)
     for vectors, row, length in zip(found, states, lengths, strict=True):
         for vector, query in zip(vectors, queries, strict=True):
             np.testing.assert_allclose(vector, attend(query, row[:length], row[:length]), atol=1e-5)
     states[1, 2:] = 9.0
-    np.testing.assert_array_equal(layer(states, mask)[1], found[1])
+    np.testing.assert_array_equal(made(states, mask)[1], found[1])
 
 
 def test_the_memory_has_one_vector_for_each_of_several_latents():
-    layer = built(LatentInputs(config(latent_size=2, num_latents=3)))
+    sizes = {"latent_size": 2, "num_latents": 3}
+    layer = part("latent_inputs", **sizes)
     z = RNG.normal(size=(4, 6)).astype("float32")
-    found = {name: np.array(value) for name, value in layer(z).items()}
+    made = latent_inputs(KerasKit(), layer, config(**sizes), z)
+    found = {name: np.array(value) for name, value in made.items()}
     np.testing.assert_allclose(
         found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-3, atol=1e-6
     )
     for number in range(3):
         expected = z[:, 2 * number : 2 * number + 2] @ layer.memory_kernel.numpy()
         np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
-    shapes = layer.compute_output_shape((4, 6))
-    assert shapes == {name: value.shape for name, value in found.items()}
 
 
 def test_the_length_is_a_softmax_over_the_numbers_of_tokens():
-    layer = built(LengthPredictor(config(predicts_length=True)))
+    layer = part("length_predictor", predicts_length=True)
     layer.bias.assign(RNG.normal(size=6))
     z = RNG.normal(size=(4, 3)).astype("float32")
     plain = log_softmax(z.astype(float) @ layer.kernel.numpy() + layer.bias.numpy())
-    np.testing.assert_allclose(layer(z), plain, rtol=1e-5)
-    lengths = [1, 6, 2, 3]
-    mask = np.arange(6) < np.array(lengths)[:, None]
-    found = layer.log_probabilities(z, mask)
-    np.testing.assert_allclose(found, [plain[i, n - 1] for i, n in enumerate(lengths)], rtol=1e-5)
+    np.testing.assert_allclose(length_log_probabilities(KerasKit(), layer, z), plain, rtol=1e-5)

@@ -214,7 +214,7 @@ def test_a_unilm_attends_to_its_memory(monkeypatch):
         return found
 
     monkeypatch.setattr(layers, "attention", recorded)
-    added = model.latent_inputs(z)
+    added = model.decoder_inputs(z)
     np.testing.assert_allclose(
         added["added"][0, 0], z[0] @ w["latent_inputs/added_kernel"], atol=1e-5
     )
@@ -229,7 +229,7 @@ def test_a_unilm_attends_to_its_memory(monkeypatch):
 def test_the_latent_vector_reaches_every_layer(monkeypatch, kind):
     model, z = make(kind, num_hidden_layers=3), tf.constant(latent_of(1))
     inputs, seen = batch([7]), []
-    added = model.latent_inputs(z)
+    added = model.decoder_inputs(z)
     functions = inspect.getmodule(model.decoder.function)
     block, embed, first_query = layers.block, layers.embed, layers.first_query
 
@@ -280,7 +280,7 @@ def test_greedy_decoding_is_the_same_with_a_cache_and_reads_what_it_wrote(models
 
 def test_the_cache_gives_the_states_of_the_whole_pass(models):
     model, z, inputs = models["unilm"], latent_of(2), batch([6, 6])
-    added = model.latent_inputs(z)
+    added = model.decoder_inputs(z)
     whole = np.array(model.decoder(inputs | added)["hidden_states"])
     cache = model.decoder.start(added, 6)
     for place in range(6):

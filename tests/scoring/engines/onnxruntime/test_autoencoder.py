@@ -4,13 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from keras import ops
 
 from tests.modeling.models.test_autoencoder import TYPES, autoencoder_config, make, unbiased
 from tests.modeling.tiny import arrays, batch
 from tests.tiny_dataset import VOCABULARY
 from tta.errors import InputError
+from tta.modeling.functions.latent import lowest
 from tta.modeling.kits.onnx.weights import Arrays
-from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine, lowest
+from tta.scoring.engines.onnxruntime.autoencoder import _ARRAYS, AutoencoderEngine
 
 KINDS = {
     **{kind: (kind, {}) for kind in TYPES},
@@ -104,14 +106,17 @@ def test_the_lengths_agree():
     model = make(kind, **changes)
     z = latents(model)
     found = engine_of(model).length_logits(z)
-    np.testing.assert_allclose(found, model.length_predictor(z), atol=1e-5)
+    np.testing.assert_allclose(found, model.lengths(z), atol=1e-5)
 
 
 def test_lowest():
     values = np.array([[3.0, 1.0, 2.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
     allowed = np.array([[True, True, True, False], [False, True, True, True]])
     expected = [[False, True, True, False], [False, True, False, False]]
-    assert lowest(values, allowed, np.array([2, 1])).tolist() == expected
+    counts = np.array([[2], [1]])
+    for arrays_of in (_ARRAYS, ops):
+        found = lowest(arrays_of, values, allowed, counts)
+        assert np.asarray(found).tolist() == expected
 
 
 def test_int8_rounds_both_halves(given):
