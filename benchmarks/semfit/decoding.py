@@ -79,7 +79,7 @@ def outputs(lm, ids, mask, wanted):
     from tta.modeling.likelihood.bidirectional_causal import mean_of_directions
 
     model, likelihood = lm.model, lm.likelihood
-    batch = lm.graph.completed({"input_ids": ids, "padding_mask": mask})
+    batch = lm.engine.completed({"input_ids": ids, "padding_mask": mask})
     if hasattr(likelihood, "direction_states"):
         states = likelihood.direction_states(model, batch)
         return np.array(mean_of_directions(model.head(states, model.token_table), mask))

@@ -11,9 +11,8 @@ import numpy as np
 
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
-from tta.scoring.scorers.inference.text_scores import without_scores
 from tta.scoring.scorers.scorer import SentenceError, as_list, as_texts
-from tta.scoring.scorers.text_model import TextModel
+from tta.scoring.scorers.text_model import TextModel, without_scores
 
 
 class ClassifierModel(TextModel):

@@ -90,17 +90,5 @@ class FitPoolingConfig(Config):
 
     model: str = setting(..., "Model directory. Its pooling.npz is written.", once=True)
     input_file: list[str] = setting(..., RAW_TEXT)
-    num_counted: int = setting(
-        200_000,
-        "Sentences, drawn uniformly, in which pieces are counted.",
-        1,
-        group="Sample",
-    )
-    num_whitening: int = setting(
-        20_000,
-        "Number of sentences, drawn uniformly, on whose piece vectors the whitening is fitted. "
-        "They must have more pieces than the hidden size.",
-        1,
-    )
-    seed: int = setting(0, SEED)
+    seed: int = setting(0, SEED, group="Sample")
     overwrite: bool = setting(False, OVERWRITE)

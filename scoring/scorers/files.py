@@ -19,6 +19,10 @@ from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
 from tta.scoring.scorers.inference.stream import Sentence, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
 
+# `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
+# fitted on the vectors of pieces of so many of them.
+NUM_COUNTED, NUM_WHITENING = 200_000, 20_000
+
 
 @dataclass
 class ScoreReport:
@@ -162,10 +166,10 @@ def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(path, config.overwrite, binary=True) as file:
         lm = tta.load(config.model, **load_options)
-        texts = sample_lines(reader, max(config.num_counted, config.num_whitening), config.seed)
+        texts = sample_lines(reader, NUM_COUNTED, config.seed)
         print_notes(reader)
         # The sample partly keeps the order of the text.
         order = np.random.default_rng(config.seed).permutation(len(texts))
         texts = [texts[i] for i in order]
-        fit_pooling(lm, texts, config.num_whitening, sys.stderr.isatty()).write(file)
+        fit_pooling(lm, texts, NUM_WHITENING, sys.stderr.isatty()).write(file)
     return path

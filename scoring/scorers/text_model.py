@@ -1,11 +1,11 @@
 """A language model over text: sentence scores, token scores and sentence vectors.
 
-N sentences, D vector size. What a network computes comes from an engine (`tta.scoring.engines`);
-`TextScores` and `TextVectors` make results for texts of it.
+N sentences, D vector size. What a network computes comes from an engine (`tta.scoring.engines`); a
+`Runtime` runs it on texts. Scores of texts are made of it here, vectors in `TextVectors`.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -20,13 +20,10 @@ from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import load_engine, tensorflow_engine
-from tta.scoring.scorers.inference.runtime import Runtime
-from tta.scoring.scorers.inference.text_scores import TextScores
+from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.inference.text_vectors import TextVectors
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.pooling import PoolingStatistics
 from tta.scoring.scorers.scorer import (
-    Scorer,
     SumsAndCounts,
     TokenScores,
     as_texts,
@@ -41,7 +38,7 @@ def _read_only(path: str) -> Any:
     return property(attrgetter(path))
 
 
-class TextModel(Scorer):
+class TextModel(TextVectors):
     """Scores and encodes text; `tta.load` makes one.
 
     The score of a T-TA is the pseudo-log-likelihood of the sentence: the sum over its pieces of the
@@ -98,7 +95,7 @@ class TextModel(Scorer):
         directory: the model directory, or None.
         options: how the model reads and scores text.
         engine, runtime: what runs the network, and what runs it on texts.
-        likelihood, graph: of a `TensorFlowEngine`; other engines have none.
+        likelihood: of a `TensorFlowEngine`; other engines have none.
         tokenizer: None if the model has no vocabulary.
         config, model_type: the `ModelConfig` of the model, and its family.
         gives_scores, predicts_vectors: as in `Engine`.
@@ -114,16 +111,12 @@ class TextModel(Scorer):
     window_size: int = _read_only("runtime.window_size")
     batch_tokens: int = _read_only("runtime.batch_tokens")
     likelihood: Any = _read_only("engine.likelihood")
-    graph: Any = _read_only("engine.graph")
     tokenizer: Any = _read_only("engine.tokenizer")
     normalizer: str = _read_only("engine.normalizer")
     gives_scores: bool = _read_only("engine.gives_scores")
     predicts_vectors: bool = _read_only("engine.predicts_vectors")
     config: Any = _read_only("engine.config")
     model_type: str = _read_only("config.model_type")
-    representations: tuple[str, ...] = _read_only("_vectors.representations")
-    pooled_representations: tuple[str, ...] = _read_only("_vectors.pooled_representations")
-    pooling_statistics: PoolingStatistics = _read_only("_vectors.pooling_statistics")
 
     def __init__(
         self,
@@ -140,7 +133,6 @@ class TextModel(Scorer):
             model = tensorflow_engine()(model, tokenizer, variant, normalizer, directory, is_shared)
         self._name, self._directory = name, None if directory is None else Path(directory)
         self._runtime = Runtime(model, options)
-        self._vectors = TextVectors(self._runtime, name, self._directory)
 
     def __repr__(self):
         normalizer = f"normalizer={self.normalizer}, " if self.gives_scores else ""
@@ -221,12 +213,6 @@ class TextModel(Scorer):
         self.check_scores()
         return self.engine.token_scores
 
-    def _scores(self):
-        function, costs = self.token_function(), None
-        if self.options.unknown == "price" and self.gives_log_probabilities:
-            costs = SpellingCosts(self.runtime.tokenizer, self.config.unknown_price)
-        return TextScores(self.runtime, function, costs)
-
     def check_scores(self) -> None:
         """Raises InputError if the model gives no sentence scores."""
         if not self.gives_scores:
@@ -239,12 +225,14 @@ class TextModel(Scorer):
             InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
                 vocabulary, or it gives no scores.
         """
-        return self._scores().sums(as_texts(texts), progress)
+        listed = as_texts(texts)
+        return _sums(self._scored(listed, progress), len(listed))
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; raises as `score_with_counts`."""
         self.check_log_probabilities()
-        return self._scores().tokens(as_texts(texts), progress)
+        listed = as_texts(texts)
+        return self._tokens(self._scored(listed, progress), len(listed))
 
     def _num_tokens(self, texts):
         lengths = self.runtime.tokenizer.tokenize_flat(texts)[1]
@@ -275,23 +263,69 @@ class TextModel(Scorer):
     ) -> Iterator[Any]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         self.check_log_probabilities()
-        return self._scores().blocks(map(as_texts, blocks), tokens, advance)
+        collect, given = self._tokens if tokens else _sums, map(as_texts, blocks)
+        found = self.runtime.run_blocks(self.token_function(), given, self._positions, advance)
+        return (collect(self._priced(results, texts), len(texts)) for texts, results in found)
 
-    def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
-        return self._vectors.encode(texts, representation, pooling, progress)
+    @property
+    def _positions(self) -> set[str]:
+        """The tokens that count in the score of a sentence, as `make_batches` takes them."""
+        if not self.options.score_boundary_tokens:
+            return {"text"}
+        return {"text", "end"} | ({"begin"} if self.engine.scores_first_token else set())
 
-    def _encode_words(self, sentences, representation, progress) -> list[np.ndarray]:
-        return self._vectors.encode_words(sentences, representation, progress)
+    def _scored(self, texts: list[str], progress: bool) -> Results:
+        """Yields (batch, scores [B, T] float32)."""
+        make = self.token_function()
+        results = self.runtime.run(make, texts, self._positions, progress, "scoring")
+        return self._priced(results, texts)
 
-    def piece_moments(
-        self,
-        texts: Iterable[str],
-        representation: str,
-        piece_weights: np.ndarray,
-        progress: bool = False,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The mean [D] and covariance [D, D] of the vectors of pieces, float64, for a `Whitening`.
+    def _priced(self, results: Results, texts: Sequence[str]) -> Results:
+        """The results, less the costs of unknown words."""
+        if self.options.unknown != "price" or not self.gives_log_probabilities:
+            yield from results
+            return
+        costs = SpellingCosts(self.runtime.tokenizer, self.config.unknown_price)
+        unk_id = self.tokenizer.vocabulary.unk_id
+        left = {}  # index of a text -> the costs of its unknown words in the windows to come
+        for batch, scores in results:
+            rows, columns = np.nonzero(batch.keep & (batch.input_ids == unk_id))
+            if len(rows):
+                scores = np.array(scores)
+            for row, column in zip(rows, columns, strict=True):
+                index = batch.text_index[row]
+                if index not in left:
+                    left[index] = iter(costs.of_text(texts[index]))
+                scores[row, column] -= next(left[index])
+            yield batch, scores
 
-        `piece_weights`, [V] float32 of 0 or more, weigh the pieces. The texts have at least one.
-        """
-        return self._vectors.moments(as_texts(texts), representation, piece_weights, progress)
+    def _tokens(self, results: Results, size: int) -> list[TokenScores]:
+        """From (batch, scores [B, T]) to a list of `TokenScores`, one per text."""
+        ids, scores = [[] for _ in range(size)], [[] for _ in range(size)]
+        for batch, result in results:
+            for row, index in enumerate(batch.text_index):
+                keep = batch.keep[row]
+                ids[index].append(batch.input_ids[row, keep])
+                scores[index].append(result[row, keep])
+        return [
+            TokenScores(
+                self.tokenizer.pieces(np.concatenate(pieces or [[]]).astype(int)),
+                np.concatenate(values or [[]]).astype(np.float64),
+            )
+            for pieces, values in zip(ids, scores, strict=True)
+        ]
+
+
+def _sums(results, size):
+    """From (batch, scores [B, T]) to (sums [N] float64, number of scored tokens [N] int64)."""
+    sums, counts = np.zeros(size), np.zeros(size, np.int64)
+    for batch, scores in results:
+        np.add.at(sums, batch.text_index, np.where(batch.keep, scores, 0.0).sum(axis=1))
+        np.add.at(counts, batch.text_index, batch.keep.sum(axis=1))
+    return sums, counts
+
+
+def without_scores(signature: str) -> list[str]:
+    """The parts of a signature, without those that only scores depend on; the version is last."""
+    of_scores = ("pll", "normalizer", "boundary_tokens", "unknown", "log")
+    return [part for part in signature.split("|") if part.partition(":")[0] not in of_scores]

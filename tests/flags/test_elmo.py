@@ -212,7 +212,7 @@ def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_res
     assert (folder / "s_cnn" / "characters.safetensors").exists()
     zyx, wug, _ = s_cnn.encode_words([words], "embed")[0]
     assert np.abs(zyx - wug).max() > 1e-6  # two words never seen have vectors of their own
-    batch = s_cnn.runtime.engine.graph.completed(
+    batch = s_cnn.engine.completed(
         {"input_ids": s_cnn.tokenizer.tokenize_flat([" ".join(words)])[0][None]}
     )
     vectors = np.array(batch["input_vectors"])[0]

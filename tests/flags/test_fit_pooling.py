@@ -14,7 +14,7 @@ def test_it_writes_the_statistics_that_encoding_reads(tmp_path):
     rng = np.random.default_rng(0)
     lines = [" ".join(rng.choice(WORDS, rng.integers(1, 9))) for _ in range(120)]
     text.write_text("\n".join(lines) + "\n")
-    flags = [f"--model={model}", f"--input_file={text}", "--num_whitening=100"]
+    flags = [f"--model={model}", f"--input_file={text}"]
     done = run_command("tta-fit-pooling", *flags)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{model / POOLING}\n"

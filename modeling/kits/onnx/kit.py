@@ -157,9 +157,12 @@ class OnnxKit:
         return x.graph.operator("GatherElements", x, positions[:, None], axis=1)[:, 0]
 
     def logits(self, features, w, table, bias, start, stop):
-        graph, part = features.graph, f"[{start}:{stop}]"
-        bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])
-        name, rows = table.name + part, graph.weights[table.name][start:stop]
+        graph, name = features.graph, table.name
+        rows = graph.weights[name]
+        if stop - start < len(rows):  # no unused weights: onnxruntime has no place for their values
+            part = f"[{start}:{stop}]"
+            name, rows = name + part, rows[start:stop]
+            bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])
         if w.are_rounded:
             return rounded_product(features, name, rows.T, bias), None
         return graph.operator("Gemm", features, graph.weight(name, rows), bias, transB=1), None

@@ -8,17 +8,30 @@ import numpy as np
 from keras import ops
 
 from tta.choices import DTYPE_POLICIES
+from tta.data.records.features import ModelInputs
 from tta.data.vectors.word_inputs import inputs_in
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError, located
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.model_directory import load_model
 from tta.modeling.formats.parts import part_of
+from tta.modeling.functions.masks import words_of
+from tta.modeling.kits.keras import KerasKit
 from tta.modeling.likelihood import likelihood_of
 from tta.scoring.engines.base import Engine, normalizer_of
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.tensorflow.frozen import FrozenFunctions
-from tta.scoring.engines.tensorflow.graph import OUTPUTS, BatchGraph
+
+# The output of a model that each representation is.
+OUTPUTS = {
+    "context": "hidden_states",
+    "fit": "fit",
+    "embed": "embedding_output",
+    "layers": "layers",
+    "token": "token_embeddings",
+    "cls": "hidden_states",
+    "eos": "hidden_states",
+}
 
 # With two batches in flight, one runs the parts that use a single core while the other keeps the
 # remaining cores busy. Multi-pass scoring already fills them; a second batch would slow it down.
@@ -106,26 +119,25 @@ class TensorFlowEngine(Engine):
         return self._model
 
     @cached_property
-    def graph(self) -> BatchGraph:
-        """What the model computes for a batch of ids, for other graphs of TensorFlow.
+    def _inputs(self) -> ModelInputs:
+        """What the model reads besides ids.
 
         Raises:
-            InputError: what the model reads besides ids is missing or damaged.
+            InputError: it is missing or damaged.
         """
-        inputs = None
-        if self.tokenizer is not None:
-            inputs = inputs_in(self._directory or "", self.config, self.tokenizer)
-        return BatchGraph(self._model, self.likelihood, self._vocabulary, inputs)
+        if self.tokenizer is None:
+            return ModelInputs({})
+        return inputs_in(self._directory or "", self.config, self.tokenizer)
 
     def weights(self):
         weights = self._model.named_weights().items()
         return {name: np.asarray(value, np.float32) for name, value in weights}
 
     def token_scores(self):
-        return self._frozen.get(self.graph.scores)
+        return self._frozen.get(self.scores)
 
     def token_vectors(self, representation):
-        return self._frozen.get(self.graph.vectors, representation)
+        return self._frozen.get(self.vectors, representation)
 
     def class_logits(self):
         return self._frozen.get(self._class_logits)
@@ -162,10 +174,53 @@ class TensorFlowEngine(Engine):
             if has.get(name, True)
         }
 
-    # Functions of a batch, see `FrozenFunctions`.
+    # Functions of a batch {"input_ids": [B, T] int32, "padding_mask": [B, T] bool}, in a graph or
+    # outside of one. `wanted` [B, T] bool are the tokens whose results are used; others may be
+    # skipped. None is all.
+
+    def scores(self, batch: dict[str, Any], wanted: Any = None, output_table: Any = None) -> Any:
+        """Natural log-probability of every token, see `Likelihood.token_scores`: [B, T] float32."""
+        batch = self.completed(batch)
+        return self.likelihood.token_scores(self._model, batch, wanted, output_table)
+
+    def states(self, batch: dict[str, Any], wanted: Any = None) -> Any:
+        """See `Likelihood.token_states`; without a likelihood, the hidden states: [B, T, D]."""
+        batch = self.completed(batch)
+        if self.likelihood is None:
+            return self._model.encode(batch, training=False)["hidden_states"]
+        return self.likelihood.token_states(self._model, batch, wanted)
+
+    def vectors(
+        self, batch: dict[str, Any], wanted: Any, output_table: Any, representation: str
+    ) -> Any:
+        """The vectors of a representation at every token: [B, T, D] float32."""
+        if representation == "context":
+            vectors = self.states(batch, wanted)
+        elif representation == "fit":
+            vectors = self.likelihood.predictions(self._model, self.completed(batch), wanted)
+        elif representation == "token":
+            ids = self.completed(batch)["input_ids"]
+            vectors = ops.take(self._model.token_table, ids, axis=0)
+        else:
+            batch, likelihood = self.completed(batch), self.likelihood
+            seen = batch if likelihood is None else likelihood.visible(self._model, batch)
+            outputs = self._model.encode(seen, training=False)
+            vectors = outputs.get(OUTPUTS[representation])
+        if vectors is None:
+            kind = self.config.model_type
+            raise InputError(f"a model of type {kind} has no representation {representation}")
+        return ops.cast(vectors, "float32")
+
+    def completed(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Adds what the model reads besides ids, and "word_ids" if the variant needs them."""
+        batch = self._inputs(batch)
+        if self.likelihood is None or self.likelihood.pll_variant != "within_word_l2r":
+            return batch
+        words = words_of(KerasKit(), batch["input_ids"], self._vocabulary.continues_word)
+        return batch | {"word_ids": words}
 
     def _class_logits(self, batch, wanted, output_table):
-        return self._model(self.graph.completed(batch), training=False)["logits"]
+        return self._model(self.completed(batch), training=False)["logits"]
 
     def _posterior(self, batch, wanted, output_table):
         encoded = self._model.encode_latent(batch, training=False)

@@ -144,7 +144,7 @@ class ServedModel(tf.Module):
         counts = tf.reduce_sum(is_known, axis=1) - 2
 
         def add(sums, batch):
-            hidden = self.lm.graph.states(batch.inputs, batch.keep)
+            hidden = self.lm.engine.states(batch.inputs, batch.keep)
             keep = batch.keep & (batch.inputs["input_ids"] != unk_id)
             vectors = tf.where(keep[..., None], tf.cast(hidden, tf.float32), 0.0)  # [B, T, D]
             return tf.tensor_scatter_nd_add(
@@ -235,7 +235,7 @@ class ServedModel(tf.Module):
         first = sentences.row_starts()
 
         def fill(scores, batch):
-            values = self.lm.graph.scores(batch.inputs, batch.keep)
+            values = self.lm.engine.scores(batch.inputs, batch.keep)
             slots = tf.gather(first, batch.text_index)[:, None] + batch.position  # [B, T]
             return tf.tensor_scatter_nd_update(
                 scores, slots[batch.keep][:, None], values[batch.keep]

@@ -3,8 +3,7 @@
 N sentences, B batch, T tokens, D vector size, V vocabulary.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -16,21 +15,18 @@ from tta.names import POOLING
 from tta.scoring.engines.base import REPRESENTATIONS
 from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
-from tta.scoring.scorers.scorer import check_choice, split_rows
+from tta.scoring.scorers.scorer import Scorer, as_texts, check_choice, split_rows
 
 
-@dataclass(frozen=True, eq=False)
-class TextVectors:
+class TextVectors(Scorer):
     """Encodes sentences and words; `TextModel` has the meaning of the arguments.
 
     Attributes:
         runtime: gives the vectors of pieces.
-        name: name of the model in errors.
         directory: the model directory, if there is one.
     """
 
     runtime: Runtime
-    name: str
     directory: Path | None
 
     @property
@@ -62,14 +58,11 @@ class TextVectors:
             {name: sizes[name] for name in self.pooled_representations},
         )
 
-    def encode(
-        self, texts: Sequence[str], representation: str, pooling: str, progress: bool = False
-    ) -> np.ndarray:
-        """The vectors of N sentences: [N, D] float32."""
+    def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         self._check_pooling(representation, pooling)
         if representation == JOINT:
-            token = self.encode(texts, "token", "whitened")
-            return join(token, self.encode(texts, "context", "mean", progress))
+            token = self._encode(texts, "token", "whitened", False)
+            return join(token, self._encode(texts, "context", "mean", progress))
         whitening = None
         piece_weights = np.ones(self.runtime.engine.config.vocab_size, np.float32)
         if pooling != "mean":
@@ -92,10 +85,7 @@ class TextVectors:
                 totals[index] += weight
         return (sums / np.where(totals > 0, totals, 1.0)[:, None]).astype(np.float32)
 
-    def encode_words(
-        self, sentences: Sequence[Sequence[str]], representation: str, progress: bool = False
-    ) -> list[np.ndarray]:
-        """The vectors of the words of N sentences: N arrays [W_n, D] float32."""
+    def _encode_words(self, sentences, representation, progress) -> list[np.ndarray]:
         check_choice("representation", representation, self.pooled_representations, self.name)
         pieces: list[list[np.ndarray]] = [[] for _ in sentences]
         texts = [" ".join(words) for words in sentences]
@@ -107,17 +97,20 @@ class TextVectors:
         counts = split_rows(lengths, [len(words) for words in sentences])
         return [_means(np.concatenate(p), c) for p, c in zip(pieces, counts, strict=True)]
 
-    def moments(
+    def piece_moments(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         representation: str,
         piece_weights: np.ndarray,
         progress: bool = False,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The weighted mean [D] and covariance [D, D] of the vectors of pieces, float64."""
+        """The mean [D] and covariance [D, D] of the vectors of pieces, float64, for a `Whitening`.
+
+        `piece_weights`, [V] float32 of 0 or more, weigh the pieces. The texts have at least one.
+        """
         size = self.runtime.engine.vector_sizes[representation]
         total, mean, square = 0.0, np.zeros(size), np.zeros((size, size))
-        for batch, vectors in self._vectors(texts, representation, progress):
+        for batch, vectors in self._vectors(as_texts(texts), representation, progress):
             weights = batch.weights(piece_weights)[batch.keep][:, None]
             rows = vectors[batch.keep]
             total += weights.sum(dtype=np.float64)

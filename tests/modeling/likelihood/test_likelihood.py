@@ -187,7 +187,7 @@ def test_unilm_states_are_the_last_layer_whatever_the_words():
     task = batch(LENGTHS)
     inputs = task | {"word_ids": random_words(task["input_ids"])}
     expected = np.array(model.encode(task)["hidden_states"])
-    for variant in likelihood("unilm").pll_variants:
+    for variant in MODEL_TYPES["unilm"].pll_variants:
         states = np.array(token_states(model, inputs, variant))
         np.testing.assert_array_equal(states, expected)
     with pytest.raises(InputError, match="not 'maskless'"):

@@ -68,7 +68,7 @@ def keras_model(directory):
 
 def keras_graph(model, directory, variant="original", normalizer="exact"):
     tokenizer = tokenizer_in(directory, model.config)
-    return TensorFlowEngine(model, tokenizer, variant, normalizer, is_shared=False).graph
+    return TensorFlowEngine(model, tokenizer, variant, normalizer, is_shared=False)
 
 
 def onnx_engine(directory, variant="original", normalizer="exact"):

@@ -101,14 +101,14 @@ def test_only_the_positions_that_count_are_computed(lm, directories, monkeypatch
     """As in Python: no rows of the head for padding, nor for boundary tokens that do not count."""
     lm = tta.load(directories[lm.model_type], score_boundary_tokens=boundary, batch_tokens=25)
     served, asked, pieces = ServedModel(lm), [], sum(map(len, lm.tokenizer.encode(TEXTS)))
-    functions = lm.graph.scores, lm.graph.states
+    functions = lm.engine.scores, lm.engine.states
     for name, function in zip(("scores", "states"), functions, strict=True):
 
         def spy(batch, wanted, function=function):
             asked.append(int(tf.math.count_nonzero(wanted)))
             return function(batch, wanted)
 
-        monkeypatch.setattr(lm.graph, name, spy)
+        monkeypatch.setattr(lm.engine, name, spy)
     counts = served.score(tf.constant(TEXTS))["num_tokens"].numpy()
     first = 0 if lm.likelihood.scores_first_token or not boundary else len(TEXTS)
     assert sum(asked) == counts.sum() + first, "a uniLM's begin token is asked for, and is free"
