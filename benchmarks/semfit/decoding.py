@@ -58,7 +58,7 @@ def decoded(lm, texts):
         make, scores = lambda: partial(outputs, lm), lambda rows: rows
         known = np.arange(lm.config.vocab_size) != lm.tokenizer.vocabulary.unk_id
     found, left_out = [], 0
-    for batch, predicted in lm.runtime.run(make, texts, {"text"}):
+    for batch, predicted in lm.run(make, texts, {"text"}):
         ids, rows = batch.input_ids[batch.keep], predicted[batch.keep]
         good = (ids < len(known)) & known[np.minimum(ids, len(known) - 1)]
         left_out += np.sum(~good)

@@ -62,7 +62,7 @@ def layer_norm(size: int) -> WeightTable:
 
 
 def add_norm(size: int, dropout: float) -> WeightTable:
-    """The layer `AddNorm`: the end of a sub-layer."""
+    """The end of a sub-layer, see `tta.modeling.functions.layers.add_norm`."""
     return {"norm": layer_norm(size), "drop": Dropout(dropout)}
 
 

@@ -52,9 +52,10 @@ class Encoder(ConfiguredLayer):
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""
-        # "wanted" only saves time.
-        for name in ("word_ids", "positions", "segment_ids", "added", "memory"):
-            if name in inputs and name not in self.optional_inputs:
+        if others := inputs.keys() - {"input_ids", "padding_mask", *self.optional_inputs}:
+            functions = [family.part("encoder") for family in MODEL_TYPES.values()]
+            change = {name for one in functions if one for name in optional_inputs(one)}
+            for name in sorted(others & change - {"wanted"}):  # which only saves time
                 raise TypeError(f"an encoder of type {self.config.model_type} takes no {name}")
 
 

@@ -48,7 +48,7 @@ class Part(nn.Module):
 
 
 class TorchKit:
-    """Operators in the type and on the device of a tensor.
+    """Products in the type of a tensor, and on its device; sums are float32.
 
     Args:
         epsilon: that of every LayerNorm.
@@ -76,10 +76,10 @@ class TorchKit:
         return x.shape[axis]
 
     def float32(self, x):
-        return x.to(self._like.dtype)
+        return x.float()
 
     def compute(self, x, w):
-        return x
+        return x.to(self._like.dtype)
 
     def dropout(self, x, w):
         return x
@@ -130,7 +130,7 @@ class TorchKit:
         return x.reshape(*x.shape[:2], num_heads, size).transpose(1, 2)
 
     def dense(self, rows, w):
-        return torch.addmm(w["bias"], rows, w["kernel"])
+        return torch.addmm(w["bias"], self.compute(rows, w), w["kernel"])
 
     def heads(self, x, layers, num_heads):
         rows, size = self.flat(x, x.shape[-1]), x.shape[-1]
@@ -138,8 +138,9 @@ class TorchKit:
         return [self.split_heads(one, num_heads, size // num_heads) for one in made]
 
     def layer_norm(self, w, *terms, magnifies=False):
-        x: Any = sum(terms[1:], start=terms[0])
-        return functional.layer_norm(x, x.shape[-1:], w["gamma"], w["beta"], self._epsilon)
+        x: Any = sum(term.float() for term in terms)
+        gamma, beta = w["gamma"].float(), w["beta"].float()
+        return functional.layer_norm(x, x.shape[-1:], gamma, beta, self._epsilon)
 
     def activation(self, x, name):
         if name == "relu":
@@ -147,4 +148,5 @@ class TorchKit:
         return functional.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none")
 
     def logits(self, features, w, table, bias, start, stop):
+        features = self.compute(features, w)
         return torch.addmm(bias[start:stop], features, table[start:stop].T), None

@@ -1,10 +1,10 @@
-"""The parts of every block: BERT's feed-forward and normalisation layers."""
+"""BERT's feed-forward layer."""
 
 from typing import Any
 
 import keras
 
-from tta.modeling.config.weights import add_norm, feed_forward
+from tta.modeling.config.weights import feed_forward
 from tta.modeling.functions import layers
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Shape, Tensor
@@ -45,31 +45,3 @@ class FeedForward(PlainLayer):
 
     def call(self, x: Tensor, training: bool | None = None):
         return layers.feed_forward(KerasKit(training), self, x, self.hidden_act)
-
-
-@keras.saving.register_keras_serializable("tta")
-class AddNorm(PlainLayer):
-    """LayerNorm(residual + Dropout(x)): the end of each sub-layer (post-LayerNorm).
-
-    Args:
-        dropout: fraction of x dropped in training.
-        epsilon: epsilon of the LayerNorm; BERT's 1e-12, not Keras's 1e-3.
-
-    Call:
-        x: [B, T, D].
-        residual: [B, T, D]; B may be 1 (broadcast).
-
-    Returns:
-        [B, T, D] float32.
-    """
-
-    def __init__(self, dropout: float = 0.0, epsilon: float = 1e-12, **kwargs: Any):
-        super().__init__(**kwargs | {"dtype": "float32", "autocast": False})
-        self.dropout = dropout
-        self.epsilon = epsilon
-
-    def build(self, input_shape: Shape):
-        self.add_weights(add_norm(input_shape[-1], self.dropout), self.epsilon)
-
-    def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
-        return layers.add_norm(KerasKit(training), self, x, residual)

@@ -73,11 +73,11 @@ class ClassifierModel(TextModel):
         columns = self.as_columns(texts)
         if not columns[0]:
             return np.zeros((0, self.config.num_outputs), np.float32)
-        rows, is_cut = encode_rows(self.runtime.tokenizer, columns, self._max_length)
+        rows, is_cut = encode_rows(self.text_tokenizer, columns, self._max_length)
         if is_cut.any():
             self._report_cut(is_cut, notes)
         found = np.zeros((len(columns[0]), self.config.num_outputs), np.float32)
-        for batch, result in self.runtime.run_rows(self.engine.class_logits(), rows):
+        for batch, result in self.run_rows(self.engine.class_logits(), rows):
             found[batch.text_index] = result
         return found
 

@@ -85,7 +85,7 @@ class AutoencoderModel(TextModel):
         if not texts:
             return []
         longest = self.window_size + 2
-        rows, is_cut = encode_rows(self.runtime.tokenizer, [texts], longest)
+        rows, is_cut = encode_rows(self.text_tokenizer, [texts], longest)
         if is_cut.any():
             raise SentenceError(
                 f"is longer than the model's {longest} tokens, which one latent vector holds",
@@ -101,7 +101,7 @@ class AutoencoderModel(TextModel):
         config = self.config
         found = np.zeros((len(rows), config.latent_numbers * (1 + config.variational)), np.float32)
         with tqdm(total=len(rows), desc="encoding", unit=" texts", disable=not progress) as bar:
-            for batch, result in self.runtime.run_rows(self.engine.posterior(), rows):
+            for batch, result in self.run_rows(self.engine.posterior(), rows):
                 found[batch.text_index] = result
                 bar.update(len(batch.text_index))
         mean, *log_variance = np.split(found, 1 + config.variational, axis=1)

@@ -1,6 +1,6 @@
 """A language model over text: sentence scores, token scores and sentence vectors.
 
-N sentences, D vector size. What a network computes comes from an engine (`tta.scoring.engines`); a
+N sentences, D vector size. What a network computes comes from an engine (`tta.scoring.engines`);
 `Runtime` runs it on texts. Scores of texts are made of it here, vectors in `TextVectors`.
 """
 
@@ -20,7 +20,7 @@ from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import load_engine, tensorflow_engine
-from tta.scoring.scorers.inference.runtime import Results, Runtime
+from tta.scoring.scorers.inference.runtime import Results
 from tta.scoring.scorers.inference.text_vectors import TextVectors
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import (
@@ -94,7 +94,7 @@ class TextModel(TextVectors):
         name, normalizer: as in `Scorer`.
         directory: the model directory, or None.
         options: how the model reads and scores text.
-        engine, runtime: what runs the network, and what runs it on texts.
+        engine: what runs the network.
         likelihood: of a `TensorFlowEngine`; other engines have none.
         tokenizer: None if the model has no vocabulary.
         config, model_type: the `ModelConfig` of the model, and its family.
@@ -105,11 +105,8 @@ class TextModel(TextVectors):
 
     name: str = _read_only("_name")
     directory: Path | None = _read_only("_directory")
-    runtime: Runtime = _read_only("_runtime")
-    options: ScoreOptions = _read_only("runtime.options")
-    engine: Engine = _read_only("runtime.engine")
-    window_size: int = _read_only("runtime.window_size")
-    batch_tokens: int = _read_only("runtime.batch_tokens")
+    options: ScoreOptions = _read_only("_options")
+    engine: Engine = _read_only("_engine")
     likelihood: Any = _read_only("engine.likelihood")
     tokenizer: Any = _read_only("engine.tokenizer")
     normalizer: str = _read_only("engine.normalizer")
@@ -132,7 +129,7 @@ class TextModel(TextVectors):
             variant, normalizer = options.pll_variant, options.normalizer
             model = tensorflow_engine()(model, tokenizer, variant, normalizer, directory, is_shared)
         self._name, self._directory = name, None if directory is None else Path(directory)
-        self._runtime = Runtime(model, options)
+        self._engine, self._options = model, options
 
     def __repr__(self):
         normalizer = f"normalizer={self.normalizer}, " if self.gives_scores else ""
@@ -235,7 +232,7 @@ class TextModel(TextVectors):
         return self._tokens(self._scored(listed, progress), len(listed))
 
     def _num_tokens(self, texts):
-        lengths = self.runtime.tokenizer.tokenize_flat(texts)[1]
+        lengths = self.text_tokenizer.tokenize_flat(texts)[1]
         return lengths + int(self.options.score_boundary_tokens)  # the end token
 
     def save(self, directory: Path | str) -> None:
@@ -246,7 +243,7 @@ class TextModel(TextVectors):
         """
         from tta.modeling.formats.model_directory import save_model
 
-        tokenizer, source = self.runtime.tokenizer, self.directory
+        tokenizer, source = self.text_tokenizer, self.directory
         with whole_folder(directory, partial(check_absent, directory)) as folder:
             tokenizer.vocabulary.save(folder / VOCABULARY)
             for name in (POOLING, *INPUT_FILES):
@@ -264,7 +261,7 @@ class TextModel(TextVectors):
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         self.check_log_probabilities()
         collect, given = self._tokens if tokens else _sums, map(as_texts, blocks)
-        found = self.runtime.run_blocks(self.token_function(), given, self._positions, advance)
+        found = self.run_blocks(self.token_function(), given, self._positions, advance)
         return (collect(self._priced(results, texts), len(texts)) for texts, results in found)
 
     @property
@@ -277,7 +274,7 @@ class TextModel(TextVectors):
     def _scored(self, texts: list[str], progress: bool) -> Results:
         """Yields (batch, scores [B, T] float32)."""
         make = self.token_function()
-        results = self.runtime.run(make, texts, self._positions, progress, "scoring")
+        results = self.run(make, texts, self._positions, progress, "scoring")
         return self._priced(results, texts)
 
     def _priced(self, results: Results, texts: Sequence[str]) -> Results:
@@ -285,7 +282,7 @@ class TextModel(TextVectors):
         if self.options.unknown != "price" or not self.gives_log_probabilities:
             yield from results
             return
-        costs = SpellingCosts(self.runtime.tokenizer, self.config.unknown_price)
+        costs = SpellingCosts(self.text_tokenizer, self.config.unknown_price)
         unk_id = self.tokenizer.vocabulary.unk_id
         left = {}  # index of a text -> the costs of its unknown words in the windows to come
         for batch, scores in results:

@@ -39,7 +39,6 @@ VECTORS, CHARACTERS = ("float32", 11), ("int32", 13)
 
 # Class -> (its arguments, what it is called with: name -> type and, for floats, the last size).
 LAYERS = {
-    "AddNorm": ({"dropout": 0.1}, {"x": STREAM, "residual": STREAM}),
     "FeedForward": ({"intermediate_size": F, "hidden_act": "relu"}, {"x": STREAM}),
     "Embeddings": ({"config": CONFIG}, {"input_ids": IDS}),
     "MaskedAttention": (

@@ -1,7 +1,6 @@
 """Runs an engine on texts: tokenizes them, makes batches, and keeps several batches in work."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from tqdm import tqdm
@@ -18,6 +17,7 @@ from tta.scoring.scorers.inference.batches import (
     run_batches,
 )
 from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.scorer import Scorer
 
 # Number of texts that are tokenized and sorted together; bounds memory.
 BLOCK_TEXTS = 20_000
@@ -27,9 +27,8 @@ UNLIMITED = 1 << 31  # the longest input of a model without position embeddings
 Results = Iterator[tuple[Batch, np.ndarray]]
 
 
-@dataclass(frozen=True, eq=False)
-class Runtime:
-    """Runs functions of an engine on texts. B batch, T tokens.
+class Runtime(Scorer):
+    """A scorer that runs functions of an engine on texts. B batch, T tokens.
 
     Attributes:
         engine: computes the results of a batch.
@@ -53,8 +52,8 @@ class Runtime:
         return self.options.batch_tokens or self.engine.batch_tokens
 
     @property
-    def tokenizer(self) -> AnyTokenizer:
-        """The tokenizer of the engine.
+    def text_tokenizer(self) -> AnyTokenizer:
+        """The tokenizer.
 
         Raises:
             InputError: the model has no vocabulary.
@@ -117,7 +116,7 @@ class Runtime:
 
     def run_rows(self, function: BatchFunction, rows: Sequence[np.ndarray]) -> Results:
         """Yields (batch, result) of N rows of ids [T_n], begin and end token included."""
-        pad_id = self.tokenizer.vocabulary.pad_id
+        pad_id = self.text_tokenizer.vocabulary.pad_id
         batches = batches_of_rows(rows, pad_id, self.batch_tokens)
         return run_batches(function, batches, self.engine.batches_in_flight)
 
@@ -128,5 +127,5 @@ class Runtime:
         """`make_batches` with the tokenizer and sizes of the model."""
         refuse_long, size = self.options.long_sentences == "refuse", self.window_size
         return make_batches(
-            self.tokenizer, texts, first_index, positions, size, self.batch_tokens, refuse_long
+            self.text_tokenizer, texts, first_index, positions, size, self.batch_tokens, refuse_long
         )

@@ -15,30 +15,28 @@ from tta.names import POOLING
 from tta.scoring.engines.base import REPRESENTATIONS
 from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
-from tta.scoring.scorers.scorer import Scorer, as_texts, check_choice, split_rows
+from tta.scoring.scorers.scorer import as_texts, check_choice, split_rows
 
 
-class TextVectors(Scorer):
+class TextVectors(Runtime):
     """Encodes sentences and words; `TextModel` has the meaning of the arguments.
 
     Attributes:
-        runtime: gives the vectors of pieces.
         directory: the model directory, if there is one.
     """
 
-    runtime: Runtime
     directory: Path | None
 
     @property
     def representations(self) -> tuple[str, ...]:
         """The representations of the model, the default first."""
-        found = tuple(self.runtime.engine.vector_sizes)
+        found = tuple(self.engine.vector_sizes)
         return (*found, JOINT) if "token" in found else found
 
     @property
     def pooled_representations(self) -> tuple[str, ...]:
         """The representations that pool the vectors of several pieces."""
-        sizes = self.runtime.engine.vector_sizes
+        sizes = self.engine.vector_sizes
         return tuple(name for name in sizes if REPRESENTATIONS[name] == "text")
 
     @cached_property
@@ -50,7 +48,7 @@ class TextVectors(Scorer):
         """
         if self.directory is None:
             raise InputError(f"{self.name} is not a directory with {POOLING}")
-        config, sizes = self.runtime.engine.config, self.runtime.engine.vector_sizes
+        config, sizes = self.engine.config, self.engine.vector_sizes
         return PoolingStatistics.load(
             self.directory / POOLING,
             config.vocab_size,
@@ -64,14 +62,14 @@ class TextVectors(Scorer):
             token = self._encode(texts, "token", "whitened", False)
             return join(token, self._encode(texts, "context", "mean", progress))
         whitening = None
-        piece_weights = np.ones(self.runtime.engine.config.vocab_size, np.float32)
+        piece_weights = np.ones(self.engine.config.vocab_size, np.float32)
         if pooling != "mean":
             piece_weights = self.pooling_statistics.piece_weights()
         if REPRESENTATIONS[representation] == "text":
-            piece_weights[self.runtime.tokenizer.vocabulary.unk_id] = 0.0  # it says nothing
+            piece_weights[self.text_tokenizer.vocabulary.unk_id] = 0.0  # it says nothing
         if pooling == "whitened":
             whitening = self.pooling_statistics.whitenings[representation]
-        sums = np.zeros((len(texts), self.runtime.engine.vector_sizes[representation]))
+        sums = np.zeros((len(texts), self.engine.vector_sizes[representation]))
         totals = np.zeros(len(texts))
         for batch, vectors in self._vectors(texts, representation, progress):
             if whitening is not None:
@@ -93,7 +91,7 @@ class TextVectors(Scorer):
             for row, index in enumerate(batch.text_index):
                 pieces[index].append(vectors[row, batch.keep[row]])  # windows come in order
         every_word = [word for words in sentences for word in words]
-        _, lengths = self.runtime.tokenizer.tokenize_flat(every_word)
+        _, lengths = self.text_tokenizer.tokenize_flat(every_word)
         counts = split_rows(lengths, [len(words) for words in sentences])
         return [_means(np.concatenate(p), c) for p, c in zip(pieces, counts, strict=True)]
 
@@ -108,7 +106,7 @@ class TextVectors(Scorer):
 
         `piece_weights`, [V] float32 of 0 or more, weigh the pieces. The texts have at least one.
         """
-        size = self.runtime.engine.vector_sizes[representation]
+        size = self.engine.vector_sizes[representation]
         total, mean, square = 0.0, np.zeros(size), np.zeros((size, size))
         for batch, vectors in self._vectors(as_texts(texts), representation, progress):
             weights = batch.weights(piece_weights)[batch.keep][:, None]
@@ -121,8 +119,8 @@ class TextVectors(Scorer):
 
     def _vectors(self, texts, representation, progress) -> Results:
         """Yields (batch, vectors [B, T, D] float32)."""
-        make = partial(self.runtime.engine.token_vectors, representation)
-        return self.runtime.run(make, texts, {REPRESENTATIONS[representation]}, progress)
+        make = partial(self.engine.token_vectors, representation)
+        return self.run(make, texts, {REPRESENTATIONS[representation]}, progress)
 
     def _check_pooling(self, representation, pooling):
         poolings = (

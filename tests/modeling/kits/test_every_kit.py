@@ -1,5 +1,8 @@
 """Every encoder gives the same states in every kit, and hides a token from itself in each."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,8 @@ from tests.modeling.tiny import batch, tiny_model
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import named
 from tta.modeling.functions.encoders import optional_inputs
+from tta.modeling.kits.base import Kit
+from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.kit import OnnxKit
 from tta.modeling.kits.onnx.weights import Weights
@@ -37,7 +42,7 @@ def onnx_states(model, encode):
     return lambda **inputs: session(**{n: x.astype(kinds[n]) for n, x in inputs.items()})
 
 
-def torch_states(model, encode):
+def torch_states(model, encode, dtype="float32"):
     import torch
 
     from tta.modeling.kits.torch import Part, TorchKit
@@ -51,6 +56,8 @@ def torch_states(model, encode):
             if n.startswith("encoder/")
         }
     )
+
+    part.to(getattr(torch, dtype))
 
     def states(input_ids, padding_mask, **more):
         kit = TorchKit(model.config.layer_norm_eps, next(part.parameters()))
@@ -83,3 +90,38 @@ def test_the_states_are_the_same_and_no_token_is_in_its_own(family, states_of):
         hides_itself = family in ("tta", "cloze")
         assert (changed[0, i] == found[0, i]).all() == hides_itself
         assert (changed[0] != found[0]).any()
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("family", FAMILIES)
+def test_half_precision_in_torch_only_rounds_also_where_a_query_has_no_key(family):
+    model, inputs = tiny_model(model_type=family, **FAMILIES[family]), batch([7, 1])
+    encode, mask = MODEL_TYPES[family].part("encoder"), inputs["padding_mask"]
+    exact = torch_states(model, encode)(**inputs)
+    for dtype in ("float16", "bfloat16"):
+        found = torch_states(model, encode, dtype)(**inputs)
+        assert found.dtype == np.float32
+        assert 0 < np.abs(found - exact)[mask].max() < 0.2
+
+
+@pytest.fixture(params=["keras", "onnx", pytest.param("torch", marks=pytest.mark.large)])
+def kit(request):
+    if request.param == "torch":
+        from tta.modeling.kits.torch import TorchKit
+
+        return TorchKit
+    return {"keras": KerasKit, "onnx": OnnxKit}[request.param]
+
+
+def test_a_kit_has_every_method_of_the_base_with_its_arguments(kit):
+    methods = {name: one for name, one in vars(Kit).items() if inspect.isfunction(one)}
+    methods = {name: one for name, one in methods.items() if not name.startswith("_")}
+    named = re.findall(r"(\w+)(?: \([^)]*\))?[,.]", Kit.__doc__.partition(":")[2])
+    assert {"where", "exp", "take"} <= set(named)
+    assert set(named) | set(methods) == {name for name in dir(kit) if not name.startswith("_")}
+    for name, method in methods.items():
+        if name not in ("softplus", "arange"):  # of Keras itself
+            given = [
+                list(inspect.signature(one).parameters) for one in (method, getattr(kit, name))
+            ]
+            assert given[0] == given[1], name

@@ -1,4 +1,4 @@
-"""Feed-forward, AddNorm and the initial dense layer equal NumPy's."""
+"""Feed-forward, the end of a sub-layer and the initial dense layer equal NumPy's."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,9 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import made_of, randomize
 from tta.modeling.config import weights
+from tta.modeling.functions.layers import add_norm
 from tta.modeling.kits.keras import KerasKit, centred_layer_norm
-from tta.modeling.layers.dense import AddNorm, FeedForward
+from tta.modeling.layers.dense import FeedForward
 
 B, T, D, F = 2, 7, 5, 11
 X = np.random.default_rng(0).normal(0.0, 1.0, (B, T, D)).astype(np.float32)
@@ -49,22 +50,19 @@ def test_gelu_and_its_derivative_are_exact(training):
 
 @pytest.mark.parametrize("residual_batch", [B, 1], ids=["one per sentence", "shared"])
 def test_add_norm_normalises_the_sum(residual_batch):
-    layer = AddNorm()
-    layer.build(X.shape)
+    layer = made_of(weights.add_norm(D, 0.0))
     randomize({v.path: v for v in layer.weights})
     residual = X[:residual_batch] + 0.5
-    weights = weights_of(layer)
-    expected = numpy_tta.layer_norm(
-        (X + residual).astype(np.float64), weights["norm/gamma"], weights["norm/beta"]
-    )
-    np.testing.assert_allclose(np.asarray(layer(X, residual)), expected, atol=1e-5)
+    norm = [weights_of(layer)[f"norm/{name}"] for name in ("gamma", "beta")]
+    expected = numpy_tta.layer_norm((X + residual).astype(np.float64), *norm)
+    found = add_norm(KerasKit(), layer, X, residual)
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-5)
 
 
 def test_layer_norm_epsilon_is_bert_s():
     # With Keras's 1e-3, a row of variance 1e-4 would be scaled to a third.
-    layer = AddNorm()
-    layer.build(X.shape)
-    row = np.asarray(layer(0.01 * X, np.zeros_like(X)))
+    layer = made_of(weights.add_norm(D, 0.0))
+    row = np.asarray(add_norm(KerasKit(), layer, 0.01 * X, np.zeros_like(X)))
     np.testing.assert_allclose(row.std(axis=-1), 1.0, atol=1e-3)
 
 
@@ -113,15 +111,13 @@ def test_the_centred_layer_norm_has_no_error_that_all_dimensions_share():
 
 
 def test_dropout_applies_to_x_and_not_to_the_residual():
-    layer = AddNorm(dropout=0.5)
-    layer.build(X.shape)
-    still = np.asarray(layer(X, X))
-    np.testing.assert_array_equal(np.asarray(layer(X, X, training=False)), still)
-    assert not np.array_equal(np.asarray(layer(X, X, training=True)), still)
-    zeros = np.zeros_like(X)
-    np.testing.assert_allclose(
-        np.asarray(layer(zeros, X, training=True)), np.asarray(layer(zeros, X)), atol=1e-6
-    )
+    layer, zeros = made_of(weights.add_norm(D, 0.5)), np.zeros_like(X)
+
+    def made(x, training):
+        return np.asarray(add_norm(KerasKit(training), layer, x, X))
+
+    assert not np.array_equal(made(X, True), made(X, False))
+    np.testing.assert_allclose(made(zeros, True), made(zeros, False), atol=1e-6)
 
 
 def test_dense_is_initialized_as_in_bert():
