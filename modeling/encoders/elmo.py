@@ -9,8 +9,7 @@ from tta.modeling.config.elmo import CHARACTERS, VECTORS, ElmoConfig
 from tta.modeling.embeddings.inputs import INPUT_LAYERS
 from tta.modeling.encoders.base import Encoder
 from tta.modeling.kits.types import Shape, Tensors
-from tta.modeling.layers.lstm import ProjectedLSTM
-from tta.modeling.layers.reverse import reverse_sentences
+from tta.modeling.layers.lstm import ProjectedLSTM, reverse_sentences
 
 
 @keras.saving.register_keras_serializable("tta")

@@ -13,7 +13,6 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.weights import assign_weights
 from tta.modeling.models.base import ConfiguredModel
 
-Arrays = dict[str, np.ndarray]
 Origins = Sequence[Sequence[int]]
 
 
@@ -70,7 +69,7 @@ def _check_family(config, trained, source):
         raise InputError(f"{rule}, not {trained.model_type}", source)
 
 
-def exchange_pieces(weights: Arrays, origins: Origins) -> Arrays:
+def exchange_pieces(weights: dict[str, np.ndarray], origins: Origins) -> dict[str, np.ndarray]:
     """Weights for a new vocabulary: the token table and the head's bias get new rows.
 
     `origins` holds, for each of the V new pieces, ids of pieces in the model's vocabulary. The new

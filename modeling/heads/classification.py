@@ -5,7 +5,7 @@ from keras import ops
 
 from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer
-from tta.modeling.layers.weights import dense
+from tta.modeling.layers.weights import dense_layer
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -26,9 +26,9 @@ class ClassificationHead(ConfiguredLayer):
 
     def build(self, pooled_states_shape: Shape):
         table = self.config.weights["head"]
-        self.pooler = dense(table["pooler"], name="pooler", dtype=self.dtype_policy)
+        self.pooler = dense_layer(table["pooler"], name="pooler", dtype=self.dtype_policy)
         self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")
-        self.output_dense = dense(table["output"], name="output", dtype=self.dtype_policy)
+        self.output_dense = dense_layer(table["output"], name="output", dtype=self.dtype_policy)
 
     def call(self, pooled_states: Tensor, training: bool | None = None):
         pooled = ops.tanh(ops.cast(self.pooler(pooled_states, training=training), "float32"))

@@ -12,6 +12,7 @@ from keras import ops
 from tta.modeling.functions.heads import NUM_PARTS
 from tta.modeling.kits.fused import fused
 from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.one_pass import upstream_of
 from tta.modeling.kits.types import Tensor
 
 
@@ -118,9 +119,8 @@ def with_gradients(function, features: Tensor, table: Tensor, bias: Tensor):
         value, *gradients = function(features, table, bias)
 
         def gradient(*args, upstream=None):
-            if upstream is None:
-                (upstream,) = args
-            of_features, of_table, of_bias = (upstream * x for x in gradients)
+            given = upstream_of(args, upstream)
+            of_features, of_table, of_bias = (given * x for x in gradients)
             return ops.cast(of_features, features.dtype), of_table, of_bias
 
         return value, gradient

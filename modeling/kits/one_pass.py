@@ -13,7 +13,7 @@ from tta.modeling.kits.fused import fused
 from tta.modeling.kits.types import Tensor
 
 
-def _upstream(args, upstream):
+def upstream_of(args: Any, upstream: Any) -> Any:
     """The gradient that Keras gives a custom gradient, whose place depends on the backend."""
     return args[0] if upstream is None else upstream
 
@@ -41,7 +41,7 @@ def trained_gelu(x: Tensor) -> Any:
     """`exact_gelu` for training, computed in float32: [..., F] of any float type."""
 
     def gradient(*args, upstream=None):
-        return _gelu_gradient(x, _upstream(args, upstream))
+        return _gelu_gradient(x, upstream_of(args, upstream))
 
     return _gelu(x), gradient
 
@@ -56,7 +56,7 @@ def trained_bias(x: Tensor, bias: Tensor) -> Any:
     @ops.custom_gradient
     def add(x, bias):
         def gradients(*args, upstream=None):
-            given = _upstream(args, upstream)
+            given = upstream_of(args, upstream)
             ones = ops.ones((1, ops.shape(given)[0]), given.dtype)
             return given, ops.matmul(ones, given)[0]
 
@@ -104,7 +104,7 @@ def trained_layer_norm(norm: Any, *terms: Any) -> Any:
         value, mean, scale = _normalize(gamma, beta, norm.epsilon, *terms)
 
         def gradients(*args, upstream=None):
-            given = _upstream(args, upstream)
+            given = upstream_of(args, upstream)
             return _normalize_gradients(given, mean, scale, gamma, *terms)
 
         return value, gradients

@@ -23,7 +23,9 @@ class TableLayer(keras.layers.Layer):
             if isinstance(part, (Weight, Dropout)) or {name, f"{name}_dense"} & vars(self).keys():
                 continue
             if part.keys() == {"kernel", "bias"}:
-                setattr(self, f"{name}_dense", dense(part, name=name, dtype=self.dtype_policy))
+                setattr(
+                    self, f"{name}_dense", dense_layer(part, name=name, dtype=self.dtype_policy)
+                )
             elif part.keys() == {"gamma", "beta"}:
                 setattr(self, name, _layer_norm(part, layer_norm_eps, name))
             else:
@@ -72,7 +74,7 @@ class _Dense(Part):
         return (*input_shape[:-1], self.shape("kernel")[1])
 
 
-def dense(table: WeightTable, **kwargs: Any) -> Any:
+def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
     """A built dense layer with the kernel and the bias of a table."""
     layer = _Dense(**kwargs)
     layer.build(table)

@@ -17,9 +17,9 @@ from tta.modeling.layers.latent import kl_divergence
 from tta.modeling.layers.masks import inner_weights, weights_after_first
 from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.objectives.base import (
-    Arrays,
     Batch,
     Loss,
+    Measured,
     Objective,
     Sums,
     Task,
@@ -144,7 +144,7 @@ class Autoencoding(Objective):
             measured["kl"] = kl, ops.ones_like(kl)
         return measured
 
-    def summarize(self, measured: Arrays) -> dict[str, float]:
+    def summarize(self, measured: Measured) -> dict[str, float]:
         """As `Objective.summarize`: nll and accuracy per token, KL per sentence, active units.
 
         A unit is a number of the latent vector. It is active if its variance over the sentences is

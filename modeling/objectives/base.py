@@ -17,7 +17,7 @@ from tta.modeling.models.base import ConfiguredModel
 # The tensors of a batch by name; (sums, counts) by name, of a batch and of all batches.
 Batch: TypeAlias = Tensors
 Sums: TypeAlias = dict[str, tuple[Tensor, Tensor]]
-Arrays: TypeAlias = dict[str, tuple[np.ndarray, np.ndarray]]
+Measured: TypeAlias = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 class Vocabulary(Protocol):
@@ -113,7 +113,7 @@ class Objective:
         """
         raise NotImplementedError
 
-    def summarize(self, measured: Arrays) -> dict[str, float]:
+    def summarize(self, measured: Measured) -> dict[str, float]:
         """Summarizes what `evaluate` measured of all sentences, (sums [N], counts [N]) per name.
 
         By default, each value is the sum divided by the count.

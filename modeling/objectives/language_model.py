@@ -12,7 +12,7 @@ from tta.modeling.layers.masks import inner_weights
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.auxiliary import contrast, decorrelation
-from tta.modeling.objectives.base import Arrays, Batch, Loss, Objective, Sums, Task
+from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task
 from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
 TARGET_VECTORS = "target_vectors"
@@ -84,7 +84,7 @@ class LanguageModelObjective(Objective):
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 
-    def summarize(self, measured: Arrays) -> dict[str, float]:
+    def summarize(self, measured: Measured) -> dict[str, float]:
         """As `Objective.summarize`: nll per token, and the pseudo-perplexity of sentences.
 
         A sentence's pseudo-perplexity is exp(nll per token); its mean and median over sentences are

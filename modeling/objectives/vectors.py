@@ -10,7 +10,7 @@ from keras import ops
 from tta.modeling.heads.distances import unit
 from tta.modeling.heads.semfit import SemFitHead
 from tta.modeling.kits.types import Tensor
-from tta.modeling.objectives.base import Arrays, Sums
+from tta.modeling.objectives.base import Measured, Sums
 
 
 def measure_vectors(
@@ -60,7 +60,7 @@ def _finds_its_token(predictions, targets, ids, weights):
     return ops.cast(ops.reshape(found, ops.shape(ids)) == ids, "float32")
 
 
-def summarize_vectors(measured: Arrays) -> dict[str, float]:
+def summarize_vectors(measured: Measured) -> dict[str, float]:
     """Summarizes what `measure_vectors` measured of all batches, as `Objective.summarize`.
 
     "constant_cosine" is the mean cosine of the best constant prediction, the direction of the mean

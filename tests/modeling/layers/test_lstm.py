@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import randomize
-from tta.modeling.layers.lstm import ProjectedLSTM
-from tta.modeling.layers.reverse import reverse_sentences
+from tta.modeling.layers.lstm import ProjectedLSTM, reverse_sentences
 from tta.modeling.layers.tasks.scalar_mix import ScalarMix
 
 B, T, SIZE, UNITS, PROJECTION = 2, 7, 5, 11, 3
