@@ -4,15 +4,8 @@ B batch, T tokens, M rows, D hidden size, V vocabulary.
 """
 
 import functools
-import itertools
 
 from tta.modeling.functions.queries import spread
-
-# The logits are computed in this many parts, so that one part is in memory at a time: all logits
-# of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
-# (docs/experiments/performance.md). The parts divide the vocabulary, not the rows. So each row of
-# the table is read once, and a token takes the same time in a small batch as in a large one.
-NUM_PARTS = 8
 
 # Rows are computed in multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number
@@ -79,12 +72,12 @@ def log_softmax(k, w, features, table, bias, targets, num_pieces):
         targets: [M] integers.
         num_pieces: V.
     """
-    found = []
-    bounds = [num_pieces * part // NUM_PARTS for part in range(NUM_PARTS + 1)]
-    for start, stop in itertools.pairwise(bounds):
-        if start < stop:
-            logits, weights = k.logits(features, w, table, bias, start, stop)
-            found.append(log_sum_exp(k, logits, weights, k.integer(targets) - start, stop - start))
+    found, entries = [], k.integer(targets)
+    # The parts divide the vocabulary, not the rows. So each row of the table is read once, and a
+    # token takes the same time in a small batch as in a large one.
+    for start, stop in k.parts(num_pieces):
+        logits, weights = k.logits(features, w, table, bias, start, stop)
+        found.append(log_sum_exp(k, logits, weights, entries - start, stop - start))
     others = log_sum_exp(k, k.concatenate(found, 1))[:, 0]
     # The target has the same logit in the sum, whose products may be rounded: a probability near 1
     # is exact, and none is above 1.

@@ -85,6 +85,9 @@ class Kit(Protocol):
     def softplus(self, x: Any) -> Any:
         """log(1 + exp(x))."""
 
+    def parts(self, size: int) -> list[tuple[int, int]]:
+        """Where the parts of a vocabulary start and stop, for `logits`: one at a time."""
+
     def logits(
         self, features: Any, w: Weights, table: Any, bias: Any, start: int, stop: int
     ) -> Any:

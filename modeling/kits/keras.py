@@ -1,5 +1,6 @@
 """The kit of Keras: scoring and training, in any precision."""
 
+import itertools
 import math
 from typing import Any
 
@@ -12,6 +13,11 @@ from tta.modeling.kits.types import Tensor
 # `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the
 # squares of up to 1,024 of them without an error.
 CENTRE_STEPS = 128.0
+
+# The logits are computed in this many parts, so that one part is in memory at a time: all logits
+# of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
+# (docs/experiments/performance.md).
+NUM_PARTS = 8
 
 
 class KerasKit:
@@ -125,6 +131,10 @@ class KerasKit:
         rows, size = ops.shape(x)
         first = ops.arange(rows, dtype="int64") * ops.cast(size, "int64")
         return ops.take(x, first + ops.cast(positions, "int64"))
+
+    def parts(self, size):
+        bounds = [size * part // NUM_PARTS for part in range(NUM_PARTS + 1)]
+        return [(start, stop) for start, stop in itertools.pairwise(bounds) if start < stop]
 
     def logits(self, features, w, table, bias, start, stop):
         table = table if self._output_table is None else self._output_table

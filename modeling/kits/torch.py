@@ -147,6 +147,9 @@ class TorchKit:
             return x.relu()
         return functional.gelu(x, approximate="tanh" if name == "gelu_tanh" else "none")
 
+    def parts(self, size):
+        return [(0, size)]
+
     def logits(self, features, w, table, bias, start, stop):
         features = self.compute(features, w)
         return torch.addmm(bias[start:stop], features, table[start:stop].T), None

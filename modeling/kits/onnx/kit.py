@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from tta.modeling.kits.onnx.graph import Tensor
 from tta.modeling.kits.onnx.rounding import rounded_product
+from tta.modeling.kits.onnx.vocabulary import parts
 from tta.modeling.kits.onnx.weights import Weights
 
 # That of `tta.modeling.kits.keras`.
@@ -156,10 +157,13 @@ class OnnxKit:
     def pick(self, x, positions):
         return x.graph.operator("GatherElements", x, positions[:, None], axis=1)[:, 0]
 
+    def parts(self, size):
+        return parts(size)
+
     def logits(self, features, w, table, bias, start, stop):
         graph, name = features.graph, table.name
         rows = graph.weights[name]
-        if stop - start < len(rows):  # no unused weights: onnxruntime has no place for their values
+        if stop - start < len(rows):
             part = f"[{start}:{stop}]"
             name, rows = name + part, rows[start:stop]
             bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])

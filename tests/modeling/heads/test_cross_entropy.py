@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
-from tta.modeling.functions.heads import NUM_PARTS, log_softmax, target_logits
+from tta.modeling.functions.heads import log_softmax, target_logits
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
-from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.keras import NUM_PARTS, KerasKit
 
 D, V = 5, 13
 # Numbers of rows: fewer than the parts, equal, one more, and not a multiple.
