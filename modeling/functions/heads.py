@@ -44,11 +44,13 @@ def log_probabilities(k, w, config, table, rows, targets, normalizer="exact"):
 
 
 def scorer(k, w, config, normalizer="exact"):
-    """`log_probabilities` as a function of rows and targets; `w` has the weights of the model."""
-    table = table_of(w, config)
-    return functools.partial(
-        log_probabilities, k, w.of("head"), config, table, normalizer=normalizer
-    )
+    """`scores_where` as a function of states, targets and wanted; `w` has the model's weights."""
+    given = k, w.of("head"), config, table_of(w, config)
+
+    def score(rows, targets):
+        return log_probabilities(*given, rows, targets, normalizer)
+
+    return functools.partial(scores_where, k, score, config.hidden_size)
 
 
 def target_logits(k, features, table, bias, targets):
@@ -103,7 +105,7 @@ def log_sum_exp(k, logits, weights=None, left_out=None, size=None):
     return highest + k.log(total)[:, None]
 
 
-def scores_where(k, score, states, targets, wanted, size):
+def scores_where(k, score, size, states, targets, wanted=None):
     """score(rows [M, D], targets [M]) at the tokens that are wanted: [B, T] float32, else 0.
 
     `states` are [B, T, D], D = `size`; `targets` and `wanted` are [B, T], integers and bool. If
@@ -128,22 +130,20 @@ def predicting_states(k, encode, ids, is_real, predicts_next):
     return k.pad(encode(ids[:, :-1], is_real[:, :-1]), [(0, 0), (1, 0), (0, 0)])
 
 
-def token_scores(k, encode, score, ids, is_real, wanted, predicts_next, size):
+def token_scores(k, encode, score, ids, is_real, wanted, predicts_next):
     """log p of every token that is wanted: [B, T] float32, 0 at the others.
 
     Args:
         k: the kit.
         encode: makes states [B, T, D] of ids, is_real and wanted.
-        score: as in `scores_where`.
+        score: makes scores of states, targets and wanted, as `scorer` does.
         ids, is_real: [B, T].
         wanted: [B, T] bool; None is all.
         predicts_next: whether the output at a token predicts the next one; the first token then has
             no score.
-        size: D.
     """
     if not predicts_next:
-        return scores_where(k, score, encode(ids, is_real, wanted), ids, wanted, size)
+        return score(encode(ids, is_real, wanted), ids, wanted)
     wanted = None if wanted is None else wanted[:, 1:]
     states = encode(ids[:, :-1], is_real[:, :-1], wanted)
-    found = scores_where(k, score, states, ids[:, 1:], wanted, size)
-    return k.pad(found, [(0, 0), (1, 0)])
+    return k.pad(score(states, ids[:, 1:], wanted), [(0, 0), (1, 0)])

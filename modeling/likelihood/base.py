@@ -92,12 +92,11 @@ class Likelihood:
             given = inputs | {"input_ids": ids, "padding_mask": is_real}
             return self.token_states(model, given, wanted)
 
-        def score(rows, targets):
-            return model.log_probabilities(rows, targets, None, self.normalizer, output_table)
+        def score(states, targets, wanted):
+            return model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
 
         tokens = inputs["input_ids"], inputs["padding_mask"], wanted
-        size = model.config.hidden_size
-        return token_scores(KerasKit(), encode, score, *tokens, self.family.predicts_next, size)
+        return token_scores(KerasKit(), encode, score, *tokens, self.family.predicts_next)
 
     def token_states(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None

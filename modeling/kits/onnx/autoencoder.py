@@ -15,7 +15,6 @@ from tta.modeling.functions.encoders import autoregressive, transformer
 from tta.modeling.functions.heads import (
     predicting_states,
     scorer,
-    scores_where,
     table_of,
     transform,
 )
@@ -92,9 +91,8 @@ class AutoencoderNetwork:
         """log p of the tokens "targets" [B, T] int32: [B, T] float32, 0 at padding."""
         k, w, ids, mask = self._start()
         targets = w.graph.input("targets", np.int32, ["batch", "tokens"])
-        states, score = self._decoded(k, w, ids, mask), scorer(k, w, self.config, self.normalizer)
-        size = self.config.hidden_size
-        return w.graph.output("scores", scores_where(k, score, states, targets, mask, size))
+        score = scorer(k, w, self.config, self.normalizer)
+        return w.graph.output("scores", score(self._decoded(k, w, ids, mask), targets, mask))
 
     # Of an autoregressive decoder, one token at a time.
 

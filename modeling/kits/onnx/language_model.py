@@ -62,7 +62,7 @@ class Network:
         def encode(ids, is_real, wanted):
             return self._encoded(k, w, ids, is_real, wanted)["hidden_states"]
 
-        given = ids, mask, wanted, family.predicts_next, self.config.hidden_size
+        given = ids, mask, wanted, family.predicts_next
         found = token_scores(k, encode, scorer(k, w, self.config, self.normalizer), *given)
         tokens = k.where(wanted, k.integer(ids), -1)
         return self._output(k, found, tokens, TOKENS)
