@@ -157,8 +157,9 @@ def write(lm: Any, folder: Path, kind: str, vectors: str = "") -> str:
         vectors: representation and pooling, if the folder gives sentence vectors.
     """
     config, vocabulary = lm.config, lm.tokenizer.vocabulary
-    causal = MODEL_TYPES.load(config.model_type).predicts_next
-    onnx = _ONNX_BILM if config.model_type == "bilm" else _ONNX
+    family = MODEL_TYPES.load(config.model_type)
+    causal = family.predicts_next
+    onnx = _ONNX_BILM if family.masks_tokens("original") else _ONNX
     onnx = onnx.replace("PAD", str(vocabulary.pad_id)).replace("MASK", str(vocabulary.mask_id))
     what, usage = {
         "onnx": (
@@ -209,7 +210,7 @@ def _metadata(record, kind, family):
     The license and the language come from the record alone.
     """
     library, task, tags = _HUB[kind]
-    if family == "unilm" and task == "fill-mask":  # it reads nothing after the mask
+    if MODEL_TYPES.load(family).predicts_next and task == "fill-mask":  # it reads nothing after the mask
         task = None
     found = _TAGS.search(record)
     theirs = re.findall(r"[^\s\[\],'\"-][^\n\[\],'\"]*", found[1]) if found else []

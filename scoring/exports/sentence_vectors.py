@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import (
@@ -46,8 +47,8 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     for part in parts:
         weights |= _statistics(lm, part["name"], part.pop("pooling"))
     names = {part["name"] for part in parts}
-    is_masked = config.model_type == "bilm" and lm.options.pll_variant != "maskless"
-    if is_masked and "context" in names:
+    family = MODEL_TYPES.load(config.model_type)
+    if family.masks_tokens(lm.options.pll_variant) and "context" in names:
         rule = "a biLM's context is masked; only --pll_variant=maskless has this format"
         raise InputError(rule, lm.name)
     network = torch_weights(lm)
