@@ -210,7 +210,8 @@ def _metadata(record, kind, family):
     The license and the language come from the record alone.
     """
     library, task, tags = _HUB[kind]
-    if MODEL_TYPES.load(family).predicts_next and task == "fill-mask":  # it reads nothing after the mask
+    # A causal model reads nothing after the mask.
+    if MODEL_TYPES.load(family).predicts_next and task == "fill-mask":
         task = None
     found = _TAGS.search(record)
     theirs = re.findall(r"[^\s\[\],'\"-][^\n\[\],'\"]*", found[1]) if found else []
