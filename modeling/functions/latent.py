@@ -40,7 +40,7 @@ def posterior(k, w, config, encode, is_real):
         states = pool(k, w.of("pooling"), config, encode(False), is_real)
     found = connect(k, w.of("connector"), config, k.flat(states, config.hidden_size))
     rows = [k.flat(part, config.latent_numbers) for part in found]
-    return dict(zip(("mean", "log_variance"), rows, strict=False))
+    return dict(zip(["mean", "log_variance"], rows, strict=False))
 
 
 def length_log_probabilities(k, w, latent):

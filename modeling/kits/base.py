@@ -85,7 +85,7 @@ class Kit(Protocol):
     def softplus(self, x: Any) -> Any:
         """log(1 + exp(x))."""
 
-    def parts(self, size: int) -> list[tuple[int, int]]:
+    def parts(self, size: int) -> Any:
         """Where the parts of a vocabulary start and stop, for `logits`: one at a time."""
 
     def logits(

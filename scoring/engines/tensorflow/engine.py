@@ -75,7 +75,7 @@ class TensorFlowEngine(Engine):
         likelihood = None
         if MODEL_TYPES.load(config.model_type).likelihood is not None:
             likelihood = likelihood_of(config.model_type, self._vocabulary, pll_variant, normalizer)
-        self.likelihood = likelihood
+        self.likelihood: Any = likelihood
         self.gives_scores = likelihood is not None and model.head.gives_probabilities
         self.predicts_vectors = likelihood is not None and model.head.output_name == "fit"
         self.scores_first_token = likelihood is None or likelihood.scores_first_token

@@ -7,7 +7,7 @@ n + 2 positions: its begin token at 0, its pieces at 1 to n, its end token at n 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 
@@ -67,7 +67,7 @@ class ServedModel(tf.Module):
 
     def __init__(self, lm: TextModel, reduction: str = "sum"):
         super().__init__(name="tta")
-        self.lm = lm
+        self.lm, self.engine = lm, cast(Any, lm.engine)  # a `TensorFlowEngine`
         self.tokenizer = GraphTokenizer(lm.tokenizer)
         self.reduction = reduction
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
@@ -144,7 +144,7 @@ class ServedModel(tf.Module):
         counts = tf.reduce_sum(is_known, axis=1) - 2
 
         def add(sums, batch):
-            hidden = self.lm.engine.states(batch.inputs, batch.keep)
+            hidden = self.engine.states(batch.inputs, batch.keep)
             keep = batch.keep & (batch.inputs["input_ids"] != unk_id)
             vectors = tf.where(keep[..., None], tf.cast(hidden, tf.float32), 0.0)  # [B, T, D]
             return tf.tensor_scatter_nd_add(
@@ -235,7 +235,7 @@ class ServedModel(tf.Module):
         first = sentences.row_starts()
 
         def fill(scores, batch):
-            values = self.lm.engine.scores(batch.inputs, batch.keep)
+            values = self.engine.scores(batch.inputs, batch.keep)
             slots = tf.gather(first, batch.text_index)[:, None] + batch.position  # [B, T]
             return tf.tensor_scatter_nd_update(
                 scores, slots[batch.keep][:, None], values[batch.keep]
