@@ -74,7 +74,7 @@ class Engine(ABC):
         Raises:
             InputError: the engine has none.
         """
-        raise self._lacks("Keras model")
+        raise InputError("lm.model is a Keras model: load the model with engine='tensorflow'")
 
     @abstractmethod
     def weights(self) -> Mapping[str, np.ndarray]:

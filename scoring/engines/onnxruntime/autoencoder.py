@@ -25,16 +25,8 @@ class AutoencoderEngine(OnnxEngine):
     def token_scores(self):
         raise self._lacks("probabilities of tokens")
 
-    def _vectors(self, representation):
-        if representation == "token":
-            return self._rows_of(self.config.token_table)
-        network = self._network
-        session = self._session(network.embeddings if representation == "embed" else network.states)
-        return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)
-
     def posterior(self):
-        session = self._session(self._network.posterior)
-        return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)
+        return self._of_tokens(self._network.posterior)
 
     def decoded_ids(self, num_passes):
         if self.config.decoder_type == "unilm":

@@ -64,15 +64,6 @@ class OnnxEngine(Engine):
         """What makes the graphs; `rounded`: with products in int8."""
         raise NotImplementedError
 
-    @property
-    def model(self) -> Any:
-        """There is no Keras model.
-
-        Raises:
-            InputError: always.
-        """
-        raise InputError("lm.model is a Keras model: load the model with engine='tensorflow'")
-
     def weights(self):
         return self._arrays
 
@@ -80,16 +71,21 @@ class OnnxEngine(Engine):
         if representation not in self.vector_sizes:
             kind = self.config.model_type
             raise InputError(f"a model of type {kind} has no representation {representation}")
-        return self._vectors(representation)
+        if representation == "token":
+            rows: np.ndarray = self._arrays[self.config.token_table]
+            return lambda ids, mask, wanted: rows[ids]
+        if representation == "embed":
+            return self._of_tokens(self._network.embeddings)
+        return self._states(representation)
 
-    def _vectors(self, representation: str) -> BatchFunction:
-        """As `token_vectors`, for one of `vector_sizes`."""
-        raise NotImplementedError
+    def _states(self, representation: str) -> BatchFunction:
+        """As `token_vectors`, for one that is made of the last layer's output."""
+        return self._of_tokens(self._network.states)
 
-    def _rows_of(self, table: str) -> BatchFunction:
-        """The rows of a table of tokens."""
-        rows: np.ndarray = self._arrays[table]
-        return lambda ids, mask, wanted: rows[ids]
+    def _of_tokens(self, graph: Callable[[], Graph]) -> BatchFunction:
+        """What a graph of "input_ids" and "padding_mask" computes."""
+        session = self._session(graph)
+        return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)
 
     def _session(self, make: Callable[[], Graph]) -> Session:
         """The session of the graph that a method of the network makes, when it is first used."""

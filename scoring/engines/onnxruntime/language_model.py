@@ -24,16 +24,10 @@ class LanguageModelEngine(OnnxEngine):
             return self._masked(self._network.masked_scores, with_targets=True)
         return self._plain(self._network.scores)
 
-    def _vectors(self, representation):
-        network = self._network
-        if representation == "token":
-            return self._rows_of(self.config.token_table)
-        if representation == "embed":
-            session = self._session(network.embeddings)
-            return lambda ids, mask, wanted: session(input_ids=ids, padding_mask=mask)
-        if representation == "context" and network.masks_tokens:
-            return self._masked(network.masked_states, with_targets=False)
-        return self._plain(network.states)
+    def _states(self, representation):
+        if representation == "context" and self._network.masks_tokens:
+            return self._masked(self._network.masked_states, with_targets=False)
+        return self._plain(self._network.states)
 
     def _plain(self, graph: Callable[[], Graph]) -> BatchFunction:
         session = self._session(graph)
