@@ -4,6 +4,8 @@
 B batch, T tokens, Q queries, S keys, D hidden size, N heads, H = D / N.
 """
 
+from tta.modeling.functions.distinct import Distinct
+
 # The logit of a forbidden key. If the row has an allowed key, its exponential is exactly 0.
 FORBIDDEN = -1e30
 
@@ -76,15 +78,18 @@ def project_together(k, layers, stream, num_heads):
     return list(zip(found[::2], found[1::2], strict=True))
 
 
-def attention(k, w, query, stream, mask, num_heads, projected=None, distances=None):
+def attention(k, w, query, stream, mask, num_heads, projected=None, distances=None, distinct=None):
     """Multi-head attention with BERT's four projections: [B or 1, Q, D] -> [B, Q, D].
 
     `projected` is the (key, value) of `project`; None makes it from the stream [B, S, D].
     `distances` [Q, S], of the key from the query, choose learned numbers that are added to the
-    logits; None adds none.
+    logits; None adds none. With a `Distinct`, query and stream are distinct states [1, U, D], and
+    so is the result.
     """
+    distinct = distinct or Distinct(k)
     (query,) = k.heads(query, [w.of("query")], num_heads)
     key, value = project(k, w, stream, num_heads) if projected is None else projected
+    query, key, value = map(distinct.spread_heads, (query, key, value))
     bias = None
     if distances is not None:
         largest = w.shape("relative_bias")[1] // 2
@@ -92,7 +97,8 @@ def attention(k, w, query, stream, mask, num_heads, projected=None, distances=No
     head_size = w.of("query").shape("kernel")[1] // num_heads
     weights = attention_weights(k, query, key, mask, head_size, bias)
     attended = k.dropout(k.compute(weights, w), w) @ value  # [B, N, Q, H]
-    return dense(k, w.of("output"), k.transpose(attended, (0, 2, 1, 3)))
+    attended = distinct.of(k.transpose(attended, (0, 2, 1, 3)), w.of("output").shape("kernel")[0])
+    return dense(k, w.of("output"), attended)
 
 
 def feed_forward(k, w, x, hidden_act):
@@ -102,19 +108,31 @@ def feed_forward(k, w, x, hidden_act):
     return k.unflat(k.dense(inner, w.of("output")), x, size)
 
 
-def block(k, w, config, query, mask, stream=None, projected=None, distances=None, is_last=False):
+def block(
+    k,
+    w,
+    config,
+    query,
+    mask,
+    stream=None,
+    projected=None,
+    distances=None,
+    distinct=None,
+    is_last=False,
+):
     """H = Norm(Q + Attention(Q, S)), then Norm(H + FFN(H)): [B, Q, D] (paper, equation 1).
 
     With `norm_first`, H = Q + Attention(Norm(Q), S), then H + FFN(Norm(H)). If `stream` is None,
-    S is what the attention's query is. `mask`, `projected` and `distances` are as in `attention`;
-    `is_last` is whether the last LayerNorm is the encoder's.
+    S is what the attention's query is. `mask`, `projected`, `distances` and `distinct` are as in
+    `attention`; `is_last` is whether the last LayerNorm is the encoder's.
     """
     if not config.max_relative_distance:
         distances = None
 
     def attend(x):
         read, heads = x if stream is None else stream, config.num_attention_heads
-        return attention(k, w.of("attention"), x, read, mask, heads, projected, distances)
+        given = read, mask, heads, projected, distances, distinct
+        return attention(k, w.of("attention"), x, *given)
 
     def feed(x):
         return feed_forward(k, w.of("feed_forward"), x, config.hidden_act)

@@ -37,7 +37,9 @@ def write(lm: Any, folder: Path) -> str:
         "scores": network.masked_scores() if network.masks_tokens else network.scores(),
         "states": network.states(),
     }
-    weights = {name: array for graph in graphs.values() for name, array in graph.weights.items()}
+    weights = {
+        name: array for graph in graphs.values() for name, array in graph.weights_of().items()
+    }
     positions = _write_weights(weights, folder / WEIGHTS)
     for name, graph in graphs.items():
         model = graph.model()

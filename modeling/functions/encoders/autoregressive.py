@@ -3,12 +3,13 @@
 Optimus's decoder (Li et al. 2020, section 3). L layers, N heads, H = D / N, S keys and values.
 """
 
+from tta.modeling.functions.distinct import Distinct
 from tta.modeling.functions.encoders.transformer import remembering
 from tta.modeling.functions.layers import block, embed, project
 from tta.modeling.functions.masks import tokens, up_to
 
 
-def encode(k, w, config, ids, is_real, *, segment_ids=None, added=None, memory=None):
+def encode(k, w, config, ids, is_real, *, segment_ids=None, added=None, memory=None, forward=None):
     """Every position attends to itself and the tokens before; weights are those of a biLM.
 
     Args:
@@ -17,8 +18,11 @@ def encode(k, w, config, ids, is_real, *, segment_ids=None, added=None, memory=N
         added: [B, 1, D], added to the embeddings before their LayerNorm.
         memory: [B, L, D], one more key, which is also the value, in each layer. Every token attends
             to it.
+        forward: the (index, tokens) of a `Distinct`, without a memory: states that are shared.
     """
-    embedded = hidden = embed(k, w.of("embeddings"), config, ids, segment_ids, added)
+    embedded = embed(k, w.of("embeddings"), config, ids, segment_ids, added)
+    distinct = Distinct(k, forward)
+    hidden = distinct.of(embedded, config.hidden_size)
     mask = up_to(k, is_real, tokens(k, ids))
     if memory is not None:
         mask = remembering(k, mask, 1)
@@ -29,8 +33,9 @@ def encode(k, w, config, ids, is_real, *, segment_ids=None, added=None, memory=N
             row = memory_heads(k, here, config, memory, i)
             projected = [k.concatenate([row, one], 2) for one in new]
         is_last = i == config.num_hidden_layers - 1
-        hidden = block(k, here, config, hidden, mask, projected=projected, is_last=is_last)
-    return {"hidden_states": hidden, "embedding_output": embedded}
+        more = {"projected": projected, "distinct": distinct, "is_last": is_last}
+        hidden = block(k, here, config, hidden, mask, **more)
+    return {"hidden_states": distinct.spread(hidden), "embedding_output": embedded}
 
 
 def memory_heads(k, w, config, memory, layer):

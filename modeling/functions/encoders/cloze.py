@@ -1,5 +1,6 @@
 """The cloze encoder: every position from all the others, by way of two causal towers."""
 
+from tta.modeling.functions.distinct import Distinct
 from tta.modeling.functions.layers import (
     add_norm,
     block,
@@ -12,7 +13,7 @@ from tta.modeling.functions.masks import from_on, last_hidden, two_sided, up_to
 from tta.modeling.functions.queries import Queries
 
 
-def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None):
+def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None, forward=None, backward=None):
     """Two towers and a query (Baevski et al. 2019, "Cloze-driven Pretraining", section 3).
 
     A forward tower f reads the sentence from left to right, a backward tower b from right to left.
@@ -27,6 +28,7 @@ def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None):
 
     Args:
         k, w, config, ids, is_real: as in `tta.modeling.functions.encoders`.
+        forward, backward: the (index, tokens) of a `Distinct`: the states that towers share.
         word_ids, wanted: as in a T-TA. With `word_ids`, the query starts from the backward state
             after the word, and reads those after it. The towers are computed at all positions.
     """
@@ -39,11 +41,12 @@ def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None):
         return k.layer_norm(w.of(norm), x, magnifies=magnifies) if config.norm_first else x
 
     towers, near = [], tokens[None] - tokens[:, None]
-    for side, allowed in ("forward", up_to), ("backward", from_on):
-        hidden, mask = embedded, allowed(k, is_real, tokens)
+    for side, allowed, shared in ("forward", up_to, forward), ("backward", from_on, backward):
+        distinct, mask = Distinct(k, shared), allowed(k, is_real, tokens)
+        hidden, more = distinct.of(embedded, config.hidden_size), (mask, None, None, near, distinct)
         for i in range(config.num_tower_layers):
-            hidden = block(k, w.of(f"{side}_{i}"), config, hidden, mask, distances=near)
-        towers.append(end(side, hidden))
+            hidden = block(k, w.of(f"{side}_{i}"), config, hidden, *more)
+        towers.append(distinct.spread(end(side, hidden)))
     queries = Queries(k, ids, wanted)
     last = last_hidden(k, is_real, queries.positions, word_ids)
     first = queries.of(first_query(k, here, config.first_query_token_id, ids))

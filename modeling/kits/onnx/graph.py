@@ -3,7 +3,7 @@
 The weights stay outside of the graph, so that it is small.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,24 +68,29 @@ class Graph:
         """As `operators`, for an operator with one output."""
         return self.operators(kind, *inputs, **attributes)[0]
 
-    def model(self, weights_are_inputs: bool = False) -> ModelProto:
+    def weights_of(self, *kinds: str) -> dict[str, np.ndarray]:
+        """The weights that operators of these kinds read; without kinds, all that are read."""
+        nodes = [node for node in self._nodes if not kinds or node.op_type in kinds]
+        names = dict.fromkeys(name for node in nodes for name in node.input)
+        return {name: self.weights[name] for name in names if name in self.weights}
+
+    def model(self, fed: Collection[str] = ()) -> ModelProto:
         """The graph. The caller supplies each weight by its name.
 
-        Weights are external data, or inputs after the graph's own: onnxruntime copies external
-        data, and reads inputs where they are.
+        Those that are `fed` are inputs, the others external data: onnxruntime copies external data,
+        and reads inputs where they are.
         """
-        weights, inputs = [_external(name, array) for name, array in self.weights.items()], []
-        if weights_are_inputs:
-            inputs = [
-                helper.make_tensor_value_info(one.name, one.data_type, one.dims) for one in weights
-            ]
-            weights = []
+        weights = {name: _external(name, array) for name, array in self.weights_of().items()}
+        inputs = [weights.pop(name) for name in fed]
         graph = helper.make_graph(
             self._nodes,
             "tta",
-            [*self._inputs, *inputs],
+            [
+                *self._inputs,
+                *(helper.make_tensor_value_info(x.name, x.data_type, x.dims) for x in inputs),
+            ],
             self._outputs,
-            [*self._constants.values(), *weights],
+            [*self._constants.values(), *weights.values()],
         )
         opsets = [helper.make_opsetid("", OPSET)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)

@@ -35,6 +35,9 @@ class Network:
         prices: [C] float32, see `SpellingCosts.prices`. With it, the graphs of scores also read
             "characters" int32, the code points of each token that is scored, padded with 0: [B, T,
             C], or [B, C] of `masked_scores`. Unknown words pay for theirs.
+        is_shared: whether the graphs of scores and states read what states are shared, the `given`
+            of `Distinct`: of each of the `towers`, "<tower>_index" [B, T] int64 and
+            "<tower>_tokens" [U] int64. T tokens are those that the encoder reads.
     """
 
     config: Any
@@ -45,6 +48,7 @@ class Network:
     rounded: bool = False
     unk_id: int = 0
     prices: np.ndarray | None = None
+    is_shared: bool = False
 
     def __post_init__(self):
         check_variant(self.config.model_type, self.pll_variant)
@@ -94,6 +98,12 @@ class Network:
         return w.graph.output("embeddings", found["embedding_output"])
 
     @property
+    def towers(self) -> list[str]:
+        """The towers of the encoder whose states sentences share: "forward", "backward"."""
+        names = optional_inputs(self._encode) if self.is_shared else ()
+        return [name for name in ("forward", "backward") if name in names]
+
+    @property
     def _encode(self):
         return MODEL_TYPES.load(self.config.model_type).part("encoder")
 
@@ -110,6 +120,9 @@ class Network:
         if self.pll_variant == "within_word_l2r":
             continues = w.graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
             more["word_ids"] = words_of(k, ids, continues)
+        for name in self.towers:
+            index = w.graph.input(f"{name}_index", np.int64, ["batch", "read"])
+            more[name] = index, w.graph.input(f"{name}_tokens", np.int64, [f"{name} states"])
         more = {name: more[name] for name in optional_inputs(self._encode) if name in more}
         return self._encode(k, w.of("encoder"), self.config, ids, mask, **more)
 

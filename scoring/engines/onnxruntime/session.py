@@ -16,17 +16,19 @@ _ONLY_ERRORS = 3
 # Larger batches come with others: they are not more than the tokens of a text or two.
 SMALL = 256
 
+_LARGE_WEIGHT = 1_000_000  # bytes
+
 
 class Session:
     """A graph that is ready to run. It may be called from several threads at once.
 
     Batches that are computed at the same time take one core each, so that no core waits for
-    another. A small batch alone takes all cores, but for the first one, which is not worth the
-    start of a second session.
+    another. A small batch alone takes all cores. The number of cores does not change a bit of the
+    results.
 
     Args:
-        graph: its weights are read where they are. The session of small batches has a copy, in the
-            layout that is fastest for them.
+        graph: tables of tokens are read where they are. Kernels are copied, in the layout that is
+            fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
 
     Raises:
@@ -35,16 +37,17 @@ class Session:
 
     def __init__(self, graph: Graph, device: str = "cpu"):
         self._graph, self._device = graph, device
-        self._weights = {
+        self._sessions: dict[int, Any] = {}  # by the number of threads; 0 is one for each core
+        values = {
             name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
-            for name, array in graph.weights.items()
+            for name, array in graph.weights_of().items()
         }
-        self._num_small, self._num_running, self._lock = 0, 0, threading.Lock()
-        self._on_one_core = self._on_all_cores = None
-        if device == "cpu":
-            self._on_one_core = self._start(on_all_cores=False)
-        else:
-            self._on_all_cores = self._start(on_all_cores=True)
+        kernels = graph.weights_of("Gemm", "MatMulInteger")
+        tables = [name for name in values if graph.weights[name].nbytes > _LARGE_WEIGHT]
+        self._fed = {name: values.pop(name) for name in tables if name not in kernels}
+        self._kept, self._num_running, self._lock = values, 0, threading.Lock()
+        if device != "cpu":
+            self._session(0)
 
     def __call__(self, **inputs: np.ndarray) -> Any:
         """The first output for the inputs that the graph names."""
@@ -54,37 +57,28 @@ class Session:
         """All outputs, in the order of the graph."""
         with self._lock:
             self._num_running += 1
-            takes_all_cores = self._takes_all_cores(inputs)
+            is_small = "input_ids" not in inputs or inputs["input_ids"].size <= SMALL
+            is_alone = self._device != "cpu" or (is_small and self._num_running == 1)
+            session = self._session(0 if is_alone else 1)
         try:
-            if takes_all_cores:
-                return self._on_all_cores.run(None, inputs)
             values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
-            found = self._on_one_core.run_with_ort_values(None, {**self._weights, **values})
+            found = session.run_with_ort_values(None, {**self._fed, **values})
             return [value.numpy() for value in found]
         finally:
             with self._lock:
                 self._num_running -= 1
 
-    def _takes_all_cores(self, inputs):
-        if self._on_one_core is None:
-            return True
-        is_small = "input_ids" not in inputs or inputs["input_ids"].size <= SMALL
-        self._num_small += is_small
-        if not is_small or self._num_running > 1 or self._num_small == 1:
-            return False
-        if self._on_all_cores is None:
-            self._on_all_cores = self._start(on_all_cores=True)
-        return True
+    def _session(self, num_threads):
+        if num_threads not in self._sessions:
+            self._sessions[num_threads] = self._start(num_threads)
+        return self._sessions[num_threads]
 
-    def _start(self, on_all_cores):
+    def _start(self, num_threads):
         options: Any = onnxruntime.SessionOptions()
         options.log_severity_level = _ONLY_ERRORS
-        if on_all_cores:
-            weights = self._weights
-            options.add_external_initializers(list(weights), list(weights.values()))
-        else:
-            options.intra_op_num_threads = 1
-        model = self._graph.model(weights_are_inputs=not on_all_cores).SerializeToString()
+        options.intra_op_num_threads = num_threads
+        options.add_external_initializers(list(self._kept), list(self._kept.values()))
+        model = self._graph.model(self._fed).SerializeToString()
         provider = PROVIDERS[self._device]
         session = onnxruntime.InferenceSession(model, options, providers=[provider])
         if session.get_providers()[0] != provider:  # it fell back to the CPU
