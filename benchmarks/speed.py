@@ -53,8 +53,10 @@ def main(_):
         ceilings = interleave(cases, QUICK_ROUNDS)
         fastest = max(PRECISIONS, key=lambda precision: ceilings[f"ceiling {precision}"].rate)
         cases += speed_cases.engine(LIST, WORDS, [fastest], ["tta", "bilm"])
+        cases += speed_cases.light(LIST, WORDS)
     else:
-        cases += speed_cases.engine(LIST, WORDS) + speed_cases.growth(LIST, LENGTHS)
+        cases += speed_cases.engine(LIST, WORDS) + speed_cases.light(LIST, WORDS)
+        cases += speed_cases.growth(LIST, LENGTHS)
         cases += speed_cases.peers(LIST, WORDS) + speed_cases.startup()
     times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
     results = ratios(times)
@@ -86,6 +88,9 @@ def ratios(times):
             fraction = one and one.rate / times[f"ceiling {precision}"].rate
             results[f"list_{what}_ceiling_fraction_{precision}"] = fraction
         fastest = min(filter(timed.get, timed), key=lambda p: timed[p].median)
+        if one := times.get(f"list {what} tta onnxruntime"):
+            fraction = one.rate / times["ceiling float32"].rate
+            results[f"list_{what}_ceiling_fraction_onnxruntime"] = fraction
         key = f"list_{what}_ceiling_fraction"
         results[key] = results[f"{key}_{fastest}"]
         for size in ("sentence", "list"):

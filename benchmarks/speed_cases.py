@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+import tta
 from benchmarks import ROOT
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES, PRECISIONS
@@ -112,6 +113,19 @@ def engine(list_size, words, precisions=PRECISIONS, models=MODELS):
                             warm_up=(lambda call=call, t=texts: call(t[:1])) if slow else None,
                         )
                     )
+    return cases
+
+
+def light(list_size, words):
+    """The same T-TA in onnxruntime, in float32. Names: `list rerank tta onnxruntime`."""
+    with tempfile.TemporaryDirectory() as folder:
+        text_model("tta", "float32").save(f"{folder}/model")
+        lm = tta.load(f"{folder}/model", engine="onnxruntime")
+    texts, cases = sentences(list_size, words), []
+    for what, call in (("encode", lm.encode), ("rerank", lm.score)):
+        flops = flops_of(lm.config, list_size, words + 2, what == "rerank")
+        name = f"list {what} tta onnxruntime"
+        cases.append(Case(name, lambda call=call: call(texts), flops, repeat=4))
     return cases
 
 
