@@ -36,7 +36,7 @@ from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer, reading_of
 from tta.errors import InputError
-from tta.machine import num_cores
+from tta.settings import num_cores
 
 
 def create_tfrecords(

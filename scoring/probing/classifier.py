@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from tta.errors import InputError, shown
-from tta.machine import num_cores
 from tta.scoring.scorers.inference.batches import prefetch
+from tta.settings import num_cores
 
 CS = tuple(2.0**power for power in range(-2, 4))
 MAX_ITERATIONS = 1000

@@ -8,12 +8,12 @@ import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
-from tta.machine import num_cores
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
 from tta.scoring.engines.onnxruntime.session import Session, check_device
+from tta.settings import num_cores
 
 _REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
 
