@@ -4,7 +4,7 @@
 
 Each row sends requests with a number of texts from a number of clients, one after the other each,
 to a server in a process of its own: requests and texts per second, the median and the 99th
-percentile of the time of a request, the texts that the model gets at once, the processor's time of a
+percentile of the time of a request, the texts that the model gets at once, the CPU time of a
 request in the server and in the clients, and the server's memory after the first requests and at
 the end. Rows with `--batch_texts=1` score every request alone. The last lines compare with
 `lm.score` in one process: of all texts, of 64 at a time, and one by one.
@@ -33,7 +33,6 @@ CASES = [
     (64, 1, 1000, 1),
     (8, 50, 160, 512),
 ]
-WORDS = 20
 ALONE = """
 import json, sys, time, tta
 texts, model = json.load(sys.stdin)
@@ -49,10 +48,10 @@ for size in len(texts), 64, 1:
 
 
 def make_texts(count: int) -> list[str]:
-    """Texts of `WORDS` words of README.md, all different."""
+    """Texts of --words words of README.md, all different."""
     with open("README.md", encoding="utf-8") as file:
         words = np.array([word for word in file.read().lower().split() if word.isalpha()])
-    draws = np.random.default_rng(0).integers(0, len(words), [count, WORDS])
+    draws = np.random.default_rng(0).integers(0, len(words), [count, FLAGS.words])
     return [" ".join(row) for row in words[draws]]
 
 
@@ -95,7 +94,8 @@ def measure(clients: int, size: int, count: int, batch_texts: int) -> dict[str, 
             assert server.stdout is not None
             address = server.stdout.readline().split()[0]
             port = int(address.strip("/").rpartition(":")[2])
-            asyncio.run(load(port, clients, bodies[: 2 * clients]))
+            # Memory grows until each shape of a batch has occurred.
+            asyncio.run(load(port, clients, bodies[: max(2 * clients, len(bodies) // 4)]))
             before, own = state(server.pid, address), time.process_time()
             seconds, times = asyncio.run(load(port, clients, bodies))
             after, own = state(server.pid, address), time.process_time() - own
@@ -158,6 +158,7 @@ def main(_):
 if __name__ == "__main__":
     flags.DEFINE_string("json", None, "File for the measurements.")
     flags.DEFINE_string("model", "small", "The model.")
+    flags.DEFINE_integer("words", 20, "Words of a text.", 1)
     flags.DEFINE_integer("texts", 8000, "Texts for lm.score.", 512)
     flags.DEFINE_list("clients", ["1", "8", "64"], "Rows with these numbers of clients.")
     app.run(main)
