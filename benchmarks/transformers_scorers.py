@@ -6,7 +6,8 @@
 The models of transformers get the vocabulary and the sizes of bilm-small, and random weights. Our
 scorer and minicons take the same batches of sentences of LibriSpeech dev-clean ($TTA_DATA), in
 turns: sentences a second, the median over the rounds, and the largest difference of a score, in
-nats. `all` is our scorer with all sentences at once, in batches of its own. The last rows are our own models, of the same sizes, on the light engine.
+nats. `all` is our scorer with all sentences at once, in batches of its own. The last rows are our
+own models, of the same sizes, on the light engine.
 """
 
 import json
