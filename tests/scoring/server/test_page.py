@@ -88,3 +88,8 @@ def test_an_error_is_one_line_and_the_list_stays(page):
     score(page, "a")
     expect(page.locator("#error")).to_be_empty()
     expect(lines(page)).to_have_text(["1"])
+
+
+def test_a_narrow_page_does_not_scroll_sideways(page):
+    page.set_viewport_size({"width": 360, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
