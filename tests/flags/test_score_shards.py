@@ -156,6 +156,13 @@ def test_shards_are_of_files(options, message):
         ScoreConfig(shard="1/3", **options)
 
 
+def test_an_input_is_not_replaced_by_a_shard(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.1-of-2").write_text("the cat\n")
+    with pytest.raises(InputError, match="an input is not replaced"):
+        ScoreConfig(input_file="out.1-of-2", output_file="out", shard="1/2", overwrite=True)
+
+
 def test_a_pipe_has_no_shards(tmp_path, loaded):
 
     os.mkfifo(tmp_path / "in")
