@@ -188,7 +188,9 @@ def check_outputs(*configs: Any) -> None:
             named = [(field.name, item) for item in (value if field.is_list else [value]) or []]
             (outputs if field.setting.writes else inputs).extend(one for one in named if one[1])
     for output, path in outputs:
-        for written in filter(None, map(_identity, (path, f"{path}.scores"))):  # Kaldi's costs
+        shards = glob.iglob(f"{glob.escape(path)}.*-of-*")
+        beside = (f"{path}.scores", *shards)  # Kaldi's costs, shards of scores
+        for written in filter(None, map(_identity, (path, *beside))):
             for name, value in inputs:
                 if written in map(_identity, _inputs_of(value)):
                     rule = f"{output} is the same file as {name}, and an input is not replaced"

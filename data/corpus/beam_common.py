@@ -29,7 +29,8 @@ except ModuleNotFoundError as error:
     raise InputError(f"Apache Beam is missing: {install('beam')}") from None
 
 # Finds a worker's error among the engine's tracebacks. Beam appends the name of the step.
-_RELAYED = re.compile(r"\bInputError: (.+?)(?: \[while running .*)?$", re.MULTILINE)
+_OF_STEP = " [while running "
+_RELAYED = re.compile(rf"\bInputError: (.+?)(?:{re.escape(_OF_STEP)}.*)?$", re.MULTILINE)
 
 # Beam's workers log every step. A user's option comes later and overrides this one.
 _QUIET = "--default_sdk_harness_log_level=WARNING"
@@ -41,20 +42,27 @@ def run_pipeline(build: Callable[[beam.Pipeline], None], arguments: Iterable[str
     `arguments` are Beam's options: `--runner=...` and the options of that runner.
 
     Raises:
-        InputError: the runner is unknown, one of its options is wrong, or a step raised this error.
+        InputError: the runner is unknown or does not start, one of its options is wrong, or a step
+            raised this error.
     """
     try:
         pipeline = beam.Pipeline(options=PipelineOptions([_QUIET, *arguments]))
     except ValueError as error:
         raise InputError(f"Apache Beam: {' '.join(str(error).split())}") from None
+    is_built = False
     try:
         with pipeline:
             build(pipeline)
+            is_built = True
     except Exception as error:
-        found = _RELAYED.search(f"{type(error).__name__}: {error}")
-        if not found:
+        text = f"{type(error).__name__}: {error}"
+        if found := _RELAYED.search(text):
+            raise InputError(found[1]) from None
+        # A runner in this process has no result before its steps are done; their errors name them.
+        if not is_built or getattr(pipeline, "result", None) is not None or _OF_STEP in text:
             raise
-        raise InputError(found[1]) from None
+        rule = f"Apache Beam: the runner does not start: {' '.join(text.split())}"
+        raise InputError(rule) from error
 
 
 def add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:

@@ -1,12 +1,52 @@
 """Settings of tta-score and tta-fit-pooling."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from tta.errors import InputError
 from tta.settings import COLUMN, FILES, OVERWRITE, RAW_TEXT, SEED, Config, setting
 
 # Minimal pairs are grouped by the first of these fields that they have: the names in BLiMP.
 PAIR_GROUPS = ("UID", "linguistics_term", "field")
+# The settings that say what is in a row of scores.
+ROW_FIELDS = ("text", "perplexity", "tokens", "words")
+MAX_SHARDS = 1000  # a merge has all of their files open
+
+Item = TypeVar("Item")
+
+
+class Shard(NamedTuple):
+    """Shard `number`, from 1, of `count`."""
+
+    number: int
+    count: int
+
+    def __str__(self):
+        return f"{self.number}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Reads "3/8"; InputError if it is no shard."""
+        parts = text.split("/")
+        if len(parts) == 2 and all(one.isdecimal() and len(one) < 5 for one in parts):
+            found = cls(*map(int, parts))
+            if 1 <= found.number <= found.count <= MAX_SHARDS:
+                return found
+        raise InputError(
+            f"shard must be K/N, such as 3/8, with K from 1 to N and N up to {MAX_SHARDS}, "
+            f"not {text!r}"
+        )
+
+    def path(self, output_file: str) -> str:
+        """The shard's file, beside that of the merged output."""
+        return f"{output_file}.{self.number}-of-{self.count}"
+
+    def own(self, blocks: Iterable[Item]) -> Iterator[Item]:
+        """The blocks that this shard scores."""
+        for index, block in enumerate(blocks):
+            if index % self.count == self.number - 1:
+                yield block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +108,19 @@ class ScoreConfig(Config):
         "Add the words, as they stand between blanks, and the sums over their tokens to the "
         "output, as `words` and `word_log_probabilities`. Not for pairs.",
     )
+    shard: str | None = setting(
+        None,
+        "K/N, such as 3/8: score every N-th block of the input, beginning with the K-th, into "
+        "OUTPUT_FILE.K-of-N. For several machines or GPUs (docs/scaling.md).",
+        group="Shards",
+    )
+    merge_shards: int | None = setting(
+        None,
+        "N: write OUTPUT_FILE from the files of N shards; the other flags are those of the shards. "
+        "The output is that of one run, byte for byte. No model is loaded.",
+        1,
+        MAX_SHARDS,
+    )
     overwrite: bool = setting(False, OVERWRITE)
 
     def __post_init__(self):
@@ -79,7 +132,15 @@ class ScoreConfig(Config):
             raise InputError("group_by needs pairs")
         if self.input_file is None and given and self.column is not None:
             raise InputError(f"column needs input_file, not {given[0]}")
-        for name in ("tokens", "words", "perplexity"):
+        sharded = [one for one in ("shard", "merge_shards") if getattr(self, one) is not None]
+        if len(sharded) > 1:
+            raise InputError("shard and merge_shards cannot be combined")
+        for name in ("input_file", "output_file") if sharded else ():
+            if getattr(self, name) in (None, "-"):
+                raise InputError(f"{sharded[0]} needs {name}, a file")
+        if self.shard is not None:
+            Shard.parse(self.shard)
+        for name in ROW_FIELDS[1:]:
             if self.pairs is not None and getattr(self, name):
                 raise InputError(f"{name} needs input_file, not pairs")
 

@@ -1,8 +1,11 @@
 """Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
 
 import contextlib
+import hashlib
+import json
 import math
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,14 +13,15 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.data.text.files import STANDARD_STREAM, open_output
+from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
 from tta.data.text.lines import GivenTexts, TextReader, expand_globs, print_notes, sample_lines
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
-from tta.scoring.scorers.config import FitPoolingConfig, ScoreConfig
-from tta.scoring.scorers.inference.stream import Sentence, read_blocks, score_stream
+from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
+from tta.scoring.scorers.shards import Shard, Shards
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
@@ -29,7 +33,7 @@ class ScoreReport:
     """Sums over all sentences of a file; `str` gives the closing lines of tta-score.
 
     Attributes:
-        sentences: number of lines. Repeated sentences count each time.
+        sentences: number of lines. Repeated sentences count each time, but in a shard.
         scored: number of distinct sentences. A sentence is not scored again if it occurred
             recently; if it occurs again much later, it counts twice.
         empty: number of sentences without a token to score.
@@ -52,13 +56,15 @@ class ScoreReport:
     output_file: str = STANDARD_STREAM
     notes: list[str] = field(default_factory=list)
 
-    def add(self, sentence: Sentence) -> None:
-        self.sentences += 1
-        self.scored += sentence.line == self.sentences
-        self.empty += not sentence.num_tokens
-        self.tokens += sentence.num_tokens
-        self.unknown += sentence.num_unknown
-        self.score += sentence.score or 0.0
+    def add(self, rows: Sequence[Mapping[str, Any]], scored: int) -> None:
+        """Adds the rows of a block, of which `scored` sentences are distinct."""
+        self.sentences += len(rows)
+        self.scored += scored
+        for row in rows:
+            self.empty += not row["num_tokens"]
+            self.tokens += row["num_tokens"]
+            self.unknown += row["num_unknown"]
+            self.score += row["score"]
 
     def __str__(self) -> str:
         counts = (self.sentences, "sentence"), (self.tokens, "token")
@@ -83,42 +89,76 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
-    arguments of `tta.load`.
+    arguments of `tta.load`. `tta.scoring.scorers.shards` says what a shard writes.
 
     Raises:
         InputError: the input is missing or malformed, the output cannot be written, there is no
-            such model, or a score is not finite.
+            such model, a score is not finite, or a shard is missing or of another run.
     """
     output_file = config.output_file or STANDARD_STREAM
+    shard = None if config.shard is None else Shard.parse(config.shard)
+    run: dict[str, Any] = {}
     if config.texts is not None:
         reader = GivenTexts(config.texts)
     else:
         paths = expand_globs([config.input_file or STANDARD_STREAM])
         reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+        if shard is not None or config.merge_shards is not None:
+            run = _run(config, paths, model, load_options)
+    if shard is not None:
+        output_file = shard.path(output_file)
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(output_file, config.overwrite) as file:
         blocks = read_blocks(reader)
-        lm = tta.load(model, **load_options)
-        if config.perplexity:
-            lm.check_perplexity()
-        bar, write = sys.stderr.isatty(), row_writer(file, output_file)
-        report = ScoreReport(
-            signature=lm.signature,
-            normalizer=lm.normalizer,
-            output_file=output_file,
-        )
-        by_token = config.tokens or config.words
-        scored = score_stream(lm, blocks, reader.place, reader.total_bytes, by_token, bar)
-        for sentences in scored:
-            for sentence, extra in zip(
-                sentences, _token_fields(lm, sentences, config), strict=True
-            ):
-                report.add(sentence)
-                write(_row(sentence, config) | extra)
+        if config.merge_shards is not None:
+            shards = Shards(output_file, config.merge_shards, run)
+            signature, normalizer = shards.run["signature"], shards.run["normalizer"]
+            scored = shards.rows(blocks)
+        else:
+            lm = tta.load(model, **load_options)
+            if config.perplexity:
+                lm.check_perplexity()
+            signature, normalizer = lm.signature, lm.normalizer
+            scored = _score(lm, config, reader, blocks if shard is None else shard.own(blocks))
+        write = row_writer(file, output_file) if shard is None else _exact_writer(file)
+        if shard is not None:
+            write({"shard": str(shard), **run, "signature": signature, "normalizer": normalizer})
+        report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
+        for block, rows in scored:
+            report.add(rows, len(block.fresh))
+            for row in rows:
+                write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
         report.notes = reader.notes()
     return report
+
+
+def _exact_writer(file):
+    """Writes JSON lines with all digits of the numbers, which a merge adds up."""
+    return lambda row: file.write(json.dumps(row) + "\n")
+
+
+def _run(config, paths, model, load_options):
+    """What the shards of one run have in common."""
+    for path in paths:
+        check_rereadable(path)
+    digest = hashlib.sha256(" ".join(map(file_digest, paths)).encode()).hexdigest()[:8]
+    rows = {name: getattr(config, name) for name in ("column", *ROW_FIELDS)}
+    return {"input_file": digest, "model": model, **rows, **load_options}
+
+
+def _score(lm, config, reader, blocks) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
+    """Yields each block with its rows: those of all lines, or in a shard of the fresh sentences."""
+    by_token = config.tokens or config.words
+    bar = sys.stderr.isatty()
+    for block in score_stream(lm, blocks, reader.place, reader.total_bytes, by_token, bar):
+        sentences = block.sentences if config.shard is None else block.fresh
+        extra = _token_fields(lm, sentences, config)
+        yield (
+            block,
+            [_row(one, config) | more for one, more in zip(sentences, extra, strict=True)],
+        )
 
 
 def _perplexity(score, num_tokens):

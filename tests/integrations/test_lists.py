@@ -15,7 +15,7 @@ import pytest
 import tta
 from tests.fake_model import FakeModel
 from tta.errors import InputError
-from tta.integrations import collect, ctranslate2, nemo, pyctcdecode, sherpa_onnx, vosk
+from tta.integrations import collect, ctranslate2, nemo, pyctcdecode, require, sherpa_onnx, vosk
 from tta.integrations import transformers as of_transformers
 
 
@@ -78,6 +78,8 @@ def test_ctranslate2():
     assert found == ([["a b", "a"]], [[-1.0, -2.0]])
     of_ids = SimpleNamespace(sequences_ids=[[1, 2], [1]], scores=[-1.0, -2.0])
     assert ctranslate2.nbest([of_ids], str) == ([["[1, 2]", "[1]"]], [[-1.0, -2.0]])
+    with pytest.raises(InputError, match="result 1 has no scores: pass return_scores=True"):
+        ctranslate2.nbest([[{"tokens": ["a"]}]], str)  # of version 1
     with pytest.raises(InputError, match="result 1 has no scores: pass return_scores=True"):
         ctranslate2.nbest([SimpleNamespace(hypotheses=[["a"]], scores=[])], str)
 
@@ -145,6 +147,37 @@ def test_pocketsphinx_lists_have_different_texts_and_natural_logs():
     assert found.scores == [[pytest.approx(math.log(1e-3)), pytest.approx(math.log(1e-5))]]
     with pytest.raises(InputError, match=r"no hypothesis: call it after end_utt\(\)"):
         nbest(SimpleNamespace(nbest=lambda: None))
+    old = SimpleNamespace(hypstr="a", score=-812)
+    with pytest.raises(InputError, match="this needs pocketsphinx 5 or later"):
+        nbest(SimpleNamespace(nbest=lambda: iter([old])))
+
+
+def test_a_version_that_is_too_old_is_one_line(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "1.0.3")
+    require("faster-whisper", "1.0")
+    with pytest.raises(InputError) as error:
+        ctranslate2.faster_whisper(None, np.zeros(9))
+    assert str(error.value) == (
+        "this needs faster-whisper 1.1 or later, and 1.0.3 is installed: "
+        "pip install 'faster-whisper>=1.1'"
+    )
+    with pytest.raises(InputError, match=r"^this needs transformers 4\.57 or later, and 1\."):
+        of_transformers.whisper(None, None, None)
+    monkeypatch.undo()
+    with pytest.raises(
+        InputError, match=r"^this needs no-such 1 or later, and none is installed: "
+    ):
+        require("no-such", "1")
+
+
+def test_a_language_that_whisper_does_not_know_is_one_line(tiny_whisper):
+    _, processor, features = tiny_whisper
+    config = SimpleNamespace(
+        decoder_start_token_id=1, is_multilingual=True, lang_to_id={"<|de|>": 4, "<|en|>": 5}
+    )
+    known = SimpleNamespace(generation_config=config)
+    with pytest.raises(InputError, match=r"^language 'english' is unknown; the model has de, en$"):
+        of_transformers.whisper(known, processor, features, language="english")
 
 
 @pytest.mark.slow
@@ -167,7 +200,7 @@ def test_a_real_recogniser_from_speech_to_a_reranked_transcript():
         return sum(metric.errors(metric.statistics([text], ref))[0] for text, ref in pairs)
 
     best = [closest(metric, *one) for one in zip(found.texts, texts, strict=True)]
-    first, picks = ([one[0] for one in lists] for lists in (found.texts, [
-        one.texts for one in tta.rerank(*found, tta.load(normalizer="auto"))]))  # fmt: skip
+    reranked = tta.rerank(*found, tta.load(normalizer="auto", engine="onnxruntime"))
+    first, picks = [one[0] for one in found.texts], [one.texts[0] for one in reranked]
     assert errors(best) < errors(first)
     assert errors(picks) <= errors(first) + 2

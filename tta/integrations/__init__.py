@@ -10,8 +10,12 @@ There is one module per library, and it needs the library only where it calls it
 (docs/integrations.md).
 """
 
+import importlib.metadata
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from tta.errors import InputError
 
 
 class NBest(NamedTuple):
@@ -41,3 +45,20 @@ def collect(lists: Iterable[Iterable[tuple[str, float]]]) -> NBest:
         made.texts.append(order)
         made.scores.append([best[text] for text in order])
     return made
+
+
+def require(package: str, least: str) -> None:
+    """Raises InputError if a package is missing, or older than the version `least`."""
+
+    def numbers(version):
+        return [int(one) for one in re.findall(r"\d+", version)[:2]]
+
+    try:
+        found = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        found = "none"
+    if numbers(found) < numbers(least):
+        command = f"pip install '{package}>={least}'"
+        raise InputError(
+            f"this needs {package} {least} or later, and {found} is installed: {command}"
+        )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tta.errors import InputError
-from tta.integrations import NBest, collect
+from tta.integrations import NBest, collect, require
 
 
 def nbest(results: Iterable[Any], decode: Callable[[Sequence[Any]], str]) -> NBest:
@@ -20,10 +20,12 @@ def nbest(results: Iterable[Any], decode: Callable[[Sequence[Any]], str]) -> NBe
     """
     lists = []
     for number, result in enumerate(results, 1):
+        scores = getattr(result, "scores", None)
+        if not scores:
+            rule = "pass return_scores=True, to ctranslate2 2 or later"
+            raise InputError(f"result {number} has no scores: {rule}")
         found = getattr(result, "hypotheses", None) or result.sequences_ids
-        if not result.scores:
-            raise InputError(f"result {number} has no scores: pass return_scores=True")
-        lists.append([(decode(one), s) for one, s in zip(found, result.scores, strict=True)])
+        lists.append([(decode(one), score) for one, score in zip(found, scores, strict=True)])
     return collect(lists)
 
 
@@ -37,8 +39,9 @@ def faster_whisper(model: Any, audio: Any, size: int = 10, language: str = "en")
         language: of a multilingual model.
 
     Raises:
-        InputError: the recording is longer than 30 seconds.
+        InputError: the recording is longer than 30 seconds, or faster-whisper is too old.
     """
+    require("faster-whisper", "1.1")
     from faster_whisper.audio import pad_or_trim  # pyright: ignore[reportMissingImports]
     from faster_whisper.tokenizer import Tokenizer  # pyright: ignore[reportMissingImports]
 

@@ -16,11 +16,13 @@ def nbest(decoder: Any, size: int = 50) -> NBest:
     its natural log is taken.
 
     Raises:
-        InputError: the decoder has no hypothesis.
+        InputError: the decoder has no hypothesis, or gives scores of versions before 5.
     """
     pairs: dict[str, float] = {}
     for one in itertools.islice(decoder.nbest() or (), 20 * size):
-        if one.hypstr and one.score > 0:
+        if one.score < 0:
+            raise InputError("scores are below 0: this needs pocketsphinx 5 or later")
+        if one.hypstr and one.score:
             pairs.setdefault(one.hypstr, math.log(one.score))
         if len(pairs) == size:
             break

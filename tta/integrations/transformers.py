@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tta.errors import InputError
-from tta.integrations import NBest, collect
+from tta.integrations import NBest, collect, require
 
 
 def nbest(output: Any, texts: Sequence[str], size: int) -> NBest:
@@ -41,13 +41,20 @@ def whisper(
         features: [B, M, F] float32, `processor(audio, ...).input_features`, of at most 30 seconds.
         size: width of the beam and number of hypotheses.
         language: of a multilingual model.
+
+    Raises:
+        InputError: the model does not know the language, or transformers is too old.
     """
+    require("transformers", "4.57")
     import torch  # pyright: ignore[reportMissingImports]
     from transformers import GenerationMixin  # pyright: ignore  # found beside this file
 
     config = model.generation_config
     prompt = [config.decoder_start_token_id]
     if getattr(config, "is_multilingual", False):
+        if f"<|{language}|>" not in config.lang_to_id:
+            known = ", ".join(sorted(one.strip("<|>") for one in config.lang_to_id))
+            raise InputError(f"language {language!r} is unknown; the model has {known}")
         prompt += [config.lang_to_id[f"<|{language}|>"], config.task_to_id["transcribe"]]
     if getattr(config, "no_timestamps_token_id", None) is not None:
         prompt.append(config.no_timestamps_token_id)

@@ -34,7 +34,8 @@ class Sentence:
     """A sentence of the stream, the line of its first occurrence from 1, and its score.
 
     The score is a natural log, summed over `num_tokens` tokens; None before it is scored. Of these,
-    `num_unknown` are words that the model does not know. `tokens` are kept if requested.
+    `num_unknown` are words that the model does not know. `tokens` are kept if requested. `row` is
+    what a merge of shards writes for it.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Sentence:
     num_tokens: int = 0
     num_unknown: int = 0
     tokens: TokenScores | None = None
+    row: Any = None
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class Block:
 
     Attributes:
         sentences: one per line; there may be none.
-        fresh: the sentences to score; the others are equal to a recent line.
+        fresh: the distinct sentences to score; the others are equal to a recent line.
         end: position in the input after the block, in bytes, or for a pipe in sentences.
     """
 
@@ -84,7 +86,7 @@ def score_stream(
     total_bytes: int | None = None,
     tokens: bool = False,
     progress: bool = False,
-) -> Iterator[list[Sentence]]:
+) -> Iterator[Block]:
     """Scores blocks of sentences.
 
     Args:
@@ -96,8 +98,8 @@ def score_stream(
             `total_bytes` is None. It assumes the mean speed since the first batch.
 
     Yields:
-        For each block, the `Sentence` of each line, in order. Equal lines that are not far apart
-        (see `RECENT_TEXTS`) share one object.
+        Each block, when its fresh sentences are scored. Equal lines that are not far apart (see
+        `RECENT_TEXTS`) share one `Sentence`.
 
     Raises:
         InputError: a line breaks a rule or its score is not finite. The error names the line.
@@ -116,7 +118,7 @@ def score_stream(
             _keep(block.fresh, results, tokens)
             _check(lm, block.fresh, place)
             bar.finish(block)
-            yield block.sentences
+            yield block
 
 
 def _blocks(reader):

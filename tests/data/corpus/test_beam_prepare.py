@@ -5,6 +5,7 @@ import gzip
 import subprocess
 import sys
 
+import apache_beam as beam
 import pytest
 
 from tests.beam_runners import IN_PROCESS, JOB_SERVER, ROOT, TWO_PROCESSES, workers_find_tta
@@ -232,6 +233,29 @@ def test_other_errors_are_not_changed():
 
     with pytest.raises(RuntimeError, match="a bug"):
         run_pipeline(build, IN_PROCESS)
+
+
+def fail(_):
+    raise RuntimeError("a bug")
+
+
+@pytest.mark.parametrize("runner", [IN_PROCESS, JOB_SERVER])
+def test_a_bug_of_a_step_is_not_a_runner_that_does_not_start(runner):
+    with pytest.raises(RuntimeError, match="a bug"):
+        run_pipeline(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(fail), runner)
+
+
+@pytest.mark.parametrize(
+    ("runner", "message"),
+    [
+        (["--runner=FlinkRunner", "--flink_job_server_jar=no.jar"], ".*no.jar"),
+        (["--runner=PrismRunner", "--prism_location=no/prism"], ".*no/prism"),
+        (["--runner=PortableRunner"], "NotImplementedError: You must specify a --job_endpoint"),
+    ],
+)
+def test_a_runner_that_does_not_start_is_one_line(runner, message):
+    with pytest.raises(InputError, match="^Apache Beam: the runner does not start: " + message):
+        run_pipeline(lambda pipeline: pipeline | beam.Create([1]), runner)
 
 
 def test_the_command_passes_arguments_to_beam(text, tmp_path):

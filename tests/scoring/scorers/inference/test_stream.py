@@ -43,7 +43,7 @@ class Lines:
 
 def score(lm, texts, **options):
     blocks = score_stream(lm, read_blocks(Lines(texts)), in_txt, **options)
-    return [sentence for sentences in blocks for sentence in sentences]
+    return [sentence for block in blocks for sentence in block.sentences]
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def test_the_first_blocks_are_small_so_that_scores_come_early():
 def test_a_stream_without_an_end_is_read_a_few_blocks_ahead(small_blocks):
     lines = Lines(f"the {number}" for number in itertools.count())
     scored = score_stream(FakeModel(), read_blocks(lines), in_txt)
-    for number, sentences in enumerate(itertools.islice(scored, 200)):
-        assert [one.text for one in sentences] == [f"the {3 * number + i}" for i in range(3)]
+    for number, block in enumerate(itertools.islice(scored, 200)):
+        assert [one.text for one in block.sentences] == [f"the {3 * number + i}" for i in range(3)]
         assert lines.drawn <= 3 * (number + 1) + 4 * stream.BLOCK_LINES
 
 
@@ -157,9 +157,9 @@ def test_sentences_before_a_pause_do_not_wait_for_those_after_it(known):
 
     lines = Lines(["a", "b", "c"], 6 if known else None, pauses=(2,))
     scored = score_stream(ReadingAhead(), read_blocks(lines), in_txt, lines.total_bytes)
-    assert [one.text for one in next(scored)] == ["a", "b"]
+    assert letters([next(scored)]) == ["ab"]
     assert lines.drawn == 2
-    assert [[one.text for one in sentences] for sentences in scored] == [[], ["c"]]
+    assert letters(scored) == ["", "c"]
 
 
 def test_an_error_of_the_input_comes_with_the_first_block(tmp_path):
@@ -257,7 +257,7 @@ def test_the_bar_shows_the_scored_sentences(small_blocks, monkeypatch, known):
         assert shown == ["1 sentences", 3, "the clock begins", "3 sentences", 6, "3 sentences", 6]
         assert bar.initial == 3  # the position after the first batch
         shown.clear()
-    assert [len(sentences) for sentences in scored] == [3, 1]
+    assert [len(block.sentences) for block in scored] == [3, 1]
     if known:
         assert [at for at in shown if not isinstance(at, str)] == [11, 16, 16, 17, 18, 18]
         assert shown[-2] == "7 sentences"
