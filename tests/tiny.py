@@ -50,7 +50,7 @@ def write_model_directory(directory, config=CONFIG, seed=0):
 
 
 def loaded(config=CONFIG, **options):
-    """The model of a config, loaded once in a process. No test may use its weights, `lm.model`."""
+    """The model of a config, loaded once in a process. No test may change its weights."""
     return _loaded(json.dumps(config.to_dict()), **options)
 
 

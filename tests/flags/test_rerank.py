@@ -1,5 +1,6 @@
 """run_rerank.py as a user sees it: files in, table and files out, one line if it fails."""
 
+import functools
 import gzip
 import json
 import math
@@ -15,8 +16,8 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import FAKE_MODEL, ROOT, with_fake_model
-from tests.fake_model import FakeModel
+from tests.commands import FAKE_MODEL, ROOT, run_command, with_fake_model
+from tests.fake_model import FakeModel, load
 from tests.reranking import rerank
 from tta.atomic import whole_file
 from tta.data.nbest.files import read_nbest
@@ -100,7 +101,15 @@ def dev(tmp_path):
 
 
 def command(*flags, **options):
+    """Runs the command with the fake model in a process of its own, which takes a second."""
     return with_fake_model("run_rerank.py", *flags, **options)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the command with the fake model in this process."""
+    monkeypatch.setattr(tta, "load", load)
+    return functools.partial(run_command, "tta-rerank")
 
 
 def table(report, title):
@@ -166,7 +175,7 @@ def test_the_report_holds_the_numbers_it_prints(nbest, model):
     ],
     ids=["max", "mbr", "two-models", "no-model", "guessed"],
 )
-def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned):
+def test_printed_weights_give_the_same_output(tmp_path, run, models, decision, tuned):
     """To the last digit: the command uses the numbers that it prints."""
     test, dev = tmp_path / "test.jsonl", tmp_path / "dev.jsonl"
     write_random_lists(test, seed=0)
@@ -174,20 +183,20 @@ def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned)
     first = [f"--nbest_file={test}", *models]
     flags = [f"--decision={decision}", *([f"--dev_nbest_file={dev}"] if tuned else [])]
 
-    def run(name, flags):
+    def written_by(name, flags):
         outputs = [f"--output_file={tmp_path / name}", f"--scores_file={tmp_path / name}.scores"]
-        done = command(*first, *flags, *outputs)
+        done = run(*first, *flags, *outputs)
         assert done.returncode == 0, done.stderr
         written = [(tmp_path / f"{name}{suffix}").read_bytes() for suffix in ("", ".scores")]
         return done.stdout[done.stdout.index(f"{test}: ") :], written
 
     title = {1: "reranked", 2: "together"}[len(models)] if "none" not in models[0] else "no model"
-    report, written = run("one", flags)
+    report, written = written_by("one", flags)
     given = flags_of(report, title)
     if models == ["--model=none"]:
         given = [flag for flag in given if not flag.startswith("--lm_weight")]
     assert any(flag.startswith("--features=") for flag in given)
-    again, rewritten = run("two", given)
+    again, rewritten = written_by("two", given)
     assert "not tuned" not in again
     if "left out of" in report:  # a guessed bonus, of a few lists
         written, rewritten = ([set(one.splitlines()) for one in w] for w in (written, rewritten))
@@ -444,12 +453,12 @@ def test_standard_input_to_standard_output():
     assert "reranked" in done.stderr
 
 
-def test_features_without_names_are_none(nbest, tmp_path):
-    assert command(f"--nbest_file={nbest}", "--features=").returncode == 0
+def test_features_without_names_are_none(nbest, run):
+    assert run(f"--nbest_file={nbest}", "--features=").returncode == 0
 
 
-def test_model_none_loads_no_model(nbest, dev, tmp_path):
-    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=none")
+def test_model_none_loads_no_model(nbest, dev, run):
+    done = run(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=none")
     assert (done.returncode, done.stderr) == (0, "")
     rows = table(done.stdout, str(nbest))
     assert list(rows)[:4] == ["", "first pass", "no model", "oracle"]
@@ -503,8 +512,8 @@ def test_bad_input_is_refused_before_the_model_is_loaded(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_failure_is_one_line_and_exit_status_1(nbest):
-    done = command(f"--nbest_file={nbest}", f"--output_file={nbest}")
+def test_a_failure_is_one_line_and_exit_status_1(nbest, run):
+    done = run(f"--nbest_file={nbest}", f"--output_file={nbest}")
     assert done.returncode == 1
     assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
     assert done.stdout == ""
@@ -520,11 +529,11 @@ def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, dev, model, rank
         rerank(nbest, dev_nbest_file=dev, rank_scores=ranked)
 
 
-def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
+def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path, run):
     nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
     outputs = [f"--{name}={tmp_path / name}" for name in ("output_file", "scores_file", "report")]
     outputs += [f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv"]
-    done = command(f"--nbest_file={nbest}", *outputs)
+    done = run(f"--nbest_file={nbest}", *outputs)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "error: list 'u1': the language model's score of 'nan' must be a finite number, not nan"
@@ -532,8 +541,8 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
     assert list(tmp_path.iterdir()) == [nbest]
 
 
-def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_path):
-    done = command(
+def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_path, run):
+    done = run(
         f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=", "--model=length",
         f"--scores_file={tmp_path}/scores",
     )  # fmt: skip
@@ -607,22 +616,22 @@ def test_a_model_is_released_before_the_next_is_loaded(nbest, dev, tmp_path, mon
     assert "natural log, length" in (tmp_path / "r.html").read_text()
 
 
-def test_curve_and_report_are_written_with_everything_else(nbest, dev, tmp_path):
+def test_curve_and_report_are_written_with_everything_else(nbest, dev, tmp_path, run):
     flags = [
         f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", f"--curve_file={tmp_path}/c.tsv",
         f"--report={tmp_path}/r.html",
     ]  # fmt: skip
-    done = command(*flags)
+    done = run(*flags)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n"
     assert (tmp_path / "c.tsv").read_text().startswith("model\tlm_weight\tWER\nreranked\t0\t")
     page = (tmp_path / "r.html").read_text()
     for part in ("<svg", "kat</span>", "1 of 2: 1 better", "95% interval"):
         assert part in page
-    again = command(*flags)
+    again = run(*flags)
     assert again.returncode == 1
     assert "c.tsv: exists; pass --overwrite" in again.stderr
-    assert command(*flags, "--overwrite").returncode == 0
+    assert run(*flags, "--overwrite").returncode == 0
 
 
 @pytest.mark.parametrize(
