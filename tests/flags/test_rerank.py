@@ -1,6 +1,5 @@
 """run_rerank.py as a user sees it: files in, table and files out, one line if it fails."""
 
-import functools
 import gzip
 import json
 import math
@@ -16,8 +15,8 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import FAKE_MODEL, ROOT, run_command, with_fake_model
-from tests.fake_model import FakeModel, load
+from tests.commands import FAKE_MODEL, ROOT, run_with_fake_model, with_fake_model
+from tests.fake_model import FakeModel
 from tests.reranking import rerank
 from tta.atomic import whole_file
 from tta.data.nbest.files import read_nbest
@@ -101,15 +100,13 @@ def dev(tmp_path):
 
 
 def command(*flags, **options):
-    """Runs the command with the fake model in a process of its own, which takes a second."""
+    """Runs the command in a process of its own."""
     return with_fake_model("run_rerank.py", *flags, **options)
 
 
-@pytest.fixture
-def run(monkeypatch):
-    """Runs the command with the fake model in this process."""
-    monkeypatch.setattr(tta, "load", load)
-    return functools.partial(run_command, "tta-rerank")
+def run(*flags):
+    """Runs the command in this process."""
+    return run_with_fake_model("tta-rerank", *flags)
 
 
 def table(report, title):
@@ -175,7 +172,7 @@ def test_the_report_holds_the_numbers_it_prints(nbest, model):
     ],
     ids=["max", "mbr", "two-models", "no-model", "guessed"],
 )
-def test_printed_weights_give_the_same_output(tmp_path, run, models, decision, tuned):
+def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned):
     """To the last digit: the command uses the numbers that it prints."""
     test, dev = tmp_path / "test.jsonl", tmp_path / "dev.jsonl"
     write_random_lists(test, seed=0)
@@ -453,11 +450,11 @@ def test_standard_input_to_standard_output():
     assert "reranked" in done.stderr
 
 
-def test_features_without_names_are_none(nbest, run):
+def test_features_without_names_are_none(nbest):
     assert run(f"--nbest_file={nbest}", "--features=").returncode == 0
 
 
-def test_model_none_loads_no_model(nbest, dev, run):
+def test_model_none_loads_no_model(nbest, dev):
     done = run(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=none")
     assert (done.returncode, done.stderr) == (0, "")
     rows = table(done.stdout, str(nbest))
@@ -512,7 +509,7 @@ def test_bad_input_is_refused_before_the_model_is_loaded(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_failure_is_one_line_and_exit_status_1(nbest, run):
+def test_a_failure_is_one_line_and_exit_status_1(nbest):
     done = run(f"--nbest_file={nbest}", f"--output_file={nbest}")
     assert done.returncode == 1
     assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
@@ -529,7 +526,7 @@ def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, dev, model, rank
         rerank(nbest, dev_nbest_file=dev, rank_scores=ranked)
 
 
-def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path, run):
+def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
     nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
     outputs = [f"--{name}={tmp_path / name}" for name in ("output_file", "scores_file", "report")]
     outputs += [f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv"]
@@ -541,7 +538,7 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path, run):
     assert list(tmp_path.iterdir()) == [nbest]
 
 
-def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_path, run):
+def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_path):
     done = run(
         f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=", "--model=length",
         f"--scores_file={tmp_path}/scores",
@@ -616,7 +613,7 @@ def test_a_model_is_released_before_the_next_is_loaded(nbest, dev, tmp_path, mon
     assert "natural log, length" in (tmp_path / "r.html").read_text()
 
 
-def test_curve_and_report_are_written_with_everything_else(nbest, dev, tmp_path, run):
+def test_curve_and_report_are_written_with_everything_else(nbest, dev, tmp_path):
     flags = [
         f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", f"--curve_file={tmp_path}/c.tsv",
         f"--report={tmp_path}/r.html",
