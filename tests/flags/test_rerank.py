@@ -5,7 +5,6 @@ import json
 import math
 import re
 import signal
-import subprocess
 import sys
 import weakref
 from importlib.machinery import ModuleSpec
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import FAKE_MODEL, ROOT, run_with_fake_model, with_fake_model
+from tests.commands import FAKE_MODEL, ROOT, python, run_with_fake_model, with_fake_model
 from tests.fake_model import FakeModel
 from tests.reranking import rerank
 from tta.atomic import whole_file
@@ -286,6 +285,7 @@ def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
     assert f"{GUESSED}length_bonus" in str(rerank(nbest, lm_weight=[0.5], decision="max"))
 
 
+@pytest.mark.usefixtures("models_are_loaded_once")
 @pytest.mark.parametrize("name", ["asr.dev.json", "asr.test.json"])
 def test_guessed_weights_do_not_make_the_examples_worse(name):
     # Their first-pass scores have a constant of up to -54,000 in each list.
@@ -683,21 +683,17 @@ def test_a_pair_of_files_is_never_half_new(tmp_path, number):
     (tmp_path / "nbest").write_text("u-1 the cat\nu-2 xyz\n")
     (tmp_path / "costs").write_text("u-1 9\nu-2 1\n")
     out, costs = tmp_path / "out", tmp_path / "out.scores"
-    command = [FAKE_MODEL, "run_rerank.py", "--lm_weight=0.5"]
-    command += [f"--nbest_file={tmp_path / 'nbest'}", f"--score_file={tmp_path / 'costs'}"]
-    command += [f"--output_file={out}", "--overwrite"]
-
-    def run(*start):
-        return subprocess.run([sys.executable, *start, *command], capture_output=True, check=False)
-
-    assert run().returncode == 0
+    flags = ["--lm_weight=0.5", f"--output_file={out}", "--overwrite"]
+    flags += [f"--nbest_file={tmp_path / 'nbest'}", f"--score_file={tmp_path / 'costs'}"]
+    assert run(*flags).returncode == 0
     whole = out.read_text(), costs.read_text()
     out.write_text("former list")
     costs.write_text("former costs")
-    assert run("-c", KILLED, str(number)).returncode == -signal.SIGKILL
+    killed = python(KILLED, number, FAKE_MODEL, "run_rerank.py", *flags)
+    assert killed.returncode == -signal.SIGKILL
     assert not out.exists()  # The costs may be of either run, so there must be no list.
     assert costs.read_text() == ("former costs" if number == 1 else whole[1])
-    assert run().returncode == 0
+    assert run(*flags).returncode == 0
     assert (out.read_text(), costs.read_text()) == whole
     assert sorted(p.name for p in tmp_path.iterdir()) == ["costs", "nbest", "out", "out.scores"]
 

@@ -157,6 +157,7 @@ class _Silent:
         pass
 
 
+@pytest.mark.slow
 def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     text, tmp_path, monkeypatch
 ):
