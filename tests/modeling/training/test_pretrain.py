@@ -108,13 +108,15 @@ def test_a_finished_run_removes_pooling_statistics_of_earlier_weights(finished):
 
 
 def test_a_run_resumes_with_its_own_text_only(finished, tmp_path):
-    shutil.copytree(finished[0], tmp_path, dirs_exist_ok=True)
-    longer = {"objective": "new", "input_dir": str(finished[0] / "data")}
-    assert pretrain(tiny_run(tmp_path, **longer, num_train_steps=3)).step == 3
+    folder, _ = finished
+    shutil.copytree(folder / "out", tmp_path / "out")
+    run = {"objective": "new", "output_dir": str(tmp_path / "out")}
+    assert pretrain(tiny_run(folder, **run, num_train_steps=3)).step == 3
     one, *others = sentences(20)
-    write_dataset(tmp_path / "data", [[*one[:-1], 5 + one[-2] % 18, one[-1]][-len(one) :], *others])
+    other = [[*one[:-1], 5 + one[-2] % 18, one[-1]][-len(one) :], *others]
+    write_dataset(folder / "data", other)  # which no other test reads
     with pytest.raises(InputError, match=r"run\.json: this run began with other text than \S+data"):
-        pretrain(tiny_run(tmp_path, objective="new", num_train_steps=4))
+        pretrain(tiny_run(folder, **run, num_train_steps=4))
 
 
 @pytest.mark.parametrize("heldout", [0, 9])
