@@ -1,5 +1,11 @@
 """A tiny model with random weights and a vocabulary of letters, for tests that need a whole one."""
 
+import functools
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
 import numpy as np
 
 from tta.modeling.config.base import config_from
@@ -38,9 +44,32 @@ def make_model(config=CONFIG, dtype="float32", seed=0):
 
 
 def write_model_directory(directory, config=CONFIG, seed=0):
-    """Writes a model directory that `tta.load` takes."""
+    """Writes a model directory that `tta.load` takes; it is made once, and then copied."""
+    made = _made(json.dumps(config.to_dict()), seed)
+    return shutil.copytree(made, directory, dirs_exist_ok=True)
+
+
+def loaded(config=CONFIG, **options):
+    """The model of a config, loaded once in a process. No test may change its weights."""
+    return _loaded(json.dumps(config.to_dict()), **options)
+
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="tta-tiny-")
+
+
+@functools.cache
+def _made(config, seed=0):
     from tta.modeling.formats.model_directory import save_model
 
-    save_model(make_model(config, seed=seed), directory, "A tiny model with random weights.\n")
-    (directory / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
-    return directory
+    folder = Path(tempfile.mkdtemp(dir=_FOLDER.name))
+    model = make_model(config_from(json.loads(config)), seed=seed)
+    save_model(model, folder, "A tiny model with random weights.\n")
+    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS))
+    return folder
+
+
+@functools.cache
+def _loaded(config, **options):
+    import tta
+
+    return tta.load(_made(config), **options)

@@ -82,6 +82,7 @@ def measured(folder):
     return output, done.stdout
 
 
+@pytest.mark.slow
 def test_a_table_shows_measurements_and_the_papers_figures(measured):
     output, printed = measured
     table = json.loads((output / "table1.json").read_text())
@@ -216,6 +217,7 @@ def test_missing_data_is_one_line(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     output, _ = measured
     readme = tmp_path / "README.md"

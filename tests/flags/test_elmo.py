@@ -192,6 +192,7 @@ def test_a_smaller_vocabulary_of_the_same_data_takes_rare_words_as_unknown(folde
     assert scores[0] == pytest.approx(scores[1], abs=1e-5)  # both are unknown
 
 
+@pytest.mark.slow
 def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_resumes(folder):
     """ELMo-S_CNN: the network over characters, frozen, is a table of vectors."""
     model = folder / "characters"

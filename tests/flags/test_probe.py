@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import ROOT, with_fake_model
+from tests.commands import ROOT, run_with_fake_model, with_fake_model
 from tests.fake_model import FakeModel
 from tta.errors import InputError, install
 from tta.scoring.probing.config import ProbeConfig
@@ -52,11 +52,13 @@ def data(tmp_path):
 
 
 def command(*flags):
-    return with_fake_model("flags/probe.py", *flags)
+    """Runs the command in this process."""
+    return run_with_fake_model("tta-probe", *flags)
 
 
 def test_cross_validation_of_several_models(data):
-    done = command(f"--data_file={data}", "--model=one", "--model=", "--num_folds=3")
+    flags = f"--data_file={data}", "--model=one", "--model=", "--num_folds=3"
+    done = with_fake_model("flags/probe.py", *flags)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\nloaded\n"
     counts, heading, control, one, small, difference, *signatures = done.stdout.splitlines()

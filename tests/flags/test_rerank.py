@@ -5,7 +5,6 @@ import json
 import math
 import re
 import signal
-import subprocess
 import sys
 import weakref
 from importlib.machinery import ModuleSpec
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import FAKE_MODEL, ROOT, with_fake_model
+from tests.commands import FAKE_MODEL, ROOT, python, run_with_fake_model, with_fake_model
 from tests.fake_model import FakeModel
 from tests.reranking import rerank
 from tta.atomic import whole_file
@@ -100,7 +99,13 @@ def dev(tmp_path):
 
 
 def command(*flags, **options):
+    """Runs the command in a process of its own."""
     return with_fake_model("run_rerank.py", *flags, **options)
+
+
+def run(*flags):
+    """Runs the command in this process."""
+    return run_with_fake_model("tta-rerank", *flags)
 
 
 def table(report, title):
@@ -174,20 +179,20 @@ def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned)
     first = [f"--nbest_file={test}", *models]
     flags = [f"--decision={decision}", *([f"--dev_nbest_file={dev}"] if tuned else [])]
 
-    def run(name, flags):
+    def written_by(name, flags):
         outputs = [f"--output_file={tmp_path / name}", f"--scores_file={tmp_path / name}.scores"]
-        done = command(*first, *flags, *outputs)
+        done = run(*first, *flags, *outputs)
         assert done.returncode == 0, done.stderr
         written = [(tmp_path / f"{name}{suffix}").read_bytes() for suffix in ("", ".scores")]
         return done.stdout[done.stdout.index(f"{test}: ") :], written
 
     title = {1: "reranked", 2: "together"}[len(models)] if "none" not in models[0] else "no model"
-    report, written = run("one", flags)
+    report, written = written_by("one", flags)
     given = flags_of(report, title)
     if models == ["--model=none"]:
         given = [flag for flag in given if not flag.startswith("--lm_weight")]
     assert any(flag.startswith("--features=") for flag in given)
-    again, rewritten = run("two", given)
+    again, rewritten = written_by("two", given)
     assert "not tuned" not in again
     if "left out of" in report:  # a guessed bonus, of a few lists
         written, rewritten = ([set(one.splitlines()) for one in w] for w in (written, rewritten))
@@ -280,6 +285,7 @@ def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
     assert f"{GUESSED}length_bonus" in str(rerank(nbest, lm_weight=[0.5], decision="max"))
 
 
+@pytest.mark.usefixtures("models_are_loaded_once")
 @pytest.mark.parametrize("name", ["asr.dev.json", "asr.test.json"])
 def test_guessed_weights_do_not_make_the_examples_worse(name):
     # Their first-pass scores have a constant of up to -54,000 in each list.
@@ -444,12 +450,12 @@ def test_standard_input_to_standard_output():
     assert "reranked" in done.stderr
 
 
-def test_features_without_names_are_none(nbest, tmp_path):
-    assert command(f"--nbest_file={nbest}", "--features=").returncode == 0
+def test_features_without_names_are_none(nbest):
+    assert run(f"--nbest_file={nbest}", "--features=").returncode == 0
 
 
-def test_model_none_loads_no_model(nbest, dev, tmp_path):
-    done = command(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=none")
+def test_model_none_loads_no_model(nbest, dev):
+    done = run(f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=none")
     assert (done.returncode, done.stderr) == (0, "")
     rows = table(done.stdout, str(nbest))
     assert list(rows)[:4] == ["", "first pass", "no model", "oracle"]
@@ -504,7 +510,7 @@ def test_bad_input_is_refused_before_the_model_is_loaded(
 
 
 def test_a_failure_is_one_line_and_exit_status_1(nbest):
-    done = command(f"--nbest_file={nbest}", f"--output_file={nbest}")
+    done = run(f"--nbest_file={nbest}", f"--output_file={nbest}")
     assert done.returncode == 1
     assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
     assert done.stdout == ""
@@ -524,7 +530,7 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
     nbest.write_text(json.dumps({"u1": {**LISTS["u1"], "hyp_1": {"score": -1.0, "text": "nan"}}}))
     outputs = [f"--{name}={tmp_path / name}" for name in ("output_file", "scores_file", "report")]
     outputs += [f"--dev_nbest_file={nbest}", f"--curve_file={tmp_path}/c.tsv"]
-    done = command(f"--nbest_file={nbest}", *outputs)
+    done = run(f"--nbest_file={nbest}", *outputs)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "error: list 'u1': the language model's score of 'nan' must be a finite number, not nan"
@@ -533,7 +539,7 @@ def test_a_score_that_is_not_finite_leaves_no_output(nbest, tmp_path):
 
 
 def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_path):
-    done = command(
+    done = run(
         f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", "--model=", "--model=length",
         f"--scores_file={tmp_path}/scores",
     )  # fmt: skip
@@ -612,17 +618,17 @@ def test_curve_and_report_are_written_with_everything_else(nbest, dev, tmp_path)
         f"--nbest_file={nbest}", f"--dev_nbest_file={dev}", f"--curve_file={tmp_path}/c.tsv",
         f"--report={tmp_path}/r.html",
     ]  # fmt: skip
-    done = command(*flags)
+    done = run(*flags)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n"
     assert (tmp_path / "c.tsv").read_text().startswith("model\tlm_weight\tWER\nreranked\t0\t")
     page = (tmp_path / "r.html").read_text()
     for part in ("<svg", "kat</span>", "1 of 2: 1 better", "95% interval"):
         assert part in page
-    again = command(*flags)
+    again = run(*flags)
     assert again.returncode == 1
     assert "c.tsv: exists; pass --overwrite" in again.stderr
-    assert command(*flags, "--overwrite").returncode == 0
+    assert run(*flags, "--overwrite").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -677,21 +683,17 @@ def test_a_pair_of_files_is_never_half_new(tmp_path, number):
     (tmp_path / "nbest").write_text("u-1 the cat\nu-2 xyz\n")
     (tmp_path / "costs").write_text("u-1 9\nu-2 1\n")
     out, costs = tmp_path / "out", tmp_path / "out.scores"
-    command = [FAKE_MODEL, "run_rerank.py", "--lm_weight=0.5"]
-    command += [f"--nbest_file={tmp_path / 'nbest'}", f"--score_file={tmp_path / 'costs'}"]
-    command += [f"--output_file={out}", "--overwrite"]
-
-    def run(*start):
-        return subprocess.run([sys.executable, *start, *command], capture_output=True, check=False)
-
-    assert run().returncode == 0
+    flags = ["--lm_weight=0.5", f"--output_file={out}", "--overwrite"]
+    flags += [f"--nbest_file={tmp_path / 'nbest'}", f"--score_file={tmp_path / 'costs'}"]
+    assert run(*flags).returncode == 0
     whole = out.read_text(), costs.read_text()
     out.write_text("former list")
     costs.write_text("former costs")
-    assert run("-c", KILLED, str(number)).returncode == -signal.SIGKILL
+    killed = python(KILLED, number, FAKE_MODEL, "run_rerank.py", *flags)
+    assert killed.returncode == -signal.SIGKILL
     assert not out.exists()  # The costs may be of either run, so there must be no list.
     assert costs.read_text() == ("former costs" if number == 1 else whole[1])
-    assert run().returncode == 0
+    assert run(*flags).returncode == 0
     assert (out.read_text(), costs.read_text()) == whole
     assert sorted(p.name for p in tmp_path.iterdir()) == ["costs", "nbest", "out", "out.scores"]
 

@@ -18,7 +18,7 @@ import termios
 import numpy as np
 import pytest
 
-from tests.commands import FAKE_MODEL, run_command, with_fake_model
+from tests.commands import FAKE_MODEL, run_command, run_with_fake_model, with_fake_model
 from tta.data.text.tables import row_writer
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import ScoreReport, _row
@@ -38,8 +38,14 @@ fake|version:0
 """
 
 
-def command(*flags, stdin=b"", **options):
-    return with_fake_model("flags/score.py", *flags, input=stdin, **{"text": False} | options)
+def command(*flags, stdin=b""):
+    """Runs the command in this process."""
+    return run_with_fake_model("tta-score", *flags, stdin=stdin, text=False)
+
+
+def process(*flags, **options):
+    """Runs the command in a process of its own."""
+    return with_fake_model("flags/score.py", *flags, **{"text": False} | options)
 
 
 def rows(data):
@@ -49,7 +55,7 @@ def rows(data):
 def test_each_line_in_gives_a_line_out(tmp_path):
     (tmp_path / "in").write_bytes(TEXT)
     out = tmp_path / "out.jsonl"
-    done = command(f"--input_file={tmp_path / 'in'}", f"--output_file={out}")
+    done = process(f"--input_file={tmp_path / 'in'}", f"--output_file={out}")
     assert (done.returncode, done.stderr) == (0, b"loaded\n")  # no progress bar without a terminal
     assert done.stdout.decode() == CLOSING
     assert rows(out.read_bytes()) == ROWS
@@ -59,7 +65,7 @@ def test_each_line_in_gives_a_line_out(tmp_path):
 
 
 def test_standard_streams_and_optional_fields():
-    done = command("--input_file=-", "--text", "--tokens", stdin=gzip.compress(TEXT))
+    done = process("--input_file=-", "--text", "--tokens", input=gzip.compress(TEXT))
     assert done.returncode == 0
     assert done.stderr.decode() == "loaded\n" + CLOSING  # standard output has only the rows
     found = rows(done.stdout)
@@ -69,9 +75,10 @@ def test_standard_streams_and_optional_fields():
     assert found[1] == ROWS[1] | {"tokens": [], "log_probabilities": []}
 
 
-def test_sentences_are_arguments(tmp_path):
+def test_sentences_are_arguments(tmp_path, monkeypatch):
     (tmp_path / "cat").touch()
-    done = command("the cat sat", "--text", " kåt\n", "--texts=cat", cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = command("the cat sat", "--text", " kåt\n", "--texts=cat")
     assert done.returncode == 0, done.stderr
     assert [(row["text"], row["score"]) for row in rows(done.stdout)] == [
         ("cat", -1.0), ("the cat sat", -3.0), (" kåt\n", -5.0),
@@ -279,7 +286,7 @@ def test_a_terminal_shows_a_bar_with_sentences_and_time_left(tmp_path):
     watcher, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))  # rows, columns
     try:
-        done = command(
+        done = process(
             f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}",
             capture_output=False, stdout=subprocess.DEVNULL, stderr=terminal,
         )  # fmt: skip

@@ -62,6 +62,7 @@ def settings(folder, output, model_type="tta", **changes):
     return values | changes
 
 
+@pytest.mark.slow
 def test_every_step_from_text_to_a_report(tmp_path):
     text, vocab, data = ROOT / "examples/train.txt", tmp_path / "vocab.txt", tmp_path / "data"
     create_vocab(VocabularyConfig(input_file=[str(text)], vocab_file=str(vocab), vocab_size=800))

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import tta
-from tests.commands import with_fake_model
+from tests.commands import run_with_fake_model, with_fake_model
 from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.metrics.correlation import Correlation
@@ -37,7 +37,8 @@ def sts(tmp_path):
 
 
 def command(*flags):
-    return with_fake_model("run_sts.py", *flags)
+    """Runs the command in this process."""
+    return run_with_fake_model("tta-sts", *flags)
 
 
 def compare(*paths, models=(None,), **values):
@@ -52,7 +53,7 @@ def loop_cosines(representation):
 
 
 def test_prints_both_correlations_of_both_representations(sts):
-    done = command(f"--sts_file={sts}", "--representation=context,embed")
+    done = with_fake_model("run_sts.py", f"--sts_file={sts}", "--representation=context,embed")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n"
     heading, *rows, signature = done.stdout.splitlines()

@@ -59,6 +59,7 @@ def train(folder, model_type, output, steps, config=(), **changes):
     return pretrain(PretrainingConfig(**values | changes))
 
 
+@pytest.mark.slow
 def test_a_model_of_words_learns_and_scores(folder):
     result = train(folder, "unilm", "uni", 80)
     assert result.evaluation.values["nll"] < 2.4  # 2.9 at random

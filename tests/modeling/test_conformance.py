@@ -1,5 +1,6 @@
 """What every public layer of modeling/ can do, one table for all; a layer missing from it fails."""
 
+import functools
 import importlib
 import inspect
 from pathlib import Path
@@ -182,8 +183,9 @@ def spec(kind, name=None):
 PRODUCTS = {"MaskedAttention", "DiagonalMaskedSelfAttention", "FeedForward", "Highway"}
 
 
+@functools.cache
 def make(name, dtype="float32"):
-    """The layer, built by a first call and with random weights."""
+    """The layer, built by a first call and with random weights, which no test may change."""
     layer = PUBLIC[name](**LAYERS[name][0], dtype=dtype, name="layer")
     call(layer, name, 5)
     randomize({v.path: v for v in layer.trainable_variables})

@@ -1,6 +1,7 @@
 """pretrain(config) from Python: what it needs, and that a finished run has its model."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,31 +18,6 @@ from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.training.pretrain import pretrain
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.mark.parametrize("model_types", [("tta",), ("bilm",)])
-def test_a_new_objective_names_the_families_that_it_can_train(tmp_path, monkeypatch, model_types):
-    class New(LanguageAutoencoding):
-        pass
-
-    New.model_types = model_types
-    monkeypatch.setitem(OBJECTIVES, "new", New)
-    write_dataset(tmp_path / "data", sentences(9))
-    tiny_config(num_hidden_layers=1).to_json(tmp_path / "config.json")
-    config = training_config(
-        input_dir=str(tmp_path / "data"),
-        config_file=str(tmp_path / "config.json"),
-        output_dir=str(tmp_path / "out"),
-        objective="new",
-        num_train_steps=1,
-    )
-    if model_types == ("tta",):
-        result = pretrain(config)
-        assert (result.finished, result.step, result.evaluation) == (True, 1, None)
-        assert (result.directory / "model.weights.h5").exists()
-        return
-    with pytest.raises(InputError, match="model_type is 'tta', which --objective=lae trains, not"):
-        pretrain(config)
 
 
 def tiny_run(folder, **changes):
@@ -95,22 +71,52 @@ def test_a_run_whose_evaluations_fail_names_the_shard_and_has_its_model(tmp_path
     assert (tmp_path / "out" / "model.weights.h5").exists()
 
 
-def test_a_finished_run_removes_pooling_statistics_of_earlier_weights(tmp_path):
-    write_dataset(tmp_path / "data", sentences(20))
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "pooling.npz").write_bytes(b"of an earlier checkpoint")
-    assert pretrain(tiny_run(tmp_path)).finished
-    assert not (tmp_path / "out" / "pooling.npz").exists()
+class New(LanguageAutoencoding):
+    """An objective of a user."""
+
+    model_types = ("tta",)
 
 
-def test_a_run_resumes_with_its_own_text_only(tmp_path):
-    write_dataset(tmp_path / "data", sentences(20))
-    pretrain(tiny_run(tmp_path))
-    pretrain(tiny_run(tmp_path, num_train_steps=3))
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """(the folder of a run by a new objective, its result). Its pooling statistics were older."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_dataset(folder / "data", sentences(20))
+    (folder / "out").mkdir()
+    (folder / "out" / "pooling.npz").write_bytes(b"of an earlier checkpoint")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OBJECTIVES, "new", New)
+        yield folder, pretrain(tiny_run(folder, objective="new"))
+
+
+def test_a_new_objective_trains_the_families_that_it_names(finished):
+    _, result = finished
+    assert (result.finished, result.step, result.evaluation) == (True, 2, None)
+    assert (result.directory / "model.weights.h5").exists()
+
+
+def test_a_new_objective_trains_no_family_that_it_does_not_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(New, "model_types", ("bilm",))
+    monkeypatch.setitem(OBJECTIVES, "new", New)
+    write_dataset(tmp_path / "data", sentences(9))
+    with pytest.raises(InputError, match="model_type is 'tta', which --objective=lae trains, not"):
+        pretrain(tiny_run(tmp_path, objective="new"))
+
+
+def test_a_finished_run_removes_pooling_statistics_of_earlier_weights(finished):
+    assert not (finished[0] / "out" / "pooling.npz").exists()
+
+
+def test_a_run_resumes_with_its_own_text_only(finished, tmp_path):
+    folder, _ = finished
+    shutil.copytree(folder / "out", tmp_path / "out")
+    run = {"objective": "new", "output_dir": str(tmp_path / "out")}
+    assert pretrain(tiny_run(folder, **run, num_train_steps=3)).step == 3
     one, *others = sentences(20)
-    write_dataset(tmp_path / "data", [[*one[:-1], 5 + one[-2] % 18, one[-1]][-len(one) :], *others])
+    other = [[*one[:-1], 5 + one[-2] % 18, one[-1]][-len(one) :], *others]
+    write_dataset(folder / "data", other)  # which no other test reads
     with pytest.raises(InputError, match=r"run\.json: this run began with other text than \S+data"):
-        pretrain(tiny_run(tmp_path, num_train_steps=4))
+        pretrain(tiny_run(folder, **run, num_train_steps=4))
 
 
 @pytest.mark.parametrize("heldout", [0, 9])
@@ -144,12 +150,11 @@ def test_a_resumed_run_is_compared_with_the_first_loss_of_the_run(tmp_path):
     assert pretrain(config).finished
 
 
-def test_a_config_without_vocab_size_takes_the_vocabulary_s(tmp_path):
-    write_dataset(tmp_path / "data", sentences(20))
-    pretrain(tiny_run(tmp_path))
-    assert load_model(tmp_path / "out").config.vocab_size == len(VOCABULARY)
+def test_a_config_without_vocab_size_takes_the_vocabulary_s(finished):
+    folder, _ = finished
+    assert load_model(folder / "out").config.vocab_size == len(VOCABULARY)
     with pytest.raises(InputError, match="vocab_size is missing"):
-        read_config(tmp_path / "config.json")
+        read_config(folder / "config.json")
 
 
 def test_a_config_of_another_vocab_size_is_refused(tmp_path):

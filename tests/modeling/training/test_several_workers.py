@@ -153,6 +153,7 @@ def runs(folder):
     return survivor
 
 
+@pytest.mark.slow
 def test_a_worker_that_lost_another_says_so_in_one_line_and_fails(runs, folder):
     text = (folder / "killed0.err").read_text().replace("\r", "\n")
     last = text.rstrip("\n").splitlines()[-1]
@@ -164,6 +165,7 @@ def test_a_worker_that_lost_another_says_so_in_one_line_and_fails(runs, folder):
     assert runs == 1
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_same_weights_as_each_other(runs, folder):
     workers = [np.load(folder / f"again{i}.npz") for i in range(2)]
     assert set(workers[0]) == set(workers[1])
@@ -182,12 +184,14 @@ def test_workers_end_with_the_weights_of_an_undisturbed_run(runs, replicas, fold
             np.testing.assert_allclose(worker[name][0], copy, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_workers_go_on_from_the_checkpoint(runs, folder):
     bars = (folder / "again0.err").read_text()
     assert f"/{NUM_STEPS} [" in bars
     assert f" 0/{NUM_STEPS} [" not in bars
 
 
+@pytest.mark.slow
 def test_the_chief_alone_writes_and_reads(runs, folder):
     assert not (folder / "output1").exists()
     assert {path.name for path in (folder / "output0").iterdir()} == {

@@ -157,6 +157,7 @@ class _Silent:
         pass
 
 
+@pytest.mark.slow
 def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
     text, tmp_path, monkeypatch
 ):
@@ -204,7 +205,7 @@ def test_a_learned_normalizer_is_kept_and_a_seed_gives_the_same_weights(text, tm
     family = ONE_LAYER.replace(learned_normalizer=True)
     model = write_model_directory(tmp_path / "tiny", family)
     for name in ("new", "again"):
-        adapt(config(text, tmp_path / name), str(model))
+        adapt(config(text, tmp_path / name, max_passes=1), str(model))
     start, one, other = (
         tta.load(folder) for folder in (model, tmp_path / "new", tmp_path / "again")
     )

@@ -344,6 +344,7 @@ def test_the_answers_in_the_documentation_are_those_of_the_built_in_model(built_
     assert vector[: len(shown)] == rounded(shown)
 
 
+@pytest.mark.slow
 def test_the_command_in_the_documentation_prints_what_it_shows(built_in):
     page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
     code, shown = re.search(

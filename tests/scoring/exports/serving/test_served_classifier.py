@@ -1,5 +1,6 @@
 """An exported classifier: its predictions, its operations, and what it refuses."""
 
+import functools
 import json
 
 import numpy as np
@@ -62,8 +63,11 @@ def pairs(tmp_path_factory, request):
     return lm, folder / "served/1"
 
 
+loaded = functools.cache(tf.saved_model.load)
+
+
 def signatures(folder):
-    return tf.saved_model.load(str(folder)).signatures
+    return loaded(str(folder)).signatures
 
 
 def test_labels_and_probabilities_are_those_of_predict(pairs):

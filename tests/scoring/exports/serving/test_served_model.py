@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import tta
-from tests.tiny import of_family, write_model_directory
+from tests.tiny import loaded, of_family
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
@@ -23,15 +22,14 @@ TEXTS = ["the cat sat on the mat.", "", "a dog", "\u3000 ", LONG, "the", "Éz \U
 TYPES = ("tta", "bilm", "unilm", "cloze")
 
 
-@pytest.fixture(scope="module")
-def directories(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    return {t: write_model_directory(folder / t, of_family(t, num_hidden_layers=1)) for t in TYPES}
+def of_type(model_type, **options):
+    """A model of one layer."""
+    return loaded(of_family(model_type, num_hidden_layers=1), **options)
 
 
 @pytest.fixture(scope="module", params=TYPES)
-def lm(request, directories):
-    return tta.load(directories[request.param])
+def lm(request):
+    return of_type(request.param)
 
 
 def numpy(outputs):
@@ -57,10 +55,10 @@ def test_windows_are_those_of_the_text_model():
         assert list(zip(*got, strict=True)) == expected, size
 
 
-def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(lm, directories):
+def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(lm):
     sums, counts = lm.score_with_counts(TEXTS)
     for tokens in (1, 25):  # the tests below have all texts in one batch
-        lm = tta.load(directories[lm.model.config.model_type], batch_tokens=tokens)
+        lm = of_type(lm.model_type, batch_tokens=tokens)
         got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))
         np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
         np.testing.assert_array_equal(got["num_tokens"], counts)
@@ -85,8 +83,8 @@ def test_encode_gives_the_vectors(lm):
     assert not got[1].any(), "a text without a piece"
 
 
-def test_boundary_tokens_count_if_requested(lm, directories):
-    lm = tta.load(directories[lm.model.config.model_type], score_boundary_tokens=True)
+def test_boundary_tokens_count_if_requested(lm):
+    lm = of_type(lm.model_type, score_boundary_tokens=True, batch_tokens=25)
     sums, counts = lm.score_with_counts(TEXTS)
     served = ServedModel(lm)
     got = numpy(served.score(tf.constant(TEXTS)))
@@ -97,9 +95,10 @@ def test_boundary_tokens_count_if_requested(lm, directories):
 
 
 @pytest.mark.parametrize("boundary", [False, True])
-def test_only_the_positions_that_count_are_computed(lm, directories, monkeypatch, boundary):
+def test_only_the_positions_that_count_are_computed(lm, monkeypatch, boundary):
     """As in Python: no rows of the head for padding, nor for boundary tokens that do not count."""
-    lm = tta.load(directories[lm.model_type], score_boundary_tokens=boundary, batch_tokens=25)
+    options = {"score_boundary_tokens": True} if boundary else {}
+    lm = of_type(lm.model_type, **options, batch_tokens=25)
     served, asked, pieces = ServedModel(lm), [], sum(map(len, lm.tokenizer.encode(TEXTS)))
     functions = lm.engine.scores, lm.engine.states
     for name, function in zip(("scores", "states"), functions, strict=True):
@@ -117,8 +116,8 @@ def test_only_the_positions_that_count_are_computed(lm, directories, monkeypatch
     assert sum(asked) == pieces
 
 
-def test_bfloat16_only_rounds(directories):
-    lm = tta.load(directories["tta"], precision="bfloat16")
+def test_bfloat16_only_rounds():
+    lm = of_type("tta", precision="bfloat16")
     got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))["scores"]
     np.testing.assert_allclose(got, lm.score(TEXTS), rtol=0.01, atol=0.1)
 
@@ -127,12 +126,12 @@ def test_bfloat16_only_rounds(directories):
     ("model_type", "variant"),
     [("tta", "within_word_l2r"), ("bilm", "within_word_l2r"), ("bilm", "maskless")],
 )
-def test_pll_variants_are_served(directories, model_type, variant):
-    lm = tta.load(directories[model_type], pll_variant=variant)
+def test_pll_variants_are_served(model_type, variant):
+    lm = of_type(model_type, pll_variant=variant)
     texts = [*TEXTS, "the cats ran"]  # cat ##s
     got = numpy(ServedModel(lm).score(tf.constant(texts)))["scores"]
     np.testing.assert_allclose(got, lm.score(texts), atol=1e-4)
-    original = tta.load(directories[model_type]).score(texts)
+    original = of_type(model_type).score(texts)
     assert np.abs(got - original).max() > 1e-3
 
 
@@ -154,8 +153,8 @@ def test_an_empty_batch_gives_empty_outputs(lm):
 
 
 @pytest.fixture(scope="module")
-def served(directories):
-    return ServedModel(tta.load(directories["tta"]))
+def served():
+    return ServedModel(of_type("tta"))
 
 
 NBEST = ["a dog ran home", "", "a\u3000dog ran\u2028", "a dog ran home", LONG, "  "]
@@ -256,8 +255,8 @@ def test_utf8_is_the_same_as_in_python():
     np.testing.assert_array_equal(tf.strings.regex_full_match(cases, UTF8), expected)
 
 
-def test_long_sentences_are_refused_if_requested(directories):
-    served = ServedModel(tta.load(directories["tta"], long_sentences="refuse"))
+def test_long_sentences_are_refused_if_requested():
+    served = ServedModel(of_type("tta", long_sentences="refuse"))
     assert served.score(tf.constant([], tf.string))["scores"].shape == [0]
     fits = tf.constant(["the " * 9])
     assert served.score(fits)["num_tokens"].numpy().tolist() == [9]
