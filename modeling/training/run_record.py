@@ -170,7 +170,7 @@ def model_card(config: PretrainingConfig, sources: list[str], trainer: Any) -> s
     `trainer` is the `Trainer` that made it.
     """
     model_config = trainer.model.config
-    tokens = int(trainer.position["tokens"].numpy())
+    tokens = trainer.position["tokens"]
     text = "\n".join(f"- {Path(source).name}" for source in sources)
     batch = f"{config.train_batch_tokens:,} tokens"
     if config.train_batch_size is not None:
