@@ -27,6 +27,7 @@ from tta.modeling.config.weights import named
 from tta.modeling.formats import bert
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
+from tta.modeling.formats.run_checkpoint import load_run, write_checkpoint
 from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
 from tta.modeling.kits.onnx.weights import Arrays
@@ -354,6 +355,7 @@ MODEL_READERS = {
     ),
     "characters": Reader(_check_characters, _characters_file),
     "standardization": Reader(_check_standardization, _standardization_file),
+    "run": Reader(_check_run, _run),
     "fasttext": Reader(_check_fasttext, (fasttext_file(),)),
     "arpa": Reader(_check_arpa, (_ARPA,)),
 }

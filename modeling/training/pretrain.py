@@ -62,8 +62,13 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
     model_config, config = resolve(config, data)
     from tta.modeling.training.steps import backend  # imports Keras
 
-    tokens, size, in_memory = config.train_batch_tokens, config.train_batch_size, backend().in_memory
-    batches = data.batches(model_config, tokens, config.seed, size, in_memory)
+    batches = data.batches(
+        model_config,
+        config.train_batch_tokens,
+        config.seed,
+        config.train_batch_size,
+        backend(config.distribution_strategy).in_memory,
+    )
     output_dir = Path(config.output_dir)
     chief = is_chief(config.distribution_strategy)
     if chief:

@@ -43,9 +43,7 @@ def output_statistics(
     return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
 
 
-def common_sums(
-    model: ConfiguredModel, batch: Batch
-) -> tuple[Tensor, Tensor, Tensor] | None:
+def common_sums(model: ConfiguredModel, batch: Batch) -> tuple[Tensor, Tensor, Tensor] | None:
     """What `common_component` needs of a batch; None if the encoder has no `output_norm`.
 
     The sum of the normalized values of the last LayerNorm, before scale and shift, over the tokens
@@ -80,7 +78,9 @@ def mean_log_normalizer(
 
     def sums(batch):
         values = ops.logsumexp(model(batch, training=False)["logits"], axis=-1)
-        return ops.sum(ops.where(batch["padding_mask"], values, 0.0)), ops.sum(batch["padding_mask"])
+        return ops.sum(ops.where(batch["padding_mask"], values, 0.0)), ops.sum(
+            batch["padding_mask"]
+        )
 
     found = _of_batches(model, sums, batches, max_batches, steps)
     total, count = np.sum([[float(value) for value in pair] for pair in found], axis=0)

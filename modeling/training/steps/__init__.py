@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import keras
 
+from tta.errors import InputError
 from tta.modeling.training.steps.base import Steps
 from tta.registry import Registry
 
@@ -19,9 +20,12 @@ BACKENDS = Registry(
 )
 
 
-def backend() -> type[Steps]:
-    """The `Steps` of Keras's backend; InputError if there are none."""
-    return BACKENDS.load(keras.config.backend())
+def backend(strategy: str = "one_device") -> type[Steps]:
+    """The `Steps` of Keras's backend; InputError if there are none, or not with this strategy."""
+    found = BACKENDS.load(keras.config.backend())
+    if strategy not in found.strategies:
+        raise InputError(f"distribution_strategy {strategy} needs KERAS_BACKEND=tensorflow")
+    return found
 
 
 def connect(
@@ -38,7 +42,7 @@ def connect(
         InputError: the backend has no such strategy; the port of this worker is in use, another
             worker is lost, or has other values.
     """
-    steps = backend().connect(name, deterministic)
+    steps = backend(name).connect(name, deterministic)
     for what, text in (same or {}).items():
         steps.check_same(what, text)
     return steps

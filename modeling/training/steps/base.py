@@ -14,6 +14,7 @@ import keras
 from tta.modeling.kits.types import Tensors
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Objective
+from tta.modeling.training.config import STRATEGIES
 
 # (the batches of this worker's replicas, steps done, whether this worker was asked to stop) ->
 # ({"loss": mean loss of a target, and the means of its parts}, number of targets, whether any
@@ -25,12 +26,14 @@ class Steps:
     """Computes steps on one device; a backend is a subclass, which may know more devices.
 
     Attributes:
+        strategies: the names of `tta.modeling.training.config.STRATEGIES` that it has.
         in_memory: whether data sets are read into memory, see `tta.data.records.arrays`.
         num_replicas: R.
         replicas: the indices of this worker's replicas among all R.
         is_chief: whether this process is the chief.
     """
 
+    strategies: Sequence[str] = STRATEGIES
     in_memory = False
     num_replicas: int = 1
     replicas: Sequence[int] = (0,)

@@ -5,6 +5,7 @@ all weights, and XLA adds up the gradients.
 """
 
 import os
+import warnings
 from typing import Any
 
 import jax
@@ -13,13 +14,16 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from keras import ops
 
-from tta.errors import InputError
 from tta.modeling.training.steps.base import Steps
+
+# Without 64 bits, JAX takes 32 of them. No number of a step is larger.
+warnings.filterwarnings("ignore", "Explicitly requested dtype int64")
 
 
 class JaxSteps(Steps):
     """Steps on one device, or on all of a `keras.distribution.DataParallel`."""
 
+    strategies = ("one_device", "mirrored")
     in_memory = True
 
     def __init__(self, distribution: Any = None):
@@ -35,11 +39,8 @@ class JaxSteps(Steps):
         if deterministic:  # a CPU always is; read when JAX first computes
             given = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{given} --xla_gpu_deterministic_ops=true"
-        if name == "one_device":
-            return cls()
-        if name == "mirrored":
-            return cls(keras.distribution.DataParallel(auto_shard_dataset=False))
-        raise InputError(f"distribution_strategy {name} needs KERAS_BACKEND=tensorflow")
+        several = name == "mirrored"
+        return cls(keras.distribution.DataParallel(auto_shard_dataset=False) if several else None)
 
     def scope(self):
         return super().scope() if self._distribution is None else self._distribution.scope()

@@ -434,7 +434,9 @@ def test_a_truncated_checkpoint_is_refused(shard, tmp_path):
     save_at(shard, tmp_path, 1)
     path = tmp_path / "checkpoints" / "ckpt-1.safetensors"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(InputError, match=r"ckpt-1\.safetensors: the checkpoint cannot be restored: "):
+    with pytest.raises(
+        InputError, match=r"ckpt-1\.safetensors: the checkpoint cannot be restored: "
+    ):
         make_trainer(shard, tmp_path).train()
 
 
@@ -482,7 +484,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):
     trainer = save_at(shard, folder, 5)
     before = files()
     trainer.position["step"] = 6
-    with file_size_limit(20_000), pytest.raises(OSError, match="cannot be written: ") as error:
+    with file_size_limit(20_000), pytest.raises(OSError, match="File too large") as error:
         trainer.save()
     assert str(folder / "checkpoints") in str(error.value)
     assert "{{" not in str(error.value)
