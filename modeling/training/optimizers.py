@@ -1,7 +1,6 @@
 """The optimizers, BERT's AdamW and Muon, and BERT's schedule of the learning rate."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,8 @@ from tta.modeling.kits.fused import fused
 from tta.modeling.kits.types import Tensor
 from tta.modeling.training.config import OPTIMIZERS, OptimizerSettings
 
-# Muon's polynomials: coefficients (a, b, c) of a x + b x^3 + c x^5, one after the other. Each is the
-# one nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
+# Muon's polynomials: coefficients (a, b, c) of a x + b x^3 + c x^5, one after the other. Each is
+# nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
 # (Amsel et al., 2025, "The Polar Express", arXiv:2505.16932). The first three take x / 1.01, as
 # there: rounding to bfloat16 must not leave the interval. Together they map [0.01, 1] into
 # [0.98, 1.02]. Keras's five equal polynomials map it into [0.68, 1.14].
@@ -148,7 +147,7 @@ def _dense(gradient):
     return gradient, scale
 
 
-class BertAdamW(_OnePass):
+class BertAdamW(_OnePass, keras.optimizers.Adam):
     """Adam with decoupled weight decay as in BERT: no bias correction, epsilon outside the root.
 
     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= rate (m / (sqrt(v) + eps) + decay w)
@@ -163,7 +162,7 @@ class BertAdamW(_OnePass):
             each lookup of a row counts by itself in a table that is read by lookups alone, as in
             BERT.
         product_dtype: ignored, as this optimizer multiplies no matrices; see `Muon`.
-        **kwargs: as in `keras.optimizers.Optimizer`.
+        **kwargs: as in `keras.optimizers.Adam`.
     """
 
     def __init__(
@@ -179,41 +178,27 @@ class BertAdamW(_OnePass):
         name: str = "bert_adamw",
         **kwargs: Any,
     ):
+        rate: Any = learning_rate
         super().__init__(
-            learning_rate=learning_rate,
+            rate,
+            beta_1,
+            beta_2,
+            epsilon,
             weight_decay=weight_decay,
             global_clipnorm=global_clipnorm,
             name=name,
             **kwargs,
         )
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
-
-    def build(self, variables: Sequence[keras.Variable]) -> None:
-        if self.built:
-            return
-        super().build(variables)
-        self.first_moments, self.second_moments = self.add_optimizer_variables(
-            variables, ["first_moment", "second_moment"]
-        )
 
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         index = self._get_variable_index(variable)
-        moments = self.first_moments[index], self.second_moments[index]
+        moments = self._momentums[index], self._velocities[index]
         decay = self._decay(variable, learning_rate, self.weight_decay)
         constants = self.beta_1, self.beta_2, self.epsilon
         self._update_by_adam(variable, moments, gradient, learning_rate, decay, *constants)
-
-    def get_config(self):
-        return super().get_config() | {
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-        }
 
 
 class Muon(_OnePass, keras.optimizers.Muon):

@@ -12,8 +12,8 @@ from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.training.assembly import make_trainer, write_model
 from tta.modeling.training.config import TrainingSettings
-from tta.modeling.training.steps import connect
 from tta.modeling.training.evaluation import Evaluation
+from tta.modeling.training.steps import connect
 from tta.names import VOCABULARY
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
