@@ -3,7 +3,8 @@
     KERAS_BACKEND=tensorflow python -m benchmarks.training_backends
     KERAS_BACKEND=jax python -m benchmarks.training_backends
 
-A step takes 4,096 tokens, 128 sentences of 32, of T-TA small with 16,000 pieces and the exact softmax.
+A step takes 4,096 tokens, 128 sentences of 32, of T-TA small with 16,000 pieces and the exact
+softmax.
 """
 
 import importlib

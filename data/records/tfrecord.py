@@ -7,6 +7,7 @@ N records.
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,9 +69,10 @@ def read_records(path: Path | str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if not Path(path).is_file():
         raise InputError("no such file", path)
     content = np.fromfile(path, np.uint8)
+    view: Any = memoryview(content)
     starts, lengths, place, size = [], [], 0, len(content)
     while place + _FRAME <= size:
-        length, _ = _HEAD.unpack_from(content, place)
+        length, _ = _HEAD.unpack_from(view, place)
         if place + _FRAME + length > size:
             break
         starts.append(place + _HEAD.size)

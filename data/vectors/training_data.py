@@ -106,6 +106,7 @@ class TrainingData:
         """
         inputs, info = _inputs(self, model_config), self.info
         shards = {split: shard_paths(self.directory, info, split) for split in info["splits"]}
+        kept = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
         limits = IdLimits(info["max_seq_length"], info["vocab_size"])
         shape: dict[str, Any] = {
             "batch_tokens": batch_tokens,
@@ -113,28 +114,25 @@ class TrainingData:
             "max_length": info["max_seq_length"],
             "pad_id": self.vocabulary.pad_id,
         }
-        kept = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
-        if in_memory:
-            if others := info["features"].keys() - {INPUT_IDS}:
-                rule = f"KERAS_BACKEND=jax trains on {INPUT_IDS} alone, and the records have"
-                raise InputError(f"{rule} {', '.join(sorted(others))}", self.directory)
-            read = functools.cache(lambda paths: arrays.read_split(paths, limits))
+        if in_memory and (others := info["features"].keys() - {INPUT_IDS}):
+            rule = f"KERAS_BACKEND=jax trains on {INPUT_IDS} alone, and the records have"
+            raise InputError(f"{rule} {', '.join(sorted(others))}", self.directory)
+        read = functools.cache(lambda split: arrays.read_split(shards[split], limits))
+        declared = {"features": info["features"], "vocab_size": info["vocab_size"]}
 
-            def epoch(number):
-                found = read(tuple(shards[TRAIN]))
-                return arrays.ArrayBatches(*found, **shape, inputs=inputs, seed=(seed, number))
+        def epoch(number):
+            if in_memory:
+                order = seed, number
+                return arrays.ArrayBatches(*read(TRAIN), **shape, inputs=inputs, seed=order)
+            order = {"seed": seed, "epoch": number}
+            batches = pipeline.train_batches(shards[TRAIN], **shape, **declared, **order)
+            return pipeline.with_inputs(batches, inputs)
 
-            def heldout():
-                return arrays.ArrayBatches(*read(tuple(kept)), **shape, inputs=inputs)
-        else:
-            shape |= {"features": info["features"], "vocab_size": info["vocab_size"]}
-
-            def epoch(number):
-                batches = pipeline.train_batches(shards[TRAIN], **shape, seed=seed, epoch=number)
-                return pipeline.with_inputs(batches, inputs)
-
-            def heldout():
-                return pipeline.with_inputs(pipeline.eval_batches(kept, **shape), inputs)
+        def heldout():
+            if in_memory:
+                return arrays.ArrayBatches(*read(HELDOUT), **shape, inputs=inputs)
+            batches = pipeline.eval_batches(kept, **shape, **declared)
+            return pipeline.with_inputs(batches, inputs)
 
         def check():
             for paths in shards.values():

@@ -60,7 +60,7 @@ def _checksum(arrays):
     value = 0
     for name, array in sorted(arrays.items()):
         value = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), value)
-        value = zlib.crc32(np.ascontiguousarray(array).view(np.uint8), value)
+        value = zlib.crc32(array.tobytes(), value)
     return np.array([value], np.uint32)
 
 

@@ -72,7 +72,8 @@ class Trainer:
         self.output_dir = Path(self.output_dir)
         with self.steps.scope():
             self.optimizer.build(self.model.trainable_variables)
-        self.position = dict.fromkeys(("step", "epoch", "batch", "tokens"), 0)
+        names = ("step", "epoch", "batch", "tokens")
+        self.position: dict[str, int] = dict.fromkeys(names, 0)
         # By name: a list would tie the checkpoint to the order of creation. Keras numbers the
         # generators of dropouts over the whole process; each is in a layer with its own name.
         self.variables = {
@@ -291,7 +292,7 @@ class Trainer:
 
     def _log(self, bar, step, recent, rate):
         learning_rate = float(self.optimizer.learning_rate)
-        means = {name: np.mean([losses[name] for losses in recent]) for name in recent[0]}
+        means = {n: float(np.mean([losses[n] for losses in recent])) for n in recent[0]}
         means |= self._schedule(step)
         logged = means | {"tokens_per_second": rate, "learning_rate": learning_rate}
         self._log_file.write({f"train/{name}": value for name, value in logged.items()}, step)

@@ -155,8 +155,8 @@ def _make_trainer(config, rate, lm, start, objective, data, output_dir):
         eval_steps=num_train_steps,
         seed=config.seed,
     )
-    batches = data.batches(model_config, BATCH_TOKENS, config.seed)
     steps = connect(settings.distribution_strategy)
+    batches = data.batches(model_config, BATCH_TOKENS, config.seed, in_memory=steps.in_memory)
     made = make_trainer(settings, objective, model_config, batches, output_dir, steps, start)
     made.is_resumable = False  # the folder of the work is removed
     return made
