@@ -39,7 +39,8 @@ def _read_shard(path, limits):
     heads = np.zeros_like(sizes)  # bytes of each record before its ids
     for size in np.unique(sizes):
         rows = np.flatnonzero(sizes == size)
-        head = next((h for n in range(size) if len(h := record_head(n)) + n == size), b"")
+        few = range(max(0, size - 64), size)  # numbers of bytes of ids that may fit
+        head = next((h for n in few if len(h := record_head(n)) + n == size), b"")
         same = content[starts[rows][:, None] + np.arange(len(head))] == list(head)
         if not head or not same.all():
             number = rows[0 if not head else int(same.all(axis=1).argmin())] + 1
@@ -84,7 +85,7 @@ class ArrayBatches:
         ids, lengths: as `read_split` returns them.
         batch_tokens, batch_size, max_length, pad_id: as in `pipeline.train_batches`.
         inputs: adds what a model reads besides ids.
-        seed: (seed, epoch), on which the order depends; None keeps sentences of a length in order.
+        seed: (seed, epoch), on which the order depends; None is the same order each time.
     """
 
     ids: np.ndarray
@@ -111,7 +112,8 @@ class ArrayBatches:
             rows = size * (self.batch_size or max(1, self.batch_tokens // length))
             members = np.append(members, np.full(-len(members) % rows, -1))
             found += [(length, group) for group in members.reshape(-1, rows)]
-        numbers = np.arange(len(found)) if order is None else order.permutation(len(found))
+        # Without a seed too, so that the first batches are no worse a sample than others.
+        numbers = (order or np.random.default_rng(0)).permutation(len(found))
         starts = np.cumsum(self.lengths) - self.lengths
         for number in numbers[skip // size :]:
             length, rows = found[number]
