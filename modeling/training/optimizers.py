@@ -127,7 +127,7 @@ class _OnePass(keras.optimizers.Optimizer):
 
     def _update_by_adam(self, weight, moments, gradient, rate, decay, *betas_and_epsilon):
         moments = [self._copy_beside(weight, moment) for moment in moments]
-        tensors = map(ops.convert_to_tensor, (*_dense(gradient), rate, decay))
+        tensors = map(ops.copy, (*_dense(gradient), rate, decay))
         _adam(weight, *moments, *tensors, *betas_and_epsilon)
 
     def _copy_beside(self, weight, variable):
@@ -262,7 +262,7 @@ class Muon(_OnePass, keras.optimizers.Muon):
         update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
         arguments = update, rate, self._decay(variable, lr, self.weight_decay)
-        _move(variable, *map(ops.convert_to_tensor, arguments))
+        _move(variable, *map(ops.copy, arguments))
 
     def _orthogonalize(self, x):
         """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.fuzzing_models import LIMITS
 from tests.tiny_dataset import sentences, write_shard, write_shard_with
 from tta.data.records.arrays import LENGTHS, ArrayBatches, read_split
 from tta.data.records.examples import encode_records, read_sentences
 from tta.data.records.features import IdLimits, ModelInputs
-from tta.data.records.tfrecord import frame
+from tta.data.records.tfrecord import frame, read_records
 from tta.errors import InputError
 
 WIDE = IdLimits(600, 2**31 - 1)
@@ -40,6 +41,16 @@ def test_it_reads_what_tensorflow_reads(tmp_path):
     assert read_split(paths[:1], IdLimits(600, 2**31 - 1))[0].dtype == np.uint32
     (tmp_path / "empty").write_bytes(b"")
     assert [len(part) for part in read_split([str(tmp_path / "empty")], WIDE)] == [0, 0]
+
+
+def test_frames_are_tensorflows(tmp_path):
+    rng = np.random.default_rng(0)
+    records = [rng.bytes(size) for size in (0, 1, 7, 300, 70_000)]
+    path = write(tmp_path / "frames", *records)
+    assert list(tf.data.TFRecordDataset(path).as_numpy_iterator()) == records
+    content, starts, sizes = read_records(path)
+    found = [content[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    assert [part.tobytes() for part in found] == records
 
 
 def test_ids_take_as_few_bytes_as_the_vocabulary_allows(tmp_path):
