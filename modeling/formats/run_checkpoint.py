@@ -7,6 +7,7 @@
 import re
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,24 @@ def _checksum(arrays):
     return np.array([value], np.uint32)
 
 
+def newest_checkpoint(
+    folder: Path, read: Callable[[Path], Any]
+) -> tuple[int, Any, list[tuple[Path, InputError]]]:
+    """Reads the newest good checkpoint in a folder that has one: `read` returns or raises.
+
+    Returns its step, what `read` returned, and the newer checkpoints with their errors. Raises the
+    first of these errors if none is good.
+    """
+    errors: list[tuple[Path, InputError]] = []
+    for step in reversed(checkpoint_steps(folder)):
+        path = checkpoint_path(folder, step)
+        try:
+            return step, read(path), errors
+        except InputError as error:
+            errors.append((path, error))
+    raise errors[0][1]
+
+
 def load_run(directory: Path, build: Build) -> Any:
     """Builds the model of an unfinished run from its last checkpoint; says so on stderr.
 
@@ -77,22 +96,14 @@ def load_run(directory: Path, build: Build) -> Any:
         InputError: the checkpoints are damaged or do not fit the config.
     """
     config = read_config(directory / CONFIG)
-    errors = []
-    for step in reversed(checkpoint_steps(directory / CHECKPOINTS)):
-        path = checkpoint_path(directory / CHECKPOINTS, step)
-        try:
-            model = _load(path, config, directory, build)
-        except InputError as error:
-            errors.append(error)
-            continue
-        for error in errors:
-            print(error, file=sys.stderr)
-        print(
-            f"{directory}: training has not finished; using the checkpoint of step {step:,}",
-            file=sys.stderr,
-        )
-        return model
-    raise errors[0]
+    step, model, errors = newest_checkpoint(
+        directory / CHECKPOINTS, lambda path: _load(path, config, directory, build)
+    )
+    for _, error in errors:
+        print(error, file=sys.stderr)
+    note = f"training has not finished; using the checkpoint of step {step:,}"
+    print(f"{directory}: {note}", file=sys.stderr)
+    return model
 
 
 def _load(path, config, directory, build):

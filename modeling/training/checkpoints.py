@@ -13,6 +13,7 @@ from tta.modeling.formats.run_checkpoint import (
     POSITION,
     checkpoint_path,
     checkpoint_steps,
+    newest_checkpoint,
     read_checkpoint,
     write_checkpoint,
 )
@@ -59,37 +60,27 @@ class Checkpoints:
         Raises:
             InputError: no checkpoint can be restored. The error is that of the newest one.
         """
-        errors: list[tuple[Path, InputError]] = []
-        for step in reversed(checkpoint_steps(self.folder)):
-            path = checkpoint_path(self.folder, step)
-            try:
-                arrays = self._read(path, position)
-            except InputError as error:
-                rule = f"the checkpoint cannot be restored: {error.rule}"
-                errors.append((path, InputError(rule, path)))
-                continue
-            for damaged, error in errors:
-                print(f"{error}; it is removed, and step {step:,} is next", file=sys.stderr)
-                damaged.unlink()
-            position.update({name: int(arrays[POSITION + name][0]) for name in position})
-            for name, variable in self._variables.items():
-                variable.assign(arrays[name])
+        if not checkpoint_steps(self.folder):
             return
-        if errors:
-            raise errors[0][1]
+        step, arrays, errors = newest_checkpoint(self.folder, lambda p: self._read(p, position))
+        for path, error in errors:
+            print(f"{error}; it is removed, and step {step:,} is next", file=sys.stderr)
+            path.unlink()
+        position.update({name: int(arrays[POSITION + name][0]) for name in position})
+        for name, variable in self._variables.items():
+            variable.assign(arrays[name])
 
     def _read(self, path, position):
         """The arrays of a checkpoint with all variables of this training, and no others."""
-        arrays = read_checkpoint(path)
         shapes = {name: tuple(variable.shape) for name, variable in self._variables.items()}
         shapes |= {POSITION + name: (1,) for name in position}
-        if wrong := sorted(shapes.keys() ^ arrays.keys()):
-            is_missing = wrong[0] in shapes
-            raise InputError(f"{wrong[0]} is {'missing' if is_missing else 'not of this training'}")
-        for name, shape in shapes.items():
-            if arrays[name].shape != shape:
-                found = list(arrays[name].shape)
-                raise InputError(f"{name} has shape {found}, not {list(shape)}")
+        try:
+            arrays = read_checkpoint(path)
+            found = {name: array.shape for name, array in arrays.items()}
+            if wrong := sorted(dict(shapes.items() ^ found.items())):
+                raise InputError(f"{wrong[0]} is missing, not of this training or of another shape")
+        except InputError as error:
+            raise InputError(f"the checkpoint cannot be restored: {error.rule}", path) from None
         return arrays
 
 
