@@ -7,7 +7,6 @@ N records.
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -68,16 +67,16 @@ def read_records(path: Path | str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     if not Path(path).is_file():
         raise InputError("no such file", path)
-    content = np.fromfile(path, np.uint8)
-    view: Any = memoryview(content)
-    starts, lengths, place, size = [], [], 0, len(content)
+    data = Path(path).read_bytes()
+    starts, lengths, place, size = [], [], 0, len(data)
     while place + _FRAME <= size:
-        length, _ = _HEAD.unpack_from(view, place)
+        length, _ = _HEAD.unpack_from(data, place)
         if place + _FRAME + length > size:
             break
         starts.append(place + _HEAD.size)
         lengths.append(length)
         place += _FRAME + length
+    content = np.frombuffer(data, np.uint8)
     first, count = np.array(starts, np.int64), np.array(lengths, np.int64)
     eight = np.full_like(count, 8)
     good = _stored(content, first - 4) == checksums(content, first - _HEAD.size, eight)
