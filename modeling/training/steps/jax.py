@@ -14,6 +14,8 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from keras import ops
 
+from tta.data.records.arrays import ArrayBatches
+from tta.errors import InputError
 from tta.modeling.training.steps.base import Steps
 
 # Without 64 bits, JAX takes 32 of them. No number of a step is larger.
@@ -46,6 +48,8 @@ class JaxSteps(Steps):
         return super().scope() if self._distribution is None else self._distribution.scope()
 
     def groups(self, batches, skip):
+        if not isinstance(batches, ArrayBatches):
+            raise InputError("this training needs KERAS_BACKEND=tensorflow")
         return batches.groups(self.num_replicas, skip)
 
     def compile(self, model, function, spec):
