@@ -111,7 +111,7 @@ class ModelInputs:
                 import tensorflow as tf
 
                 where = tf.where
-            batch[INPUT_IDS] = where(ids < self.vocab_size, ids, np.int32(self.unk_id))
+            batch[INPUT_IDS] = where(ids < self.vocab_size, ids, self.unk_id)
         return batch
 
     @property
