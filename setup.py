@@ -29,6 +29,7 @@ if HOME:
 # TensorFlow Text holds TensorFlow at its own minor version. It has no wheels for Windows.
 TRAIN = ["tensorflow>=2.21,<3", "keras>=3.15,<4", "tensorboard>=2.19"]
 TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-api>=2.21"]
+JAX = "jax>=0.4.35"
 BLEU = ["sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
@@ -45,7 +46,7 @@ TEST += [*BLEU, *VECTORS, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.
 # References: exact Bessel functions; the F1 of entities.
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"]
-TEST += [*DOCS, "jax>=0.4"]  # JAX is another backend of Keras
+TEST += [*DOCS, JAX]
 LM_EVAL = ["lm-eval>=0.4.9"]
 # What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
 # torch includes CUDA. Install a CPU build first on machines without a GPU.
@@ -100,6 +101,7 @@ setup(
     ],
     extras_require={
         "train": TRAIN,  # training, the Keras layers, tta-export --format=saved_model
+        "train-jax": ["keras>=3.15,<4", JAX],  # KERAS_BACKEND=jax run_pretraining.py
         "docs": DOCS,  # mkdocs serve
         "test": TEST,
         "test-large": TEST_LARGE,

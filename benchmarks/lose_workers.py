@@ -92,7 +92,7 @@ def start(folder, output):
 
 def last_checkpoint(folder):
     """The step of the last checkpoint, or 0."""
-    steps = [int(p.stem.rpartition("-")[2]) for p in folder.glob("checkpoints/ckpt-*.index")]
+    steps = [int(p.stem.rpartition("-")[2]) for p in folder.glob("checkpoints/ckpt-*.safetensors")]
     return max(steps, default=0)
 
 

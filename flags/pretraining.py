@@ -5,7 +5,8 @@ Example:
     tta-pretrain --input_dir=tfrecords --config_file=configs/small.json --output_dir=runs/mine
 
 SIGTERM and Ctrl-C stop a run after the current step: it saves a checkpoint and exits with status
-143 or 130. An interrupted run resumes from its last checkpoint when you repeat the command.
+143 or 130. An interrupted run resumes from its last checkpoint when you repeat the command. With
+the environment variable KERAS_BACKEND=jax, JAX computes the steps (docs/gpu.md).
 """
 
 import sys

@@ -22,10 +22,8 @@ def file_size_limit(size):
 def forget_last_checkpoint(folder, last, kept):
     """Leaves a finished run as if it had ended after the step `kept`, with a checkpoint there."""
     (folder / "model.weights.h5").unlink()
-    for path in (folder / "checkpoints").glob(f"*-{last}.*"):
-        path.unlink()
-    state = folder / "checkpoints/checkpoint"
-    state.write_text(state.read_text().replace(f"-{last}", f"-{kept}"))
+    (folder / f"checkpoints/ckpt-{last}.safetensors").unlink()
+    assert (folder / f"checkpoints/ckpt-{kept}.safetensors").exists()
 
 
 def signal_after(step, number):

@@ -27,6 +27,7 @@ from tta.modeling.config.weights import named
 from tta.modeling.formats import bert
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
+from tta.modeling.formats.run_checkpoint import load_run, write_checkpoint
 from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
 from tta.modeling.kits.onnx.weights import Arrays
@@ -200,23 +201,18 @@ def _check_original(name, path):
     load_original(folder, _Model).check()
 
 
-def _run_values():
-    from tta.modeling.formats.tensorflow.run_checkpoint import _stored_key
+def _run():
+    """A checkpoint of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_checkpoint(Path(folder) / "ckpt-7.safetensors", _values())
+        return ((Path(folder) / "ckpt-7.safetensors").read_bytes(),)
 
-    return {_stored_key(name): array for name, array in _values().items()}
 
-
-def _check_run(name, path):
-    from tta.modeling.formats.tensorflow.run_checkpoint import load_run
-
-    folder = path.with_suffix(".folder")
-    if not folder.exists():
-        (folder / "checkpoints").mkdir(parents=True)
-        CONFIG.to_json(folder / "config.json")
-        for suffix in (_INDEX, _DATA):
-            content = _bundle(_run_values(), suffix)
-            (folder / "checkpoints" / f"ckpt-7.{suffix}").write_bytes(content)
-    (folder / "checkpoints" / name).write_bytes(path.read_bytes())
+def _check_run(path):
+    folder = _folder_of(path)
+    (folder / "checkpoints").mkdir(exist_ok=True)
+    CONFIG.to_json(folder / "config.json")
+    (folder / "checkpoints" / "ckpt-7.safetensors").write_bytes(path.read_bytes())
     with contextlib.redirect_stderr(io.StringIO()):
         load_run(folder, _Model).check()
 
@@ -359,6 +355,7 @@ MODEL_READERS = {
     ),
     "characters": Reader(_check_characters, _characters_file),
     "standardization": Reader(_check_standardization, _standardization_file),
+    "run": Reader(_check_run, _run),
     "fasttext": Reader(_check_fasttext, (fasttext_file(),)),
     "arpa": Reader(_check_arpa, (_ARPA,)),
 }
@@ -374,13 +371,6 @@ TENSORFLOW_READERS = {
     "tf1_state": Reader(
         functools.partial(_check_original, "checkpoint"),
         (b'model_checkpoint_path: "a/model.ckpt-1"\nall_model_checkpoint_paths: "b"\n',),
-    ),
-    "run_index": Reader(
-        functools.partial(_check_run, f"ckpt-7.{_INDEX}"),
-        lambda: (_bundle(_run_values(), _INDEX),),
-    ),
-    "run_data": Reader(
-        functools.partial(_check_run, f"ckpt-7.{_DATA}"), lambda: (_bundle(_run_values(), _DATA),)
     ),
     "shard": Reader(_check_shard, _shard),
     "record": Reader(_check_record, _records),

@@ -151,7 +151,7 @@ LIGHT = {"tta", "shtab"}
 MAY_USE_KERAS = {
     *(f"tta.modeling.{name}" for name in ("layers", "embeddings", "encoders", "heads", "models")),
     *(f"tta.modeling.kits.{name}" for name in ("fused", "keras", "one_pass")),
-    *("tta.modeling.likelihood", "tta.modeling.objectives"),
+    *("tta.modeling.likelihood", "tta.modeling.objectives", "tta.modeling.training"),
     "tta.scoring.probing.task_training",
     "tta.scoring.scorers.variants",
 }
@@ -163,7 +163,7 @@ MAY_USE_TENSORFLOW = {
     "tta.data.vectors.target_vectors",
     "tta.modeling.formats.tensorflow",
     "tta.modeling.kits.fused",
-    "tta.modeling.training",
+    "tta.modeling.training.steps.tensorflow",
     "tta.scoring.adaptation.list_training",
     "tta.scoring.classification.fine_tuning",
     "tta.scoring.engines.tensorflow",
@@ -189,8 +189,9 @@ def test_who_may_import_tensorflow_and_keras():
             elif room == "flags":
                 is_wrong = first not in LIGHT | sys.stdlib_module_names
             else:
-                may = is_in(module, {"tta.integrations", "tta.modeling.kits.torch"})
-                is_wrong = first in ("jax", "torch") and not may
+                may = {"torch": {"tta.integrations", "tta.modeling.kits.torch"}}
+                may["jax"] = {"tta.modeling.training.steps.jax"}
+                is_wrong = first in may and not is_in(module, may[first])
             if is_wrong:
                 wrong.append(f"{path.relative_to(ROOT)}:{line}: imports {name}")
     assert not wrong, "\n".join(wrong)

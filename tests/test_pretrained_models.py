@@ -103,8 +103,9 @@ def test_its_readme_has_the_commands_that_trained_it(directory):
     lines = readme.replace("\\\n", " ").splitlines()
     calls = [line.split() for line in lines if line.startswith("    ")]
     calls = [call[2:] if call[:2] == ["python", "-m"] else call for call in calls]
+    calls = [call[1:] if call[0] == "KERAS_BACKEND=jax" else call for call in calls]
     names = {command for command, *_ in calls}
-    assert names & {"run_pretraining.py", "benchmarks.gpu_pretraining"}
+    assert "run_pretraining.py" in names
     for command, *given in calls:
         given = map(flag_name, [one for one in given if one.startswith("--")])
         unknown = {name for name in given if name not in flags_of(command)}

@@ -27,7 +27,7 @@ def encode_records(ids: np.ndarray, lengths: np.ndarray) -> Iterator[bytes]:
     first_byte = np.concatenate([[0], np.cumsum(widths)])
     bounds = first_byte[np.concatenate([[0], np.cumsum(lengths)])].tolist()
     for start, stop in itertools.pairwise(bounds):
-        yield _record_head(stop - start) + varints[start:stop]
+        yield record_head(stop - start) + varints[start:stop]
 
 
 def parse_record(record: Any, features: Features, limits: IdLimits | None = None) -> dict[str, Any]:
@@ -127,16 +127,20 @@ def _varints(ids):
     return septets[position < widths[:, None]].tobytes(), widths
 
 
+def message_field(number: int, content_size: int) -> bytes:
+    """What stands before the content of a field, in bytes: its tag, and its length."""
+    return bytes([number << 3 | 2]) + _varints(np.array([content_size]))[0]
+
+
 @functools.cache
-def _record_head(size):
+def record_head(size: int) -> bytes:
     """All bytes of an Example before the `size` bytes of its ids."""
 
-    def field(number, content_size):  # The tag of a length-delimited field, then its length.
-        return bytes([number << 3 | 2]) + _varints(np.array([content_size]))[0]
-
-    head = field(1, size)  # Int64List.value, packed
-    head = field(3, len(head) + size) + head  # Feature.int64_list
-    value = field(2, len(head) + size) + head  # the value of the map entry
-    entry = field(1, len(INPUT_IDS)) + INPUT_IDS.encode() + value  # the key of the map entry
-    entry = field(1, len(entry) + size) + entry  # Features.feature
-    return field(1, len(entry) + size) + entry  # Example.features
+    head = message_field(1, size)  # Int64List.value, packed
+    head = message_field(3, len(head) + size) + head  # Feature.int64_list
+    value = message_field(2, len(head) + size) + head  # the value of the map entry
+    entry = (
+        message_field(1, len(INPUT_IDS)) + INPUT_IDS.encode() + value
+    )  # the key of the map entry
+    entry = message_field(1, len(entry) + size) + entry  # Features.feature
+    return message_field(1, len(entry) + size) + entry  # Example.features

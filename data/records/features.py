@@ -105,9 +105,13 @@ class ModelInputs:
         found = {function: function(ids) for function in self.look_ups.values()}
         batch = batch | {name: found[function] for name, function in self.look_ups.items()}
         if self.vocab_size is not None:
-            import tensorflow as tf
+            if isinstance(ids, np.ndarray):
+                where: Any = np.where
+            else:
+                import tensorflow as tf
 
-            batch[INPUT_IDS] = tf.where(ids < self.vocab_size, ids, self.unk_id)
+                where = tf.where
+            batch[INPUT_IDS] = where(ids < self.vocab_size, ids, self.unk_id)
         return batch
 
     @property

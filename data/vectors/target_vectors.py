@@ -114,6 +114,8 @@ class NewWordVectors:
 
 def look_up(rows: Callable[[np.ndarray], np.ndarray], ids: Any, dtype: Any, size: int) -> Any:
     """Calls a NumPy function of ids inside a TensorFlow graph or not: [B, T] -> [B, T, size]."""
+    if isinstance(ids, np.ndarray):
+        return rows(ids)
     import tensorflow as tf
 
     found = tf.numpy_function(rows, [ids], dtype, stateful=False)

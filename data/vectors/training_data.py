@@ -1,5 +1,6 @@
 """A data set as training reads it: its shards, its vocabulary, and vectors of its tokens."""
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable
@@ -8,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tta.data.records import pipeline
+from tta.data.records import arrays, pipeline
 from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
-from tta.data.records.features import IdLimits, ModelInputs
+from tta.data.records.features import INPUT_IDS, IdLimits, ModelInputs
 from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vectors.word_inputs import inputs_of
 from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary, make_tokenizer
@@ -84,39 +85,56 @@ class TrainingData:
         self.vectors.copy_to(directory, NEW_WORD_FILES if open_vocabulary else ())
 
     def batches(
-        self, model_config: Any, batch_tokens: int, seed: int, batch_size: int | None = None
+        self,
+        model_config: Any,
+        batch_tokens: int,
+        seed: int,
+        batch_size: int | None = None,
+        in_memory: bool = False,
     ) -> "TrainingBatches":
         """The batches for a model.
 
         Args:
             model_config: the model's config, which says what the model reads and predicts.
             batch_tokens, seed, batch_size: as in `tta.data.records.pipeline.train_batches`.
+            in_memory: whether batches are `ArrayBatches`, of a data set that is read into memory
+                when the first one is asked for; else they are `tf.data.Dataset`s.
 
         Raises:
-            InputError: the data set does not have what the model reads.
+            InputError: the data set does not have what the model reads, or has features besides
+                ids, which are not read into memory.
         """
         inputs, info = _inputs(self, model_config), self.info
         shards = {split: shard_paths(self.directory, info, split) for split in info["splits"]}
+        kept = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
+        limits = IdLimits(info["max_seq_length"], info["vocab_size"])
         shape: dict[str, Any] = {
-            "features": info["features"],
             "batch_tokens": batch_tokens,
             "batch_size": batch_size,
             "max_length": info["max_seq_length"],
             "pad_id": self.vocabulary.pad_id,
-            "vocab_size": info["vocab_size"],
         }
+        if in_memory and (others := info["features"].keys() - {INPUT_IDS}):
+            rule = f"KERAS_BACKEND=jax trains on {INPUT_IDS} alone, and the records have"
+            raise InputError(f"{rule} {', '.join(sorted(others))}", self.directory)
+        read = functools.cache(lambda split: arrays.read_split(shards[split], limits))
+        declared = {"features": info["features"], "vocab_size": info["vocab_size"]}
 
         def epoch(number):
-            batches = pipeline.train_batches(shards[TRAIN], **shape, seed=seed, epoch=number)
+            if in_memory:
+                order = seed, number
+                return arrays.ArrayBatches(*read(TRAIN), **shape, inputs=inputs, seed=order)
+            order = {"seed": seed, "epoch": number}
+            batches = pipeline.train_batches(shards[TRAIN], **shape, **declared, **order)
             return pipeline.with_inputs(batches, inputs)
 
-        kept = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
-
         def heldout():
-            return pipeline.with_inputs(pipeline.eval_batches(kept, **shape), inputs)
+            if in_memory:
+                return arrays.ArrayBatches(*read(HELDOUT), **shape, inputs=inputs)
+            batches = pipeline.eval_batches(kept, **shape, **declared)
+            return pipeline.with_inputs(batches, inputs)
 
         def check():
-            limits = IdLimits(info["max_seq_length"], info["vocab_size"])
             for paths in shards.values():
                 check_records(paths, info["features"], limits)
 
@@ -129,9 +147,9 @@ class TrainingBatches:
 
     Attributes:
         vocabulary: of the ids.
-        epoch: from the number of an epoch to its `tf.data.Dataset`, see
-            `tta.data.records.pipeline.train_batches`.
-        heldout: makes the `tf.data.Dataset` of the held-out sentences; None if there are none.
+        epoch: from the number of an epoch to its batches: a `tf.data.Dataset`, see
+            `tta.data.records.pipeline.train_batches`, or `ArrayBatches`.
+        heldout: makes the batches of the held-out sentences; None if there are none.
         check: reads all shards; raises InputError at the first damaged one, and names it.
     """
 

@@ -13,7 +13,8 @@ from tta.checked_files import check_regular
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path
-from tta.modeling.formats.original_files import is_original, original_vocabulary
+from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
+from tta.modeling.formats.tensorflow.original_files import is_original, original_vocabulary
 from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
 from tta.names import (
     CONFIG,
@@ -98,8 +99,8 @@ def _load_foreign(directory, build, keep_segments):
     """Builds the model of a directory without `model.weights.h5`."""
     if tensors_path(directory).exists():
         return load_huggingface(directory, build, keep_segments)
-    # TensorFlow is imported in two places below, because the rest does without it.
     if is_original(directory):
+        # It imports TensorFlow, which the rest does without.
         from tta.modeling.formats.tensorflow.tf1_checkpoint import load_original
 
         return load_original(directory, build, keep_segments)
@@ -112,12 +113,6 @@ def _load_foreign(directory, build, keep_segments):
             )
     if not (directory / CONFIG).exists():
         raise InputError(f"not a model directory: it has no {CONFIG}", directory)
-    from tta.modeling.formats.tensorflow.run_checkpoint import (
-        CHECKPOINTS,
-        checkpoint_steps,
-        load_run,
-    )
-
     if checkpoint_steps(directory / CHECKPOINTS):
         return load_run(directory, build)
     raise InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)

@@ -87,7 +87,13 @@ class AdaptiveSoftmaxHead(Head):
 
         result = inside(0, rows, self._in_first(targets))
         for j, words in enumerate(self.clusters):
-            positions = ops.nonzero(_is_in(words, targets))[0]
+            here = _is_in(words, targets)
+            if keras.config.backend() == "jax":  # its shapes are fixed
+                position = ops.where(here, targets - words.start, 0)
+                added = inside(j + 1, self._projected(rows, j), position)
+                result += ops.where(here, added, 0.0)
+                continue
+            positions = ops.nonzero(here)[0]
             ours = self._projected(ops.take(rows, positions, axis=0), j)
             added = inside(j + 1, ours, ops.take(targets, positions) - words.start)
             result += ops.scatter(positions[:, None], added, ops.shape(result))

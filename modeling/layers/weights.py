@@ -1,8 +1,10 @@
 """Creates the weights of a layer from its table, see `tta.modeling.config.weights`."""
 
+import random
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from tta.modeling.config.weights import Dropout, Weight, WeightTable
@@ -89,10 +91,24 @@ def _layer_norm(table, epsilon, name):
 
 
 def _initializer(start):
-    """The initializer of Keras that a `Weight` names; each has a seed of its own."""
+    """The initializer that a `Weight` names; each has a seed of its own."""
     if not isinstance(start, str):
-        return keras.initializers.TruncatedNormal(stddev=start)
+        return _truncated_normal(start)
     return _unit_forget_bias if start == "unit_forget_bias" else keras.initializers.get(start)
+
+
+def _truncated_normal(deviation):
+    """Normal numbers of at most two deviations; by NumPy, so that all backends draw the same."""
+    seed = random.randrange(2**31)  # `keras.utils.set_random_seed` sets these
+
+    def draw(shape, dtype=None):
+        generator = np.random.default_rng(seed)
+        values = generator.standard_normal(shape, np.float32)
+        while (far := np.abs(values) > 2.0).any():
+            values[far] = generator.standard_normal(far.sum(), np.float32)
+        return ops.convert_to_tensor(deviation * values, dtype)
+
+    return draw
 
 
 def _unit_forget_bias(shape, dtype=None):

@@ -40,13 +40,15 @@ def contrast(vectors: Tensor, weights: Tensor) -> Tensor:
     halves = [weights * is_first, weights * (1.0 - is_first)]
     takes_part = ops.logical_and(*(ops.sum(half, axis=1) > 0 for half in halves))  # [B]
     # The sum has the same direction as the mean, so it has the same cosines.
-    first, second = (
-        ops.normalize(ops.sum(half[:, :, None] * vectors, axis=1), axis=-1, order=2)
-        for half in halves
-    )
+    first, second = (_normalized(ops.sum(half[:, :, None] * vectors, axis=1)) for half in halves)
     logits = ops.matmul(first, ops.transpose(second)) / CONTRAST_TEMPERATURE  # [B, B]
     both = ops.logical_and(takes_part[:, None], takes_part[None, :])
     logits = ops.where(both, logits, -1e9)
     losses = (ops.logsumexp(logits, axis=0) + ops.logsumexp(logits, axis=1)) / 2
     losses = ops.where(takes_part, losses - ops.diagonal(logits), 0.0)
     return ops.sum(losses) / ops.maximum(ops.sum(ops.cast(takes_part, "float32")), 1.0)
+
+
+def _normalized(x):
+    """x / |x| over the last axis; 0 at 0. `ops.normalize` has no gradient there on JAX."""
+    return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), 1e-24))

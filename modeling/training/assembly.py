@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from tta.choices import DTYPE_POLICIES
 from tta.data.vectors.training_data import TrainingBatches
@@ -28,6 +27,7 @@ from tta.modeling.training.statistics import (
     output_statistics,
     piece_counts,
 )
+from tta.modeling.training.steps.base import Steps
 from tta.modeling.training.trainer import Trainer
 from tta.names import STANDARDIZATION
 
@@ -44,30 +44,30 @@ def make_trainer(
     model_config: ModelConfig,
     batches: TrainingBatches,
     output_dir: Path,
-    strategy: tf.distribute.Strategy,
+    steps: Steps,
     init_checkpoint: str | None = None,
     init_parts: Mapping[str, str | None] | None = None,
 ) -> Trainer:
-    """Builds model, objective and optimizer under a strategy, and a `Trainer` over the batches.
+    """Builds model, objective and optimizer, and a `Trainer` over the batches.
 
-    `objective` is a name in `OBJECTIVES`, and `strategy` comes from `make_strategy`. The model
-    starts from the weights of the model `init_checkpoint`, or at random (None). `init_parts` are
-    the models from which the parts of `config.parts` start, by name. The global random seeds are
-    set.
+    `objective` is a name in `OBJECTIVES`, and `steps` comes from `connect`. The model starts from
+    the weights of the model `init_checkpoint`, or at random (None). `init_parts` are the models
+    from which the parts of `config.parts` start, by name. The global random seeds are set.
 
     Raises:
         InputError: settings do not fit the model, or it cannot start from those weights.
     """
 
     def counts():
-        return piece_counts(batches.epoch(0).take(COUNTING_BATCHES), model_config.vocab_size)
+        size = model_config.vocab_size
+        return piece_counts(batches.epoch(0), COUNTING_BATCHES, size, steps)
 
     keras.utils.set_random_seed(settings.seed)
     config: Any = model_config
     vocabulary: Any = batches.vocabulary
     if model_config.vocab_size < len(vocabulary):  # a model of the most frequent words
         vocabulary = vocabulary.first(model_config.vocab_size)
-    with strategy.scope():
+    with steps.scope():
         task = OBJECTIVES.load(objective)(vocabulary, settings)
         task.check_model(model_config)
         head = config.head.head_class()
@@ -83,8 +83,8 @@ def make_trainer(
             model.start_part(part, *_trained(name, vocabulary))
         if (init_checkpoint or "decoder" in starts) and settings.log_normalizer_weight:
             # The log-normalizer was free until now. Small steps would take long to move it.
-            few = batches.epoch(0).take(CENTERING_BATCHES)
-            model.head.shift_log_normalizer(-mean_log_normalizer(model, few))
+            mean = mean_log_normalizer(model, batches.epoch(0), CENTERING_BATCHES, steps)
+            model.head.shift_log_normalizer(-mean)
         optimizer = make_optimizer(settings, settings.mixed_precision)
     return Trainer(
         model,
@@ -94,7 +94,7 @@ def make_trainer(
         heldout_batches=batches.heldout,
         output_dir=output_dir,
         loop=settings,
-        strategy=strategy,
+        steps=steps,
     )
 
 
@@ -140,8 +140,8 @@ def write_model(
     (directory / STANDARDIZATION).unlink(missing_ok=True)  # of the weights that are replaced
     if model.can_standardize_outputs:
         batches = trainer.epoch_batches(0)
-        statistics = output_statistics(model, batches, STANDARDIZING_BATCHES)
-        with trainer.strategy.scope():
+        statistics = output_statistics(model, batches, STANDARDIZING_BATCHES, trainer.steps)
+        with trainer.steps.scope():
             model.standardize_outputs(*statistics)
         write_standardization(directory, *statistics)
     save_model(model, directory, card, weights_dtype)

@@ -1,94 +1,106 @@
-"""Files of a training run: its list of checkpoints, and one-line errors about full disks."""
+"""The checkpoints of a run: written, the newest good one restored, old ones removed."""
 
-import contextlib
-import re
-import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-import tensorflow as tf
+import keras
+import numpy as np
 
-from tta.atomic import whole_file
 from tta.errors import InputError
-from tta.modeling.formats.tensorflow.run_checkpoint import (
+from tta.modeling.formats.run_checkpoint import (
     CHECKPOINTS,
+    POSITION,
+    checkpoint_path,
     checkpoint_steps,
-    open_checkpoint,
-    plain_path,
+    newest_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
 )
 from tta.names import WEIGHTS
 
+KEPT = 2  # the last ones
 
-@contextlib.contextmanager
-def disk_errors_named(path: Path | str, shown: Path | str | None = None):
-    """Turns TensorFlow's error about a full disk into an OSError of one line.
 
-    `path` is the folder that is written to, and `shown` its name in the error, if that is another.
-    Errors that do not name it pass unchanged.
+class Checkpoints:
+    """The checkpoints of a training in a folder, which may be missing.
+
+    Args:
+        folder: their folder.
+        variables: {name: variable}, all that a training changes.
     """
-    try:
-        yield
-    except tf.errors.OpError as error:
-        if str(path) not in error.message:
-            raise
-        # Removes the names of the graph's node and operation, which surround the reason.
-        rule = re.sub(r"\{\{.*?\}\} | \[Op:.*", "", error.message.splitlines()[0])
-        rule = rule.replace(str(path), str(shown or path))
-        raise OSError(f"cannot be written: {rule}") from None
 
+    def __init__(self, folder: Path, variables: Mapping[str, keras.Variable]):
+        self.folder = folder
+        self._variables = variables
 
-def restore_newest(checkpoint: tf.train.Checkpoint, folder: Path) -> None:
-    """Restores the newest checkpoint in a folder that can be restored, if the folder has any.
+    @property
+    def latest(self) -> Path | None:
+        """The newest one; None without any."""
+        steps = checkpoint_steps(self.folder)
+        return checkpoint_path(self.folder, steps[-1]) if steps else None
 
-    Newer ones, which are damaged then, are removed with a note.
+    def save(self, position: Mapping[str, int]) -> None:
+        """Writes the checkpoint of `position["step"]`, and then removes older ones.
 
-    Raises:
-        InputError: no checkpoint can be restored. The error is that of the newest one.
-    """
-    errors: list[InputError] = []
-    for step in reversed(checkpoint_steps(folder)):
-        path = folder / f"ckpt-{step}"
-        try:
-            open_checkpoint(path)
-            checkpoint.restore(str(plain_path(path))).assert_consumed()
-        except (tf.errors.OpError, AssertionError, IndexError, ValueError) as error:
-            rule = getattr(error, "rule", str(error).strip().splitlines()[0])
-            errors.append(InputError(f"the checkpoint cannot be restored: {rule}", path))
-            continue
-        for error in errors:
+        Raises:
+            OSError: it cannot be written. The previous ones are kept.
+        """
+        arrays = {name: np.asarray(variable.value) for name, variable in self._variables.items()}
+        numbers = {POSITION + name: np.array([n], np.int64) for name, n in position.items()}
+        write_checkpoint(checkpoint_path(self.folder, position["step"]), arrays | numbers)
+        for step in checkpoint_steps(self.folder)[:-KEPT]:
+            checkpoint_path(self.folder, step).unlink()
+
+    def restore(self, position: dict[str, int]) -> None:
+        """Restores variables and position from the newest good checkpoint, if there is any.
+
+        Newer ones, which are damaged then, are removed with a note.
+
+        Raises:
+            InputError: no checkpoint can be restored. The error is that of the newest one.
+        """
+        if not checkpoint_steps(self.folder):
+            return
+        step, arrays, errors = newest_checkpoint(self.folder, lambda p: self._read(p, position))
+        for path, error in errors:
             print(f"{error}; it is removed, and step {step:,} is next", file=sys.stderr)
-            for part in folder.glob(f"{Path(str(error.path)).name}.*"):
-                part.unlink()
-        return
-    if errors:
-        raise errors[0]
+            path.unlink()
+        position.update({name: int(arrays[POSITION + name][0]) for name in position})
+        for name, variable in self._variables.items():
+            variable.assign(arrays[name])
+
+    def _read(self, path, position):
+        """The arrays of a checkpoint with all variables of this training, and no others."""
+        shapes = {name: tuple(variable.shape) for name, variable in self._variables.items()}
+        shapes |= {POSITION + name: (1,) for name in position}
+        try:
+            arrays = read_checkpoint(path)
+            found = {name: array.shape for name, array in arrays.items()}
+            if wrong := sorted(dict(shapes.items() ^ found.items())):
+                raise InputError(f"{wrong[0]} is missing, not of this training or of another shape")
+        except InputError as error:
+            raise InputError(f"the checkpoint cannot be restored: {error.rule}", path) from None
+        return arrays
 
 
 def check_not_replaced(output_dir: Path) -> None:
-    """Raises InputError if a training would begin anew and replace a finished model."""
-    if (output_dir / WEIGHTS).exists() and not checkpoint_steps(output_dir / CHECKPOINTS):
+    """Raises InputError if a training would begin anew and replace what there is.
+
+    That is a finished model without checkpoints, or an unfinished run of an earlier version.
+    """
+    folder = output_dir / CHECKPOINTS
+    if checkpoint_steps(folder):
+        return
+    if old := sorted(folder.glob("ckpt-*.index")):
+        raise InputError(
+            "a checkpoint of tta-lm 0.2 or earlier, from which no run resumes; finish the run with "
+            "that version, or choose another --output_dir",
+            old[-1],
+        )
+    if (output_dir / WEIGHTS).exists():
         raise InputError(
             "a finished model, but the checkpoints of its training are gone: the training would "
             "begin at step 0 and replace it; choose another --output_dir, or remove this file",
             output_dir / WEIGHTS,
         )
-
-
-def list_checkpoints(folder: Path) -> None:
-    """Removes what a killed run left unfinished, and rewrites TensorFlow's list of checkpoints.
-
-    The list is text without a checksum, so it is not trusted. The folder may be missing.
-    """
-    for unfinished in folder.glob("ckpt-*_temp"):
-        shutil.rmtree(unfinished)
-    names = [f"ckpt-{step}" for step in checkpoint_steps(folder)]
-    if not names:
-        (folder / "checkpoint").unlink(missing_ok=True)
-        return
-    lines = [f'model_checkpoint_path: "{names[-1]}"']
-    lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
-    # TensorFlow deletes old checkpoints only if it knows their times.
-    times = [(folder / f"{name}.index").stat().st_mtime for name in names]
-    lines += [f"all_model_checkpoint_timestamps: {at}" for at in times]
-    with whole_file(folder / "checkpoint") as file:
-        file.write("".join(f"{line}\n" for line in lines).encode())

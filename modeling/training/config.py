@@ -21,28 +21,10 @@ OPTIMIZERS = Registry(
     },
 )
 
-# --distribution_strategy, see `tta.modeling.training.distribution.make_strategy`.
+# --distribution_strategy, see `tta.modeling.training.steps`.
 STRATEGIES = ("one_device", "mirrored", "multi_worker_mirrored")
 
 CHECKPOINTS = "Checkpoints and evaluation"  # a group of flags
-
-# Muon's polynomials, and below them the weights that do not decay. They stand here because
-# benchmarks/gpu_pretraining.py needs them without TensorFlow.
-#
-# Coefficients (a, b, c) of a x + b x^3 + c x^5, one polynomial after the other. Each is the one
-# nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
-# (Amsel et al., 2025, "The Polar Express", arXiv:2505.16932). The first three take x / 1.01, as
-# there: rounding to bfloat16 must not leave the interval. Together they map [0.01, 1] into
-# [0.98, 1.02]. Keras's five equal polynomials map it into [0.68, 1.14].
-ORTHOGONALIZING = (
-    (8.013256, -22.925896, 16.599532),
-    (3.600578, -2.641875, 0.510505),
-    (2.634949, -1.919008, 0.430650),
-    (1.956171, -1.337507, 0.383853),
-)
-
-# Weights without weight decay, by the end of their path (TensorFlow adds ":0").
-NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 
 
 @dataclass(frozen=True, kw_only=True)

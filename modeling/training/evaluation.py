@@ -3,28 +3,22 @@
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tta.errors import InputError
 from tta.modeling.models.base import ConfiguredModel
-from tta.modeling.objectives.base import Objective
-from tta.modeling.training.statistics import (
-    Batch,
-    common_component,
-    common_sums,
-    read_batches,
-)
+from tta.modeling.objectives.base import Batch, Objective
+from tta.modeling.training.statistics import common_component, common_sums
+from tta.modeling.training.steps import connect
+from tta.modeling.training.steps.base import Steps
 
 # The share of the normalized values of the last LayerNorm that is common to all tokens (see
 # `statistics.common_component`). Near 1, the scores of the model depend on differences that
 # bfloat16 and int8 round away.
 COMMON_COMPONENT = "common_component"
 COMMON_BATCHES = 20  # the first ones, over which it is measured
-
-BatchSpec: TypeAlias = dict[str, tf.TensorSpec]  # `element_spec` of batches
 
 
 @dataclass(frozen=True)
@@ -46,18 +40,15 @@ class Evaluation:
 
 
 class Evaluator:
-    """Measures a model by an objective, compiled once, on batches of an `element_spec`."""
+    """Measures a model by an objective, compiled once; `spec` is as in `Steps.update`."""
 
-    def __init__(self, model: ConfiguredModel, objective: Objective, batch_spec: BatchSpec):
+    def __init__(
+        self, model: ConfiguredModel, objective: Objective, spec: Any, steps: Steps | None = None
+    ):
         self._objective = objective
-        self._measure = tf.function(
-            lambda batch: objective.evaluate(model, batch),
-            input_signature=[batch_spec],
-            autograph=False,
-        )
-        self._sum_outputs = tf.function(
-            lambda batch: common_sums(model, batch), input_signature=[batch_spec], autograph=False
-        )
+        self._steps = steps or connect()
+        self._measure = self._steps.compile(model, lambda b: objective.evaluate(model, b), spec)
+        self._sum_outputs = self._steps.compile(model, lambda b: common_sums(model, b), spec)
 
     def __call__(self, batches: Iterable[Batch], max_batches: int | None = None) -> Evaluation:
         """Evaluates the first `max_batches` batches; None is all of them.
@@ -67,12 +58,12 @@ class Evaluator:
         """
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         common = []
-        for batch in itertools.islice(read_batches(batches, "held-out"), max_batches):
+        for batch in itertools.islice(self._steps.read(batches, "held-out"), max_batches):
             # A pass of its own through the encoder; a sample shows the share.
             if len(common) < COMMON_BATCHES and (sums := self._sum_outputs(batch)) is not None:
-                common.append([value.numpy().astype(np.float64) for value in sums])
+                common.append([np.asarray(value, np.float64) for value in sums])
             for name, pair in self._measure(batch).items():
-                sums, counts = (value.numpy().astype(np.float64) for value in pair)
+                sums, counts = (np.asarray(value, np.float64) for value in pair)
                 columns.setdefault(name, []).append((sums, counts))
         measured = {}
         for name, pairs in columns.items():

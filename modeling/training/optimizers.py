@@ -1,22 +1,30 @@
 """The optimizers, BERT's AdamW and Muon, and BERT's schedule of the learning rate."""
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 from tta.modeling.kits.fused import fused
 from tta.modeling.kits.types import Tensor
-from tta.modeling.training.config import (
-    NOT_DECAYED,
-    OPTIMIZERS,
-    ORTHOGONALIZING,
-    OptimizerSettings,
+from tta.modeling.training.config import OPTIMIZERS, OptimizerSettings
+
+# Muon's polynomials: coefficients (a, b, c) of a x + b x^3 + c x^5, one after the other. Each is
+# nearest to 1, by the largest distance, on the interval onto which those before it map [0.01, 1]
+# (Amsel et al., 2025, "The Polar Express", arXiv:2505.16932). The first three take x / 1.01, as
+# there: rounding to bfloat16 must not leave the interval. Together they map [0.01, 1] into
+# [0.98, 1.02]. Keras's five equal polynomials map it into [0.68, 1.14].
+ORTHOGONALIZING = (
+    (8.013256, -22.925896, 16.599532),
+    (3.600578, -2.641875, 0.510505),
+    (2.634949, -1.919008, 0.430650),
+    (1.956171, -1.337507, 0.383853),
 )
+
+# Weights without weight decay, by the end of their path (TensorFlow adds ":0").
+NOT_DECAYED = r"\b(bias|beta|gamma)(:\d+)?$"
 
 
 @dataclass(eq=False)
@@ -60,8 +68,9 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @fused
-def _adam(weight, mean, square, gradient, rate, decay, beta_1, beta_2, epsilon):
+def _adam(weight, mean, square, gradient, scale, rate, decay, beta_1, beta_2, epsilon):
     """Updates three variables by Adam; `decay` is the part of the weight that is lost."""
+    gradient = scale * gradient
     new_mean = mean + (1.0 - beta_1) * (gradient - mean)
     new_square = square + (1.0 - beta_2) * (ops.square(gradient) - square)
     weight.assign(weight - decay * weight - rate * new_mean / (ops.sqrt(new_square) + epsilon))
@@ -70,10 +79,12 @@ def _adam(weight, mean, square, gradient, rate, decay, beta_1, beta_2, epsilon):
 
 
 @fused
-def _momentum(momentum, gradient, rate, nesterov):
+def _momentum(momentum, gradient, scale, rate, nesterov):
     """Updates the momentum; returns it, or Nesterov's: the next one, with the same gradient."""
-    momentum.assign(rate * momentum + gradient)
-    return gradient + rate * momentum if nesterov else momentum.read_value()
+    gradient = scale * gradient
+    new_momentum = rate * momentum + gradient
+    momentum.assign(new_momentum)
+    return gradient + rate * new_momentum if nesterov else new_momentum
 
 
 @fused
@@ -89,20 +100,23 @@ def _move(weight, update, rate, decay):
 
 
 class _OnePass(keras.optimizers.Optimizer):
-    """Updates a weight in place and in one pass, decay included; subclasses define `update_step`.
+    """Updates a weight in place and in one pass, clipping and decay included.
 
-    Under a strategy, gradients must already be summed over the replicas. Keras would sum them after
-    clipping, and so clip the gradients of each replica separately.
+    Subclasses define `update_step`, whose gradient is a pair: the gradient, and its factor. Under a
+    `tf.distribute.Strategy`, gradients must already be summed over the replicas. Keras would sum
+    them after clipping, and so clip the gradients of each replica separately.
     """
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         return list(grads_and_vars)
 
     def _clip_gradients(self, grads):
-        """As in Keras, but the gradient of a table stays sparse, with a row for each lookup."""
+        """Pairs each gradient with its factor. TensorFlow's of a table has a row per lookup."""
         if not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]
+            return [(gradient, ops.ones(())) for gradient in super()._clip_gradients(grads)]
+        squares = [ops.sum(ops.square(getattr(one, "values", one))) for one in grads]
+        scale = self.global_clipnorm / ops.maximum(ops.sqrt(sum(squares)), self.global_clipnorm)
+        return [(gradient, scale) for gradient in grads]
 
     def _apply_weight_decay(self, variables):
         """Nothing, as `_decay` is part of the update."""
@@ -113,16 +127,27 @@ class _OnePass(keras.optimizers.Optimizer):
 
     def _update_by_adam(self, weight, moments, gradient, rate, decay, *betas_and_epsilon):
         moments = [self._copy_beside(weight, moment) for moment in moments]
-        tensors = map(tf.convert_to_tensor, (gradient, rate, decay))
+        tensors = map(ops.copy, (*_dense(gradient), rate, decay))
         _adam(weight, *moments, *tensors, *betas_and_epsilon)
 
     def _copy_beside(self, weight, variable):
-        """A Keras variable's copy on the replica whose copy of a weight is updated."""
+        """Under TensorFlow, a variable's copy on the replica whose copy of a weight is updated."""
+        if keras.config.backend() != "tensorflow":
+            return variable
         copies = self._distribution_strategy.experimental_local_results(variable.value)
         return next(copy for copy in copies if copy.device == weight.device)
 
 
-class BertAdamW(_OnePass):
+def _dense(gradient):
+    """A pair of `_OnePass`; the rows of TensorFlow's lookups are added up in a table."""
+    gradient, scale = gradient
+    if hasattr(gradient, "indices"):
+        size = int(gradient.dense_shape[0])
+        gradient = ops.segment_sum(gradient.values, gradient.indices, size)
+    return gradient, scale
+
+
+class BertAdamW(_OnePass, keras.optimizers.Adam):
     """Adam with decoupled weight decay as in BERT: no bias correction, epsilon outside the root.
 
     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= rate (m / (sqrt(v) + eps) + decay w)
@@ -133,10 +158,11 @@ class BertAdamW(_OnePass):
         learning_rate: a float or a schedule.
         beta_1, beta_2, epsilon: b1, b2 and eps above.
         weight_decay: decay above; not applied to LayerNorm weights and biases.
-        global_clipnorm: largest norm of the gradients of all weights together; in that of a table,
-            each lookup of a row counts by itself, as in BERT.
+        global_clipnorm: largest norm of the gradients of all weights together. Under TensorFlow,
+            each lookup of a row counts by itself in a table that is read by lookups alone, as in
+            BERT.
         product_dtype: ignored, as this optimizer multiplies no matrices; see `Muon`.
-        **kwargs: as in `keras.optimizers.Optimizer`.
+        **kwargs: as in `keras.optimizers.Adam`.
     """
 
     def __init__(
@@ -152,41 +178,27 @@ class BertAdamW(_OnePass):
         name: str = "bert_adamw",
         **kwargs: Any,
     ):
+        rate: Any = learning_rate
         super().__init__(
-            learning_rate=learning_rate,
+            rate,
+            beta_1,
+            beta_2,
+            epsilon,
             weight_decay=weight_decay,
             global_clipnorm=global_clipnorm,
             name=name,
             **kwargs,
         )
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
         self.exclude_from_weight_decay(var_names=[NOT_DECAYED])
-
-    def build(self, variables: Sequence[keras.Variable]) -> None:
-        if self.built:
-            return
-        super().build(variables)
-        self.first_moments, self.second_moments = self.add_optimizer_variables(
-            variables, ["first_moment", "second_moment"]
-        )
 
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         index = self._get_variable_index(variable)
-        moments = self.first_moments[index], self.second_moments[index]
+        moments = self._momentums[index], self._velocities[index]
         decay = self._decay(variable, learning_rate, self.weight_decay)
         constants = self.beta_1, self.beta_2, self.epsilon
         self._update_by_adam(variable, moments, gradient, learning_rate, decay, *constants)
-
-    def get_config(self):
-        return super().get_config() | {
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-        }
 
 
 class Muon(_OnePass, keras.optimizers.Muon):
@@ -246,12 +258,11 @@ class Muon(_OnePass, keras.optimizers.Muon):
 
     def _muon_update_step(self, gradient, variable, lr, m):
         momentum = self._copy_beside(variable, m)
-        gradient = tf.convert_to_tensor(gradient)
-        direction = _momentum(momentum, gradient, self.momentum, self.nesterov)
+        direction = _momentum(momentum, *_dense(gradient), self.momentum, self.nesterov)
         update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
         arguments = update, rate, self._decay(variable, lr, self.weight_decay)
-        _move(variable, *map(tf.convert_to_tensor, arguments))
+        _move(variable, *map(ops.copy, arguments))
 
     def _orthogonalize(self, x):
         """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""

@@ -60,8 +60,14 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
     """
     data = TrainingData.open(config.input_dir, config.vocab_file, config.vectors)
     model_config, config = resolve(config, data)
+    from tta.modeling.training.steps import backend  # imports Keras
+
     batches = data.batches(
-        model_config, config.train_batch_tokens, config.seed, config.train_batch_size
+        model_config,
+        config.train_batch_tokens,
+        config.seed,
+        config.train_batch_size,
+        backend(config.distribution_strategy).in_memory,
     )
     output_dir = Path(config.output_dir)
     chief = is_chief(config.distribution_strategy)
@@ -79,7 +85,7 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
 def _train(config, model_config, data, batches, chief):
     from tta.modeling.training.assembly import make_trainer, write_model
     from tta.modeling.training.checkpoints import check_not_replaced
-    from tta.modeling.training.distribution import connect
+    from tta.modeling.training.steps import connect
 
     output_dir = Path(config.output_dir)
     if chief:
@@ -94,21 +100,21 @@ def _train(config, model_config, data, batches, chief):
     # Called after all checks above, because other workers may wait for this one, and before any
     # tensor is created.
     same = run_record.shared(config, model_config, data)
-    strategy = connect(config.distribution_strategy, config.deterministic, same)
+    steps = connect(config.distribution_strategy, config.deterministic, same)
     trainer = make_trainer(
         config,
         config.objective,
         model_config,
         batches,
         output_dir,
-        strategy,
+        steps,
         config.init_checkpoint,
         {"encoder": config.init_encoder, "decoder": config.init_decoder},
     )
     if chief:  # Together with a checkpoint, these files are a model.
         data.copy_to(output_dir, model_config.open_vocabulary)
         model_config.to_json(output_dir / CONFIG)
-        run_record.record(config, strategy.num_replicas_in_sync, data.digest)
+        run_record.record(config, steps.num_replicas, data.digest)
     finished = trainer.train()
     if finished and chief:
         (output_dir / POOLING).unlink(missing_ok=True)  # of the weights that are replaced

@@ -101,7 +101,7 @@ def check_model_kept(
 ) -> None:
     """Raises InputError if the run in the output folder began with another model.
 
-    The same holds for another vocabulary, other text and other vectors.
+    The same holds for another vocabulary, other text, other vectors and another backend of Keras.
     """
     folder, vocabulary, vectors = Path(config.output_dir), data.vocabulary, data.vectors
     path = folder / VOCABULARY
@@ -111,9 +111,12 @@ def check_model_kept(
     if path.exists() and read_config(path) != model_config:
         _refuse(f"another config than {config.config_file}'s", path)
     path = folder / RUN_FILE
-    then = read_json_object(path).get("data") if path.exists() else None
-    if then is not None and then != data.digest:
+    before = read_json_object(path) if path.exists() else {}
+    if before.get("data", data.digest) not in (None, data.digest):
         _refuse(f"other text than {data.directory} has now", path)
+    backend = _backend()
+    if before and before.get("backend", "tensorflow") != backend:
+        _refuse(f"another backend of Keras than {backend} (KERAS_BACKEND)", path)
     path = folder / VECTORS
     if vectors is not None and path.exists() and file_digest(path) != vectors.digest:
         _refuse(f"other vectors than {vectors.path}", path)
@@ -140,6 +143,7 @@ def record(config: PretrainingConfig, num_replicas: int, data_digest: str | None
     values = {
         "num_replicas": num_replicas,
         "data": data_digest,
+        "backend": _backend(),
         "first_loss": before.get("first_loss"),
     }
     _write(path, dataclasses.asdict(config) | values)
@@ -170,11 +174,13 @@ def model_card(config: PretrainingConfig, sources: list[str], trainer: Any) -> s
     `trainer` is the `Trainer` that made it.
     """
     model_config = trainer.model.config
-    tokens = int(trainer.position["tokens"].numpy())
+    tokens = trainer.position["tokens"]
     text = "\n".join(f"- {Path(source).name}" for source in sources)
     batch = f"{config.train_batch_tokens:,} tokens"
     if config.train_batch_size is not None:
         batch = f"{config.train_batch_size:,} sentences"
+    backend = _backend()
+    variable = "" if backend == "tensorflow" else f"KERAS_BACKEND={backend} "
     return f"""# {Path(config.output_dir).name}
 
 A `{model_config.model_type}` language model of tta-lm, objective `{config.objective}`,
@@ -189,8 +195,14 @@ The text:
 
 Held-out: {trainer.last_evaluation or "not measured"}
 
-    run_pretraining.py {" ".join(_changed_flags(config))}
+    {variable}run_pretraining.py {" ".join(_changed_flags(config))}
 """
+
+
+def _backend():
+    import keras  # which imports its backend
+
+    return keras.config.backend()
 
 
 _FOLDERS = {"output_dir", "input_dir", "vocab_file", "vectors"}

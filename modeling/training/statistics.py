@@ -1,60 +1,49 @@
-"""Reads batches; statistics of them: outputs to standardize, their common component,
-log-normalizers, frequent pieces.
+"""Statistics of batches: outputs to standardize, their common component, log-normalizers, frequent
+pieces. `steps` computes them; None is one device.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
+from keras import ops
 
-from tta.errors import DamagedDataError
+from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
-
-Batch: TypeAlias = dict[str, tf.Tensor]
-
-
-def read_batches(batches: Iterable[Batch], split: str) -> Iterator[Batch]:
-    """Yields the batches; TensorFlow's errors about their shards become a `DamagedDataError`."""
-    try:
-        yield from batches
-    except (tf.errors.OpError, UnicodeDecodeError) as error:  # a message with bytes of the shard
-        rule = str(getattr(error, "message", error)).splitlines()[0]
-        raise DamagedDataError(f"a {split} shard is truncated or damaged: {rule}") from None
+from tta.modeling.objectives.base import Batch
+from tta.modeling.training.steps import connect
+from tta.modeling.training.steps.base import Steps
 
 
 def output_statistics(
-    model: LanguageModel, batches: tf.data.Dataset, max_batches: int
+    model: LanguageModel, batches: Iterable[Batch], max_batches: int, steps: Steps | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of the last layer's outputs over some batches: [D] float64 each.
 
-    The first `max_batches` of a `tf.data.Dataset` are read. Begin and end tokens are left out.
+    The first `max_batches` batches are read. Begin and end tokens are left out.
     """
 
-    @tf.function(input_signature=[batches.element_spec], autograph=False)
     def sums(batch):
-        outputs = tf.cast(model.encode(batch, training=False)["hidden_states"], tf.float32)
+        outputs = ops.cast(model.encode(batch, training=False)["hidden_states"], "float32")
         weights = inner_weights(batch["padding_mask"])[..., None]
         return (
-            tf.reduce_sum(weights),
-            tf.reduce_sum(weights * outputs, [0, 1]),
-            tf.reduce_sum(weights * outputs**2, [0, 1]),
+            ops.sum(weights),
+            ops.sum(weights * outputs, (0, 1)),
+            ops.sum(weights * outputs**2, (0, 1)),
         )
 
     count, total, squares = 0.0, np.zeros(1), np.zeros(1)
-    for batch in itertools.islice(read_batches(batches, "training"), max_batches):
-        n, first, second = (np.float64(value) for value in sums(batch))
+    for values in _of_batches(model, sums, batches, max_batches, steps):
+        n, first, second = (np.asarray(value, np.float64) for value in values)
         count, total, squares = count + n, total + first, squares + second
     mean = total / count
     return mean, np.sqrt(np.maximum(squares / count - mean**2, 1e-12))
 
 
-def common_sums(
-    model: ConfiguredModel, batch: Batch
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor] | None:
+def common_sums(model: ConfiguredModel, batch: Batch) -> tuple[Tensor, Tensor, Tensor] | None:
     """What `common_component` needs of a batch; None if the encoder has no `output_norm`.
 
     The sum of the normalized values of the last LayerNorm, before scale and shift, over the tokens
@@ -63,13 +52,13 @@ def common_sums(
     norm: Any = model.encoder.output_norm
     if norm is None:
         return None
-    outputs = tf.cast(model.encode(batch, training=False)["hidden_states"], tf.float32)
-    normalized = tf.math.divide_no_nan(outputs - norm.beta, norm.gamma)
+    outputs = ops.cast(model.encode(batch, training=False)["hidden_states"], "float32")
+    normalized = ops.divide_no_nan(outputs - norm.beta, norm.gamma)
     weights = inner_weights(batch["padding_mask"])[..., None]
     return (
-        tf.reduce_sum(weights * normalized, [0, 1]),
-        tf.reduce_sum(weights * normalized**2),
-        tf.reduce_sum(weights),
+        ops.sum(weights * normalized, (0, 1)),
+        ops.sum(weights * normalized**2),
+        ops.sum(weights),
     )
 
 
@@ -82,20 +71,36 @@ def common_component(total: np.ndarray, squares: float, count: float) -> float:
     return float(np.square(total).sum() / (count * squares))
 
 
-def mean_log_normalizer(model: LanguageModel, batches: tf.data.Dataset) -> float:
+def mean_log_normalizer(
+    model: LanguageModel, batches: Iterable[Batch], max_batches: int, steps: Steps | None = None
+) -> float:
     """Mean of log sum exp(logits) over the real tokens of some training batches; natural log."""
-    total, count = 0.0, 0
-    for batch in read_batches(batches, "training"):
-        logits = model(batch, training=False)["logits"]
-        values = tf.boolean_mask(tf.reduce_logsumexp(logits, axis=-1), batch["padding_mask"])
-        total, count = total + float(tf.reduce_sum(values)), count + int(tf.size(values))
+
+    def sums(batch):
+        values = ops.logsumexp(model(batch, training=False)["logits"], axis=-1)
+        return ops.sum(ops.where(batch["padding_mask"], values, 0.0)), ops.sum(
+            batch["padding_mask"]
+        )
+
+    found = _of_batches(model, sums, batches, max_batches, steps)
+    total, count = np.sum([[float(value) for value in pair] for pair in found], axis=0)
     return total / count
 
 
-def piece_counts(batches: tf.data.Dataset, vocab_size: int) -> np.ndarray:
+def _of_batches(model, function, batches, max_batches, steps):
+    """Yields the values of a function of some training batches, compiled."""
+    steps = steps or connect()
+    compiled = steps.compile(model, function, getattr(batches, "element_spec", None))
+    yield from map(compiled, itertools.islice(steps.read(batches, "training"), max_batches))
+
+
+def piece_counts(
+    batches: Iterable[Batch], max_batches: int, vocab_size: int, steps: Steps | None = None
+) -> np.ndarray:
     """How often each word piece occurs in some training batches, without padding: [V] int64."""
     counts = np.zeros(vocab_size, np.int64)
-    for batch in read_batches(batches, "training"):
-        ids = batch["input_ids"].numpy()[batch["padding_mask"].numpy()]
+    read = (steps or connect()).read(batches, "training")
+    for batch in itertools.islice(read, max_batches):
+        ids = np.asarray(batch["input_ids"])[np.asarray(batch["padding_mask"])]
         counts += np.bincount(ids, minlength=vocab_size)
     return counts

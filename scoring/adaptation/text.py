@@ -12,8 +12,8 @@ from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.training.assembly import make_trainer, write_model
 from tta.modeling.training.config import TrainingSettings
-from tta.modeling.training.distribution import make_strategy
 from tta.modeling.training.evaluation import Evaluation
+from tta.modeling.training.steps import connect
 from tta.names import VOCABULARY
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
@@ -155,9 +155,9 @@ def _make_trainer(config, rate, lm, start, objective, data, output_dir):
         eval_steps=num_train_steps,
         seed=config.seed,
     )
-    batches = data.batches(model_config, BATCH_TOKENS, config.seed)
-    strategy = make_strategy(settings.distribution_strategy)
-    made = make_trainer(settings, objective, model_config, batches, output_dir, strategy, start)
+    steps = connect(settings.distribution_strategy)
+    batches = data.batches(model_config, BATCH_TOKENS, config.seed, in_memory=steps.in_memory)
+    made = make_trainer(settings, objective, model_config, batches, output_dir, steps, start)
     made.is_resumable = False  # the folder of the work is removed
     return made
 

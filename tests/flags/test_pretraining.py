@@ -23,6 +23,7 @@ from tta.atomic import locked_folder
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import save_model
+from tta.modeling.formats.run_checkpoint import checkpoint_steps
 from tta.modeling.training import config as training_config
 from tta.modeling.training import pretrain as pretraining
 from tta.modeling.training.config import PretrainingConfig
@@ -81,11 +82,7 @@ def start(folder, output, *flags, signalled=()):
 
 def checkpoint(folder, output):
     """The step of the last complete checkpoint; 0 without one."""
-    state = folder / output / "checkpoints" / "checkpoint"
-    if not state.exists():
-        return 0
-    (line,) = (s for s in state.read_text().splitlines() if s.startswith("model_checkpoint_path"))
-    return int(line.strip('"').rpartition("-")[2])
+    return max(checkpoint_steps(folder / output / "checkpoints"), default=0)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,13 @@
 """Reads TensorFlow 1 checkpoints of the original T-TA code and of Google's BERT."""
 
+import atexit
 import contextlib
+import functools
+import glob
 import math
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +18,7 @@ from tta.errors import InputError, located
 from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert
-from tta.modeling.formats.original_files import BERT_CONFIG, config_path
-from tta.modeling.formats.tensorflow.run_checkpoint import open_checkpoint
+from tta.modeling.formats.tensorflow.original_files import BERT_CONFIG, config_path
 from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 
 # The special tokens of the original T-TA code: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
@@ -37,7 +41,7 @@ def load_original(directory: Path | str, build: Build, keep_segments: bool = Fal
     """
     directory = Path(directory)
     prefix = _checkpoint_prefix(directory)
-    reader, shapes = open_checkpoint(prefix)
+    reader, shapes = _open_checkpoint(prefix)
     path = config_path(directory)
     is_bert = path.name == BERT_CONFIG or bert.SEGMENT_NAME in shapes
     if is_bert:
@@ -73,3 +77,42 @@ def _checkpoint_prefix(directory):
     if len(found) != 1:
         raise InputError(f"expected one checkpoint (*.ckpt*.index), found {len(found)}", directory)
     return found[0]
+
+
+def _open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
+    """Opens a checkpoint of TensorFlow: (its reader, {variable: shape}). No value is read yet.
+
+    TensorFlow finds damage by checksums. An index that is made wrong on purpose, with checksums
+    that are right, can end the process (docs/reliability.md).
+
+    Raises:
+        InputError: the index cannot be read, or declares more values than the data files hold.
+    """
+    with reading("not a readable TensorFlow checkpoint", path, tf.errors.OpError):
+        reader = tf.train.load_checkpoint(str(_plain_path(path)))
+        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        parts = path.parent.glob(f"{glob.escape(path.name)}.data-*")
+        stored = sum(part.stat().st_size for part in parts)
+        declared = sum(math.prod(shape) * types[name].size for name, shape in shapes.items())
+        if declared > stored:  # TensorFlow would allocate memory for them first
+            raise InputError(f"it declares {declared:,} bytes of values and has {stored:,}", path)
+    return reader, shapes
+
+
+def _plain_path(path: Path) -> Path:
+    """The path to give to functions of TensorFlow that read or delete by it, as by a glob.
+
+    If the name of its folder has a character of globs, it goes through a temporary link.
+    """
+    if not re.search(r"[*?\[\\]", str(path.parent)):
+        return path
+    return _link(path.parent.absolute()) / path.name
+
+
+@functools.cache
+def _link(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix="tta-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    (made / "link").symlink_to(folder)
+    return made / "link"

@@ -12,9 +12,10 @@ def saving(make_trainer, output):
 
         def train_and_save():
             done = train()
-            copies = trainer.strategy.experimental_local_results
-            variables = {**trainer.position, **trainer._state}
+            copies = trainer.steps.strategy.experimental_local_results
+            variables = {name: v.value for name, v in trainer.variables.items()}
             values = {n: np.stack([c.numpy() for c in copies(v)]) for n, v in variables.items()}
+            values |= trainer.position
             np.savez(output, **{n.replace("/", "."): v for n, v in values.items()})
             return done
 

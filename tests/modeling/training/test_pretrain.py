@@ -143,7 +143,7 @@ def test_a_resumed_run_is_compared_with_the_first_loss_of_the_run(tmp_path):
     for _ in range(2):
         with pytest.raises(InputError, match="training diverged"):
             pretrain(config)
-        assert (tmp_path / "out" / "checkpoints" / "ckpt-20.index").exists()
+        assert (tmp_path / "out" / "checkpoints" / "ckpt-20.safetensors").exists()
         values = json.loads(record.read_text())
         assert 0 < values["first_loss"] < 10
     record.write_text(json.dumps(values | {"first_loss": 1e9}))

@@ -18,7 +18,8 @@ from tests.faults import assert_killed
 from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import sentences, sentences_of_few_lengths, write_dataset
 from tta.errors import InputError
-from tta.modeling.training import cluster, distribution, run_record
+from tta.modeling.training import cluster, run_record
+from tta.modeling.training.steps import tensorflow as distribution
 
 ROOT = Path(__file__).resolve().parents[3]
 NUM_STEPS = 11
@@ -139,7 +140,7 @@ def runs(folder):
         started += workers
         assert_killed(workers[1], folder / "killed1.err")
         survivor = workers[0].wait(timeout=600)
-        assert (folder / "output0" / "checkpoints" / "ckpt-4.index").exists()
+        assert (folder / "output0" / "checkpoints" / "ckpt-4.safetensors").exists()
         assert not (folder / "output0" / "model.weights.h5").exists()
 
         again = start_workers(folder, "again")
@@ -250,8 +251,6 @@ def test_tf_config_is_read_for_several_workers_alone(monkeypatch):
 class TwoWorkers:
     """A strategy whose other worker has what `other` says."""
 
-    num_replicas_in_sync = 2
-
     def __init__(self, other):
         self.other = other
 
@@ -263,9 +262,13 @@ class TwoWorkers:
 
 
 def test_workers_that_were_not_started_alike_are_refused():
-    distribution.check_same(TwoWorkers("a"), "flags", "a")
+    steps = distribution.TensorFlowSteps()
+    steps.num_replicas = 2
+    steps.strategy = TwoWorkers("a")
+    steps.check_same("flags", "a")
+    steps.strategy = TwoWorkers("b")
     with pytest.raises(InputError, match="flags must be the same on all workers"):
-        distribution.check_same(TwoWorkers("b"), "flags", "a")
+        steps.check_same("flags", "a")
 
 
 def test_another_number_of_replicas_is_reported(tmp_path, capsys):

@@ -34,11 +34,16 @@ from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.autoencoding import VariationalAutoencoding
 from tta.modeling.objectives.lae import LanguageAutoencoding
-from tta.modeling.training import assembly, distribution
+from tta.modeling.training import assembly
 from tta.modeling.training.config import LoopSettings, PretrainingConfig
-from tta.modeling.training.distribution import local_replicas, make_strategy, own_random_numbers
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
 from tta.modeling.training.pretrain import pretrain
+from tta.modeling.training.steps import tensorflow as distribution
+from tta.modeling.training.steps.tensorflow import (
+    TensorFlowSteps,
+    make_strategy,
+    own_random_numbers,
+)
 from tta.modeling.training.trainer import Trainer
 
 ONE = tf.distribute.get_strategy()
@@ -105,7 +110,7 @@ def trained(
         None,
         f"{FOLDER}/{folder}",
         LoopSettings(num_train_steps=steps),
-        strategy,
+        TensorFlowSteps(strategy),
     )
     assert trainer.train()
     return trainer
@@ -116,8 +121,8 @@ def two_replicas_equal_one_with_their_batches():
     two = trained(TWO, Muon, "two")
     one = trained(ONE, Muon, "one", pairs_merged)
     for name in ("step", "epoch", "tokens"):
-        assert int(two.position[name]) == int(one.position[name]), name
-    assert [int(two.position[name]) for name in ("epoch", "batch")] == [2, 2]  # 2 + 2 + 1 steps
+        assert two.position[name] == one.position[name], name
+    assert [two.position[name] for name in ("epoch", "batch")] == [2, 2]  # 2 + 2 + 1 steps
     np.testing.assert_array_equal(copies(two.objective.number), [[3, 4], [3, 4]])
     wanted = one.model.named_weights()
     for name, weight in two.model.named_weights().items():
@@ -223,7 +228,7 @@ if __name__ == "__main__":
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConfiguration()])
     TWO = make_strategy("mirrored")
-    assert local_replicas(TWO) == [0, 1]
+    assert TensorFlowSteps(TWO).replicas == [0, 1]
     with tempfile.TemporaryDirectory() as FOLDER:
         checks = (
             two_replicas_equal_one_with_their_batches,

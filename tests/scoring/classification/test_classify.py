@@ -233,7 +233,7 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_outputs(
         context.setattr(fine_tuning, "Classification", Stopped)
         assert classify(config, str(tiny)) is None
     work = tmp_path / "out/runs/rate-0.01-seed-0"
-    assert (work / "checkpoints/ckpt-6.index").exists()
+    assert (work / "checkpoints/ckpt-6.safetensors").exists()
     assert not (tmp_path / "out/model.weights.h5").exists()
     classify(config, str(tiny))
     ((run, outputs),) = finished_runs(tmp_path / "out").items()

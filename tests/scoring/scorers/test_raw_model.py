@@ -11,7 +11,7 @@ from tests.modeling.tiny import tiny_config, tiny_model, training_config
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import save_model
-from tta.modeling.formats.tensorflow.run_checkpoint import load_run
+from tta.modeling.formats.run_checkpoint import load_run
 from tta.modeling.models.language_model import build_model
 from tta.modeling.training.pretrain import pretrain
 from tta.names import STANDARDIZATION
