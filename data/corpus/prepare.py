@@ -36,6 +36,7 @@ from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer, reading_of
 from tta.errors import InputError
+from tta.machine import num_cores
 
 
 def create_tfrecords(
@@ -56,7 +57,7 @@ def create_tfrecords(
         given = config.lower_case, config.strip_accents, config.normalization
         config = replace(config, **reading_of(vocabulary, *given))
     output = Path(config.output_dir)
-    workers = config.num_workers or _cores()
+    workers = config.num_workers or num_cores()
     shards = shard_names(config.num_shards)
     with work_folder(output) as work:
         if not config.overwrite:
@@ -86,12 +87,6 @@ def create_tfrecords(
         for name in [*shards, names.VOCABULARY, names.DATASET]:
             os.replace(work / name, output / name)
     return info
-
-
-def _cores():
-    """The number of cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # missing on macOS
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _fill_spills(reader, tokenizer, spills, config, pool, workers):

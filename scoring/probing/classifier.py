@@ -7,7 +7,6 @@ SentEval, C is one of 2^-2 to 2^3. SentEval takes features as they are, so that 
 else for every model; here they are standardized.
 """
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from tta.errors import InputError, shown
+from tta.machine import num_cores
 from tta.scoring.scorers.inference.batches import prefetch
 
 CS = tuple(2.0**power for power in range(-2, 4))
@@ -136,7 +136,7 @@ def probe(
         fits = list(predict(features, targets, train, validation, CS))
         return [value(validation, one) for one, _ in fits], all(good for _, good in fits)
 
-    threads = min(len(split.folds), os.cpu_count() or 1)
+    threads = min(len(split.folds), num_cores())
     # The folds run in threads, so a product has one: threads of both kinds would block each other.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says so

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
 from tta.names import VOCABULARY
-from tta.scoring.scorers.inference.batches import batches_of_rows
+from tta.scoring.scorers.inference.batches import batches_of_rows, run_batches
 from tta.scoring.scorers.inference.text_scores import without_scores
 from tta.scoring.scorers.scorer import SentenceError, as_texts, check_choice
 from tta.scoring.scorers.text_model import TextModel
@@ -298,8 +298,13 @@ class AutoencoderModel(TextModel):
         found: list[Any] = [None] * len(rows)
         tokens = min(self.batch_tokens, DECODED_TOKENS)
         vectors = np.asarray(vectors, np.float32)
-        for batch in batches_of_rows(rows, self.config.pad_id, tokens):
-            result = function(batch.input_ids, batch.padding_mask, vectors[batch.text_index])
+
+        def run(batch):
+            return function(batch.input_ids, batch.padding_mask, vectors[batch.text_index])
+
+        in_flight = self.runtime.engine.batches_in_flight
+        batches = batches_of_rows(rows, self.config.pad_id, tokens, in_flight)
+        for batch, result in run_batches(run, batches, in_flight):
             for index, row in zip(batch.text_index, result, strict=True):
                 found[index] = row[: len(rows[index])]
         return found

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.functions.encoders import autoregressive, transformer
@@ -18,7 +17,7 @@ from tta.modeling.functions.latent import latent_inputs, pool
 from tta.modeling.functions.queries import spread
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import batch_of, started
-from tta.modeling.kits.onnx.vocabulary import log_sum_exp, logits
+from tta.modeling.kits.onnx.vocabulary import best_pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +72,14 @@ class AutoencoderNetwork:
     def decoded_ids(self) -> Graph:
         """The most probable token at each position: [B, T] int32."""
         k, w, ids, mask = self._start()
-        found = self._all_logits(k, w, self._decoded(k, w, ids, mask))
-        return w.graph.output("ids", k.unflat(_argmax(found), ids), np.int32)
+        found, _ = self._best(k, w, self._decoded(k, w, ids, mask))
+        return w.graph.output("ids", k.unflat(found, ids), np.int32)
 
     def decoded_ids_and_scores(self) -> Graph:
         """As `decoded_ids`, and the log-probabilities of these tokens, [B, T] float32."""
         k, w, ids, mask = self._start()
-        found = self._all_logits(k, w, self._decoded(k, w, ids, mask))
-        scores = k.max(found, 1, keepdims=True) - log_sum_exp(found)
-        w.graph.output("ids", k.unflat(_argmax(found), ids), np.int32)
+        found, scores = self._best(k, w, self._decoded(k, w, ids, mask), with_scores=True)
+        w.graph.output("ids", k.unflat(found, ids), np.int32)
         return w.graph.output("scores", k.unflat(scores, ids))
 
     def decoded_scores(self) -> Graph:
@@ -125,7 +123,7 @@ class AutoencoderNetwork:
             k, w.of("decoder"), *given, old, lambda old, new: k.concatenate([old, new], 2)
         )
         rows = k.flat(hidden, config.hidden_size)
-        graph.output("ids", _argmax(self._all_logits(k, w, rows)), np.int32)
+        graph.output("ids", self._best(k, w, rows)[0], np.int32)
         return graph.output("cache_after", k.concatenate([one[None] for one in after], 0))
 
     def _weights(self):
@@ -159,13 +157,8 @@ class AutoencoderNetwork:
             states = encode(*given, ids, mask, **latent)["hidden_states"]
         return k.flat(states, config.hidden_size)
 
-    def _all_logits(self, k, w, rows):
-        head, config = w.of("head"), self.config
-        features = transform(k, head, config, rows)
-        return logits(features, *table_of(w, config), head, 0, config.vocab_size)
-
-
-def _argmax(x):
-    """The position of the largest value over the second axis, the first of equals: int32."""
-    found = x.graph.operator("ArgMax", x, axis=1, keepdims=0)
-    return x.graph.operator("Cast", found, to=TensorProto.INT32)
+    def _best(self, k, w, rows, with_scores=False):
+        """`best_pieces` of the states [M, D]."""
+        head = w.of("head")
+        features = transform(k, head, self.config, rows)
+        return best_pieces(features, *table_of(w, self.config), head, with_scores)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
+from tta.machine import num_cores
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.weights import Arrays
@@ -32,7 +33,7 @@ class OnnxEngine(Engine):
 
     name = "onnxruntime"
     predicts_vectors = False
-    batches_in_flight = 2
+    batches_in_flight = min(num_cores(), 8)  # each takes some 30 MB
     # Smaller batches take no more time, and less memory.
     batch_tokens = 512
 

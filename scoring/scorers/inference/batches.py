@@ -120,12 +120,20 @@ def pad(rows: Sequence[np.ndarray], pad_id: int, width: int = 0) -> tuple[np.nda
     return ids, mask
 
 
-def batches_of_rows(rows: Sequence[np.ndarray], pad_id: int, batch_tokens: int) -> list[Batch]:
-    """`Batch`es of N rows of ids [T_n], the longest first; `batch_tokens` as in `make_batches`."""
+def batches_of_rows(
+    rows: Sequence[np.ndarray], pad_id: int, batch_tokens: int, in_flight: int
+) -> list[Batch]:
+    """`Batch`es of N rows of ids [T_n], the longest first; `batch_tokens` as in `make_batches`.
+
+    Their number is a multiple of `in_flight`, see `run_batches`, so that all cores end together.
+    """
     order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
     batches = []
     while order:
-        count = max(1, batch_tokens // len(rows[order[0]]))
+        most = max(1, batch_tokens // len(rows[order[0]]))
+        left = -(-len(order) // most)
+        left += -(left + len(batches)) % in_flight
+        count = -(-len(order) // left)
         chosen, order = order[:count], order[count:]
         ids, mask = pad([rows[index] for index in chosen], pad_id)
         batches.append(Batch(ids, mask, mask, chosen))
@@ -133,7 +141,7 @@ def batches_of_rows(rows: Sequence[np.ndarray], pad_id: int, batch_tokens: int) 
 
 
 def run_batches(
-    function: Callable[..., np.ndarray],
+    function: Callable[[Batch], np.ndarray],
     batches: Sequence[Batch],
     in_flight: int,
     advance: Callable[[float], None] | None = None,
@@ -141,7 +149,7 @@ def run_batches(
     """Yields (batch, result) of a function on each batch.
 
     Args:
-        function: a `tta.scoring.engines.base.BatchFunction`; the kept tokens are wanted.
+        function: gives the result [B, ...] of a batch.
         batches: any number.
         in_flight: number of batches that the function works on at a time.
         advance: called after each batch with its share of the tokens.
@@ -150,12 +158,9 @@ def run_batches(
         SentenceError: a result is not finite, as with weights that are too large.
     """
 
-    def run(batch):
-        return function(batch.input_ids, batch.padding_mask, batch.keep)
-
     size = sum(batch.input_ids.size for batch in batches)
     in_flight = min(in_flight, len(batches))
-    results = prefetch(run, batches, in_flight) if in_flight > 1 else map(run, batches)
+    results = prefetch(function, batches, in_flight) if in_flight > 1 else map(function, batches)
     for batch, result in zip(batches, results, strict=True):
         for row in np.flatnonzero(~np.isfinite(result.reshape(len(result), -1)).all(axis=1)):
             raise SentenceError(NOT_FINITE, batch.text_index[row])

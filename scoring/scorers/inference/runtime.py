@@ -118,11 +118,17 @@ class Runtime:
     def run_rows(self, function: BatchFunction, rows: Sequence[np.ndarray]) -> Results:
         """Yields (batch, result) of N rows of ids [T_n], begin and end token included."""
         pad_id = self.tokenizer.vocabulary.pad_id
-        batches = batches_of_rows(rows, pad_id, self.batch_tokens)
-        return run_batches(function, batches, self.engine.batches_in_flight)
+        in_flight = self.engine.batches_in_flight
+        batches = batches_of_rows(rows, pad_id, self.batch_tokens, in_flight)
+        return self._results(lambda: function, batches)
 
     def _results(self, make, batches, advance=None):
-        return run_batches(make(), batches, self.engine.batches_in_flight, advance)
+        function = make()
+
+        def run(batch):
+            return function(batch.input_ids, batch.padding_mask, batch.keep)
+
+        return run_batches(run, batches, self.engine.batches_in_flight, advance)
 
     def _batches(self, texts, first_index, positions):
         """`make_batches` with the tokenizer and sizes of the model."""

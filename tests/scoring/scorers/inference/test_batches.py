@@ -31,9 +31,9 @@ def test_the_last_batches_have_few_shapes_and_a_short_list_is_one_batch():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("in_flight", [1, 2])
 def test_a_result_that_is_not_finite_is_an_error_of_its_sentence(shape, bad, in_flight):
-    def function(ids, mask, wanted):
-        result = np.zeros((*ids.shape, *shape), np.float32)
-        if len(ids) == 1:
+    def function(batch):
+        result = np.zeros((*batch.input_ids.shape, *shape), np.float32)
+        if len(batch.input_ids) == 1:
             result[0, -1] = bad
         return result
 
