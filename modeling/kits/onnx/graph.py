@@ -1,6 +1,6 @@
 """Builds ONNX graphs in the style of NumPy: tensors with operators, and functions of tensors.
 
-The weights stay outside of the graph, so that it is small and no weight is copied.
+The weights stay outside of the graph, so that it is small.
 """
 
 from collections.abc import Sequence
@@ -68,13 +68,22 @@ class Graph:
         """As `operators`, for an operator with one output."""
         return self.operators(kind, *inputs, **attributes)[0]
 
-    def model(self) -> ModelProto:
-        """The graph. Each weight is external data, which the caller supplies by its name."""
-        weights = [_external(name, array) for name, array in self.weights.items()]
+    def model(self, weights_are_inputs: bool = False) -> ModelProto:
+        """The graph. The caller supplies each weight by its name.
+
+        Weights are external data, or inputs after the graph's own: onnxruntime copies external
+        data, and reads inputs where they are.
+        """
+        weights, inputs = [_external(name, array) for name, array in self.weights.items()], []
+        if weights_are_inputs:
+            inputs = [
+                helper.make_tensor_value_info(one.name, one.data_type, one.dims) for one in weights
+            ]
+            weights = []
         graph = helper.make_graph(
             self._nodes,
             "tta",
-            self._inputs,
+            [*self._inputs, *inputs],
             self._outputs,
             [*self._constants.values(), *weights],
         )

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from tta.scoring.engines.base import BatchFunction
-from tta.scoring.engines.onnxruntime.session import Session
+from tta.scoring.engines.onnxruntime.session import SMALL, Session
 
-# Copies of short sentences are computed together, up to this many tokens.
-_TOKENS = 1024
+# Copies of short sentences are computed together, up to this many tokens: on all cores if no other
+# sentence is in work.
+_TOKENS = SMALL
 
 
 def token_by_token(

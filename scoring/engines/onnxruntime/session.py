@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+from onnxruntime import OrtValue
 
 from tta.choices import PROVIDERS
 from tta.errors import InputError
@@ -12,33 +13,38 @@ from tta.modeling.kits.onnx.graph import Graph
 
 _ONLY_ERRORS = 3
 
-# Tokens of a batch that one core computes in about the time that a text may take.
-_SMALL = 256
+# Larger batches come with others: they are not more than the tokens of a text or two.
+SMALL = 256
 
 
 class Session:
     """A graph that is ready to run. It may be called from several threads at once.
 
     Batches that are computed at the same time take one core each, so that no core waits for
-    another. A small batch alone takes all cores.
+    another. A small batch alone takes all cores, but for the first one, which is not worth the
+    start of a second session.
 
     Args:
-        graph: its weights are read, and not copied until small batches come one after the other.
-        device: a name of `PROVIDERS`.
+        graph: its weights are read where they are. The session of small batches has a copy, in the
+            layout that is fastest for them.
+        device: a name of `PROVIDERS`. Other devices than the CPU have one session.
 
     Raises:
         InputError: onnxruntime cannot start on the device.
     """
 
     def __init__(self, graph: Graph, device: str = "cpu"):
-        self._values = {  # onnxruntime uses their memory
-            name: onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+        self._graph, self._device = graph, device
+        self._weights = {
+            name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
             for name, array in graph.weights.items()
         }
-        self._model, self._device = graph.model().SerializeToString(), device
-        self._on_one_core = self._start(on_one_core=True)
-        self._on_all_cores: Any = None
         self._num_small, self._num_running, self._lock = 0, 0, threading.Lock()
+        self._on_one_core = self._on_all_cores = None
+        if device == "cpu":
+            self._on_one_core = self._start(on_all_cores=False)
+        else:
+            self._on_all_cores = self._start(on_all_cores=True)
 
     def __call__(self, **inputs: np.ndarray) -> Any:
         """The first output for the inputs that the graph names."""
@@ -48,33 +54,39 @@ class Session:
         """All outputs, in the order of the graph."""
         with self._lock:
             self._num_running += 1
-            session = self._choose(inputs)
+            takes_all_cores = self._takes_all_cores(inputs)
         try:
-            return session.run(None, inputs)
+            if takes_all_cores:
+                return self._on_all_cores.run(None, inputs)
+            values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
+            found = self._on_one_core.run_with_ort_values(None, {**self._weights, **values})
+            return [value.numpy() for value in found]
         finally:
             with self._lock:
                 self._num_running -= 1
 
-    def _choose(self, inputs):
-        is_small = inputs[next(iter(inputs))].size <= _SMALL
+    def _takes_all_cores(self, inputs):
+        if self._on_one_core is None:
+            return True
+        is_small = "input_ids" not in inputs or inputs["input_ids"].size <= SMALL
         self._num_small += is_small
-        # The first one is not worth the start of another session, and its memory.
         if not is_small or self._num_running > 1 or self._num_small == 1:
-            return self._on_one_core
+            return False
         if self._on_all_cores is None:
-            self._on_all_cores = self._start(on_one_core=False)
-        return self._on_all_cores
+            self._on_all_cores = self._start(on_all_cores=True)
+        return True
 
-    def _start(self, on_one_core):
+    def _start(self, on_all_cores):
         options: Any = onnxruntime.SessionOptions()
         options.log_severity_level = _ONLY_ERRORS
-        if on_one_core:
+        if on_all_cores:
+            weights = self._weights
+            options.add_external_initializers(list(weights), list(weights.values()))
+        else:
             options.intra_op_num_threads = 1
-            # Large batches gain nothing from weights in another layout, which are copies.
-            options.add_session_config_entry("session.disable_prepacking", "1")
-        options.add_external_initializers(list(self._values), list(self._values.values()))
+        model = self._graph.model(weights_are_inputs=not on_all_cores).SerializeToString()
         provider = PROVIDERS[self._device]
-        session = onnxruntime.InferenceSession(self._model, options, providers=[provider])
+        session = onnxruntime.InferenceSession(model, options, providers=[provider])
         if session.get_providers()[0] != provider:  # it fell back to the CPU
             raise InputError(f"onnxruntime cannot start on the device {self._device}")
         return session
