@@ -47,8 +47,8 @@ T-TA and cloze 495 M tokens, cloze base 317 M, biLM and uniLM 179 M. So compare 
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - `--limit` measures a sample of each file. A note stands below the first table that it is about.
-- Only in results.json: speed and memory; rows in bfloat16, with the decision max, and of outputs as
-  trained; the paper's other columns and models; LibriSpeech's lists and uniSANLM
+- Only in results.json: speed and memory; rows in bfloat16, with the decision max, of two models, and of
+  further vectors; the paper's other columns and models; LibriSpeech's lists and uniSANLM
   ([record](experiments/reranking.md#rows-that-say-little)).
 """
 # docs/comparison.md has the speeds.
@@ -86,11 +86,13 @@ NOTES = """\
 - \u2021 The same for the difference from "no model": the language model may add nothing.
 """
 # Columns and rows that say little: no model changes the error rate of the lists of a large Whisper,
-# uniSANLM saw little text, and the others repeat a row under another condition.
+# uniSANLM saw little text, and most others repeat a row under another condition.
 # docs/experiments/reranking.md has the first two.
 IN_RECORD = (
     ("LibriSpeech clean", "LibriSpeech other", "mean per word", "median per word"),
-    re.compile(r"uniSANLM|, max$|bfloat16$|not standardized"),
+    re.compile(
+        r"uniSANLM|, max$|bfloat16$|not standardized|\+ uniLM|, eos$|^(cloze|T-TA, contrast).*, embed$"
+    ),
 )
 
 
@@ -127,8 +129,9 @@ def results(tables):
         if table is None:
             command = f"python -m benchmarks.paper.{TABLES[name]}"
             parts.append(f"## {name}\n\nNot measured yet: `{command}`\n")
-        elif name == "runtime":  # the picture has the other rows
-            parts += [table.markdown(list(table.paper)), FIGURE]
+        elif name == "runtime":  # the picture has the rows
+            notes = [f"- {line}" for line in table.conditions]
+            parts += ["\n".join([f"## {table.title}", "", f"    {table.command}", "", *notes, ""]), FIGURE]
         else:
             parts.append(without(table, *IN_RECORD).markdown())
     return _once("\n".join(parts))
@@ -163,7 +166,7 @@ def without(table, columns, rows):
         for name, cells in table.rows.items()
         if not rows.search(name) and any(column in cells for column in columns)
     }
-    gone = {*table.columns, *table.rows, *table.paper} - {*columns, *kept}
+    gone = {*table.columns, *table.rows} - {*columns, *kept}
     return replace(
         table,
         columns=columns,
@@ -178,6 +181,7 @@ def without(table, columns, rows):
             line
             for line in table.conditions
             if not line.startswith(tuple(f"{name}:" for name in gone))
+            and ": not measured (" not in line
         ],
     )
 
