@@ -94,15 +94,15 @@ TABLE_4 = {
 }
 REASONS = {
     "Ours": "trained further for 500 steps at 5e-5, 2 M tokens (rates.py), a twelfth of our text, "
-    "so Table 2 has ours of Table 1. Fine-tuned on means of outputs (tta-classify --pooling=mean), "
-    "where the paper reads [CLS]; with two seeds on the small tasks (MRPC: one). MNLI, QQP, QNLI "
-    "and SST-2 would take hours",
+    "so Table 1 reuses our runs from Table 2. Fine-tuned on means of outputs (tta-classify "
+    "--pooling=mean), where the paper reads [CLS]; with two seeds on the small tasks (MRPC: one). "
+    "MNLI, QQP, QNLI and SST-2 would take hours",
     "Optimus": "its encoder. Ours has a latent vector of 256 dimensions (its config: 32) and no "
     "threshold for the KL; its decoder, at chance after 500 steps, is no baseline",
     "Random weights": "an earlier run (glue.json, commit 56478ca), five seeds",
     "STS-B": "ours is trained on SICK",
     "Table 4": "the paper's trainings are one pass over the data (its appendix says 13,302 steps); "
-    "steps times batch is what ours have seen",
+    "our models saw steps x batch tokens",
 }
 
 

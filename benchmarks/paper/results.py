@@ -7,6 +7,7 @@ measured keeps the figures that docs/results.json has.
 """
 
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -38,18 +39,20 @@ page; the command above a table measures that table. [results.json](results.json
 trainings, Spearman's rho, and the differences between rows with their 95 % intervals.
 
 The paper's models have 3 layers of size 512 and saw 64 million sentences or more. Ours have a
-quarter to a third of the parameters, except cloze base, which has as many, and all saw less text.
-So compare rows, not columns. The T-TA and the cloze saw 495 M tokens, cloze base 317 M, biLM and
-uniLM 179 M.
+quarter to a third of the parameters, except cloze base, which has as many, and all saw less text:
+T-TA and cloze 495 M tokens, cloze base 317 M, biLM and uniLM 179 M. So compare rows, not columns.
 
-- `-`: the model was not available, or the paper has no such number.
+- `-`: there is no such number.
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
-- Precision is float32 unless a row says bfloat16. `--limit` measures a sample of each file.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
-- A note that holds for several tables stands below the first one.
-- LibriSpeech's lists and uniSANLM: [record](experiments/reranking.md#rows-that-say-little).
+- `--limit` measures a sample of each file. A note stands below the first table that it is about.
+- Only in results.json: speed and memory; rows in bfloat16, with the decision max, of two models, and of
+  further vectors; the paper's other columns and models; LibriSpeech's lists and uniSANLM
+  ([record](experiments/reranking.md#rows-that-say-little)).
 """
+# docs/comparison.md has the speeds.
+NOT_SHOWN = ("rate", "memory")
 FIGURE = "![Runtime against the number of words](pictures/time.svg)\n"
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
@@ -60,8 +63,6 @@ SIDE_BY_SIDE = (
     ("Arctic 5 dB, WER %", "table1", "Arctic snr5", False, 2),
     ("IWSLT'14 de-en, BLEU", "table2", "IWSLT'14 de-en", False, 2),
     ("STS-B dev, r x 100", "table3", "dev", True, 2),
-    ("STS-B test, r x 100", "table3", "test", True, 2),
-    ("SICK test, r x 100", "table4", "test", True, 2),
     ("sentences/s", "rate", "sentences/s", False, 0),
 )
 # Its rows: (name there, name in the tables of scores, name in those of vectors)
@@ -84,9 +85,16 @@ NOTES = """\
 - \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
 - \u2021 The same for the difference from "no model": the language model may add nothing.
 """
-# Columns and rows of Table 1 that say little: no model changes the error rate of the lists of a
-# large Whisper, and uniSANLM saw little text. docs/experiments/reranking.md has them.
-IN_RECORD = ("LibriSpeech clean", "LibriSpeech other"), ("uniSANLM (words)",)
+# Columns and rows that say little: no model changes the error rate of the lists of a large Whisper,
+# uniSANLM saw little text, and most others repeat a row under another condition.
+# docs/experiments/reranking.md has the first two.
+IN_RECORD = (
+    ("LibriSpeech clean", "LibriSpeech other", "mean per word", "median per word"),
+    re.compile(
+        r"uniSANLM|, max$|bfloat16$|not standardized|\+ uniLM|, eos$|^(cloze|T-TA, contrast).*, embed$"
+    ),
+)
+
 
 
 def main():
@@ -114,28 +122,66 @@ def main():
 def results(tables):
     """docs/results.md as str; `tables` is {name: `Table`, or None if it was not measured}."""
     parts = [INTRODUCTION]
-    for name, table in tables.items():
+    shown = {name: table for name, table in tables.items() if name not in NOT_SHOWN}
+    if tables["table3"] and tables["table4"]:
+        shown["table3"] = joined(tables["table3"], shown.pop("table4"))
+    for name, table in shown.items():
         if table is None:
             command = f"python -m benchmarks.paper.{TABLES[name]}"
             parts.append(f"## {name}\n\nNot measured yet: `{command}`\n")
-        elif name == "runtime":  # the picture has the other rows
-            parts += [table.markdown(list(table.paper)), FIGURE]
+        elif name == "runtime":  # the picture has the rows
+            notes = [f"- {line}" for line in table.conditions]
+            parts += ["\n".join([f"## {table.title}", "", f"    {table.command}", "", *notes, ""]), FIGURE]
         else:
             parts.append(without(table, *IN_RECORD).markdown())
     return _once("\n".join(parts))
 
 
+def joined(sts, sick):
+    """Tables 3 and 4, whose rows are the same, as one `Table`."""
+    names = {(sts.name, "dev"): "STS-B dev", (sts.name, "test"): "STS-B test"}
+    names[sick.name, "test"] = "SICK test"
+    both = replace(sts, title="Tables 3 and 4: sentence similarity, Pearson x 100")
+    both.columns = list(names.values())
+    both.compared = {name: name for name in both.columns}
+    for part in ("paper", "rows", "marks"):
+        cells = {row: {} for table in (sts, sick) for row in getattr(table, part)}
+        for table in (sts, sick):
+            for row, values in getattr(table, part).items():
+                cells[row] |= {names[table.name, column]: v for column, v in values.items()}
+        setattr(both, part, cells)
+    return both
+
+
 def without(table, columns, rows):
-    """A copy of a `Table` without these columns and rows, and without the lines about them."""
+    """A copy of a `Table` without these columns and rows, and without the lines about them.
+
+    `rows` is a pattern that finds the names of rows. Rows without a measured cell are left out too,
+    and the paper's columns that none of ours is compared with.
+    """
+    columns = [column for column in table.columns if column not in columns]
+    compared = {ours: paper for ours, paper in table.compared.items() if ours in columns}
+    kept = {
+        name: cells
+        for name, cells in table.rows.items()
+        if not rows.search(name) and any(column in cells for column in columns)
+    }
+    gone = {*table.columns, *table.rows} - {*columns, *kept}
     return replace(
         table,
-        columns=[column for column in table.columns if column not in columns],
-        compared={ours: paper for ours, paper in table.compared.items() if ours not in columns},
-        rows={name: cells for name, cells in table.rows.items() if name not in rows},
+        columns=columns,
+        compared=compared,
+        rows=kept,
+        paper={
+            name: {column: value for column, value in cells.items() if column in compared.values()}
+            for name, cells in table.paper.items()
+            if name in kept
+        },
         conditions=[
             line
             for line in table.conditions
-            if not line.startswith(tuple(f"{name}:" for name in (*columns, *rows)))
+            if not line.startswith(tuple(f"{name}:" for name in gone))
+            and ": not measured (" not in line
         ],
     )
 

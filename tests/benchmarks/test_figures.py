@@ -194,22 +194,9 @@ def test_claims_about_semfit_follow_from_the_tables_of_the_record():
         assert values.pop("mean") == pytest.approx(four, abs=0.0051)
     one_b, elmo_a = ours["ELMo-S_ONEB"], ours["ELMo-A"]
 
-    # Tables 3 and 4 have the same figures.
-    tables = [
-        rows(record, head) for head in ("| | | FastText_CC | ELMo |", "| | | SNLI | SST-5, n")
-    ]
-    models = ("mean of fasttext", "ELMo", "ELMo-A", "ELMo-S_ONEB", "ELMo-S_CNN")
-    linear = [row[2:] for row in tables[0] if row[1] == "ours"]
-    for task, cells in zip(("SNLI", "SST-5", "WNUT"), linear, strict=True):
-        assert numbers(cells) == [ours[name][task] for name in models]
-    mix = [numbers(row[4:6]) for row in tables[0] if row[1] == "ours, mix"]
-    lines = [row[2:] for row in tables[1] if row[1] == "ours"]
-    assert numbers(lines[2][:3]) == [value for _, value in mix]
-    names = ("mean of fasttext", "ELMo-Sub", "ELMo-S_ONEB")
-    for name, cells in zip(names, lines, strict=True):
-        tasks = ("SST-5", "SST-2", "TREC", "MR", "SUBJ")
-        assert numbers(cells[3:]) == [ours[name][task] for task in tasks]
-
+    found = re.search(r"ELMo-A ([\d., ]+); ELMo-S_ONEB ([\d., ]+)\. F", " ".join(record.split()))
+    mix = list(zip(*(numbers(found[number].split(",")) for number in (1, 2)), strict=True))
+    assert len(mix) == 3
     gaps = [elmo_a[task] - one_b[task] for task in one_b] + [a - b for a, b in mix]
     ahead = sum(gap > 0 for gap in gaps)
     p = 2 * sum(math.comb(len(gaps), k) for k in range(ahead, len(gaps) + 1)) / 2 ** len(gaps)
@@ -219,8 +206,8 @@ def test_claims_about_semfit_follow_from_the_tables_of_the_record():
     }
     vectors, cnn, sub = over["mean of fasttext"], over["ELMo-S_CNN"], over["ELMo-Sub"]
     seconds = {
-        (row, words): float(cells[4].replace(",", ""))
-        for row, words, *cells in rows(record, "| | words | paper: s per batch")
+        (row, words): float(cells[2].replace(",", ""))
+        for row, words, *cells in rows(record, "| | words | paper: s per million")
     }
     semfit = seconds["semfit", "800k"]
     elmo = {name: cells for name, *cells in rows(record, "| | paper: days x cards")}
