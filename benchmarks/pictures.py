@@ -2,8 +2,9 @@
 
     python -m benchmarks.pictures
 
-docs/results.json has the figures. benchmarks/paper/run_all.sh measures them, and then calls this
-command. Needs matplotlib: pip install '.[plot]'.
+docs/evaluation.json has the figures of README's table and picture (`python -m
+benchmarks.evaluation`), docs/results.json those of the times. benchmarks/paper/run_all.sh measures
+the latter, and then calls this command. Needs matplotlib: pip install '.[plot]'.
 """
 
 import json
@@ -17,20 +18,14 @@ from tta import cli
 
 FLAGS = flags.FLAGS
 
-SETS = {"Arctic clean": "clean speech", "Arctic snr5": "in noise, 5 dB"}
-# Rows of table 1, and what the picture calls them.
-ROWS = {
-    "first pass": "first pass",
-    "no model": "no model",
-    "n-gram": "5-gram",
-    "uniLM": "uniLM",
-    "biLM": "biLM",
-    "T-TA, exact": "T-TA, exact",
-    "T-TA, learned": "T-TA, learned",
-    "cloze, exact": "cloze, exact",
-    "cloze base, exact": "cloze base, exact",
-    "oracle": "oracle",
+# Sets of docs/evaluation.json, and what README calls them.
+SETS = {
+    "Arctic clean": "recorded speech",
+    "Arctic 5 dB": "the same in noise",
+    "ATIS": "flight requests",
+    "IWSLT'14": "translations",
 }
+ROWS = ("first pass", "no model", "reranked", "oracle")
 TASKS = {"reranking": "scores of one sentence", "similarity": "vector of one sentence"}
 MODELS = ("T-TA", "biLM", "uniLM")
 
@@ -45,19 +40,23 @@ STYLE = {
 
 
 def main():
-    record = json.loads(Path(FLAGS.figures).read_text(encoding="utf-8"))
-    print(*draw(record, Path(FLAGS.output_dir)), sep="\n")
+    files = FLAGS.figures, FLAGS.evaluation
+    figures = [json.loads(Path(file).read_text(encoding="utf-8")) for file in files]
+    print(*draw(*figures, Path(FLAGS.output_dir)), sep="\n")
 
 
-def draw(record, folder):
-    """Writes the pictures of `record`, the content of docs/results.json: their paths."""
+def draw(record, evaluation, folder):
+    """Writes the pictures, and returns their paths.
+
+    `record` is the content of docs/results.json, `evaluation` that of docs/evaluation.json.
+    """
     import matplotlib
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     with matplotlib.rc_context(STYLE):
         for name, figure in {
-            "wer": error_rates(record["table1"]),
+            "wer": error_rates(evaluation),
             "time": times(record["runtime"]),
             "architecture": architecture(),
         }.items():
@@ -66,33 +65,37 @@ def draw(record, folder):
     return paths
 
 
-def error_rates(table):
-    """The WER of each row of table 1, with the interval of its difference from the first pass."""
+def error_rates(evaluation):
+    """What reranking does on each set, with the interval of its difference from the first pass."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.15)  # fonts differ between browsers
+    figure = Figure(figsize=(8, 2.6), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1)  # fonts differ between browsers
     panels = figure.subplots(1, len(SETS), sharey=True)
-    for axes, (column, title) in zip(panels, SETS.items(), strict=True):
-        first = table["rows"]["first pass"][column]
-        for place, (row, _) in enumerate(ROWS.items()):
-            value = table["rows"][row][column]
-            model = row in table["signatures"]
-            colour = (ORANGE if row.startswith("T-TA") else BLUE) if model else GREY
-            against = table["differences"][column].get(row, {}).get("first pass")
-            if against:
-                _, low, high = against
-                axes.plot([first + low, first + high], [place] * 2, color=colour, lw=2, alpha=0.5)
+    for axes, (name, title) in zip(panels, SETS.items(), strict=True):
+        metric, rows = evaluation[name]["metric"], evaluation[name]["rows"]
+        first = rows["first pass"][0]
+        for place, row in enumerate(ROWS):
+            value, _, interval = rows[row]
+            colour = ORANGE if row == "reranked" else GREY
+            if row == "reranked":
+                sign = -1 if metric == "WER" else 1  # a gain lowers errors
+                ends = [first * (1 + sign * gain / 100) for gain in interval]
+                axes.plot(ends, [place] * 2, color=colour, lw=2, alpha=0.5)
             axes.plot(value, place, "o", color=colour)
             axes.annotate(
-                f"{value:.1f}", (value, place), (0, 5), textcoords="offset points", ha="center"
+                f"{value:.2f}", (value, place), (0, 5), textcoords="offset points", ha="center"
             )
         axes.axvline(first, color=GREY, lw=0.8, ls=":")
-        axes.set(title=title, xlabel="WER %, lower is better")
+        better = "lower" if metric == "WER" else "higher"
+        axes.set(
+            title=title, xlabel=f"{metric}{' %' if metric == 'WER' else ''}, {better} is better"
+        )
         axes.set_ylim(len(ROWS) - 0.5, -0.8)
+        axes.margins(x=0.2)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(left=False)
-    panels[0].set_yticks(range(len(ROWS)), ROWS.values())
+    panels[0].set_yticks(range(len(ROWS)), ROWS)
     return figure
 
 
@@ -169,6 +172,7 @@ def matplotlib_box(corner, width, height, colour, boxstyle="square"):
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("figures", str(ROOT / "docs/results.json"), "File of measured figures.")
+    flags.DEFINE_string("figures", str(ROOT / "docs/results.json"), "Figures of the papers.")
+    flags.DEFINE_string("evaluation", str(ROOT / "docs/evaluation.json"), "Figures of README.")
     flags.DEFINE_string("output_dir", str(ROOT / "docs/pictures"), "Folder of the pictures.")
     cli.run(main)

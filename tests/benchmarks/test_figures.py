@@ -14,6 +14,7 @@ import pytest
 from benchmarks import ROOT, evaluation
 from benchmarks.glue import value_cells
 from tests.fake_model import FakeModel
+from tta.data.nbest.formats import FORMATS
 
 RECORD = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
 EVALUATION = json.loads((ROOT / "docs/evaluation.json").read_text(encoding="utf-8"))
@@ -49,6 +50,24 @@ def test_the_evaluation_measures_every_row_on_the_test_file(monkeypatch, tmp_pat
     assert measured["rows"]["reranked"][1:] == [50.0, [50.0, 50.0]]
     assert "fake|version:0" in measured["signatures"][2]
     assert set(EVALUATION) == set(evaluation.SETS)
+
+
+def test_the_first_screen_of_readme():
+    rates = [
+        RECORD["rate"]["rows"][name]["sentences/s"] for name in ("T-TA, exact", "biLM", "n-gram")
+    ]
+    seconds = json.loads((ROOT / "docs/light.json").read_text(encoding="utf-8"))[
+        "first_score_s_light"
+    ]
+    weights = (ROOT / "tta/small/model.weights.h5").stat().st_size
+    text = " ".join(README.split())
+    expected = [
+        f"{rates[0]:.0f} sentences a second on two cores, a biLM of its size {rates[1]:.0f}.",
+        f"speed ({rates[2]:,.0f} sentences a second)",
+        f"has {weights / 1e6:.0f} MB, and gives its first score {seconds:.1f} s after the start",
+        f"{len(FORMATS)} layouts of N-best lists",
+    ]
+    assert [words for words in expected if words not in text] == []
 
 
 def test_similarities_of_readme():

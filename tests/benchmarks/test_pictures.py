@@ -1,4 +1,4 @@
-"""The pictures of the docs: small, and drawn from the figures of docs/results.json or a page."""
+"""The pictures of the docs: small, and drawn from the measured figures or from a page."""
 
 import json
 import re
@@ -10,6 +10,8 @@ from PIL import Image
 from benchmarks import ROOT, pictures, report_picture
 
 RECORD = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
+EVALUATION = json.loads((ROOT / "docs/evaluation.json").read_text(encoding="utf-8"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 FOLDER = ROOT / "docs/pictures"
 
 
@@ -17,17 +19,18 @@ def texts(path):
     return re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text(encoding="utf-8"))
 
 
-def test_error_rates_are_those_of_the_record():
+def test_the_picture_of_readme_has_the_figures_of_its_table():
     shown = texts(FOLDER / "wer.svg")
-    rows = RECORD["table1"]["rows"]
-    for column in pictures.SETS:
-        for row, name in pictures.ROWS.items():
-            assert name in shown
-            assert f"{rows[row][column]:.1f}" in shown, (row, column)
+    drawn = [text for text in shown if re.fullmatch(r"\d+\.\d\d", text)]
+    table = README.partition("| list | metric |")[2].partition("\n\n")[0]
+    lines = [line for line in table.splitlines()[2:] if "adapted" not in line]
+    assert drawn == [cell for line in lines for cell in re.findall(r"\| (\d+\.\d\d) (?=\|)", line)]
+    assert len(drawn) == len(pictures.SETS) * len(pictures.ROWS)
+    assert {*pictures.SETS.values(), *pictures.ROWS} <= set(shown)
 
 
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
-    drawn = pictures.draw(RECORD, tmp_path)
+    drawn = pictures.draw(RECORD, EVALUATION, tmp_path)
     of_others = {"dev_size.svg", "reliability.svg", "words.svg"}  # dev_size, confidence
     assert {path.name for path in drawn} == {path.name for path in FOLDER.glob("*.svg")} - of_others
     for path in drawn:
