@@ -96,7 +96,6 @@ IN_RECORD = (
 )
 
 
-
 def main():
     record = Path(FLAGS.results).with_suffix(".json")
     known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
@@ -131,7 +130,10 @@ def results(tables):
             parts.append(f"## {name}\n\nNot measured yet: `{command}`\n")
         elif name == "runtime":  # the picture has the rows
             notes = [f"- {line}" for line in table.conditions]
-            parts += ["\n".join([f"## {table.title}", "", f"    {table.command}", "", *notes, ""]), FIGURE]
+            parts += [
+                "\n".join([f"## {table.title}", "", f"    {table.command}", "", *notes, ""]),
+                FIGURE,
+            ]
         else:
             parts.append(without(table, *IN_RECORD).markdown())
     return _once("\n".join(parts))

@@ -21,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from tta.errors import InputError, shown
-from tta.settings import num_cores
 from tta.scoring.scorers.inference.batches import prefetch
 from tta.settings import num_cores
 

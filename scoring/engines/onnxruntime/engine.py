@@ -8,7 +8,6 @@ import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
-from tta.settings import num_cores
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.weights import Arrays
