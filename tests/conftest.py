@@ -45,12 +45,9 @@ def browser():
         browser.close()
 
 
-load_once = functools.cache(tta.load)
-
-
 @pytest.fixture(scope="module")
 def models_are_loaded_once():
     """`tta.load` returns the same model for the same arguments: most of its time is tracing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tta, "load", load_once)
+        patch.setattr(tta, "load", functools.cache(tta.load))
         yield

@@ -9,7 +9,6 @@ import tta
 from tta.modeling.formats.trained_models import BUILT_IN
 from tta.scoring.reranking.rerank import RerankConfig, rerank_files
 
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
 EXAMPLES = BUILT_IN.parent.parent / "examples"
 
 
