@@ -112,7 +112,7 @@ def check_model_kept(
         _refuse(f"another config than {config.config_file}'s", path)
     path = folder / RUN_FILE
     before = read_json_object(path) if path.exists() else {}
-    if before.get("data", data.digest) not in (None, data.digest):
+    if before.get("data") is not None and before["data"] != data.digest:
         _refuse(f"other text than {data.directory} has now", path)
     backend = _backend()
     if before and before.get("backend", "tensorflow") != backend:
