@@ -32,7 +32,12 @@ class Graph:
         return Tensor(self, name)
 
     def output(self, name: str, value: "Tensor", dtype: type = np.float32) -> "Graph":
-        """Makes a tensor of a type an output; returns the graph."""
+        """Makes a tensor of a type an output; returns the graph, without weights that are not read.
+
+        onnxruntime has no place for the values of such weights.
+        """
+        read = {one for node in self._nodes for one in node.input}
+        self.weights = {one: array for one, array in self.weights.items() if one in read}
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         self._nodes.append(helper.make_node("Identity", [value.name], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, kind, None))
