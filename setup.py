@@ -51,7 +51,7 @@ LM_EVAL = ["lm-eval>=0.4.9"]
 # What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
 # torch includes CUDA. Install a CPU build first on machines without a GPU.
 TEST_LARGE = ["torch>=2.4", "transformers>=5", "sentence-transformers>=5", "model2vec>=0.6"]
-TEST_LARGE += ["playwright>=1.45", *LM_EVAL]
+TEST_LARGE += ["playwright>=1.45", "axe-playwright-python>=0.1.4", *LM_EVAL]
 
 setup(
     name="tta-lm",

@@ -134,7 +134,7 @@ def main():
             print(rows[-1], flush=True)
     for name, model in OURS.items():
         lm = tta.load(model, engine="onnxruntime", normalizer="learned" if "," in name else "exact")
-        count = sum(weight.size for weight in lm.runtime.engine.weights().values())
+        count = sum(weight.size for weight in lm.engine.weights().values())
         batch = rates({"batch": lm.score}, batches)[0]
         rows.append(
             {"model": name, "weights": count} | batch | rates({"all": lm.score}, [texts])[0]

@@ -10,12 +10,13 @@ from typing import Any
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reports.marked_text import mark
 from tta.scoring.reports.page import CONFIDENCES, legend, level, sure_words
 from tta.scoring.reranking.in_memory import confidence, rerank
-from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.server.service import KnownScores
 
-# A page is for a look at some sentences; files are for tta-rerank.
+# A page is for a look at some sentences; files are for tta rerank.
 MAX_TEXTS, MAX_CHARACTERS = 100, 20_000
 # Lists whose token scores are kept: while a weight moves, the texts stay the same.
 _KEPT = 8
@@ -47,9 +48,10 @@ class Answers:
 
         Returns:
             "hypotheses", best first: n dicts with "text", "rank" (the line of the input, from 1),
-            "tokens" ([piece, log-probability, level of its colour] each), "first_pass" (float, or
-            None if no line has a score), "lm" (sum of the token scores), "words", "combined" and
-            "posterior" (0 to 1; None for `max`); "weights", those that were used; "confidence",
+            "tokens" (for each word a list of [piece, log-probability, level of its colour]),
+            "first_pass" (float, or None if no line has a score), "lm" (sum of the token scores),
+            "words", "combined", "posterior" (0 to 1) and "expected_errors" (in words), these two
+            None for `max`; "weights", those that were used; "confidence",
             {"text", "level", "tip"} for each word of the first hypothesis; "legend" and
             "confidence_legend", the ranges of each level; "signature" of the model.
 
@@ -69,20 +71,19 @@ class Answers:
             sure = confidence(texts, scores, known, weights=weights)
         combined = dict(zip(order.indices, order.scores, strict=True))
         posteriors = dict(zip(order.indices, order.posteriors or [], strict=False))
+        errors = dict(zip(order.indices, order.expected_losses or [], strict=False))
         return {
             "hypotheses": [
                 {
                     "text": texts[i],
                     "rank": i + 1,
-                    "tokens": [
-                        [token, float(value), level(float(value))]
-                        for token, value in zip(*scored[i], strict=True)
-                    ],
+                    "tokens": _words(texts[i], scored[i]),
                     "first_pass": None if scores is None else scores[i],
                     "lm": float(scored[i].log_probabilities.sum()),
                     "words": len(texts[i].split()),
                     "combined": combined[i],
                     "posterior": posteriors.get(i),
+                    "expected_errors": errors.get(i),
                 }
                 for i in order.indices
             ],
@@ -96,6 +97,16 @@ class Answers:
             "legend": legend(),
             "signature": self._signature,
         }
+
+
+def _words(text: str, scores: TokenScores) -> list[list[list[Any]]]:
+    """The tokens of each word, then those that belong to none, each for itself."""
+    words, loose = mark(text, None, scores)
+    groups = [*(word.tokens for word in words if word.tokens), *((token,) for token in loose)]
+    return [
+        [[one.text, one.log_probability, level(one.log_probability)] for one in group]
+        for group in groups
+    ]
 
 
 def parse(text: str) -> tuple[list[str], list[float] | None]:

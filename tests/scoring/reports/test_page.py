@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.accessibility import serious
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.risk import PairwiseLosses
@@ -280,3 +281,17 @@ def test_lists_without_references_or_changes():
     page = Reader(render(part(SAME)))
     assert "0 of 1: 0 better" in page.text
     assert page.classes("card") == []
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_phone_and_axe_finds_nothing_serious(browser, scheme):
+    text = "a b c d e x " + "long" * 12
+    lists = part((text, text.replace("x", "f"), text.replace("x", "f")), BETTER, WORSE)
+    page = browser.new_page(viewport={"width": 375, "height": 700}, color_scheme=scheme)
+    page.set_content(render(lists))
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    assert serious(page) == {}
+    page.locator(".values").first.focus()
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    page.close()

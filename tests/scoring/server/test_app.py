@@ -7,6 +7,7 @@ import math
 import random
 import socket
 
+import numpy as np
 import pytest
 
 import tta
@@ -16,6 +17,7 @@ from tests.scoring.server.serving import serving
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reports.page import style
+from tta.scoring.scorers.scorer import TokenScores
 from tta.scoring.server.config import ServerConfig
 from tta.scoring.server.guard import is_own
 from tta.scoring.server.page import MAX_CHARACTERS, MAX_TEXTS, Answers, parse
@@ -50,13 +52,13 @@ def test_a_list_is_reranked_and_its_tokens_have_levels(port):
     assert answer["hypotheses"] == [
         {
             "text": "the cat sat", "rank": 2, "first_pass": -1.5, "lm": -3.0, "words": 3,
-            "tokens": [["the", -1.0, 0], ["cat", -1.0, 0], ["sat", -1.0, 0]],
-            "combined": -2.25, "posterior": None,
+            "tokens": [[["the", -1.0, 0]], [["cat", -1.0, 0]], [["sat", -1.0, 0]]],
+            "combined": -2.25, "posterior": None, "expected_errors": None,
         },
         {
             "text": "the kat sat", "rank": 1, "first_pass": -1.0, "lm": -7.0, "words": 3,
-            "tokens": [["the", -1.0, 0], ["kat", -5.0, 3], ["sat", -1.0, 0]],
-            "combined": -4.0, "posterior": None,
+            "tokens": [[["the", -1.0, 0]], [["kat", -5.0, 3]], [["sat", -1.0, 0]]],
+            "combined": -4.0, "posterior": None, "expected_errors": None,
         },
     ]  # fmt: skip
     assert answer["weights"] == WEIGHTS
@@ -79,6 +81,7 @@ def test_the_order_is_that_of_tta_rerank(port, weights):
     assert [one["rank"] - 1 for one in shown] == expected.indices
     assert [one["combined"] for one in shown] == expected.scores
     assert [one["posterior"] for one in shown] == expected.posteriors
+    assert [one["expected_errors"] for one in shown] == expected.expected_losses
     assert answer["weights"]["lm_weight"] == expected.weights.lm_weight
     assert answer["weights"]["features"] == expected.weights.features
 
@@ -234,6 +237,15 @@ def test_no_request_prints_a_traceback(port, capfd):
         raw(port, rng.choice(heads) + b"".join(rng.choices(pieces, k=rng.randint(1, 6))))
     assert capfd.readouterr().err == ""
     assert ask(port, {"text": "a"})[0] == 200
+
+
+def test_the_pieces_of_a_word_are_joined():
+    lm = FakeModel()
+    pieces = TokenScores(["[SOS]", "the", "ca", "##t", "[UNK]"], np.arange(-5.0, 0.0))
+    lm.score_tokens = lambda texts: [pieces] * len(texts)
+    answer = Answers(lm).answer({"text": "The cat ?", "weights": None})
+    words = [[piece for piece, *_ in word] for word in answer["hypotheses"][0]["tokens"]]
+    assert words == [["The"], ["ca", "t"], ["?"], ["[SOS]"]]
 
 
 def test_an_answer_never_holds_nan():

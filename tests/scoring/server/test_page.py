@@ -1,7 +1,10 @@
-"""The page of tta-demo in a real browser: Chromium, by Playwright (CONTRIBUTING.md)."""
+"""The page of tta demo in a real browser: Chromium, by Playwright (CONTRIBUTING.md)."""
+
+import re
 
 import pytest
 
+from tests.accessibility import serious
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 
@@ -58,7 +61,9 @@ def test_the_ranking_follows_the_weight(page):
     expect(lines(page)).to_have_text(["2", "1"])
     assert page.locator("#lm_weight + output").inner_text() == "1.00"
     cells = page.locator("#list tr.pick td").all_inner_texts()
-    assert cells == ["2", "the cat sat", "-1.50", "-3.00", "3", "-3.00", ""]
+    assert cells == ["2", "the cat sat", "-1.50", "-3.00", "3", "-3.00", "", ""]
+    page.uncheck("#max")
+    expect(page.locator("#list tr.pick td").last).to_have_text(re.compile(r"0\.\d\d"))
 
 
 def test_tokens_have_the_colour_of_their_log_probability(page):
@@ -81,10 +86,11 @@ def test_a_text_is_never_html(page):
     assert page.locator("img").count() == 0
 
 
-def test_an_error_is_one_line_and_the_list_stays(page):
+def test_an_error_is_one_line_and_the_old_list_goes(page):
     score(page, "-1 | a\nb")
     page.wait_for_selector("text=line 2: expected")
-    expect(lines(page)).to_have_count(3)
+    expect(lines(page)).to_have_count(0)
+    expect(page.locator("#sure")).to_be_empty()
     score(page, "a")
     expect(page.locator("#error")).to_be_empty()
     expect(lines(page)).to_have_text(["1"])
@@ -93,3 +99,20 @@ def test_an_error_is_one_line_and_the_list_stays(page):
 def test_a_narrow_page_does_not_scroll_sideways(page):
     page.set_viewport_size({"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_the_values_of_tokens_show_by_keyboard(page):
+    score(page, "the kat")
+    row = page.locator("#list .values", has_text="kat")
+    row.wait_for()
+    content = "kat => getComputedStyle(kat, '::after').content"
+    assert row.locator(".t").nth(1).evaluate(content) == "none"
+    row.focus()
+    assert "-5.00" in row.locator(".t").nth(1).evaluate(content)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 375, "height": 700})
+    assert serious(page) == {}
