@@ -47,8 +47,8 @@ T-TA and cloze 495 M tokens, cloze base 317 M, biLM and uniLM 179 M. So compare 
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - `--limit` measures a sample of each file. A note stands below the first table that it is about.
-- Only in results.json: speed and memory; rows in bfloat16, with the decision max, of two models, and
-  of further vectors; the paper's other columns and models; LibriSpeech's lists and uniSANLM
+- Only in results.json: speed and memory; rows in bfloat16, with the decision max, of two models,
+  and of further vectors; the paper's other columns and models; LibriSpeech's lists and uniSANLM
   ([record](experiments/reranking.md#rows-that-say-little)).
 """
 # docs/comparison.md has the speeds.
