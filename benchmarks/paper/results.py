@@ -131,10 +131,8 @@ def results(tables):
             parts.append(f"## {name}\n\nNot measured yet: `{command}`\n")
         elif name == "runtime":  # the picture has the rows
             notes = [f"- {line}" for line in table.conditions]
-            parts += [
-                "\n".join([f"## {table.title}", "", f"    {table.command}", "", *notes, ""]),
-                FIGURE,
-            ]
+            head = [f"## {table.title}", "", f"    {table.command}", ""]
+            parts += ["\n".join([*head, *notes, ""]), FIGURE]
         else:
             parts.append(without(table, *IN_RECORD).markdown())
     return _once("\n".join(parts))

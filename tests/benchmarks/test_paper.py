@@ -18,7 +18,7 @@ import pytest
 from benchmarks.paper import common, reranking, sts, table1, table2, table7
 from benchmarks.paper.common import Entry, Table, training_of
 from benchmarks.paper.reranking import Once
-from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
+from benchmarks.paper.results import BEGIN, END, TABLES, joined, results, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
@@ -292,6 +292,15 @@ def test_the_pages_have_the_figures_of_the_record():
     assert (ROOT / "docs/results.md").read_text(encoding="utf-8") == results(tables)
     page = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     assert page.partition(f"{BEGIN}\n")[2].partition(END)[0] == side_by_side(tables)
+
+
+def test_tables_3_and_4_are_one_on_the_page():
+    paper = {"a": {"dev": 1.0, "test": 2.0}}, {"a": {"test": 3.0}}
+    sts = Table("table3", "", ["dev", "test"], paper[0], rows={"a": {"dev": 4.0, "test": 5.0}})
+    sick = Table("table4", "", ["test"], paper[1], rows={"a": {"test": 6.0}, "b": {"test": 7.0}})
+    both = joined(sts, sick).markdown()
+    assert "| a | 1.00 | 2.00 | 3.00 | 4.00 | 5.00 | 6.00 |\n" in both
+    assert "| b | - | - | - | - | - | 7.00 |\n" in both
 
 
 def test_the_record_says_how_todays_models_were_trained():
