@@ -70,15 +70,15 @@ class SequenceAutoencoder(ConfiguredModel):
     ):
         super().__init__(config, dtype, name=name)
         self.encoder = encoder_of(config.part("encoder"), name="encoder", dtype=dtype)
-        table, float32 = config.weights, {"dtype": "float32"}
+        table = config.weights
         self.pooling = self.length_predictor = None
         if config.num_latents > 1:
-            self.pooling = Part(name="pooling", **float32)
+            self.pooling = Part(name="pooling", dtype="float32")
             self.pooling.build(table["pooling"])
         self.connector = LatentConnector(config, name="connector")
-        self.latent_inputs = Part(name="latent_inputs", **float32)
+        self.latent_inputs = Part(name="latent_inputs", dtype="float32")
         if config.predicts_length:
-            self.length_predictor = Part(name="length_predictor", **float32)
+            self.length_predictor = Part(name="length_predictor", dtype="float32")
             self.length_predictor.build(table["length_predictor"])
         self.decoder = encoder_of(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})

@@ -314,7 +314,7 @@ def test_the_record_says_how_todays_models_were_trained():
 def test_readme_names_the_tables_measured_on_a_sample():
     tables = dict.fromkeys(TABLES) | {
         "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
-        "table4": Table("table4", "", ["test"], {}, command="python -m sts --limit=3"),
+        "table3": Table("table3", "", ["test"], {}, command="python -m sts --limit=3"),
     }
     expected = "\n\nMeasured on a sample of each file: `python -m sts --limit=3`.\n"
     assert side_by_side(tables).endswith(expected)
