@@ -100,7 +100,7 @@ setup(
         "rapidfuzz>=3.9",
     ],
     extras_require={
-        "train": TRAIN,  # training, the Keras layers, tta-export --format=saved_model
+        "train": TRAIN,  # training, the Keras layers, tta export --format=saved_model
         "train-jax": ["keras>=3.15,<4", JAX],  # KERAS_BACKEND=jax run_pretraining.py
         "docs": DOCS,  # mkdocs serve
         "test": TEST,
@@ -109,17 +109,17 @@ setup(
         "lm-eval": LM_EVAL,  # tta.scoring.minimal_pairs.harness
         "serving": TRAIN,  # its name in version 0.1
         "transformers": ["torch>=2.4", "transformers>=4.57"],  # --model=transformers:NAME
-        "serve": SERVE,  # tta-serve, tta-demo
+        "serve": SERVE,  # tta serve, tta demo
         "report": REPORT,
         "bleu": BLEU,  # --metric=bleu
         "hub": HUB,  # --model=hf:OWNER/NAME
         "plot": ["matplotlib>=3.8"],
-        "beam": BEAM,  # tta-beam-create-tfrecords, tta-beam-score
-        "probe": PROBE,  # tta-probe
-        "classify": CLASSIFY,  # tta-classify
+        "beam": BEAM,  # tta beam-create-tfrecords, tta beam-score
+        "probe": PROBE,  # tta probe
+        "classify": CLASSIFY,  # tta classify
         "kenlm": KENLM,  # --model=kenlm:path
-        "completion": COMPLETION,  # tta-completion
-        "vectors": VECTORS,  # tta-create-vectors with skip_gram or fasttext, --model=fasttext:path
+        "completion": COMPLETION,  # tta completion
+        "vectors": VECTORS,  # tta create-vectors with skip_gram or fasttext, --model=fasttext:path
     },
     entry_points={
         "console_scripts": [

@@ -114,7 +114,7 @@ class Row(NamedTuple):
     """A row of the table: a format, and the code of the process that loads it.
 
     Attributes:
-        format, representation, pooling: as the flags of tta-export.
+        format, representation, pooling: as the flags of tta export.
         code: defines the function `call`, texts -> scores or vectors.
         model: another model than that of the flag.
         needs_tensorflow: whether this Python runs the code, not the one of the flag.

@@ -231,7 +231,7 @@ if __name__ == "__main__":
         "learning_rates", ["1e-4", "3e-4"], "The rates; the large tasks take the first."
     )
     flags.DEFINE_integer("num_seeds", 5, "Seeds of the small tasks.")
-    flags.DEFINE_enum("mixed_precision", "float32", PRECISIONS, "As for tta-classify.")
+    flags.DEFINE_enum("mixed_precision", "float32", PRECISIONS, "As for tta classify.")
     flags.DEFINE_string("json", None, "File of results; those of this command are added.")
     flags.DEFINE_string("output_dir", "runs/glue", "Folder for the fine-tuned models.")
     cli.run(main)

@@ -1,7 +1,7 @@
-"""Writes minimal pairs for `tta-score --pairs`: 22 phenomena of English, 100 pairs each.
+"""Writes minimal pairs for `tta score --pairs`: 22 phenomena of English, 100 pairs each.
 
     python -m benchmarks.make_pairs > pairs.jsonl
-    tta-score --model=small --pairs=pairs.jsonl --output_file=scores.jsonl
+    tta score --model=small --pairs=pairs.jsonl --output_file=scores.jsonl
 
 They serve to choose between models during development. Words and patterns were written for this
 purpose and come from no published set, so that such a set can still be used as a test. The output

@@ -41,7 +41,7 @@ class Set:
     Attributes:
         name: the heading of its column.
         folder: below `labelled`.
-        files: {the flag of tta-probe: file}. WNUT's dev part chooses C; that of SST-5 and SNLI is
+        files: {the flag of tta probe: file}. WNUT's dev part chooses C; that of SST-5 and SNLI is
             measured, because their test parts are not there.
         options: further settings of `ProbeConfig`.
     """

@@ -1,12 +1,12 @@
-"""Scores a million generated hypotheses with tta-score, and records its memory and progress bar.
+"""Scores a million generated hypotheses with tta score, and records its memory and progress bar.
 
     python -m benchmarks.stream_million --json=stream.json --figure=stream.png
     python -m benchmarks.stream_million --count=20000 --interval=10
 
 The hypotheses resemble the N-best lists of a recogniser: sentences of about ten words of the
-built-in vocabulary, with 50 variants of each. tta-score runs in a separate process with a terminal,
+built-in vocabulary, with 50 variants of each. tta score runs in a separate process with a terminal,
 so that it draws its progress bar. Its resident set is read from /proc (Linux). Arguments after --
-are passed to tta-score.
+are passed to tta score.
 """
 
 import fcntl
@@ -99,7 +99,7 @@ def write_hypotheses(path, count, seed=0):
 
 
 def watch(path, output, arguments, interval):
-    """Runs tta-score and returns its state every `interval` seconds as a list of `Row`."""
+    """Runs tta score and returns its state every `interval` seconds as a list of `Row`."""
     screen = Screen()
     files = [f"--input_file={path}", f"--output_file={output}"]
     process = subprocess.Popen(
@@ -122,7 +122,7 @@ def watch(path, output, arguments, interval):
         process.wait()
         screen.close()
     if process.returncode:
-        sys.exit(f"tta-score failed:\n{screen.text()}")
+        sys.exit(f"tta score failed:\n{screen.text()}")
     for row in rows:
         row.true_left = end - row.seconds
     return rows

@@ -2,9 +2,9 @@
 
 Example:
 
-    tta-adapt --input_file=my_text.txt --output_dir=my-model
+    tta adapt --input_file=my_text.txt --output_dir=my-model
 
-A few thousand sentences take some minutes on two cores. `tta-rerank --model=my-model` then uses the
+A few thousand sentences take some minutes on two cores. `tta rerank --model=my-model` then uses the
 result. The text should look like the sentences to score: without punctuation if these have none.
 
 Give --nbest_file=my_lists.json instead of --input_file to adapt to N-best lists with references. A

@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-beam-create-tfrecords --input_file='corpus/*.xz' --vocab_file=vocab.txt \\
+    tta beam-create-tfrecords --input_file='corpus/*.xz' --vocab_file=vocab.txt \\
         --output_dir=tfrecords -- --runner=FlinkRunner --flink_master=localhost:8081
 
 Arguments after `--` are passed to Beam.

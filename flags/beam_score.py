@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-beam-score --nbest_file='lists/*.jsonl' --output_dir=scores \\
+    tta beam-score --nbest_file='lists/*.jsonl' --output_dir=scores \\
         -- --runner=FlinkRunner --flink_master=localhost:8081
 
 Arguments after `--` are passed to Beam.

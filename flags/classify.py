@@ -2,11 +2,11 @@
 
 Example:
 
-    tta-classify --model=small --train_file=train.tsv --dev_file=dev.tsv --output_dir=my-classifier
+    tta classify --model=small --train_file=train.tsv --dev_file=dev.tsv --output_dir=my-classifier
 
 Each line of the files is a label, a tab and a text; for pairs, a tab and a second text follow. The
 command prints means and standard deviations over seeds. tta.load("my-classifier").predict(texts)
-labels texts, and tta-export --model=my-classifier writes the model for a server. If the command is
+labels texts, and tta export --model=my-classifier writes the model for a server. If the command is
 interrupted, repeat it to go on.
 """
 

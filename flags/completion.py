@@ -5,7 +5,7 @@ Save it where the shell looks for completions: in bash, as
 
 Example:
 
-    tta-completion --shell=zsh
+    tta completion --shell=zsh
 """
 
 import argparse

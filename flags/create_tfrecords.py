@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-create-tfrecords --input_file=corpus.txt.xz --vocab_file=vocab.txt --output_dir=tfrecords
+    tta create-tfrecords --input_file=corpus.txt.xz --vocab_file=vocab.txt --output_dir=tfrecords
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-create-vectors --input_dir=tfrecords --output_dir=vectors
+    tta create-vectors --input_dir=tfrecords --output_dir=vectors
 """
 
 import sys

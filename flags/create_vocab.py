@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-create-vocab --input_file=corpus.txt.xz --vocab_size=16000 --vocab_file=vocab.txt
+    tta create-vocab --input_file=corpus.txt.xz --vocab_size=16000 --vocab_file=vocab.txt
 """
 
 import sys

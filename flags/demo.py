@@ -2,9 +2,9 @@
 
 Example:
 
-    tta-demo --port=8000
+    tta demo --port=8000
 
-Open the printed address in a browser; Ctrl-C ends the command. It is a page of tta-serve.
+Open the printed address in a browser; Ctrl-C ends the command. It is a page of tta serve.
 """
 
 from tta import cli

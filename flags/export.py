@@ -2,8 +2,8 @@
 
 Example:
 
-    tta-export --model=runs/mine --output_dir=models/tta/1
-    tta-export --format=sentence_transformers --pooling=whitened --output_dir=vectors
+    tta export --model=runs/mine --output_dir=models/tta/1
+    tta export --format=sentence_transformers --pooling=whitened --output_dir=vectors
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-fit-pooling --model=runs/mine --input_file=corpus.txt.xz
+    tta fit-pooling --model=runs/mine --input_file=corpus.txt.xz
 """
 
 from tta import cli

@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-models
+    tta models
 """
 
 from dataclasses import dataclass

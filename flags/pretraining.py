@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-pretrain --input_dir=tfrecords --config_file=configs/small.json --output_dir=runs/mine
+    tta pretrain --input_dir=tfrecords --config_file=configs/small.json --output_dir=runs/mine
 
 SIGTERM and Ctrl-C stop a run after the current step: it saves a checkpoint and exits with status
 143 or 130. An interrupted run resumes from its last checkpoint when you repeat the command. With

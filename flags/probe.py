@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-probe --model=small --model=random:small --data_file=reviews.tsv
+    tta probe --model=small --model=random:small --data_file=reviews.tsv
 """
 
 from tta import cli

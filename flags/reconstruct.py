@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-reconstruct --model=runs/nar --input_file=examples/sentences.txt
+    tta reconstruct --model=runs/nar --input_file=examples/sentences.txt
 
 The controls are always beside the result: the latent vector of another text, the vector 0, and the
 most frequent piece at each position.

@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-rerank --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
+    tta rerank --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
 """
 
 import sys

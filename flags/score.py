@@ -2,8 +2,8 @@
 
 Example:
 
-    tta-score 'the cat sat on the mat'
-    tta-score --input_file=examples/train.txt --output_file=scores.jsonl
+    tta score 'the cat sat on the mat'
+    tta score --input_file=examples/train.txt --output_file=scores.jsonl
 """
 
 import sys

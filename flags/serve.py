@@ -1,8 +1,8 @@
-"""Serves a model over HTTP: scores, token scores, reranking, embeddings, and the page of tta-demo.
+"""Serves a model over HTTP: scores, token scores, reranking, embeddings, and the page of tta demo.
 
 Example:
 
-    tta-serve --port=8000
+    tta serve --port=8000
     curl http://127.0.0.1:8000/v1/score --json '{"texts": ["the cat sat", "the cat sad"]}'
 
 Requests that wait are joined into one batch. GET /openapi.json describes the routes.

@@ -2,7 +2,7 @@
 
 Example:
 
-    tta-sts --sts_file=examples/sts.csv --representation=context,embed
+    tta sts --sts_file=examples/sts.csv --representation=context,embed
 """
 
 import sys

@@ -70,7 +70,7 @@ def test_h_is_help():
 def example_of(module):
     """The example in the help of a command, as a list of arguments."""
     about = importlib.import_module(module).__doc__
-    (example,) = re.findall(r"\n\nExample:\n\n    (tta-(?:\\\n|.)*)\n", about)
+    (example,) = re.findall(r"\n\nExample:\n\n    tta ((?:\\\n|.)*)\n", about)
     return shlex.split(example.replace("\\\n", ""))
 
 
@@ -78,7 +78,7 @@ def example_of(module):
 def test_help_begins_with_what_the_command_does_and_a_valid_example(name, module):
     assert importlib.import_module(module).__doc__.partition("\n")[0].endswith(".")
     command, *arguments = example_of(module)
-    assert command == name
+    assert f"tta-{command}" == name
     checked = python(LIGHT, module, "--only_check_args", *arguments)
     assert (checked.returncode, checked.stderr) == (0, "")
 

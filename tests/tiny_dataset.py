@@ -1,4 +1,4 @@
-"""A tiny data set of token ids on disk, as tta-create-tfrecords writes it."""
+"""A tiny data set of token ids on disk, as tta create-tfrecords writes it."""
 
 import functools
 import json

@@ -3,7 +3,7 @@
     python -m benchmarks.nar.plot --model=nar-small --text_file=heldout.txt --output=nar.png \\
         "the first sentence" "the second sentence"
 
-Above: the accuracy of tta-reconstruct by the number of word pieces, with its controls. Below: the
+Above: the accuracy of tta reconstruct by the number of word pieces, with its controls. Below: the
 reconstructions of the latent vectors at equal distances on the line between two sentences.
 
 Needs matplotlib: pip install '.[plot]'.

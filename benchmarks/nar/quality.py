@@ -4,9 +4,9 @@
     python -m benchmarks.nar.quality --rows='AE, PAD;VAE, PAD' ...
 
 The rows are those of Sohrab et al. (NAR-B2B), ours with the decoder of a T-TA, and an
-autoregressive one. --data_dir is a data set of tta-create-tfrecords with the vocabulary of
+autoregressive one. --data_dir is a data set of tta create-tfrecords with the vocabulary of
 --init_checkpoint, --text_file has texts that it does not have. Every row is trained with the same
-steps. The controls of tta-reconstruct stand beside each result. Everything is kept in --work_dir,
+steps. The controls of tta reconstruct stand beside each result. Everything is kept in --work_dir,
 so that the command goes on where it was stopped; all rows are printed at the end, as Markdown.
 
 "MLM" is the control that the paper lacks: the biLM with the same number of further steps. It has no
@@ -160,7 +160,7 @@ def measured(model, passes):
 
 
 def reconstruction(model, passes=1):
-    """The report of tta-reconstruct on --text_file."""
+    """The report of tta reconstruct on --text_file."""
     from tta.scoring.reconstruction.config import ReconstructConfig
     from tta.scoring.reconstruction.reconstruct import reconstruct
 
@@ -189,7 +189,7 @@ def table(work):
 
 if __name__ == "__main__":
     flags.DEFINE_string("work_dir", "runs/nar", "Folder of models and results.")
-    flags.DEFINE_string("data_dir", None, "Data set of tta-create-tfrecords.", required=True)
+    flags.DEFINE_string("data_dir", None, "Data set of tta create-tfrecords.", required=True)
     flags.DEFINE_string("text_file", None, "Texts to reconstruct, one per line.", required=True)
     flags.DEFINE_integer("max_texts", 2000, "How many of them.", lower_bound=1)
     flags.DEFINE_string("init_checkpoint", "bilm-small", "The biLM that both halves start from.")

@@ -6,8 +6,8 @@
 Sohrab et al. train both halves, which start from BERT, gently: AdamW at 5e-5. A rate that is too
 high makes the decoder forget what the biLM knew. Each row is trained from --init_checkpoint with
 the same steps, once per rate and optimizer, with one latent vector of the hidden size. Then
-tta-probe reads TREC and MR off the vectors of each half (a linear classifier, a cheap measure of
-what GLUE would show), and tta-reconstruct measures the whole. The start stands above, and the
+tta probe reads TREC and MR off the vectors of each half (a linear classifier, a cheap measure of
+what GLUE would show), and tta reconstruct measures the whole. The start stands above, and the
 control: as many steps of masked language modeling at the same rates. --data_dir and --text_file are
 as in benchmarks/nar/quality.py. Everything is kept in --work_dir, so that the command goes on where
 it was stopped; the table is printed at the end, as Markdown.
@@ -124,7 +124,7 @@ def reconstructed(model):
 
 if __name__ == "__main__":
     flags.DEFINE_string("work_dir", "runs/nar-rates", "Folder of models and results.")
-    flags.DEFINE_string("data_dir", None, "Data set of tta-create-tfrecords.", required=True)
+    flags.DEFINE_string("data_dir", None, "Data set of tta create-tfrecords.", required=True)
     flags.DEFINE_string("text_file", None, "Texts to reconstruct, one per line.", required=True)
     flags.DEFINE_integer("max_texts", 1000, "How many of them.", lower_bound=1)
     flags.DEFINE_string("init_checkpoint", "bilm-small", "The biLM that both halves start from.")

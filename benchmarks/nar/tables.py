@@ -94,7 +94,7 @@ TABLE_4 = {
 }
 REASONS = {
     "Ours": "trained further for 500 steps at 5e-5, 2 M tokens (rates.py), a twelfth of our text, "
-    "so Table 1 reuses our runs from Table 2. Fine-tuned on means of outputs (tta-classify "
+    "so Table 1 reuses our runs from Table 2. Fine-tuned on means of outputs (tta classify "
     "--pooling=mean), where the paper reads [CLS]; with two seeds on the small tasks (MRPC: one). "
     "MNLI, QQP, QNLI and SST-2 would take hours",
     "Optimus": "its encoder. Ours has a latent vector of 256 dimensions (its config: 32) and no "

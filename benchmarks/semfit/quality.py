@@ -5,13 +5,13 @@
     python -m benchmarks.semfit.quality --rows='ELMo-A;ELMo-S_ONEB' ...
 
 The counterpart of Tables 3 and 4 of Li et al. 2019. The two folders are data sets of
-tta-create-tfrecords, of word pieces (with the vocabulary of the built-in model) and of words. A
+tta create-tfrecords, of word pieces (with the vocabulary of the built-in model) and of words. A
 model is trained with as many steps as fit into --minutes, by the time of a step that is measured
 first, or with --num_train_steps, which gives models of words equal words. Then its mean vectors are
-compared with STS-B dev and SICK train (Pearson's r x 100), and tta-probe measures labelled
+compared with STS-B dev and SICK train (Pearson's r x 100), and tta probe measures labelled
 sentences. With --all_probes, it also measures SST-2 and pairs of SNLI, with 6,000 training examples
 each, and the named entities of WNUT, of the first seed. With --mix, models of the tasks of the
-paper's Table 3 read the learned mix of the layers (tta-probe --features=mix), as in the paper.
+paper's Table 3 read the learned mix of the layers (tta probe --features=mix), as in the paper.
 Everything is kept in --work_dir, so that the command goes on where it was stopped; all rows are
 printed at the end.
 """
@@ -188,7 +188,7 @@ def measured(model, representations):
 
 
 def probed(model, representations, probes):
-    """The results of tta-probe: {representation: {column: number}}."""
+    """The results of tta probe: {representation: {column: number}}."""
     from tta.scoring.probing.config import ProbeConfig
     from tta.scoring.probing.probe import probe_files
 
@@ -267,7 +267,7 @@ def define_flags():
     flags.DEFINE_integer("num_seeds", 2, "Seeds of each model.", lower_bound=1)
     flags.DEFINE_enum("precision", "bfloat16", PRECISIONS, "Type of the products.")
     flags.DEFINE_bool("all_probes", False, "Also SST-2, SNLI and WNUT, of the first seed.")
-    flags.DEFINE_bool("mix", False, "Also tta-probe --features=mix, of the first seed.")
+    flags.DEFINE_bool("mix", False, "Also tta probe --features=mix, of the first seed.")
     flags.DEFINE_integer("mix_seeds", 3, "Seeds of the tasks' models with --mix.", lower_bound=1)
     flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
 

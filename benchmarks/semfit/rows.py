@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 PIECES, WORDS = "pieces", "words"
 
-# Source of vectors -> (data set, flags of tta-create-vectors; a name in braces is a trained row).
+# Source of vectors -> (data set, flags of tta create-vectors; a name in braces is a trained row).
 VECTORS = {
     "skip_gram": (PIECES, ["--source=skip_gram", "--size=300"]),
     "token_table": (PIECES, ["--source=token_table", "--model=small"]),

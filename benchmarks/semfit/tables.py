@@ -6,7 +6,7 @@
 
 The paper's models are large, were trained for days on One Billion Word, and were measured below
 networks of their own for each task. Ours are the small configs after a few minutes, below a linear
-classifier (tta-probe) or, where a line of Table 3 says "mix", below a biLSTM over a learned mix of
+classifier (tta probe) or, where a line of Table 3 says "mix", below a biLSTM over a learned mix of
 the layers. So compare the order of the rows, not the numbers. "-" was not measured. Of Tables 3 and
 4, rows and columns without a figure of ours are left out; the reasons stand below the tables.
 """

@@ -20,7 +20,7 @@ class CorpusConfig(Config):
     """Which text becomes a data set, and how sentences become records."""
 
     input_file: list[str] = setting(..., RAW_TEXT)
-    vocab_file: str = setting(..., "Vocabulary that tta-create-vocab wrote.")
+    vocab_file: str = setting(..., "Vocabulary that tta create-vocab wrote.")
     output_dir: str = setting(..., "Folder for *.tfrecord, vocab.txt and, last, dataset.json.")
     num_shards: int = setting(64, "Number of train shards.", 1, 99_999)
     max_seq_length: int = setting(

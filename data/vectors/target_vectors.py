@@ -165,7 +165,7 @@ def map_vectors(path: Path) -> np.ndarray:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
-        raise InputError("no such file; tta-create-vectors writes it", path) from None
+        raise InputError("no such file; tta create-vectors writes it", path) from None
     except Exception as error:  # NumPy parses the header as Python, so many kinds may follow
         rule = str(error).partition("\n")[0] or type(error).__name__
         raise InputError(f"not a readable NumPy file: {rule}", path) from None

@@ -1,4 +1,4 @@
-"""Settings of tta-create-vocab."""
+"""Settings of tta create-vocab."""
 
 from dataclasses import dataclass
 

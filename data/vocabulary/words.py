@@ -143,7 +143,7 @@ class WordVocabulary(TokenFile):
             token, _, count = line.partition(" ")
             if not (count.isascii() and count.isdigit() and len(count) <= 18):
                 rule = f"expected a word, a blank and its count, got {line!r}"
-                hint = "; tta-create-vocab --tokenizer=words makes such files" * (number == 1)
+                hint = "; tta create-vocab --tokenizer=words makes such files" * (number == 1)
                 raise InputError(rule + hint, path, number)
             tokens.append(token)
             counts.append(int(count))
@@ -187,7 +187,7 @@ class WordVocabulary(TokenFile):
         if self.num_specials == len(WORD_SPECIALS):
             rule = (
                 "this vocabulary of words has no mask token, which masked language modeling needs; "
-                "tta-create-vocab --mask_token adds it"
+                "tta create-vocab --mask_token adds it"
             )
             raise InputError(rule, self.path)
         return len(WORD_SPECIALS)

@@ -176,7 +176,7 @@ class ModelConfig:
             )
         needs = self.vectors_are_for
         if needs and data.vectors is None:
-            raise InputError(f"{needs} needs vectors; tta-create-vectors makes them")
+            raise InputError(f"{needs} needs vectors; tta create-vectors makes them")
         if data.vectors is not None and not needs:
             heads = " or ".join(name for name in HEADS if HEADS.load(name).needs_vectors)
             raise InputError(f"vectors needs output_layer {heads} or input_layer vectors")

@@ -30,7 +30,7 @@ class ClassifierConfig(ModelConfig):
         max_seq_length: tokens of the longest input, boundary tokens included; longer ones are cut.
         pooling: what is classified. "first" or "last": the output at this token. "mean": the mean
             of the outputs over the tokens of the text; of two texts, u, v, |u - v| and u * v of
-            their means u and v, side by side (Conneau et al. 2017, as in tta-probe). "mix": the
+            their means u and v, side by side (Conneau et al. 2017, as in tta probe). "mix": the
             encoder stays as it is, and reads each text alone; a `MixedLSTM` reads its layers, and
             its maxima over the tokens take the place of the means.
         separator_id: the id of the token that ends a text. A BERT gets its segments from it.

@@ -110,7 +110,7 @@ MODEL_TYPES = Registry(
             config="tta.modeling.config.autoencoder:AutoencoderConfig",
             model="tta.modeling.models.autoencoder:SequenceAutoencoder",
         ),
-        "classifier": ModelType(  # over the encoder of another family; tta-classify trains it
+        "classifier": ModelType(  # over the encoder of another family; tta classify trains it
             None,
             (),
             config="tta.modeling.config.classifier:ClassifierConfig",

@@ -100,7 +100,7 @@ class _HeadChoice(Config):
     )
     vectors: str | None = setting(
         None,
-        "Folder that tta-create-vectors wrote: the vectors that semfit predicts, and those that an "
+        "Folder that tta create-vectors wrote: the vectors that semfit predicts, and those that an "
         "elmo with input_layer vectors reads.",
     )
 

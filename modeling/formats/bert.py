@@ -177,7 +177,7 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
         )
     known = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
     with located(path=path):
-        if "normalization" in values:  # tta-export wrote it, and says how text is read
+        if "normalization" in values:  # tta export wrote it, and says how text is read
             names = "normalization", "do_lower_case", "unknown_price"
             known |= {name: values[name] for name in names if name in values}
         else:

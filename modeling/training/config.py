@@ -31,7 +31,7 @@ CHECKPOINTS = "Checkpoints and evaluation"  # a group of flags
 class RunFiles(Config):
     """What a model learns from, what it learns, and where it is written."""
 
-    input_dir: str = setting(..., "Data set that tta-create-tfrecords wrote.", group=FILES)
+    input_dir: str = setting(..., "Data set that tta create-tfrecords wrote.", group=FILES)
     vocab_file: str | None = setting(None, "Vocabulary. Default: vocab.txt in --input_dir.")
     config_file: str = setting(
         ..., "The model's config.json. Without vocab_size, it takes the vocabulary's size."

@@ -30,7 +30,7 @@ _FILES = (HELDOUT_LISTS, VOCABULARY, CONFIG, README, WEIGHTS)
 
 @dataclass(frozen=True)
 class AdaptationReport:
-    """How a model was adapted; `str` gives the closing lines of tta-adapt.
+    """How a model was adapted; `str` gives the closing lines of tta adapt.
 
     Attributes:
         text: the report about the text; None without text.
@@ -88,7 +88,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
             if lists is None:
                 return None
         card = "\n".join(one.card for one in (text, lists) if one is not None)
-        intro = f"The model `{lm.name}`, adapted with tta-adapt of tta-lm."
+        intro = f"The model `{lm.name}`, adapted with tta adapt of tta-lm."
         (made / README).write_text(f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8")
         for name in _FILES:
             if name != HELDOUT_LISTS or lists is not None:

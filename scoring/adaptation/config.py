@@ -1,4 +1,4 @@
-"""Settings of tta-adapt."""
+"""Settings of tta adapt."""
 
 from dataclasses import dataclass
 

@@ -70,7 +70,7 @@ class ListEvaluation:
 
 @dataclass(frozen=True)
 class ListReport(Outcome[ListEvaluation]):
-    """How a model was fine-tuned on lists; `str` gives the lines that tta-adapt prints.
+    """How a model was fine-tuned on lists; `str` gives the lines that tta adapt prints.
 
     Attributes:
         directory: the fine-tuned model's.
@@ -88,7 +88,7 @@ class ListReport(Outcome[ListEvaluation]):
             f"held-out lists after:  {self.after}\n"
             f"{self.directory}: the weights after pass {self.best_pass} of {self.passes} over the "
             f"lists, with learning rate {self.learning_rate:.2g}\n"
-            "Tune the weights only on lists that the model has not seen: tta-rerank "
+            "Tune the weights only on lists that the model has not seen: tta rerank "
             f"--model={self.directory} --dev_nbest_file={self.directory / HELDOUT_LISTS} "
             "--nbest_file=..." + "".join(f"\nnote: {note}" for note in self.notes)
         )

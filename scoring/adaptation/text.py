@@ -31,7 +31,7 @@ SAMPLED_PIECES = 3072  # in the softmax of a step, if the vocabulary is at least
 
 @dataclass(frozen=True)
 class TextReport(Outcome[Evaluation]):
-    """How a model was adapted to text; `str` gives the lines that tta-adapt prints.
+    """How a model was adapted to text; `str` gives the lines that tta adapt prints.
 
     Attributes:
         directory: the adapted model's.

@@ -16,7 +16,7 @@ from tta.scoring.scorers.text_model import TextModel, without_scores
 
 
 class ClassifierModel(TextModel):
-    """Labels texts; `tta.load` makes one from a directory of tta-classify.
+    """Labels texts; `tta.load` makes one from a directory of tta classify.
 
     It also encodes texts, with the fine-tuned encoder. It gives no sentence scores.
 

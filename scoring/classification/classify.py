@@ -302,6 +302,6 @@ def write_predictions(path: Path, outputs: np.ndarray, labels: Sequence[str]) ->
 
 def _card(folder, examples, start, results):
     return (
-        f"# {folder.name}\n\nThe model `{start}`, fine-tuned with tta-classify of tta-lm on "
+        f"# {folder.name}\n\nThe model `{start}`, fine-tuned with tta classify of tta-lm on "
         f"{examples.name}, {len(examples.train.texts):,} examples.\n\n```\n{results}\n```\n"
     )

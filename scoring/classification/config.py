@@ -1,4 +1,4 @@
-"""Settings of tta-classify, and the tasks of GLUE (Wang et al. 2019).
+"""Settings of tta classify, and the tasks of GLUE (Wang et al. 2019).
 
 Names are those of BERT's run_classifier where it has one.
 """

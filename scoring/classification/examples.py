@@ -1,4 +1,4 @@
-"""The labelled texts of tta-classify: reads the files of a task, or of a user."""
+"""The labelled texts of tta classify: reads the files of a task, or of a user."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The report of tta-classify as text: a row per learning rate, and the best run."""
+"""The report of tta classify as text: a row per learning rate, and the best run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

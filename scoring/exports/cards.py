@@ -19,7 +19,7 @@ _HEAD = """---
 
 - Model: `{signature}`
 - The model has {parameters:,} parameters and {vocabulary:,} word pieces, {case}.
-{longest}- Written by `tta-export` of tta-lm {version}.
+{longest}- Written by `tta export` of tta-lm {version}.
 
 {usage}
 """

@@ -1,4 +1,4 @@
-"""The formats of tta-export besides the SavedModel: folders that other libraries load."""
+"""The formats of tta export besides the SavedModel: folders that other libraries load."""
 
 from functools import partial
 from pathlib import Path

@@ -75,7 +75,7 @@ def mean_accuracy(groups: Sequence[Accuracy]) -> Accuracy:
 
 @dataclass(frozen=True)
 class PairsReport:
-    """Accuracies of one model on minimal pairs; `str` gives the text that tta-score prints.
+    """Accuracies of one model on minimal pairs; `str` gives the text that tta score prints.
 
     Attributes:
         overall: of all pairs.

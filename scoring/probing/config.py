@@ -1,4 +1,4 @@
-"""Settings of tta-probe and run_sts.py."""
+"""Settings of tta probe and run_sts.py."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -54,14 +54,14 @@ class ProbeConfig(Config):
     )
     representation: list[str] | None = setting(
         None,
-        "Vectors to probe, comma-separated, as for tta-sts: context, embed, token, cls, eos. With "
+        "Vectors to probe, comma-separated, as for tta sts: context, embed, token, cls, eos. With "
         "a plus sign, as in embed+context, vectors are joined. Default: the model's first.",
         distinct=True,
     )
     pooling: list[str] = setting(
         ["mean"],
         "How the vectors of pieces become the vector of a sentence, comma-separated, as for "
-        "tta-sts. With --ner, the vector of a word is the mean over its pieces.",
+        "tta sts. With --ner, the vector of a word is the mean over its pieces.",
         choices=SENTENCE_POOLINGS,
         distinct=True,
     )
@@ -135,7 +135,7 @@ class StsConfig(Config):
         "How the vectors of pieces become the vector of a sentence, comma-separated. mean: as in "
         "the paper. sif: rare pieces count more. whitened: sif of piece vectors that are whitened "
         "and scaled to length 1. sif and whitened need pooling.npz in the model directory "
-        "(tta-fit-pooling).",
+        "(tta fit-pooling).",
         choices=SENTENCE_POOLINGS,
         distinct=True,
     )

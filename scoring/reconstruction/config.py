@@ -1,4 +1,4 @@
-"""Settings of tta-reconstruct."""
+"""Settings of tta reconstruct."""
 
 from dataclasses import dataclass
 

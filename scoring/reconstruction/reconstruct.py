@@ -46,7 +46,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
     engine = engine_for_work(config.engine, "float32", [model], [config.input_file])
     lm = tta.load(model, engine=engine)
     if not isinstance(lm, AutoencoderModel):
-        raise InputError("tta-reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
+        raise InputError("tta reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
     lm.check_passes(config.num_passes)
     with contextlib.ExitStack() as stack:
         output = None

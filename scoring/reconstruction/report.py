@@ -1,4 +1,4 @@
-"""The report of tta-reconstruct as text: result and controls, accuracy by length, the latent."""
+"""The report of tta reconstruct as text: result and controls, accuracy by length, the latent."""
 
 from dataclasses import dataclass
 

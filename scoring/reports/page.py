@@ -105,7 +105,7 @@ def _table(report: table.Report) -> dict[str, Any] | None:
 
 
 def style() -> str:
-    """The CSS that this page shares with that of tta-demo."""
+    """The CSS that this page shares with that of tta demo."""
     return (_TEMPLATES / "page.css").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Settings of run_rerank.py and tta-beam-score."""
+"""Settings of run_rerank.py and tta beam-score."""
 
 import math
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""Settings of tta-score and tta-fit-pooling."""
+"""Settings of tta score and tta fit-pooling."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ NUM_COUNTED, NUM_WHITENING = 200_000, 20_000
 
 @dataclass
 class ScoreReport:
-    """Sums over all sentences of a file; `str` gives the closing lines of tta-score.
+    """Sums over all sentences of a file; `str` gives the closing lines of tta score.
 
     Attributes:
         sentences: number of lines. Repeated sentences count each time, but in a shard.

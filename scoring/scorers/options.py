@@ -22,7 +22,7 @@ _MODEL = (
     "(model.safetensors). Or a name that tta models lists: small, the built-in model, or a folder "
     "of pretrained/ or $TTA_MODELS. Or hf:OWNER/NAME[@REVISION], a model of the Hugging Face Hub. "
     "Or kind:path, such as kenlm:lm.arpa, glove:vectors.txt, word2vec:vectors.bin, "
-    "fasttext:vectors.bin, vectors:DIRECTORY (of words, by tta-create-vectors), "
+    "fasttext:vectors.bin, vectors:DIRECTORY (of words, by tta create-vectors), "
     "transformers:NAME_OR_DIRECTORY, a masked or causal model of Hugging Face transformers, "
     "random:MODEL, an untrained model like MODEL, raw:MODEL, a model whose outputs are not "
     "standardized, encoder:MODEL or decoder:MODEL, a half of an "

@@ -11,7 +11,7 @@
 - `join` puts whitened token rows and the last layer's outputs side by side, for the representation
   `joint`.
 
-`sif` and `whitened` need no labels. They need statistics of text, which tta-fit-pooling writes to
+`sif` and `whitened` need no labels. They need statistics of text, which tta fit-pooling writes to
 `pooling.npz` in the model directory.
 
 V vocabulary, D vector size.
@@ -141,7 +141,7 @@ class PoolingStatistics:
         except InputError:
             raise
         except FileNotFoundError:
-            raise InputError("no such file; tta-fit-pooling writes it", path) from None
+            raise InputError("no such file; tta fit-pooling writes it", path) from None
         except Exception as error:  # a damaged file: NumPy, zipfile and zlib raise many kinds
             rule = str(error).partition("\n")[0]
             raise InputError(f"not readable pooling statistics: {rule}", path) from None

@@ -79,11 +79,11 @@ class Scorer:
     tokenizer: Any = None
     no_scores: str = "this kind of model gives no sentence scores"
     no_log_probabilities: str = (
-        "its scores are not log-probabilities: they compare texts (tta-rerank, tta-score --pairs), "
+        "its scores are not log-probabilities: they compare texts (tta rerank, tta score --pairs), "
         "and give no token scores and no perplexity"
     )
     no_vectors: str = "this kind of model has no sentence vectors"
-    no_labels: str = "the model predicts no labels; tta-classify fine-tunes one that does"
+    no_labels: str = "the model predicts no labels; tta classify fine-tunes one that does"
     no_model: str = "this kind of model has no Keras model"
 
     def __repr__(self):

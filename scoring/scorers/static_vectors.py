@@ -127,7 +127,7 @@ class FastTextVectors(StaticVectors):
 class VectorsFolder(StaticVectors):
     """A folder with the vectors of words: `tta.load("vectors:DIRECTORY")`.
 
-    tta-create-vectors wrote it. A text is split into words as its data set was; punctuation is left
+    tta create-vectors wrote it. A text is split into words as its data set was; punctuation is left
     out. A word has its row of `vectors.npy`. A word without a row has the mean of the vectors of
     its n-grams (`--source=fasttext`), or what the network over characters makes of it
     (`input_layer`); of vectors from other sources, it is unknown. Words are lower-cased if the

@@ -94,7 +94,7 @@ class RawModel(TextModel):
 
 
 _ONLY_COMPARE = (
-    "cosines are not log-probabilities: they compare texts (tta-rerank, tta-score --pairs), and "
+    "cosines are not log-probabilities: they compare texts (tta rerank, tta score --pairs), and "
     "give no token scores and no perplexity"
 )
 

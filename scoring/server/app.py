@@ -1,4 +1,4 @@
-"""The routes of the service, the page of tta-demo, and numbers and times for Prometheus."""
+"""The routes of the service, the page of tta demo, and numbers and times for Prometheus."""
 
 import json
 from collections.abc import Callable, Collection

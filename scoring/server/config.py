@@ -1,4 +1,4 @@
-"""Settings of tta-serve and tta-demo."""
+"""Settings of tta serve and tta demo."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Settings of tta-create-vectors."""
+"""Settings of tta create-vectors."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class VectorsConfig(Config):
 
     input_dir: str = setting(
         ...,
-        "Data set that tta-create-tfrecords wrote. Each piece or word of its vocab.txt gets a "
+        "Data set that tta create-tfrecords wrote. Each piece or word of its vocab.txt gets a "
         "vector.",
         group=FILES,
     )
@@ -35,7 +35,7 @@ class VectorsConfig(Config):
         "data set; needs gensim. svd: truncated SVD of the shifted positive pointwise mutual "
         "information of the data set, which skip-gram factorizes implicitly. token_table: the rows "
         "of --model's token table. whitened_token_table: the same, decorrelated and of length 1, "
-        "as with --pooling=whitened; needs tta-fit-pooling. input_layer: what the input layer of "
+        "as with --pooling=whitened; needs tta fit-pooling. input_layer: what the input layer of "
         "--model, an ELMo, makes of each word; if it reads characters, its network is written too, "
         "and makes the vectors of all other words. random: random directions, a control "
         "experiment.",
@@ -44,7 +44,7 @@ class VectorsConfig(Config):
     )
     model: str | None = setting(
         None,
-        f"For {', '.join(OF_A_MODEL)}: a model with the same vocabulary, named as in tta-score.",
+        f"For {', '.join(OF_A_MODEL)}: a model with the same vocabulary, named as in tta score.",
         once=True,
     )
     fasttext_file: str | None = setting(

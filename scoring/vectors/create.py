@@ -55,7 +55,7 @@ def create_vectors(config: VectorsConfig) -> np.ndarray:
     info = load_dataset_info(config.input_dir)
     needs_words = "whiten" if config.whiten else "source fasttext"
     if (config.whiten or config.source == "fasttext") and info["tokenizer"] != "words":
-        rule = f"{needs_words} needs a data set of words (tta-create-tfrecords --tokenizer=words)"
+        rule = f"{needs_words} needs a data set of words (tta create-tfrecords --tokenizer=words)"
         raise InputError(rule, config.input_dir)
     vocabulary = load_vocabulary(info["tokenizer"], Path(config.input_dir) / VOCABULARY)
     directory = Path(config.output_dir)
@@ -277,5 +277,5 @@ def _card(config, vectors, unit):
 Target vectors for SemFit models of tta-lm: {len(vectors):,} {unit}, {vectors.shape[1]:,} numbers
 each, {missing:,} {unit} without a vector (zeros).
 
-    tta-create-vectors {made_by}
+    tta create-vectors {made_by}
 """

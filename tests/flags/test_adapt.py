@@ -1,4 +1,4 @@
-"""tta-adapt as a user runs it."""
+"""tta adapt as a user runs it."""
 
 import lzma
 

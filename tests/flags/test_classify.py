@@ -1,4 +1,4 @@
-"""tta-classify as a user runs it."""
+"""tta classify as a user runs it."""
 
 import numpy as np
 

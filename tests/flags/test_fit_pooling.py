@@ -1,4 +1,4 @@
-"""tta-fit-pooling as a user runs it."""
+"""tta fit-pooling as a user runs it."""
 
 import numpy as np
 

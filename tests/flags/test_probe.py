@@ -1,4 +1,4 @@
-"""tta-probe as a user sees it."""
+"""tta probe as a user sees it."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""tta-score as a user meets it: sentences in, JSON lines out, one line where it fails."""
+"""tta score as a user meets it: sentences in, JSON lines out, one line where it fails."""
 
 import contextlib
 import fcntl

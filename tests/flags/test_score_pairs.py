@@ -1,4 +1,4 @@
-"""`tta-score --pairs` as a user meets it: accuracies per group, rows, one-line errors."""
+"""`tta score --pairs` as a user meets it: accuracies per group, rows, one-line errors."""
 
 import gzip
 import json

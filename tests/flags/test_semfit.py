@@ -198,7 +198,7 @@ def with_nan(array):
             {"output_layer": None, "vectors": None, "semfit_distance": "l2"},
             "semfit_distance needs output_layer semfit, not tied_softmax",
         ),
-        ({"vectors": "none"}, "none/vectors.npy: no such file; tta-create-vectors writes"),
+        ({"vectors": "none"}, "none/vectors.npy: no such file; tta create-vectors writes"),
         ({"vectors": with_nan}, "broken/vectors.npy: the vector of 'c' is not finite"),
         ({"vectors": lambda a: a[1:]}, "broken/vectors.npy: it has 22 vectors, and vocab"),
         ({"config_file": "other_size.json"}, "vectors.npy: its vectors have 19 numbers, but targe"),

@@ -1,4 +1,4 @@
-"""Settings of tta-export."""
+"""Settings of tta export."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Text to shards on Apache Beam: the same data set as tta-create-tfrecords, all or nothing."""
+"""Text to shards on Apache Beam: the same data set as tta create-tfrecords, all or nothing."""
 
 import collections
 import gzip
@@ -45,7 +45,7 @@ def config(kind, paths, folder, **settings):
 
 def on_beam(paths, folder, arguments=IN_PROCESS, **settings):
     info = beam_prepare.create_tfrecords(config(CorpusConfig, paths, folder, **settings), arguments)
-    assert info == dataset.load_dataset_info(folder), "what tta-pretrain reads"
+    assert info == dataset.load_dataset_info(folder), "what tta pretrain reads"
     return info
 
 

@@ -110,7 +110,7 @@ def test_what_is_no_network_is_one_line(changes, rule, tmp_path):
 
 @pytest.mark.parametrize("contents", [b"", b"x" * 99, network_bytes(tiny())[:-9]])
 def test_a_damaged_or_missing_file_is_one_line(contents, tmp_path):
-    with pytest.raises(InputError, match="no such file; tta-create-vectors writes it"):
+    with pytest.raises(InputError, match="no such file; tta create-vectors writes it"):
         CharacterNetwork(tmp_path)
     (tmp_path / CHARACTER_NETWORK).write_bytes(contents)
     with pytest.raises(InputError, match="not a readable safetensors file"):

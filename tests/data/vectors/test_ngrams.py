@@ -121,7 +121,7 @@ def test_a_truncated_a_missing_and_another_size(tmp_path):
     with pytest.raises(InputError, match=r"ngrams\.npy: not a readable NumPy file: "):
         NgramVectors(tmp_path)
     path.unlink()
-    with pytest.raises(InputError, match=r"ngrams\.npy: no such file; tta-create-vectors writes"):
+    with pytest.raises(InputError, match=r"ngrams\.npy: no such file; tta create-vectors writes"):
         NgramVectors(tmp_path)
 
 

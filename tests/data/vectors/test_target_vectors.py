@@ -121,7 +121,7 @@ def test_a_bad_value_is_found_in_every_block(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "rule"),
     [
-        (None, "no such file; tta-create-vectors writes it"),
+        (None, "no such file; tta create-vectors writes it"),
         (b"", "not a readable NumPy file: "),
         (b"the 0.1 0.2\n", "not a readable NumPy file: "),
         (b"\x93NUMPY\x01\x00v\x00{", "not a readable NumPy file: "),

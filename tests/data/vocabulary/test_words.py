@@ -70,7 +70,7 @@ SPECIALS = "".join(f"{name} 0\n" for name in WORD_SPECIALS)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[PAD]\n[EOS]\n", "1: expected a word, a blank and its count, got '[PAD]'; tta-create-v"),
+        ("[PAD]\n[EOS]\n", "1: expected a word, a blank and its count, got '[PAD]'; tta create-v"),
         ("the 5\n", "1: a vocabulary of words begins with [PAD] [EOS] [UNK] [SOS]; got the"),
         ("[PAD] 0\n[EOS] 0\n", "3: a vocabulary of words begins with [PAD] [EOS] [UNK] [SOS]; got"),
         (SPECIALS + "the\n", "5: expected a word, a blank and its count, got 'the'"),
@@ -103,7 +103,7 @@ def test_counts_and_tokens_must_match():
 
 
 def test_a_mask_token_is_the_fifth_one_if_there_is_any(tmp_path):
-    with pytest.raises(InputError, match=r"has no mask token.*tta-create-vocab --mask_token adds"):
+    with pytest.raises(InputError, match=r"has no mask token.*tta create-vocab --mask_token adds"):
         _ = vocabulary().mask_id
     counts = COUNTS | {"[MASK]": 1}
     made = WordVocabulary.from_counts(counts, 11, has_mask=True)

@@ -72,8 +72,8 @@ def test_it_takes_what_the_family_needs(values, data, changes, features):
         ({}, WITH_VECTORS, "^vectors needs output_layer semfit or input_layer vectors$"),
         ({"model_type": "autoencoder"}, WITH_VECTORS, "^vectors needs output_layer semfit or"),
         (ELMO | SEMFIT, WORDS_ALONE, "^output_layer semfit needs vectors"),
-        (SEMFIT, PLAIN, "^output_layer semfit needs vectors; tta-create-vectors makes them$"),
-        (ELMO, WORDS_ALONE, "^input_layer vectors needs vectors; tta-create-vectors makes them$"),
+        (SEMFIT, PLAIN, "^output_layer semfit needs vectors; tta create-vectors makes them$"),
+        (ELMO, WORDS_ALONE, "^input_layer vectors needs vectors; tta create-vectors makes them$"),
         (SEMFIT | {"target_size": 7}, WITH_VECTORS, "v/vectors.npy: its vectors have 19 numbers"),
     ],
 )

@@ -1,4 +1,4 @@
-"""tta-classify in Python: runs, the best model, resuming, every family, and bad input."""
+"""tta classify in Python: runs, the best model, resuming, every family, and bad input."""
 
 import dataclasses
 import json
@@ -166,7 +166,7 @@ def test_what_a_classifier_does_not_do(finished):
     with pytest.raises(InputError, match="a model of type classifier gives no sentence scores"):
         lm.score(["a"])
     assert lm.encode(["a b c"]).shape == (1, 12)
-    with pytest.raises(InputError, match="predicts no labels; tta-classify fine-tunes one"):
+    with pytest.raises(InputError, match="predicts no labels; tta classify fine-tunes one"):
         tta.load().predict(["a"])
     assert "pll:" not in lm.signature
     assert "max_seq_length:11" in lm.signature

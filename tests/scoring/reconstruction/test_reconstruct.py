@@ -218,7 +218,7 @@ def test_wrong_texts_are_one_line(lm, trained, tmp_path):
         lm.interpolate("a", "b", 1)
     path.write_text("a\n")
     other = write_model_directory(tmp_path / "other")
-    with pytest.raises(InputError, match="tta-reconstruct needs an autoencoder"):
+    with pytest.raises(InputError, match="tta reconstruct needs an autoencoder"):
         reconstruct(ReconstructConfig(input_file=str(path)), str(other))
 
 

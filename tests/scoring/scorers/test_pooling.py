@@ -157,7 +157,7 @@ def test_unknown_poolings_are_refused(lm, representation, pooling, rule):
 
 def test_without_statistics_the_error_names_the_command_that_writes_them(tmp_path):
     lm = tta.load(write_model_directory(tmp_path / "bare"))
-    with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta-fit-pooling w"):
+    with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta fit-pooling w"):
         lm.encode(["the cat"], "token", "sif")
     assert lm.encode(["the cat"], "token").shape == (1, SIZE)
 

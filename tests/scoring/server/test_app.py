@@ -1,4 +1,4 @@
-"""tta-serve: a real server on a free port, which also has the page of tta-demo."""
+"""tta serve: a real server on a free port, which also has the page of tta demo."""
 
 import contextlib
 import http.client

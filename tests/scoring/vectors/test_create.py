@@ -1,4 +1,4 @@
-"""tta-create-vectors from each source, and what it refuses."""
+"""tta create-vectors from each source, and what it refuses."""
 
 import os
 
@@ -94,7 +94,7 @@ def test_the_token_table_of_a_trained_model(tmp_path):
 def test_the_whitened_token_table_is_that_of_pooling(tmp_path):
     config = of_a_model(tmp_path, "whitened_token_table")
     Vocabulary(TOKENS).save(tmp_path / "data" / "vocab.txt", overwrite=True)
-    with pytest.raises(InputError, match=r"pooling\.npz: no such file; tta-fit-pooling writes it"):
+    with pytest.raises(InputError, match=r"pooling\.npz: no such file; tta fit-pooling writes it"):
         create_vectors(config)
     texts = [" ".join(TOKENS[i : i + 5]) for i in range(5, len(TOKENS))]
     with open(tmp_path / "model" / "pooling.npz", "wb") as file:

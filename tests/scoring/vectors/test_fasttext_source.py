@@ -1,4 +1,4 @@
-"""tta-create-vectors --source=fasttext: words and n-grams, from a file or trained; refused."""
+"""tta create-vectors --source=fasttext: words and n-grams, from a file or trained; refused."""
 
 import os
 
@@ -246,7 +246,7 @@ def test_a_folder_of_words_without_ngrams(dataset, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "rule"),
     [
-        ("ngrams.npy", None, "ngrams.npy: no such file; tta-create-vectors writes it"),
+        ("ngrams.npy", None, "ngrams.npy: no such file; tta create-vectors writes it"),
         ("ngrams.npy", np.zeros((53, 8), np.float16), "ngrams.npy: all vectors are zero"),
         ("ngrams.npy", np.ones((53, 9), np.float16), "ngrams.npy: its vectors have 9 numbers, but"),
         ("vectors.npy", np.ones((12, 8), np.float16), "vectors.npy: it has 12 vectors, and vocab"),

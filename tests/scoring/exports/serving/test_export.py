@@ -90,7 +90,7 @@ def models(tmp_path_factory):
 
 
 def command(*flags, before=""):
-    """Runs tta-export in a process of its own, after the code `before`."""
+    """Runs tta export in a process of its own, after the code `before`."""
     path = str(ROOT / "flags" / "export.py")
     code = f"import runpy, sys; sys.argv[:1] = [{path!r}]; {before}\n"
     return python(f"{code}runpy.run_path(sys.argv[0], run_name='__main__')", *flags)
