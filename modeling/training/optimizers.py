@@ -127,7 +127,7 @@ class _OnePass(keras.optimizers.Optimizer):
 
     def _update_by_adam(self, weight, moments, gradient, rate, decay, *betas_and_epsilon):
         moments = [self._copy_beside(weight, moment) for moment in moments]
-        tensors = map(ops.copy, (*_dense(gradient), rate, decay))
+        tensors = map(ops.copy, (*_dense(gradient, weight), rate, decay))
         _adam(weight, *moments, *tensors, *betas_and_epsilon)
 
     def _copy_beside(self, weight, variable):
@@ -138,12 +138,11 @@ class _OnePass(keras.optimizers.Optimizer):
         return next(copy for copy in copies if copy.device == weight.device)
 
 
-def _dense(gradient):
+def _dense(gradient, weight):
     """A pair of `_OnePass`; the rows of TensorFlow's lookups are added up in a table."""
     gradient, scale = gradient
     if hasattr(gradient, "indices"):
-        size = int(gradient.dense_shape[0])
-        gradient = ops.segment_sum(gradient.values, gradient.indices, size)
+        gradient = ops.segment_sum(gradient.values, gradient.indices, weight.shape[0])
     return gradient, scale
 
 
@@ -258,7 +257,7 @@ class Muon(_OnePass, keras.optimizers.Muon):
 
     def _muon_update_step(self, gradient, variable, lr, m):
         momentum = self._copy_beside(variable, m)
-        direction = _momentum(momentum, *_dense(gradient), self.momentum, self.nesterov)
+        direction = _momentum(momentum, *_dense(gradient, variable), self.momentum, self.nesterov)
         update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
         arguments = update, rate, self._decay(variable, lr, self.weight_decay)

@@ -249,7 +249,6 @@ def test_a_bug_of_a_step_is_not_a_runner_that_does_not_start(runner):
     ("runner", "message"),
     [
         (["--runner=FlinkRunner", "--flink_job_server_jar=no.jar"], ".*no.jar"),
-        (["--runner=PrismRunner", "--prism_location=no/prism"], ".*no/prism"),
         (["--runner=PortableRunner"], "NotImplementedError: You must specify a --job_endpoint"),
     ],
 )
