@@ -246,7 +246,7 @@ def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_res
             {"vectors": None},
             "output_layer semfit needs vectors; tta create-vectors makes",
         ),
-        ("adaptive", {"vectors": None}, "input_layer vectors needs vectors; tta-create-vectors"),
+        ("adaptive", {"vectors": None}, "input_layer vectors needs vectors; tta create-vectors"),
         ("characters", {"vectors": "vectors"}, "vectors needs output_layer semfit or input_layer"),
         ("tokens", {"objective": "lae"}, "model_type is 'elmo', which --objective=bidirectional_c"),
         ("tokens", {"config": {"tokenizer": "word_pieces"}}, "tokenizer is 'word_pieces', but the"),

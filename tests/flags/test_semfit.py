@@ -7,7 +7,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import tta
 from tests.commands import run_command
@@ -20,6 +19,7 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
+from tta.modeling.formats.run_checkpoint import checkpoint_path, read_checkpoint
 from tta.modeling.objectives.mlm import MaskedLanguageModeling
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
@@ -156,8 +156,8 @@ def copied(folder, whole, output):
 
 
 def test_the_vectors_are_not_in_the_checkpoint_nor_among_the_weights(folder, whole):
-    checkpoints = str(folder / "whole/checkpoints")
-    shapes = tf.train.load_checkpoint(checkpoints).get_variable_to_shape_map()
+    found = read_checkpoint(checkpoint_path(folder / "whole/checkpoints", 6))
+    shapes = {name: array.shape for name, array in found.items()}
     with h5py.File(folder / "whole/model.weights.h5") as file:
         file.visititems(lambda name, item: shapes.update({name: getattr(item, "shape", ())}))
     assert shapes
@@ -191,7 +191,7 @@ def with_nan(array):
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"vectors": None}, "output_layer semfit needs vectors; tta-create-vectors"),
+        ({"vectors": None}, "output_layer semfit needs vectors; tta create-vectors"),
         ({"output_layer": "tied_softmax"}, "vectors needs output_layer semfit"),
         ({"output_layer": None}, "vectors needs output_layer semfit"),
         (

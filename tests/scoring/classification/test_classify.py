@@ -68,7 +68,7 @@ def finished(tmp_path_factory, tiny):
         test_file=test,
         learning_rates=[1e-9, 0.01],
         num_seeds=2,
-        num_train_epochs=6,
+        num_train_epochs=8,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -196,7 +196,7 @@ def test_finished_runs_are_not_taken_again_and_more_can_be_added(finished, tiny,
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"num_train_epochs": 5}, "began with --num_train_epochs=6, not 5"),
+        ({"num_train_epochs": 5}, "began with --num_train_epochs=8, not 5"),
         ({"dev_file": "train_file"}, "began with other examples than those of"),
         ({"model": "small"}, "began with another model than small"),
     ],

@@ -44,8 +44,8 @@ def trained(tmp_path_factory):
     (folder / "config.json").write_text(json.dumps(values))
     run = training_config(
         input_dir=str(folder / "data"), config_file=str(folder / "config.json"),
-        output_dir=str(folder / "nar"), objective="ae", num_train_steps=250, learning_rate=5e-3,
-        num_warmup_steps=20, train_batch_tokens=60, save_checkpoints_steps=250,
+        output_dir=str(folder / "nar"), objective="ae", num_train_steps=300, learning_rate=5e-3,
+        num_warmup_steps=20, train_batch_tokens=60, save_checkpoints_steps=300,
     )  # fmt: skip
     return pretrain(run).directory, list(dict.fromkeys(map(text_of, ids)))
 
