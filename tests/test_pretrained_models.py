@@ -104,6 +104,7 @@ def test_its_readme_has_the_commands_that_trained_it(directory):
     calls = [line.split() for line in lines if line.startswith("    ")]
     calls = [call[2:] if call[:2] == ["python", "-m"] else call for call in calls]
     calls = [call[1:] if call[0] == "KERAS_BACKEND=jax" else call for call in calls]
+    calls = [[f"tta-{call[1]}", *call[2:]] if call[0] == "tta" else call for call in calls]
     names = {command for command, *_ in calls}
     assert "run_pretraining.py" in names
     for command, *given in calls:
