@@ -9,7 +9,6 @@ TensorFlow is out of reach.
 import json
 import shutil
 import sys
-import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
@@ -20,6 +19,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.checks import run_checks
 from tta.data.records.arrays import ArrayBatches
 from tta.data.records.features import ModelInputs
 from tta.errors import InputError
@@ -194,12 +194,4 @@ CHECKS = (
 
 if __name__ == "__main__":
     FOLDER = Path(sys.argv[1])
-    for check in CHECKS:
-        if len(sys.argv) > 2 and check.__name__ not in sys.argv[2:]:
-            continue
-        try:
-            check()
-            print("ok", check.__name__, flush=True)
-        except Exception as error:
-            print("failed", check.__name__, repr(error), flush=True)
-            traceback.print_exc()
+    run_checks(CHECKS, sys.argv[2:])

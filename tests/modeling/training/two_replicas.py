@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.checks import run_checks
 from tests.modeling.models.test_autoencoder import autoencoder_config
 from tests.modeling.tiny import tiny_config
 from tests.modeling.training.saved_variables import saving
@@ -238,11 +239,4 @@ if __name__ == "__main__":
             an_epoch_with_fewer_batches_than_replicas_is_refused,
             pretrain_trains_on_both_devices,  # the last one, because it is deterministic
         )
-        for check in checks:
-            if NAMES and check.__name__ not in NAMES:
-                continue
-            try:
-                check()
-                print("ok", check.__name__, flush=True)
-            except Exception as error:
-                print("failed", check.__name__, repr(error), flush=True)
+        run_checks(checks, NAMES)
