@@ -27,8 +27,8 @@ class Session:
     results.
 
     Args:
-        graph: tables of tokens are read where they are. Kernels are copied, in the layout that is
-            fastest, and twice when batches of both kinds have come.
+        graph: on a CPU, tables of tokens are read where they are. Kernels are copied, in the layout
+            that is fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
 
     Raises:
@@ -44,6 +44,8 @@ class Session:
         }
         kernels = graph.weights_of("Gemm", "MatMulInteger")
         tables = [name for name in values if graph.weights[name].nbytes > _LARGE_WEIGHT]
+        # Another device would copy them at each call.
+        tables = tables if device == "cpu" else []
         self._fed = {name: values.pop(name) for name in tables if name not in kernels}
         self._kept, self._num_running, self._lock = values, 0, threading.Lock()
         if device != "cpu":
@@ -56,10 +58,10 @@ class Session:
     def outputs(self, **inputs: np.ndarray) -> Any:
         """All outputs, in the order of the graph."""
         with self._lock:
-            self._num_running += 1
             is_small = "input_ids" not in inputs or inputs["input_ids"].size <= SMALL
-            is_alone = self._device != "cpu" or (is_small and self._num_running == 1)
-            session = self._session(0 if is_alone else 1)
+            takes_all = self._device != "cpu" or (is_small and self._num_running == 0)
+            session = self._session(0 if takes_all else 1)
+            self._num_running += 1  # after the session's start, which may fail
         try:
             values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
             found = session.run_with_ort_values(None, {**self._fed, **values})

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from tta.choices import PROVIDERS
+from tta.errors import InputError
 from tta.modeling.kits.onnx.graph import Graph
 from tta.scoring.engines.onnxruntime.session import SMALL, Session
 
@@ -56,3 +58,26 @@ def test_tables_are_not_copied_and_kernels_are():
     session = Session(graph())
     assert [*session._fed] == ["table"]
     assert [*session._kept] == ["kernel"]
+
+
+def test_another_device_has_one_session_and_all_weights(monkeypatch):
+    monkeypatch.setitem(PROVIDERS, "other", PROVIDERS["cpu"])
+    session = Session(graph(), "other")
+    for size in (1, SMALL + 1):
+        session(input_ids=np.zeros(size, np.int32))
+    assert [*session._sessions] == [0]
+    assert not session._fed
+
+
+def test_a_start_that_failed_leaves_nothing_running(monkeypatch):
+    session, small = Session(graph()), np.zeros(1, np.int32)
+
+    def fail(self, num_threads):
+        raise InputError("no memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Session, "_start", fail)
+        with pytest.raises(InputError):
+            session(input_ids=small)
+    session(input_ids=small)
+    assert [*session._sessions] == [0]
