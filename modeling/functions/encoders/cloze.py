@@ -32,8 +32,8 @@ def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None, forward=No
         word_ids, wanted: as in a T-TA. With `word_ids`, the query starts from the backward state
             after the word, and reads those after it. The towers are computed at all positions.
     """
-    here, tokens = w.of("embeddings"), k.arange(k.size(ids, 1))
-    embedded = embed(k, here, config, ids)
+    embeddings, tokens = w.of("embeddings"), k.arange(k.size(ids, 1))
+    embedded = embed(k, embeddings, config, ids)
 
     def end(side, x, magnifies=False):
         """The end of a stack of blocks: a LayerNorm if its blocks begin with theirs."""
@@ -43,13 +43,14 @@ def encode(k, w, config, ids, is_real, *, word_ids=None, wanted=None, forward=No
     towers, near = [], tokens[None] - tokens[:, None]
     for side, allowed, shared in ("forward", up_to, forward), ("backward", from_on, backward):
         distinct, mask = Distinct(k, shared), allowed(k, is_real, tokens)
-        hidden, more = distinct.of(embedded, config.hidden_size), (mask, None, None, near, distinct)
+        hidden = distinct.of(embedded, config.hidden_size)
         for i in range(config.num_tower_layers):
-            hidden = block(k, w.of(f"{side}_{i}"), config, hidden, *more)
+            here = w.of(f"{side}_{i}")
+            hidden = block(k, here, config, hidden, mask, distances=near, distinct=distinct)
         towers.append(distinct.spread(end(side, hidden)))
     queries = Queries(k, ids, wanted)
     last = last_hidden(k, is_real, queries.positions, word_ids)
-    first = queries.of(first_query(k, here, config.first_query_token_id, ids))
+    first = queries.of(first_query(k, embeddings, config.first_query_token_id, ids))
     query = _query(k, w, is_real, first, towers, queries.positions, last)
     stream = k.concatenate(towers, 1)  # [B, 2T, D]
     mask = two_sided(k, is_real, queries.positions, last)
