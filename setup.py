@@ -45,7 +45,7 @@ TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *S
 TEST += [*BLEU, *VECTORS, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7"]
 # References: exact Bessel functions; the F1 of entities.
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
-DOCS = ["mkdocs-material>=9.6", "mkdocstrings[python]>=0.30"]
+DOCS = ["zensical>=0.0.73", "mkdocstrings[python]>=0.30", "ruff>=0.12"]  # Ruff wraps signatures
 TEST += [*DOCS, JAX]
 LM_EVAL = ["lm-eval>=0.4.9"]
 # What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
@@ -102,7 +102,7 @@ setup(
     extras_require={
         "train": TRAIN,  # training, the Keras layers, tta export --format=saved_model
         "train-jax": ["keras>=3.15,<4", JAX],  # KERAS_BACKEND=jax run_pretraining.py
-        "docs": DOCS,  # mkdocs serve
+        "docs": DOCS,  # python docs/pages.py && zensical serve
         "test": TEST,
         "test-large": TEST_LARGE,
         "gpu": [*TRAIN, "tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux

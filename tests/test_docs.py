@@ -1,13 +1,17 @@
 """The documentation site: it builds without a warning, and README stays short."""
 
-import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from tests.accessibility import serious
 from tta.commands import COMMANDS
 from tta.modeling.config.heads import HEADS
 from tta.modeling.config.model_types import MODEL_TYPES
@@ -54,18 +58,100 @@ def test_the_records_of_experiments_say_so_on_top():
         assert lines[2].startswith("> Records of measurements, each at the date"), page
 
 
+HOME = "https://example.org/me/tta-lm"
+
+
+def pages():
+    """docs/pages.py, as a module."""
+    return runpy.run_path(str(ROOT / "docs/pages.py"))
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The built site. It has every page of docs/, and a link to a missing page is an error."""
+    """The built site. A link to a missing page or heading is an error."""
     folder = tmp_path_factory.mktemp("site")
-    # Not --quiet, with which --strict sees no warnings.
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
+    shutil.copy(ROOT / "mkdocs.yml", folder)  # Zensical builds beside the file itself
+    for name in ("docs", "tta"):
+        (folder / name).symlink_to(ROOT / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPOSITORY_URL", HOME)
+        pages()["write"](folder / "build/docs")
+        command = [sys.executable, "-m", "zensical", "build", "--strict"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "build/site"
+
+
+def test_every_page_is_in_the_navigation_once(tmp_path):
+    pages()["write"](tmp_path)
+    written = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md"))
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    assert sorted(re.findall(r"[\w/]+\.md", navigation)) == written
+
+
+class Links(HTMLParser):
+    """The targets of a page's links, pictures, scripts and styles."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {value for name, value in attrs if name in ("href", "src") and value}
+
+
+def test_links_and_pictures_of_the_site_lead_to_its_files_or_to_the_repository_s(site):
+    missing, to_code = [], []
+    for page in site.rglob("*.html"):
+        for link in Links(page).found:
+            address = urlsplit(link)
+            if link.startswith(f"{HOME}/blob/HEAD/"):
+                to_code.append(link.removeprefix(f"{HOME}/blob/HEAD/"))
+            elif not (address.scheme or address.netloc) and address.path:
+                base = site if address.path.startswith("/") else page.parent
+                if not (base / address.path.lstrip("/")).exists():
+                    missing.append((page.relative_to(site), link))
+    assert missing == []
+    assert len(to_code) > 5
+    assert [path for path in to_code if not (ROOT / path).exists()] == []
+
+
+def test_a_link_to_code_is_its_name_where_the_repository_s_address_is_not_known(monkeypatch):
+    relinked = pages()["relinked"]
+    text = "[the hub](../tta/__init__.py) [gpu](gpu.md#a) [a](../README.md)"
+    monkeypatch.delenv("REPOSITORY_URL", raising=False)
+    linked = "the hub (`tta/__init__.py`) [gpu](gpu.md#a) [a](index.md)"
+    assert relinked(text, "docs/versions.md") == linked
+
+
+def test_a_page_has_the_repository_its_neighbours_and_a_switch_of_colours(site):
+    page = (site / "tutorials/whisper/index.html").read_text(encoding="utf-8")
+    for part in (f'<a href="{HOME}"', "md-footer__link--prev", "md-footer__link--next"):
+        assert part in page
+    schemes = re.findall(r'data-md-color-scheme="(\w+)"[^>]*data-md-color-primary="custom"', page)
+    assert {"default", "slate"} <= set(schemes)
+    assert "site.css" in page
+    assert 'data-md-component="source"' not in page  # it asks GitHub for the number of stars
+
+
+def test_signatures_are_wrapped(site):
+    page = (site / "reference/python/index.html").read_text(encoding="utf-8")
+    signature = re.search(r'<div class="doc-signature highlight">(.*?)</div>', page, re.DOTALL)[1]
+    lines = re.sub(r"<[^>]+>", "", signature).strip().splitlines()
+    assert lines[0].endswith("(")
+    assert len(lines) > 10
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_a_phone_and_axe_finds_nothing_serious(site, browser, scheme):
+    tab = browser.new_page(viewport={"width": 375, "height": 800}, color_scheme=scheme)
+    for page in ("", "reference/python", "results", "tutorials/start"):
+        tab.goto((site / page / "index.html").as_uri())
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 375, page
+        assert serious(tab) == {}, page
+    tab.close()
 
 
 def test_every_command_and_every_key_is_in_the_reference(site):

@@ -1,7 +1,10 @@
-"""What mkdocs adds to the pages in docs/: the repository's own pages, and reference from the code.
+"""Writes the pages of the documentation site, which a generator then builds.
 
-mkdocs.yml names this file. Commands, flags and the keys of `config.json` are read from the configs,
-so these pages say what the code does.
+    python docs/pages.py && zensical serve
+
+They are the pages in docs/, the repository's own pages, and reference from the code: commands,
+flags and the keys of `config.json` are read from the configs, so these pages say what the code
+does. `$REPOSITORY_URL`, which mkdocs.yml reads too, is where links to files of the code lead.
 """
 
 import dataclasses
@@ -10,11 +13,11 @@ import inspect
 import os
 import posixpath
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import griffe
-from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -39,29 +42,30 @@ SOURCES = {source: page for page, source in PAGES.items()}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
-def on_files(files, config):
-    """Adds the pages of the repository and the generated ones."""
-    for page, source in PAGES.items():
-        text = (ROOT / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, page, content=relinked(text, source)))
-    made = {"reference/commands.md": commands_page(), "reference/config.md": config_page()}
-    for page, text in made.items():
-        files.append(File.generated(config, page, content=text))
-    return files
-
-
-def on_page_markdown(markdown, page, **_):
-    """Makes the links of a page in docs/ those of the site; generated pages have them already."""
-    if page.file.generated_by is None:
-        markdown = relinked(markdown, f"docs/{page.file.src_uri}")
-    return markdown
+def write(folder):
+    """Writes all pages and pictures into a folder, in place of what it had."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(
+        ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.py", "__pycache__", "theme")
+    )
+    sources = {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")}
+    pages = {page: f"docs/{page}" for page in sources} | PAGES
+    texts = {
+        page: relinked((ROOT / source).read_text(encoding="utf-8"), source)
+        for page, source in pages.items()
+    }
+    texts |= {"reference/commands.md": commands_page(), "reference/config.md": config_page()}
+    for page, text in texts.items():
+        (folder / page).write_text(text, encoding="utf-8")
 
 
 def relinked(text, source):
     """A file of the repository with links that work on the site.
 
-    A link to a page becomes one to that page; a link to another file becomes its name.
+    A link to a page becomes one to that page. A link to another file becomes one to the repository,
+    or the file's name where its address is not known.
     """
+    home = os.environ.get("REPOSITORY_URL")
     page = SOURCES.get(source, source.removeprefix("docs/"))
 
     def replace(match):
@@ -72,9 +76,11 @@ def relinked(text, source):
         elif path.startswith("docs/"):
             path = path.removeprefix("docs/")
         elif (ROOT / path).exists():
+            if home:
+                return f"{mark}[{label}]({home}/blob/HEAD/{path}{anchor or ''})"
             return label if label.startswith("`") else f"{label} (`{path}`)"
         else:
-            return match[0]  # mkdocs names it
+            return match[0]  # the generator names it
         link = os.path.relpath(path, posixpath.dirname(page) or ".")
         return f"{mark}[{label}]({link}{anchor or ''})"
 
@@ -147,3 +153,7 @@ def attributes(config):
 def cell(text):
     """A text as a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    write(ROOT / "build/docs")
