@@ -48,7 +48,7 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
     assert all(not one["outputs"] and one["execution_count"] is None for one in code)
     text = "\n".join("".join(one["source"]) for one in code)
     done = python(text, cwd=path.parent, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")  # nor a log, as TensorFlow writes
     *_, best, _, _ = done.stdout.splitlines()
     assert best.endswith("  the children are playing football in the park")
     assert re.search(r"^[1-9]\d* of 20 picks changed$", done.stdout, re.MULTILINE)
