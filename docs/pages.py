@@ -8,6 +8,7 @@ does. `$REPOSITORY_URL`, which mkdocs.yml reads too, is where links to files of 
 """
 
 import dataclasses
+import html
 import importlib
 import inspect
 import os
@@ -89,8 +90,7 @@ def relinked(text, source):
 
 def commands_page():
     """Every command: what it does, its example and its flags."""
-    lines = ["# Commands", ""]
-    lines += ["`tta COMMAND` and `tta-COMMAND` are the same. Generated from the code.", ""]
+    lines = ["# Commands", "", "Generated from the code.", ""]
     for name, module in COMMANDS.items():
         flags = importlib.import_module(module)
         lines += [f"## {name}", "", flags.__doc__.strip(), ""]
@@ -99,9 +99,9 @@ def commands_page():
             for field in settings.fields(config):
                 if field.group != group:
                     group = field.group
-                    lines += ["", f"**{group}**", "", "| flag | meaning |", "|---|---|"]
+                    lines += ["", f"**{group}**", ""]
                 about = meaning(field, *["**required**"] * field.required)
-                lines.append(f"| `{cell(usage(field))}` | {cell(about)} |")
+                lines.append(f"- `{usage(field)}`: {plain(about)}")
         lines.append("")
     return "\n".join(lines)
 
@@ -111,30 +111,31 @@ def config_page():
     lines = ["# Keys of config.json", ""]
     lines += [
         "`config.json` is one flat object. `model_type` names the family of the model, and"
-        " `output_layer` its head. Each has its own keys. Generated from the code.",
+        " `output_layer` its head. Each has its own keys, here with their defaults. Generated from"
+        " the code.",
         "",
     ]
     for name in MODEL_TYPES:
         config = resolve(MODEL_TYPES[name].config)
-        lines += [f"## model_type {name}", "", *key_table(attributes(config), config), ""]
+        lines += [f"## model_type {name}", "", *keys(attributes(config), config), ""]
     lines += ["# Keys of the heads", ""]
     for name in HEADS:
         head = HEADS.load(name)
         meanings = {field.name: field.setting.help for field in settings.fields(head)}
         about = inspect.getdoc(head).partition("\n")[0].replace("`", "")
-        lines += [f"## output_layer {name}", "", about, "", *key_table(meanings, head), ""]
+        lines += [f"## output_layer {name}", "", about, "", *keys(meanings, head), ""]
     return "\n".join(lines)
 
 
-def key_table(meanings, config):
-    """Rows for the fields of a config; `meanings` is {field: text}."""
-    rows = ["| key | default | meaning |", "|---|---|---|"]
+def keys(meanings, config):
+    """A line for each field of a config; `meanings` is {field: text}."""
+    lines = []
     for field in dataclasses.fields(config):
         if field.name == "head":
             continue
         default = "required" if field.default is dataclasses.MISSING else f"`{field.default}`"
-        rows.append(f"| `{field.name}` | {default} | {cell(meanings.get(field.name, ''))} |")
-    return rows if len(rows) > 2 else ["It has no keys of its own."]
+        lines.append(f"- `{field.name}` ({default}): {plain(meanings.get(field.name, ''))}")
+    return lines or ["It has no keys of its own."]
 
 
 def attributes(config):
@@ -150,9 +151,11 @@ def attributes(config):
     return found
 
 
-def cell(text):
-    """A text as a cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|")
+def plain(text):
+    """A text on one line, in which `<` outside code begins no HTML."""
+    parts = " ".join(text.split()).split("`")
+    parts[::2] = [html.escape(part, quote=False) for part in parts[::2]]
+    return "`".join(parts)
 
 
 if __name__ == "__main__":

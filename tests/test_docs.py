@@ -159,6 +159,7 @@ def test_every_command_and_every_key_is_in_the_reference(site):
     for name in COMMANDS:
         assert f'id="{name}"' in commands
     assert "--nbest_file=FILE" in commands
+    assert "text&lt;TAB&gt;score" in commands  # in a help text: no HTML tag
     keys = (site / "reference/config/index.html").read_text(encoding="utf-8")
     for name in (*MODEL_TYPES, *HEADS):
         assert f"{name}" in keys
