@@ -17,8 +17,9 @@ both models, and the runs stay. Its last column is the mean over the tasks, whos
 nothing to do with each other, so that their errors add up as squares.
 
 An interrupted run goes on when it is repeated with the same --output_dir. All tasks take hours.
-With --json, each finished task is written to a file, and the tables show all tasks and models of
-the file, those of earlier commands included. A difference needs both models in one command.
+With --json, each finished task is written to a file, with the rate that was chosen and all other
+settings. The tables show all tasks and models of the file, those of earlier commands included. A
+difference needs both models in one command.
 Finished runs are not repeated. The report of each cell is printed on standard error.
 """
 
@@ -49,6 +50,7 @@ FOLDERS = {
 LARGE = ("qnli", "qqp", "mnli")
 QUICK_EXAMPLES = 400
 MEAN, CONTROL = "mean", "majority or mean"
+FIRST = ", first token"  # ends the names of the rows of --first_models
 ALL_CONSTANT, SOME_CONSTANT = "\N{DAGGER}", "\N{DOUBLE DAGGER}"  # as NOTE says
 NOTE = (
     f"{ALL_CONSTANT} all runs have the value of a constant prediction, {SOME_CONSTANT} some of "
@@ -65,15 +67,18 @@ def main():
         raise app.UsageError("--quick is no result for --json")
     results = read_results(FLAGS.json)
     for task in ["mrpc"] if FLAGS.quick else FLAGS.tasks:
-        rows = {}
-        for model in FLAGS.models:
-            report = classify(config_of(task, model), model)
+        rows, recipes = {}, {}
+        for name, model, pooling in rows_of(FLAGS.models, FLAGS.first_models):
+            report = classify(config_of(task, name, pooling), model)
             if report is None:
                 sys.exit(cli.TERMINATED)
-            print(f"## {task}, {model}\n\n{report}\n", file=sys.stderr, flush=True)
+            print(f"## {task}, {name}\n\n{report}\n", file=sys.stderr, flush=True)
             rows[CONTROL], *rates = report.rows
-            rows[model] = max(rates, key=lambda row: row.mean(metric_of(task)))
+            rows[name] = max(rates, key=lambda row: row.mean(metric_of(task)))
+            recipes[name] = {"row": rows[name].name, "signatures": report.signatures}
         measured = {name: result(name, rows, metric_of(task)) for name in rows}
+        for name, recipe in recipes.items():
+            measured[name]["recipe"] = recipe
         results[task] = results.get(task, {}) | measured
         if FLAGS.json:
             with whole_file(FLAGS.json) as file:
@@ -84,7 +89,13 @@ def main():
         print(f"\nMinus {base}:\n\n{markdown(difference_cells(results, base))}")
 
 
-def config_of(task, model):
+def rows_of(models, first_models):
+    """(name, model, pooling) of each row; the pooling is None where it is the model's default."""
+    rows = [(model, model, None) for model in models]
+    return rows + [(model + FIRST, model, "first") for model in first_models]
+
+
+def config_of(task, row, pooling):
     """The `ClassifyConfig` of a cell."""
     from tta.scoring.classification.config import ClassifyConfig
 
@@ -92,13 +103,14 @@ def config_of(task, model):
     if task in LARGE or FLAGS.quick:
         rates, seeds = rates[:1], 1
     name = "quick" if FLAGS.quick else task
-    folder = Path(FLAGS.output_dir) / name / model.replace(":", "-").replace("/", "-")
+    folder = Path(FLAGS.output_dir) / name / "".join("-" if c in ":/, " else c for c in row)
     return ClassifyConfig(
         task=task,
         **files_of(task),
         output_dir=str(folder),
         learning_rates=rates,
         num_seeds=seeds,
+        pooling=pooling,
         mixed_precision=FLAGS.mixed_precision,
     )
 
@@ -226,6 +238,7 @@ def markdown(cells):
 if __name__ == "__main__":
     flags.DEFINE_bool("quick", False, "MRPC with few examples, one rate and one seed.")
     flags.DEFINE_list("models", MODELS, "The models, each as for --model.")
+    flags.DEFINE_list("first_models", [], "Models for further rows, with --pooling=first.")
     flags.DEFINE_list("tasks", list(FOLDERS), "The tasks, each as for --task.")
     flags.DEFINE_list(
         "learning_rates", ["1e-4", "3e-4"], "The rates; the large tasks take the first."

@@ -1,13 +1,15 @@
-"""Memory of training with two million words, whose vectors are inputs and targets.
+"""Memory of training models over many words: ELMo, ELMo-A and ELMo-S of Table 2 of Li et al. 2019.
 
-    python -m benchmarks.semfit.memory
+    python -m benchmarks.semfit.memory --json=memory.json
+    python -m benchmarks.semfit.memory --rows=ELMo-S_ONEB --num_words=2000000
 
 Makes a data set of random words (Zipf's law) with a vocabulary of --num_words, and vectors of 300
-numbers for each, in a temporary folder; then run_pretraining.py trains configs/elmo-s-small.json
-for --num_steps steps. Prints the largest resident memory of that process. Pages of the mapped file
-count as far as they were read.
+numbers for each, in a temporary folder; then run_pretraining.py trains each model of
+benchmarks/semfit/rows.py for --num_steps steps. Prints the largest resident memory of each process.
+Pages of the mapped file count as far as they were read.
 """
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -16,6 +18,8 @@ from pathlib import Path
 from absl import app, flags
 
 from benchmarks import ROOT
+from benchmarks.semfit.rows import ROWS
+from benchmarks.trained_rows import chosen
 
 FLAGS = flags.FLAGS
 SENTENCES = 40_000
@@ -29,18 +33,30 @@ sys.exit(code)
 
 
 def main(_):
+    rows = chosen(ROWS, FLAGS.rows)
+    found = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         make_data(folder / "data", folder / "vectors")
-        command = [
-            *("run_pretraining.py", f"--input_dir={folder}/data", f"--vectors={folder}/vectors"),
-            *("--config_file=configs/elmo-s-small.json", f"--output_dir={folder}/run"),
-            *("--objective=bidirectional_clm", "--train_batch_tokens=2048"),
-            *(f"--num_train_steps={FLAGS.num_steps}", "--num_warmup_steps=10"),
-        ]
-        command = [sys.executable, "-c", MEASURED, *command]
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    print(f"{FLAGS.num_words:,} words: {float(done.stdout):,.0f} MiB resident at most")
+        for row in rows:
+            found[row.name] = resident(row, folder)
+            print(f"{row.name}, {FLAGS.num_words:,} words: {found[row.name]:,.0f} MiB resident")
+    if FLAGS.json:
+        record = {"words": FLAGS.num_words, "MiB": found}
+        Path(FLAGS.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def resident(row, folder):
+    """The largest resident memory in MiB of a training of `row`."""
+    command = [
+        *("run_pretraining.py", f"--input_dir={folder}/data", f"--output_dir={folder}/{row.name}"),
+        *(f"--config_file=configs/{row.config}.json", *row.flags),
+        *([f"--vectors={folder}/vectors"] if row.vectors else []),
+        *(f"--num_train_steps={FLAGS.num_steps}", "--num_warmup_steps=10"),
+    ]
+    command = [sys.executable, "-c", MEASURED, *command]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return float(done.stdout)
 
 
 def make_data(data, vectors):
@@ -75,6 +91,8 @@ def make_data(data, vectors):
 
 
 if __name__ == "__main__":
-    flags.DEFINE_integer("num_words", 2_000_000, "Words in the vocabulary.", lower_bound=100)
-    flags.DEFINE_integer("num_steps", 100, "Training steps.", lower_bound=11)
+    flags.DEFINE_integer("num_words", 800_000, "Words in the vocabulary.", lower_bound=100)
+    flags.DEFINE_integer("num_steps", 20, "Training steps.", lower_bound=11)
+    flags.DEFINE_string("rows", "ELMo;ELMo-A;ELMo-S_ONEB", "Names of rows, separated by ';'.")
+    flags.DEFINE_string("json", None, "File for the result.")
     app.run(main)

@@ -105,16 +105,19 @@ class ModelInputs:
         found = {function: function(ids) for function in self.look_ups.values()}
         batch = batch | {name: found[function] for name, function in self.look_ups.items()}
         if self.vocab_size is not None:
-            if isinstance(ids, np.ndarray):
-                where: Any = np.where
-            else:
-                import tensorflow as tf
-
-                where = tf.where
-            batch[INPUT_IDS] = where(ids < self.vocab_size, ids, self.unk_id)
+            batch[INPUT_IDS] = _where(ids)(ids < self.vocab_size, ids, self.unk_id)
         return batch
 
     @property
     def changes_batches(self) -> bool:
         """Whether a call changes anything."""
         return bool(self.look_ups) or self.vocab_size is not None
+
+
+def _where(ids: Any) -> Any:
+    """The `where` of the library of `ids`; NumPy's must not load TensorFlow."""
+    if isinstance(ids, np.ndarray):
+        return np.where
+    import tensorflow as tf
+
+    return tf.where

@@ -151,6 +151,8 @@ def test_claims_about_the_t_ta_have_the_figures_of_the_record():
         [RECORD["table7"]["rows"][name][f"{kind} per token"] for name in ("T-TA, exact", other)]
         for kind, other in (("mean", "uniLM"), ("median", "biLM"))
     )
+    rows = RECORD["table7"]["rows"]
+    short = [rows[name]["mean per token, at most 5 words"] for name in ("T-TA, exact", "uniLM")]
     expected = [
         f"is {gaps[0]} on Arctic clean and {gaps[1]} at 5 dB; for BLEU, {gaps[2]}",
         f"worse than no model ({noise[1]}, {noise[4]})",
@@ -163,6 +165,7 @@ def test_claims_about_the_t_ta_have_the_figures_of_the_record():
         "{} on STS-B dev, {} on its test set and {} on SICK".format(*similarity),
         f"no ({embeds[0]:.1f}, {dev['uniLM, context']:.1f}; the biLM's `embed` {embeds[1]:.1f})",
         f"no ({means[0]:.0f}, {means[1]:.0f}; {medians[0]:.1f}, {medians[1]:.1f})",
+        f"yes ({short[0]:,.0f} for at most 5 words), *above the uniLM's*: no ({short[1]:,.0f})",
     ]
     assert [text for text in expected if text not in claims] == []
 

@@ -86,13 +86,15 @@ def test_a_command_keeps_the_tasks_and_models_of_earlier_ones(tmp_path, monkeypa
     earlier = {"rte": {"a": one([50.0], b=1.0), "b": one([60.0], a=1.0)}, "cola": {"c": one([9.0])}}
     path.write_text(json.dumps(earlier))
     found = {"a": [10.0], "b": [14.0, 16.0]}
-    flags = {"json": str(path), "tasks": ["cola"], "models": ["a", "b"], "quick": False}
-    monkeypatch.setattr(glue, "FLAGS", SimpleNamespace(**flags))
-    monkeypatch.setattr(glue, "config_of", lambda task, model: (task, model))
+    flags = {"json": str(path), "tasks": ["cola"], "models": ["a", "b"], "first_models": ["b"]}
+    monkeypatch.setattr(glue, "FLAGS", SimpleNamespace(**flags, quick=False))
+    monkeypatch.setattr(glue, "config_of", lambda *cell: cell)
 
     def classify(config, model):
-        assert config == ("cola", model)
-        return SimpleNamespace(rows=[row([0.0], [0, 0]), row(found[model], [1, 2])])
+        task, name, pooling = config
+        assert (task, pooling) == ("cola", "first" if name.endswith(glue.FIRST) else None)
+        rows = [row([0.0], [0, 0]), row([30.0] if pooling else found[model], [1, 2])]
+        return SimpleNamespace(rows=rows, signatures=[f"model:{model}"])
 
     monkeypatch.setattr("tta.scoring.classification.classify.classify", classify)
     glue.main()
@@ -100,6 +102,9 @@ def test_a_command_keeps_the_tasks_and_models_of_earlier_ones(tmp_path, monkeypa
     assert kept["rte"] == earlier["rte"]
     assert kept["cola"]["c"] == earlier["cola"]["c"]
     assert {name: kept["cola"][name]["values"] for name in found} == found
+    first = kept["cola"]["b, first token"]
+    assert first["values"] == [30.0]
+    assert first["recipe"] == {"row": "rate", "signatures": ["model:b"]}
     shown = capsys.readouterr().out
     assert "| b | 60.0 | 15.0 ± 1.4 |" in shown
     assert "Minus a:" in shown

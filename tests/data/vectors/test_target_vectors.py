@@ -188,3 +188,13 @@ def test_another_vocabulary_and_none(tmp_path):
     (tmp_path / "vocab.txt").unlink()
     with pytest.raises(InputError, match=r"vocab\.txt: no such file"):
         TargetVectors(tmp_path, VOCABULARY)
+
+
+def test_ids_beyond_a_vocabulary_become_unknown_in_a_graph(caplog):
+    """AutoGraph warns of code that it cannot transform, and runs it as it is."""
+    inputs = ModelInputs({"twice": lambda ids: 2 * ids}, vocab_size=5, unk_id=1)
+    batches = tf.data.Dataset.from_tensors({"input_ids": tf.constant([[2, 7]])})
+    (batch,) = with_inputs(batches, inputs)
+    assert batch["input_ids"].numpy().tolist() == [[2, 1]]
+    assert batch["twice"].numpy().tolist() == [[4, 14]]
+    assert caplog.records == []
