@@ -1,6 +1,7 @@
-"""The cases of benchmarks/training_step.py: steps of our models, their parts, the pipeline."""
+"""The cases of benchmarks/training_step.py: steps of our models, optimizers, the pipeline."""
 
 import contextlib
+import functools
 import tempfile
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from tta.data.records.pipeline import train_batches
 from tta.modeling.config.base import read_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.training.config import OPTIMIZERS
+from tta.modeling.training.steps import connect
 
 SENTENCES, LENGTH, SAMPLED_PIECES = 128, 32, 3072
 FIRST_ID = 5  # after the special pieces
@@ -51,11 +54,10 @@ def step_flops(config, head):
     return 3 * (flops_of(config, SENTENCES, LENGTH, softmax=False) + head_flops)
 
 
-def steps(size, vocab_size, precision, head, optimizers, parts):
-    """Training steps of one model, and with `parts` the parts of a step.
+def steps(size, vocab_size, precision, head, optimizers, alone):
+    """Training steps of one model, as the trainer takes them; `alone` adds the optimizers' parts.
 
-    Names: `small sampled adamw bfloat16`; `small encoder forward`, `small encoder`, `small head`,
-    `small gradients`.
+    Names: `small sampled adamw bfloat16`; `small adamw alone`.
     """
     config = read_config(ROOT / "configs" / f"{size}.json", vocab_size=vocab_size)
     options = {}
@@ -64,60 +66,24 @@ def steps(size, vocab_size, precision, head, optimizers, parts):
     model = LanguageModel(config, dtype=DTYPE_POLICIES[precision], head_options=options)
     variables = model.trainable_variables
     ids = sentences(vocab_size)
-    batch = {"input_ids": tf.constant(ids), "padding_mask": tf.ones(ids.shape, tf.bool)}
-    weights = tf.fill(ids.shape, 1.0 / ids.size)
-    states = tf.random.stateless_normal([*ids.shape, config.hidden_size], [0, 0])
-
-    def encode(batch):
-        return model.encode(batch, training=True)["hidden_states"]
-
-    def step(batch, optimizer):
-        with tf.GradientTape() as tape:
-            loss = model.loss_of(encode(batch), batch["input_ids"], weights)
-        gradients = tape.gradient(loss, [v.value for v in variables])
-        if optimizer is None:
-            return firsts(gradients)
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
-        return loss
-
-    def encoder(batch):
-        with tf.GradientTape() as tape:
-            total = tf.reduce_sum(encode(batch))
-        return firsts(tape.gradient(total, [v.value for v in model.encoder.trainable_variables]))
-
-    def head_alone(batch):
-        with tf.GradientTape() as tape:
-            tape.watch(states)
-            loss = model.loss_of(states, batch["input_ids"], weights)
-        return firsts(tape.gradient(loss, [states, *(v.value for v in variables)]))
-
-    def case(name, function, *arguments, flops=0.0):
-        def of_batch(batch):
-            return function(batch, *arguments)
-
-        compiled = tf.function(of_batch, autograph=False, input_signature=[SPEC])
-        return Case(f"{size} {name}", lambda: compiled(batch).numpy(), flops)
-
-    cases, flops = [], step_flops(config, head)
+    batch = {"input_ids": ids, "padding_mask": np.ones(ids.shape, bool)}
+    gradients = [tf.random.normal(v.shape, stddev=1e-3) for v in variables] if alone else []
+    backend, cases = connect(), []
     for name in optimizers:
         # A small rate, so that the weights hardly change.
         optimizer = OPTIMIZERS.load(name)(1e-6, product_dtype=precision)
         optimizer.build(variables)
-        cases.append(case(f"{head} {name} {precision}", step, optimizer, flops=flops))
-    if parts:
-        cases += [
-            case("encoder forward", lambda batch: tf.reduce_sum(encode(batch))),
-            case("encoder", encoder),
-            case("head", head_alone),
-            case("gradients", step, None),
-        ]
+        update = backend.update(model, optimizer, LanguageAutoencoding(), SPEC)
+
+        def step(update=update):
+            return float(update([batch], 0, False)[0]["loss"])
+
+        cases.append(Case(f"{size} {head} {name} {precision}", step, step_flops(config, head)))
+        if alone:
+            pairs = list(zip(gradients, variables, strict=True))
+            apply = functools.partial(optimizer.apply_gradients, pairs)
+            cases.append(Case(f"{size} {name} alone", tf.function(apply, autograph=False)))
     return cases
-
-
-def firsts(gradients):
-    """The sum of each gradient's first number, which makes TensorFlow compute all of them."""
-    dense = [getattr(g, "values", g) for g in gradients if g is not None]
-    return tf.add_n([tf.reshape(g, [-1])[0] for g in dense])
 
 
 @contextlib.contextmanager
