@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import ROOT
+from benchmarks.semfit.cases import FIRST_ID, word_counts, word_ids
 from benchmarks.speed_cases import flops_of
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES
-from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import encode_records
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import train_batches
@@ -24,7 +24,6 @@ from tta.modeling.training.config import OPTIMIZERS
 from tta.modeling.training.steps import connect
 
 SENTENCES, LENGTH, SAMPLED_PIECES = 128, 32, 3072
-FIRST_ID = 5  # after the special pieces
 SPEC = {
     name: tf.TensorSpec([None, None], dtype)
     for name, dtype in (("input_ids", tf.int32), ("padding_mask", tf.bool))
@@ -32,18 +31,6 @@ SPEC = {
 # The input pipeline: sentences of a synthetic data set, batches whose padding is measured, and
 # batches per call.
 PIPELINE_SENTENCES, PADDING_BATCHES, PIPELINE_BATCHES = 60_000, 200, 20
-
-
-def piece_counts(vocab_size):
-    """Counts that fall as those of words do, [V]."""
-    return (1e6 / np.arange(1, vocab_size + 1)).astype(np.int64)
-
-
-def sentences(vocab_size):
-    """A batch of random sentences, frequent pieces more often: [SENTENCES, LENGTH] int32."""
-    shares = piece_counts(vocab_size - FIRST_ID).astype(float)
-    ids = np.random.default_rng(0).choice(len(shares), (SENTENCES, LENGTH), p=shares / shares.sum())
-    return (ids + FIRST_ID).astype(np.int32)
 
 
 def step_flops(config, head):
@@ -62,10 +49,10 @@ def steps(size, vocab_size, precision, head, optimizers, alone):
     config = read_config(ROOT / "configs" / f"{size}.json", vocab_size=vocab_size)
     options = {}
     if head == "sampled":
-        options["sampler"] = PieceSampler(piece_counts(vocab_size), SAMPLED_PIECES)
+        options["sampler"] = PieceSampler(word_counts(vocab_size), SAMPLED_PIECES)
     model = LanguageModel(config, dtype=DTYPE_POLICIES[precision], head_options=options)
     variables = model.trainable_variables
-    ids = sentences(vocab_size)
+    ids, *_ = word_ids(vocab_size, SENTENCES, LENGTH)
     batch = {"input_ids": ids, "padding_mask": np.ones(ids.shape, bool)}
     gradients = [tf.random.normal(v.shape, stddev=1e-3) for v in variables] if alone else []
     backend, cases = connect(), []
@@ -87,15 +74,8 @@ def steps(size, vocab_size, precision, head, optimizers, alone):
 
 
 @contextlib.contextmanager
-def shards(input_dir):
-    """Yields (paths of training shards, features, longest sentence) of a data set.
-
-    Without `input_dir`, it is a temporary one whose lengths are distributed as those of prose.
-    """
-    if input_dir is not None:
-        info = load_dataset_info(input_dir)
-        yield shard_paths(input_dir, info, "train"), info["features"], info["max_seq_length"]
-        return
+def shard():
+    """Yields the path of a temporary shard whose sentences are as long as those of prose."""
     rng = np.random.default_rng(0)
     # Wikipedia's and Gutenberg's sentences: quartiles 13, 19 and 26 word pieces, mean 21.
     lengths = np.exp(rng.normal(np.log(18.5), 0.52, PIPELINE_SENTENCES)).astype(int).clip(4, 128)
@@ -105,15 +85,15 @@ def shards(input_dir):
         with tf.io.TFRecordWriter(path) as writer:
             for record in encode_records(ids, lengths):
                 writer.write(record)
-        yield [path], DEFAULT_FEATURES, 128
+        yield path
 
 
-def pipeline(name, paths, features, max_length):
-    """A case that reads a batch, and the share of padding in the batches of a data set."""
-    tokens = SENTENCES * LENGTH
+def pipeline(name, path):
+    """A case that reads a batch of a shard, and the share of padding in its batches."""
 
     def batches():
-        return train_batches(paths, features, tokens, max_length, pad_id=0, seed=0, epoch=0)
+        shape = {"batch_tokens": SENTENCES * LENGTH, "max_length": 128, "pad_id": 0}
+        return train_batches([path], DEFAULT_FEATURES, **shape, seed=0, epoch=0)
 
     real, all_tokens = 0, 0
     for batch in batches().take(PADDING_BATCHES):

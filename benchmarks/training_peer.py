@@ -7,8 +7,9 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks import ROOT
+from benchmarks.semfit.cases import word_ids
 from benchmarks.timing import Case
-from benchmarks.training_cases import LENGTH, sentences, step_flops
+from benchmarks.training_cases import LENGTH, SENTENCES, step_flops
 from tta.modeling.config.base import read_config
 
 
@@ -55,7 +56,7 @@ def step(size, vocab_size, precision):
     """A training step with AdamW, as many threads as TensorFlow has."""
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     config = read_config(ROOT / "configs" / f"{size}.json", vocab_size=vocab_size)
-    ids = torch.tensor(sentences(vocab_size), dtype=torch.long)
+    ids = torch.tensor(word_ids(vocab_size, SENTENCES, LENGTH)[0], dtype=torch.long)
     model = Model(config)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-6, fused=True)
 

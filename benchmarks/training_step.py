@@ -31,19 +31,18 @@ from tta.choices import PRECISIONS
 FLAGS = flags.FLAGS
 VOCAB_SIZES = {"small": 16_000, "base": 30_000}
 HEADS, OPTIMIZERS = ("sampled", "exact"), ("adamw", "muon")
-STEP_TOKENS, QUICK_ROUNDS = 4096, 4
+QUICK_ROUNDS = 4
 PIPELINE = "pipeline"
 
 
 def main(_):
-    import keras
-
     import tta  # noqa: F401  (first, because it silences TensorFlow)
     from benchmarks import training_cases
     from benchmarks.speed_cases import ceilings
-    from benchmarks.timing import format_ratios, interleave
+    from benchmarks.timing import format_ratios, format_times, interleave
+    from tta.modeling.training.steps import backend
 
-    is_tensorflow = keras.config.backend() == "tensorflow"
+    is_tensorflow = not backend().in_memory
     rounds = min(QUICK_ROUNDS, FLAGS.rounds) if FLAGS.quick else FLAGS.rounds
     fastest = faster_precision(interleave(ceilings(), QUICK_ROUNDS))
     sizes = ("small",) if FLAGS.quick else tuple(VOCAB_SIZES)
@@ -58,8 +57,8 @@ def main(_):
         from benchmarks import training_peer
 
         cases.append(training_peer.step("small", VOCAB_SIZES["small"], fastest))
-    with training_cases.shards(FLAGS.input_dir) as found:
-        pipeline, padding_share = training_cases.pipeline(PIPELINE, *found)
+    with training_cases.shard() as path:
+        pipeline, padding_share = training_cases.pipeline(PIPELINE, path)
         times = interleave([*cases, pipeline], rounds)
     results = ratios(times, fastest) | {"padding_share": padding_share}
     print(format_times(times), format_ratios(results), sep="\n\n")
@@ -97,28 +96,11 @@ def ratios(times, precision):
     return results
 
 
-def format_times(times):
-    """One line per case: fastest time, quartiles, and the rates of a step or a product."""
-    lines = [f"{'':32}{'fastest, ms':>12}{'quartiles':>20}{'tokens/s':>10}{'GFLOP/s':>10}"]
-    for name, one in times.items():
-        low, high = one.quartiles
-        spread, fastest = f"{1e3 * low:.1f} - {1e3 * high:.1f}", min(one.seconds)
-        rate = f"{one.flops / fastest / 1e9:.0f}" if one.flops else ""
-        tokens = f"{STEP_TOKENS / fastest:,.0f}" if rate and "ceiling" not in name else ""
-        lines.append(f"{name:32}{1e3 * fastest:12.1f}{spread:>20}{tokens:>10}{rate:>10}")
-    return "\n".join(lines)
-
-
 def define_flags():
     """Defines the flags. Tests import this file beside benchmarks with flags of the same names."""
     flags.DEFINE_bool("quick", False, "Only T-TA small in the faster precision, and few rounds.")
     flags.DEFINE_integer("rounds", 9, "Number of rounds.", lower_bound=1)
     flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
-    flags.DEFINE_string(
-        "input_dir",
-        None,
-        "Data set whose padding is measured. Default: lengths like those of prose.",
-    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ for --num_steps steps. Prints the largest resident memory of that process. Pages
 count as far as they were read.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,13 +20,6 @@ from benchmarks import ROOT
 
 FLAGS = flags.FLAGS
 SENTENCES = 40_000
-# Runs the command and prints the maximum of its resident memory, in MiB, last.
-MEASURED = """
-import resource, subprocess, sys
-code = subprocess.call([sys.executable, *sys.argv[1:]], stdout=sys.stderr)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-sys.exit(code)
-"""
 
 
 def main(_):
@@ -38,9 +32,11 @@ def main(_):
             *("--objective=bidirectional_clm", "--train_batch_tokens=2048"),
             *(f"--num_train_steps={FLAGS.num_steps}", "--num_warmup_steps=10"),
         ]
-        command = [sys.executable, "-c", MEASURED, *command]
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    print(f"{FLAGS.num_words:,} words: {float(done.stdout):,.0f} MiB resident at most")
+        process = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=sys.stderr)
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit("run_pretraining.py failed")
+    print(f"{FLAGS.num_words:,} words: {usage.ru_maxrss / 1024:,.0f} MiB resident at most")
 
 
 def make_data(data, vectors):

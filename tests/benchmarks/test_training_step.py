@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.timing import Times, format_ratios
-from benchmarks.training_cases import SAMPLED_PIECES, pipeline, shards, step_flops
+from benchmarks.training_cases import SAMPLED_PIECES, pipeline, shard, step_flops
 from benchmarks.training_step import faster_precision, ratios
 from tests.modeling.tiny import tiny_config
 
@@ -65,8 +65,8 @@ def test_operations_equal_the_products_of_the_architecture():
 
 
 def test_little_of_a_batch_is_padding():
-    with shards(None) as found:
-        case, padding_share = pipeline("pipeline", *found)
+    with shard() as path:
+        case, padding_share = pipeline("pipeline", path)
         case.call()
     # The target in docs/experiments/performance.md, which buckets an eighth longer would miss.
     assert 0.005 < padding_share < 0.03
