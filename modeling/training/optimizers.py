@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.kits.fused import fused
+from tta.modeling.kits.fused import fused, sum_of_squares
 from tta.modeling.kits.types import Tensor
 from tta.modeling.training.config import OPTIMIZERS, OptimizerSettings
 
@@ -114,7 +114,7 @@ class _OnePass(keras.optimizers.Optimizer):
         """Pairs each gradient with its factor. TensorFlow's of a table has a row per lookup."""
         if not self.global_clipnorm:
             return [(gradient, ops.ones(())) for gradient in super()._clip_gradients(grads)]
-        norm = ops.sqrt(sum(map(_sum_of_squares, grads)))
+        norm = ops.sqrt(sum(map(sum_of_squares, grads)))
         scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
         return [(gradient, scale) for gradient in grads]
 
@@ -136,15 +136,6 @@ class _OnePass(keras.optimizers.Optimizer):
             return variable
         copies = self._distribution_strategy.experimental_local_results(variable.value)
         return next(copy for copy in copies if copy.device == weight.device)
-
-
-def _sum_of_squares(x):
-    """The squared norm of all numbers; with TensorFlow, no squares are stored."""
-    if keras.config.backend() != "tensorflow":
-        return ops.sum(ops.square(x))
-    import tensorflow as tf
-
-    return 2.0 * tf.nn.l2_loss(getattr(x, "values", x))
 
 
 def _dense(gradient, weight):
@@ -275,7 +266,7 @@ class Muon(_OnePass, keras.optimizers.Muon):
     def _orthogonalize(self, x):
         """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""
         wide = x.shape[0] <= x.shape[1]
-        x = x / (ops.sqrt(_sum_of_squares(x)) + 1e-7)
+        x = x / (ops.sqrt(sum_of_squares(x)) + 1e-7)
         x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
         # The polynomials of a wide matrix are multiplied in pairs, which are small products. More
         # than two would amplify what bfloat16 rounds in the Gram matrix.
