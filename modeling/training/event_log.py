@@ -5,12 +5,16 @@ import platform
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.proto import event_pb2, summary_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tta.atomic import naming
+
+# Their classes are made when they are imported; type checkers do not see them.
+Event: Any = event_pb2.Event  # pyright: ignore[reportAttributeAccessIssue]
+Summary: Any = summary_pb2.Summary  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class EventLog:
