@@ -27,7 +27,8 @@ if HOME:
 
 # TensorFlow 2.21 has no wheels for Python 3.14; all but training and SavedModels runs there.
 # TensorFlow Text holds TensorFlow at its own minor version. It has no wheels for Windows.
-TRAIN = ["tensorflow>=2.21,<3", "keras>=3.15,<4", "tensorboard>=2.19"]
+LEARN = ["keras>=3.15,<4", "tensorboard>=2.19", "google-crc32c>=1.7"]  # with any backend of Keras
+TRAIN = ["tensorflow>=2.21,<3", *LEARN]
 TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-api>=2.21"]
 JAX = "jax>=0.4.35"
 BLEU = ["sacrebleu>=2.4"]
@@ -101,7 +102,7 @@ setup(
     ],
     extras_require={
         "train": TRAIN,  # training, the Keras layers, tta export --format=saved_model
-        "train-jax": ["keras>=3.15,<4", JAX],  # KERAS_BACKEND=jax run_pretraining.py
+        "train-jax": [*LEARN, JAX],  # KERAS_BACKEND=jax run_pretraining.py
         "docs": DOCS,  # python docs/pages.py && zensical serve
         "test": TEST,
         "test-large": TEST_LARGE,

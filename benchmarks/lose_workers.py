@@ -5,7 +5,7 @@
 The command makes two runs. One is uninterrupted. In the other, a random worker receives SIGKILL or
 SIGTERM, alternately, at a random moment after a new checkpoint; then all workers are started again.
 It prints how each loss ended, and the largest difference between the weights of the two models. All
-workers are processes on this machine; the text is examples/train.txt.
+workers are processes on this machine; model and data are tiny.
 """
 
 import json
@@ -23,35 +23,14 @@ import numpy as np
 from absl import app, flags
 
 from benchmarks import ROOT
+from benchmarks.faults import commands
+from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("losses", 10, "Number of lost workers.", lower_bound=1)
 flags.DEFINE_integer("workers", 2, "Number of workers.", lower_bound=2)
 flags.DEFINE_integer("num_train_steps", 1000, "Steps in all.", lower_bound=11)
-flags.DEFINE_integer("steps_between", 10, "Steps between checkpoints.", lower_bound=1)
 flags.DEFINE_integer("seed", 0, "Seed of the choice of worker and moment.", lower_bound=0)
-
-
-def prepare(folder):
-    """Writes the data set and the config of a small model."""
-    from tta.modeling.config.transformer import TransformerConfig
-
-    text = f"--input_file={ROOT / 'examples/train.txt'}"
-    vocab = f"--vocab_file={folder / 'vocab.txt'}"
-    for command in (
-        ["tta.flags.create_vocab", text, vocab, "--vocab_size=300"],
-        ["tta.flags.create_tfrecords", text, vocab, f"--output_dir={folder / 'data'}"],
-    ):
-        subprocess.run([sys.executable, "-m", *command], check=True, cwd=ROOT)
-    size = len((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
-    TransformerConfig(
-        vocab_size=size,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        hidden_dropout_prob=0.1,
-    ).to_json(folder / "config.json")
 
 
 def start(folder, output):
@@ -62,38 +41,23 @@ def start(folder, output):
     addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
+    command = [sys.executable, *json.loads((folder / "command").read_text())]
+    command += [f"--output_dir={folder / output}", f"--num_train_steps={FLAGS.num_train_steps}"]
+    command += ["--distribution_strategy=multi_worker_mirrored"]
     processes = []
     for i in range(FLAGS.workers):
         task = {"type": "worker", "index": i}
+        workers = {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": task})}
         with open(folder / f"{output}.{i}.err", "ab") as err:
-            processes.append(
-                subprocess.Popen(
-                    [
-                        sys.executable,
-                        str(ROOT / "run_pretraining.py"),
-                        f"--input_dir={folder / 'data'}",
-                        f"--config_file={folder / 'config.json'}",
-                        f"--output_dir={folder / output}",
-                        "--distribution_strategy=multi_worker_mirrored",
-                        f"--num_train_steps={FLAGS.num_train_steps}",
-                        "--num_warmup_steps=10",
-                        "--train_batch_tokens=256",
-                        f"--save_checkpoints_steps={FLAGS.steps_between}",
-                        "--deterministic",
-                    ],
-                    stdout=subprocess.DEVNULL,
-                    stderr=err,
-                    env=os.environ
-                    | {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": task})},
-                )
-            )
+            streams = {"stdout": subprocess.DEVNULL, "stderr": err}
+            one = subprocess.Popen(command, cwd=ROOT, env=os.environ | workers, **streams)
+        processes.append(one)
     return processes
 
 
 def last_checkpoint(folder):
     """The step of the last checkpoint, or 0."""
-    steps = [int(p.stem.rpartition("-")[2]) for p in folder.glob("checkpoints/ckpt-*.safetensors")]
-    return max(steps, default=0)
+    return max(checkpoint_steps(folder / CHECKPOINTS), default=0)
 
 
 def lose_one(folder, output, rng, number):
@@ -141,7 +105,7 @@ def main(_):
     rng = random.Random(FLAGS.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        prepare(folder)
+        (folder / "command").write_text(json.dumps(commands.train(folder)))
         finish(folder, "uninterrupted")
         for number in range(FLAGS.losses):
             lose_one(folder, "interrupted", rng, number)

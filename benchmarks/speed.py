@@ -46,7 +46,7 @@ SCORERS = (
 def main(_):
     import tta  # noqa: F401  (first, because it silences TensorFlow)
     from benchmarks import speed_cases
-    from benchmarks.timing import format_ratios, interleave
+    from benchmarks.timing import format_ratios, format_times, interleave
 
     cases = speed_cases.ceilings()
     if FLAGS.quick:
@@ -107,17 +107,6 @@ def ratios(times):
     grown = faster(f"growth tta {LENGTHS[-1]}", f"growth tta {WORDS}")
     results["growth_over_tokens"] = grown and grown / ((LENGTHS[-1] + 2) / (WORDS + 2))
     return results
-
-
-def format_times(times):
-    """One line per case: median, quartiles, and the rate if operations were counted."""
-    lines = [f"{'':32}{'median, ms':>12}{'quartiles':>20}{'GFLOP/s':>10}"]
-    for name, one in times.items():
-        low, high = one.quartiles
-        spread = f"{1e3 * low:.2f} - {1e3 * high:.2f}"
-        rate = f"{one.rate / 1e9:.0f}" if one.flops else ""
-        lines.append(f"{name:32}{1e3 * one.median:12.2f}{spread:>20}{rate:>10}")
-    return "\n".join(lines)
 
 
 def format_scorers(times):

@@ -69,6 +69,19 @@ def interleave(cases, rounds):
     return times
 
 
+def format_times(times):
+    """One line per case: its fastest time, median and quartiles; GFLOP/s if they were counted."""
+    columns = f"{'fastest, ms':>12}{'median, ms':>12}{'quartiles':>20}{'GFLOP/s':>10}"
+    lines = [f"{'':32}{columns}"]
+    for name, one in times.items():
+        low, high = one.quartiles
+        spread = f"{1e3 * low:.2f} - {1e3 * high:.2f}"
+        rate = f"{one.rate / 1e9:.0f}" if one.flops else ""
+        fastest, median = 1e3 * min(one.seconds), 1e3 * one.median
+        lines.append(f"{name:32}{fastest:12.2f}{median:12.2f}{spread:>20}{rate:>10}")
+    return "\n".join(lines)
+
+
 def format_ratios(results):
     """One line per ratio; "-" if it was not measured."""
     return "\n".join(

@@ -1,6 +1,7 @@
-"""The cases of benchmarks/training_step.py: steps of our models, their parts, the pipeline."""
+"""The cases of benchmarks/training_step.py: steps of our models, optimizers, the pipeline."""
 
 import contextlib
+import functools
 import tempfile
 from pathlib import Path
 
@@ -8,20 +9,21 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import ROOT
+from benchmarks.semfit.cases import FIRST_ID, word_counts, word_ids
 from benchmarks.speed_cases import flops_of
 from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES
-from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import encode_records
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import train_batches
 from tta.modeling.config.base import read_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.objectives.lae import LanguageAutoencoding
 from tta.modeling.training.config import OPTIMIZERS
+from tta.modeling.training.steps import connect
 
 SENTENCES, LENGTH, SAMPLED_PIECES = 128, 32, 3072
-FIRST_ID = 5  # after the special pieces
 SPEC = {
     name: tf.TensorSpec([None, None], dtype)
     for name, dtype in (("input_ids", tf.int32), ("padding_mask", tf.bool))
@@ -29,18 +31,6 @@ SPEC = {
 # The input pipeline: sentences of a synthetic data set, batches whose padding is measured, and
 # batches per call.
 PIPELINE_SENTENCES, PADDING_BATCHES, PIPELINE_BATCHES = 60_000, 200, 20
-
-
-def piece_counts(vocab_size):
-    """Counts that fall as those of words do, [V]."""
-    return (1e6 / np.arange(1, vocab_size + 1)).astype(np.int64)
-
-
-def sentences(vocab_size):
-    """A batch of random sentences, frequent pieces more often: [SENTENCES, LENGTH] int32."""
-    shares = piece_counts(vocab_size - FIRST_ID).astype(float)
-    ids = np.random.default_rng(0).choice(len(shares), (SENTENCES, LENGTH), p=shares / shares.sum())
-    return (ids + FIRST_ID).astype(np.int32)
 
 
 def step_flops(config, head):
@@ -51,85 +41,41 @@ def step_flops(config, head):
     return 3 * (flops_of(config, SENTENCES, LENGTH, softmax=False) + head_flops)
 
 
-def steps(size, vocab_size, precision, head, optimizers, parts):
-    """Training steps of one model, and with `parts` the parts of a step.
+def steps(size, vocab_size, precision, head, optimizers, alone):
+    """Training steps of one model, as the trainer takes them; `alone` adds the optimizers' parts.
 
-    Names: `small sampled adamw bfloat16`; `small encoder forward`, `small encoder`, `small head`,
-    `small gradients`.
+    Names: `small sampled adamw bfloat16`; `small adamw alone`.
     """
     config = read_config(ROOT / "configs" / f"{size}.json", vocab_size=vocab_size)
     options = {}
     if head == "sampled":
-        options["sampler"] = PieceSampler(piece_counts(vocab_size), SAMPLED_PIECES)
+        options["sampler"] = PieceSampler(word_counts(vocab_size), SAMPLED_PIECES)
     model = LanguageModel(config, dtype=DTYPE_POLICIES[precision], head_options=options)
     variables = model.trainable_variables
-    ids = sentences(vocab_size)
-    batch = {"input_ids": tf.constant(ids), "padding_mask": tf.ones(ids.shape, tf.bool)}
-    weights = tf.fill(ids.shape, 1.0 / ids.size)
-    states = tf.random.stateless_normal([*ids.shape, config.hidden_size], [0, 0])
-
-    def encode(batch):
-        return model.encode(batch, training=True)["hidden_states"]
-
-    def step(batch, optimizer):
-        with tf.GradientTape() as tape:
-            loss = model.loss_of(encode(batch), batch["input_ids"], weights)
-        gradients = tape.gradient(loss, [v.value for v in variables])
-        if optimizer is None:
-            return firsts(gradients)
-        optimizer.apply_gradients(zip(gradients, variables, strict=True))
-        return loss
-
-    def encoder(batch):
-        with tf.GradientTape() as tape:
-            total = tf.reduce_sum(encode(batch))
-        return firsts(tape.gradient(total, [v.value for v in model.encoder.trainable_variables]))
-
-    def head_alone(batch):
-        with tf.GradientTape() as tape:
-            tape.watch(states)
-            loss = model.loss_of(states, batch["input_ids"], weights)
-        return firsts(tape.gradient(loss, [states, *(v.value for v in variables)]))
-
-    def case(name, function, *arguments, flops=0.0):
-        def of_batch(batch):
-            return function(batch, *arguments)
-
-        compiled = tf.function(of_batch, autograph=False, input_signature=[SPEC])
-        return Case(f"{size} {name}", lambda: compiled(batch).numpy(), flops)
-
-    cases, flops = [], step_flops(config, head)
+    ids, *_ = word_ids(vocab_size, SENTENCES, LENGTH)
+    batch = {"input_ids": ids, "padding_mask": np.ones(ids.shape, bool)}
+    gradients = [tf.random.normal(v.shape, stddev=1e-3) for v in variables] if alone else []
+    backend, cases = connect(), []
     for name in optimizers:
         # A small rate, so that the weights hardly change.
         optimizer = OPTIMIZERS.load(name)(1e-6, product_dtype=precision)
         optimizer.build(variables)
-        cases.append(case(f"{head} {name} {precision}", step, optimizer, flops=flops))
-    if parts:
-        cases += [
-            case("encoder forward", lambda batch: tf.reduce_sum(encode(batch))),
-            case("encoder", encoder),
-            case("head", head_alone),
-            case("gradients", step, None),
-        ]
+        update = backend.update(model, optimizer, LanguageAutoencoding(), SPEC)
+
+        def step(update=update):
+            return float(update([batch], 0, False)[0]["loss"])
+
+        cases.append(Case(f"{size} {head} {name} {precision}", step, step_flops(config, head)))
+        if alone:
+            pairs = list(zip(gradients, variables, strict=True))
+            apply = functools.partial(optimizer.apply_gradients, pairs)
+            cases.append(Case(f"{size} {name} alone", tf.function(apply, autograph=False)))
     return cases
 
 
-def firsts(gradients):
-    """The sum of each gradient's first number, which makes TensorFlow compute all of them."""
-    dense = [getattr(g, "values", g) for g in gradients if g is not None]
-    return tf.add_n([tf.reshape(g, [-1])[0] for g in dense])
-
-
 @contextlib.contextmanager
-def shards(input_dir):
-    """Yields (paths of training shards, features, longest sentence) of a data set.
-
-    Without `input_dir`, it is a temporary one whose lengths are distributed as those of prose.
-    """
-    if input_dir is not None:
-        info = load_dataset_info(input_dir)
-        yield shard_paths(input_dir, info, "train"), info["features"], info["max_seq_length"]
-        return
+def shard():
+    """Yields the path of a temporary shard whose sentences are as long as those of prose."""
     rng = np.random.default_rng(0)
     # Wikipedia's and Gutenberg's sentences: quartiles 13, 19 and 26 word pieces, mean 21.
     lengths = np.exp(rng.normal(np.log(18.5), 0.52, PIPELINE_SENTENCES)).astype(int).clip(4, 128)
@@ -139,15 +85,15 @@ def shards(input_dir):
         with tf.io.TFRecordWriter(path) as writer:
             for record in encode_records(ids, lengths):
                 writer.write(record)
-        yield [path], DEFAULT_FEATURES, 128
+        yield path
 
 
-def pipeline(name, paths, features, max_length):
-    """A case that reads a batch, and the share of padding in the batches of a data set."""
-    tokens = SENTENCES * LENGTH
+def pipeline(name, path):
+    """A case that reads a batch of a shard, and the share of padding in its batches."""
 
     def batches():
-        return train_batches(paths, features, tokens, max_length, pad_id=0, seed=0, epoch=0)
+        shape = {"batch_tokens": SENTENCES * LENGTH, "max_length": 128, "pad_id": 0}
+        return train_batches([path], DEFAULT_FEATURES, **shape, seed=0, epoch=0)
 
     real, all_tokens = 0, 0
     for batch in batches().take(PADDING_BATCHES):

@@ -1,6 +1,5 @@
 """A training step of T-TA in PyTorch, written plainly, for benchmarks/training_step.py."""
 
-import math
 import os
 
 import torch
@@ -8,8 +7,9 @@ from torch import nn
 from torch.nn import functional
 
 from benchmarks import ROOT
+from benchmarks.semfit.cases import word_ids
 from benchmarks.timing import Case
-from benchmarks.training_cases import LENGTH, SAMPLED_PIECES, sentences, step_flops
+from benchmarks.training_cases import LENGTH, SENTENCES, step_flops
 from tta.modeling.config.base import read_config
 
 
@@ -19,80 +19,54 @@ class Block(nn.Module):
     def __init__(self, config):
         super().__init__()
         size, width = config.hidden_size, config.intermediate_size
-        self.heads = config.num_attention_heads
-        self.query, self.key, self.value, self.output = (nn.Linear(size, size) for _ in range(4))
-        self.up, self.down = nn.Linear(size, width), nn.Linear(width, size)
+        self.attention = nn.MultiheadAttention(size, config.num_attention_heads, batch_first=True)
+        self.feed_forward = nn.Sequential(nn.Linear(size, width), nn.GELU(), nn.Linear(width, size))
         self.attention_norm, self.norm = nn.LayerNorm(size), nn.LayerNorm(size)
 
     def forward(self, query, stream, mask):
-        def split(x):
-            return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-        q, k, v = split(self.query(query)), split(self.key(stream)), split(self.value(stream))
-        q = q.expand(len(k), -1, -1, -1)
-        attended = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        attended = self.output(attended.transpose(1, 2).flatten(2))
+        attended, _ = self.attention(query, stream, stream, attn_mask=mask, need_weights=False)
         hidden = self.attention_norm(query + attended)
-        return self.norm(hidden + self.down(functional.gelu(self.up(hidden))))
+        return self.norm(hidden + self.feed_forward(hidden))
 
 
 class Model(nn.Module):
-    """T-TA with the loss of all tokens; with `sampled`, over a sample of the vocabulary."""
+    """T-TA with the loss of all tokens."""
 
-    def __init__(self, config, sampled):
+    def __init__(self, config):
         super().__init__()
-        size, self.sampled, self.vocab_size = config.hidden_size, sampled, config.vocab_size
+        size = config.hidden_size
         self.table = nn.Parameter(torch.randn(config.vocab_size, size) * 0.02)
         self.positions = nn.Parameter(torch.randn(LENGTH, size) * 0.02)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
-        self.norm, self.transform_norm = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.transform = nn.Linear(size, size)
+        self.norm = nn.LayerNorm(size)
+        self.transform = nn.Sequential(nn.Linear(size, size), nn.GELU(), nn.LayerNorm(size))
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.num_hidden_layers))
 
     def forward(self, ids):
-        mask = ~torch.eye(LENGTH, dtype=torch.bool)
+        mask = torch.eye(LENGTH, dtype=torch.bool)  # True: not attended
         stream = self.norm(functional.embedding(ids, self.table) + self.positions)
-        query = self.norm(self.positions)[None]
+        query = self.norm(self.positions).expand_as(stream)
         for block in self.blocks:
             query = block(query, stream, mask)
-        features = self.transform_norm(functional.gelu(self.transform(query))).flatten(0, 1)
-        targets = ids.flatten()
-        if not self.sampled:
-            logits = functional.linear(features, self.table, self.bias)
-            return functional.cross_entropy(logits.float(), targets)
-        num_drawn = SAMPLED_PIECES // 3
-        num_frequent = SAMPLED_PIECES - num_drawn
-        others = self.vocab_size - num_frequent
-        drawn = torch.randperm(others)[:num_drawn] + num_frequent
-        pieces = torch.cat([torch.arange(num_frequent), drawn])
-        logits = functional.linear(features, self.table[pieces], self.bias[pieces]).float()
-        logits[:, num_frequent:] += math.log(others / num_drawn)
-        # The target is a column of its own, and left out of the others.
-        logits = logits.masked_fill(pieces == targets[:, None], -torch.inf)
-        own = (features * self.table[targets]).sum(-1).float() + self.bias[targets]
-        logits = torch.cat([own[:, None], logits], dim=1)
-        return functional.cross_entropy(logits, torch.zeros_like(targets))
+        logits = functional.linear(self.transform(query), self.table, self.bias)
+        return functional.cross_entropy(logits.float().flatten(0, 1), ids.flatten())
 
 
-def steps(size, vocab_size, precision, heads):
-    """Training steps with AdamW, as many threads as TensorFlow has. Names: `torch sampled`."""
+def step(size, vocab_size, precision):
+    """A training step with AdamW, as many threads as TensorFlow has."""
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     config = read_config(ROOT / "configs" / f"{size}.json", vocab_size=vocab_size)
-    ids = torch.tensor(sentences(vocab_size), dtype=torch.long)
+    ids = torch.tensor(word_ids(vocab_size, SENTENCES, LENGTH)[0], dtype=torch.long)
+    model = Model(config)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-6, fused=True)
 
-    def case(head):
-        model = Model(config, head == "sampled")
-        optimizer = torch.optim.AdamW(model.parameters(), 1e-6, fused=True)
+    def call():
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+            loss = model(ids)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.item()
 
-        def step():
-            with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-                loss = model(ids)
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad()
-            return loss.item()
-
-        return Case(f"torch {head}", step, step_flops(config, head))
-
-    return [case(head) for head in heads]
+    return Case("torch", call, step_flops(config, "exact"))

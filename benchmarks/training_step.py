@@ -2,6 +2,7 @@
 
     python -m benchmarks.training_step --quick
     python -m benchmarks.training_step --json=training.json
+    KERAS_BACKEND=jax python -m benchmarks.training_step
 
 A step takes 4,096 tokens, 128 sentences of 32. T-TA small (configs/small.json, 16,000 pieces) and
 base (configs/base.json, 30,000 pieces) have random weights; the sampled softmax has 3,072 pieces.
@@ -15,7 +16,8 @@ of a step are those of the products that the architecture has, forward once and 
 sentences of T, hidden size D and intermediate size F. The optimizer's products do not count, but
 its time does.
 
-PyTorch is timed if it is installed: the same T-TA, written plainly, in the same precision.
+Steps are those of the trainer on Keras's backend. With TensorFlow, PyTorch is timed too if it is
+installed: the same T-TA with the exact softmax, written plainly, in the same precision.
 """
 
 import importlib.util
@@ -37,8 +39,10 @@ def main(_):
     import tta  # noqa: F401  (first, because it silences TensorFlow)
     from benchmarks import training_cases
     from benchmarks.speed_cases import ceilings
-    from benchmarks.timing import format_ratios, interleave
+    from benchmarks.timing import format_ratios, format_times, interleave
+    from tta.modeling.training.steps import backend
 
+    is_tensorflow = not backend().in_memory
     rounds = min(QUICK_ROUNDS, FLAGS.rounds) if FLAGS.quick else FLAGS.rounds
     fastest = faster_precision(interleave(ceilings(), QUICK_ROUNDS))
     sizes = ("small",) if FLAGS.quick else tuple(VOCAB_SIZES)
@@ -46,15 +50,15 @@ def main(_):
     for size in sizes:
         for precision in (fastest,) if FLAGS.quick else PRECISIONS:
             for head in HEADS:
-                parts = (size, precision, head) == ("small", fastest, "sampled")
-                given = size, VOCAB_SIZES[size], precision, head, OPTIMIZERS, parts
+                alone = is_tensorflow and (size, precision, head) == ("small", fastest, "sampled")
+                given = size, VOCAB_SIZES[size], precision, head, OPTIMIZERS, alone
                 cases += training_cases.steps(*given)
-    if importlib.util.find_spec("torch"):
-        from benchmarks.training_peer import steps
+    if is_tensorflow and importlib.util.find_spec("torch"):
+        from benchmarks import training_peer
 
-        cases += steps("small", VOCAB_SIZES["small"], fastest, HEADS)
-    with training_cases.shards(FLAGS.input_dir) as found:
-        pipeline, padding_share = training_cases.pipeline(PIPELINE, *found)
+        cases.append(training_peer.step("small", VOCAB_SIZES["small"], fastest))
+    with training_cases.shard() as path:
+        pipeline, padding_share = training_cases.pipeline(PIPELINE, path)
         times = interleave([*cases, pipeline], rounds)
     results = ratios(times, fastest) | {"padding_share": padding_share}
     print(format_times(times), format_ratios(results), sep="\n\n")
@@ -72,40 +76,24 @@ def ratios(times, precision):
     """{key: number, or None if a case that it needs was not timed}, for the faster precision.
 
     `..._ceiling_fraction` is the speed of a step with AdamW over the ceiling. `optimizer_share` is
-    Muon's share of a step, the shares of the parts are those of a step with AdamW. `torch_ratio`
-    is PyTorch's time over ours.
+    the time of Muon alone over that of a step with it. `torch_exact_ratio` is PyTorch's over ours.
     """
     seconds = {name: min(one.seconds) for name, one in times.items()}
     rates = {name: one.flops / seconds[name] for name, one in times.items()}
-    step, whole = "small {} adamw " + precision, seconds[f"small sampled adamw {precision}"]
-    results = {}
+    step, results = "small {} {} " + precision, {}
     for size in VOCAB_SIZES:
         for head in HEADS:
             rate = rates.get(f"{size} {head} adamw {precision}")
             fraction = rate and rate / rates[f"ceiling {precision}"]
             results[f"{size}_{head}_ceiling_fraction"] = fraction
-    gradients = seconds["small gradients"]
     for optimizer, key in (("muon", "optimizer_share"), ("adamw", "adamw_share")):
-        results[key] = 1 - gradients / seconds[f"small sampled {optimizer} {precision}"]
-    for part in ("encoder forward", "encoder", "head"):
-        results[f"{part.replace(' ', '_')}_share"] = seconds[f"small {part}"] / whole
+        alone = seconds.get(f"small {optimizer} alone")
+        results[key] = alone and alone / seconds[step.format("sampled", optimizer)]
     # The pipeline runs beside the steps; above 1 it would hold them up.
-    results["pipeline_share"] = seconds[PIPELINE] / whole
-    for head, key in (("sampled", "torch_ratio"), ("exact", "torch_exact_ratio")):
-        peer = seconds.get(f"torch {head}")
-        results[key] = peer and peer / seconds[step.format(head)]
+    results["pipeline_share"] = seconds[PIPELINE] / seconds[step.format("sampled", "adamw")]
+    peer = seconds.get("torch")
+    results["torch_exact_ratio"] = peer and peer / seconds[step.format("exact", "adamw")]
     return results
-
-
-def format_times(times):
-    """One line per case: fastest time, quartiles, and the rate if operations were counted."""
-    lines = [f"{'':32}{'fastest, ms':>12}{'quartiles':>20}{'GFLOP/s':>10}"]
-    for name, one in times.items():
-        low, high = one.quartiles
-        spread, fastest = f"{1e3 * low:.1f} - {1e3 * high:.1f}", min(one.seconds)
-        rate = f"{one.flops / fastest / 1e9:.0f}" if one.flops else ""
-        lines.append(f"{name:32}{1e3 * fastest:12.1f}{spread:>20}{rate:>10}")
-    return "\n".join(lines)
 
 
 def define_flags():
@@ -113,11 +101,6 @@ def define_flags():
     flags.DEFINE_bool("quick", False, "Only T-TA small in the faster precision, and few rounds.")
     flags.DEFINE_integer("rounds", 9, "Number of rounds.", lower_bound=1)
     flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
-    flags.DEFINE_string(
-        "input_dir",
-        None,
-        "Data set whose padding is measured. Default: lengths like those of prose.",
-    )
 
 
 if __name__ == "__main__":

@@ -100,10 +100,12 @@ def needed(distribution, extra=""):
 
 def test_a_plain_installation_has_no_tensorflow_and_that_of_tests_has_all(distribution):
     others = {"sacrebleu", "huggingface-hub"}
-    training = {"tensorflow", "keras", "tensorboard", "tensorflow-text", "tensorflow-serving-api"}
+    learning = {"keras", "tensorboard", "google-crc32c"}
+    training = {"tensorflow", "tensorflow-text", "tensorflow-serving-api", *learning}
     light = needed(distribution)
     assert not light & (training | others)
     assert needed(distribution, "train") - light == training
+    assert needed(distribution, "train-jax") - light == {"jax", *learning}
     assert needed(distribution, "test") >= {
         *training,
         "sacrebleu",

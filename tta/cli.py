@@ -20,7 +20,8 @@ from tta.standard_streams import prepare_streams, quiet_tensorflow
 FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 # The packages of the extra `train`.
-OF_TRAINING = {"tensorflow", "keras", "tensorboard", "tensorflow_text", "tensorflow_serving", "jax"}
+OF_TRAINING = {"tensorflow", "keras", "tensorboard", "tensorflow_text", "tensorflow_serving"}
+OF_TRAINING |= {"jax", "google_crc32c"}
 
 HELP = {"-h", "-help", "--help", "--helpshort", "-?"}
 VERSION = {"-version", "--version"}

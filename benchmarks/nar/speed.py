@@ -33,7 +33,7 @@ QUICK_ROUNDS = 5
 
 def main(_):
     import tta  # noqa: F401  (first, because it silences TensorFlow)
-    from benchmarks.timing import interleave
+    from benchmarks.timing import format_times, interleave
 
     lengths = QUICK_LENGTHS if FLAGS.quick else LENGTHS
     cases = make_cases(lengths, with_plain=not FLAGS.quick)
@@ -140,15 +140,6 @@ def ratios(times, lengths):
                 slow, fast = (times[key(one, size, length)].median for one in (name, "nar"))
                 found[f"nar_over_{name.replace(' ', '_')}_b{size}_t{length}"] = slow / fast
     return found
-
-
-def format_times(times):
-    """A row per case, in milliseconds."""
-    rows = []
-    for name, one in times.items():
-        low, high = (1e3 * bound for bound in one.quartiles)
-        rows.append(f"{name:20} {1e3 * one.median:9.2f} ms  [{low:.2f}, {high:.2f}]")
-    return "\n".join(rows)
 
 
 def define_flags():

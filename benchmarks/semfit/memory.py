@@ -10,6 +10,7 @@ Pages of the mapped file count as far as they were read.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,13 +24,6 @@ from benchmarks.trained_rows import chosen
 
 FLAGS = flags.FLAGS
 SENTENCES = 40_000
-# Runs the command and prints the maximum of its resident memory, in MiB, last.
-MEASURED = """
-import resource, subprocess, sys
-code = subprocess.call([sys.executable, *sys.argv[1:]], stdout=sys.stderr)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-sys.exit(code)
-"""
 
 
 def main(_):
@@ -54,9 +48,11 @@ def resident(row, folder):
         *([f"--vectors={folder}/vectors"] if row.vectors else []),
         *(f"--num_train_steps={FLAGS.num_steps}", "--num_warmup_steps=10"),
     ]
-    command = [sys.executable, "-c", MEASURED, *command]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return float(done.stdout)
+    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=sys.stderr)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit("run_pretraining.py failed")
+    return usage.ru_maxrss / 1024
 
 
 def make_data(data, vectors):

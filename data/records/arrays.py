@@ -4,7 +4,6 @@ S sentences, N ids, B batch, T tokens.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +27,7 @@ def read_split(paths: Sequence[str], limits: IdLimits) -> tuple[np.ndarray, np.n
         InputError: a shard is missing or damaged, or a record has other features or ids that are
             not within the limits. The message names the record, counted from 1.
     """
-    with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda path: _read_shard(path, limits), paths))
+    found = [_read_shard(path, limits) for path in paths]
     ids, lengths = ([np.zeros(0, np.int64), *column] for column in zip(*found, strict=True))
     return np.concatenate(ids[1:] or ids), np.concatenate(lengths)
 

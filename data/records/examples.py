@@ -127,7 +127,7 @@ def _varints(ids):
     return septets[position < widths[:, None]].tobytes(), widths
 
 
-def message_field(number: int, content_size: int) -> bytes:
+def _message_field(number, content_size):
     """What stands before the content of a field, in bytes: its tag, and its length."""
     return bytes([number << 3 | 2]) + _varints(np.array([content_size]))[0]
 
@@ -135,10 +135,10 @@ def message_field(number: int, content_size: int) -> bytes:
 @functools.cache
 def record_head(size: int) -> bytes:
     """All bytes of an Example before the `size` bytes of its ids."""
-    head = message_field(1, size)  # Int64List.value, packed
-    head = message_field(3, len(head) + size) + head  # Feature.int64_list
-    value = message_field(2, len(head) + size) + head  # the value of the map entry
-    key = message_field(1, len(INPUT_IDS)) + INPUT_IDS.encode()
+    head = _message_field(1, size)  # Int64List.value, packed
+    head = _message_field(3, len(head) + size) + head  # Feature.int64_list
+    value = _message_field(2, len(head) + size) + head  # the value of the map entry
+    key = _message_field(1, len(INPUT_IDS)) + INPUT_IDS.encode()
     entry = key + value  # of the map
-    entry = message_field(1, len(entry) + size) + entry  # Features.feature
-    return message_field(1, len(entry) + size) + entry  # Example.features
+    entry = _message_field(1, len(entry) + size) + entry  # Features.feature
+    return _message_field(1, len(entry) + size) + entry  # Example.features

@@ -1,9 +1,9 @@
-"""Compiles elementwise functions, so that each reads and writes its data once."""
+"""Functions that read their data once: elementwise ones by XLA, and the squared norm."""
 
 from collections.abc import Callable
 from typing import Any
 
-from keras import config
+from keras import config, ops
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,3 +24,12 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     import tensorflow as tf
 
     return tf.function(function, jit_compile=True, autograph=False)
+
+
+def sum_of_squares(x: Any) -> Any:
+    """The squared norm of a tensor, or of TensorFlow's sparse gradient: [] float32."""
+    if config.backend() != "tensorflow":
+        return ops.sum(ops.square(x))
+    import tensorflow as tf
+
+    return 2.0 * tf.nn.l2_loss(getattr(x, "values", x))  # stores no squares

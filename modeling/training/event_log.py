@@ -2,14 +2,19 @@
 
 import os
 import platform
-import struct
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from tensorboard.compat.proto import event_pb2, summary_pb2
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tta.atomic import naming
-from tta.data.records.examples import message_field
-from tta.data.records.tfrecord import frame
+
+# Their classes are made when they are imported; type checkers do not see them.
+Event: Any = event_pb2.Event  # pyright: ignore[reportAttributeAccessIssue]
+Summary: Any = summary_pb2.Summary  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class EventLog:
@@ -25,22 +30,12 @@ class EventLog:
         """Adds numbers by their names. Raises OSError if the file cannot be written."""
         if self._path is None:
             return
-        summary = b"".join(_field(1, _scalar(name, value)) for name, value in values.items())
-        varint = message_field(0, step)[1:]
+        summary = Summary(value=[Summary.Value(tag=n, simple_value=v) for n, v in values.items()])
+        events = [Event(wall_time=time.time(), step=step, summary=summary)]
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Not TensorBoard's EventFileWriter: a thread of it would write, and fail without an error.
         with naming(self._path), open(self._path, "ab") as file:
             if not file.tell():
-                file.write(frame(_time() + _field(3, b"brain.Event:2")))
-            file.write(frame(_time() + b"\x10" + varint + _field(5, summary)))
-
-
-def _time():
-    return b"\x09" + struct.pack("<d", time.time())
-
-
-def _scalar(name, value):
-    return _field(1, name.encode()) + b"\x15" + struct.pack("<f", value)
-
-
-def _field(number, content):
-    return message_field(number, len(content)) + content
+                events.insert(0, Event(wall_time=time.time(), file_version="brain.Event:2"))
+            for event in events:
+                RecordWriter(file).write(event.SerializeToString())

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.kits.fused import fused
+from tta.modeling.kits.fused import fused, sum_of_squares
 from tta.modeling.kits.types import Tensor
 from tta.modeling.training.config import OPTIMIZERS, OptimizerSettings
 
@@ -114,8 +114,8 @@ class _OnePass(keras.optimizers.Optimizer):
         """Pairs each gradient with its factor. TensorFlow's of a table has a row per lookup."""
         if not self.global_clipnorm:
             return [(gradient, ops.ones(())) for gradient in super()._clip_gradients(grads)]
-        squares = [ops.sum(ops.square(getattr(one, "values", one))) for one in grads]
-        scale = self.global_clipnorm / ops.maximum(ops.sqrt(sum(squares)), self.global_clipnorm)
+        norm = ops.sqrt(sum(map(sum_of_squares, grads)))
+        scale = self.global_clipnorm / ops.maximum(norm, self.global_clipnorm)
         return [(gradient, scale) for gradient in grads]
 
     def _apply_weight_decay(self, variables):
@@ -266,11 +266,18 @@ class Muon(_OnePass, keras.optimizers.Muon):
     def _orthogonalize(self, x):
         """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""
         wide = x.shape[0] <= x.shape[1]
-        x = x / (ops.norm(x) + 1e-7)
+        x = x / (ops.sqrt(sum_of_squares(x)) + 1e-7)
         x = ops.cast(x if wide else ops.transpose(x), self.product_dtype)
-        for coefficients in ORTHOGONALIZING:
-            gram = ops.matmul(x, ops.transpose(x))
-            x = ops.matmul(_quadratic(gram, ops.matmul(gram, gram), *coefficients), x)
+        # The polynomials of a wide matrix are multiplied in pairs, which are small products. More
+        # than two would amplify what bfloat16 rounds in the Gram matrix.
+        together = 2 if x.shape[0] < x.shape[1] else 1
+        for start in range(0, len(ORTHOGONALIZING), together):
+            gram, product = ops.matmul(x, ops.transpose(x)), None
+            for coefficients in ORTHOGONALIZING[start : start + together]:
+                factor = _quadratic(gram, ops.matmul(gram, gram), *coefficients)
+                product = factor if product is None else ops.matmul(factor, product)
+                gram = ops.matmul(ops.matmul(factor, gram), factor)  # of the next X
+            x = ops.matmul(product, x)
         return ops.cast(x if wide else ops.transpose(x), "float32")
 
     def get_config(self):

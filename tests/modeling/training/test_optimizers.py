@@ -225,6 +225,15 @@ def test_muon_brings_singular_values_to_one(product_dtype, smallest):
         np.testing.assert_allclose(np.linalg.svd(update)[1], 1.0, atol=allowed)
 
 
+@pytest.mark.parametrize("shape", [(128, 512), (512, 128), (128, 128)])
+def test_muon_keeps_small_singular_values_below_one_in_bfloat16(shape):
+    """Those of a matrix of nearly rank one, which rounding hides in its Gram matrix."""
+    u, s, v = np.linalg.svd(np.random.default_rng(0).normal(size=shape), full_matrices=False)
+    s = np.where(np.arange(len(s)) == 0, 1.0, 1e-3)
+    made = Muon(1.0, product_dtype="bfloat16")._orthogonalize(tf.constant(u * s @ v, tf.float32))
+    assert np.linalg.svd(made)[1].max() < 1.05
+
+
 def test_muon_leaves_tables_biases_and_layer_norms_to_adam():
     model = tiny_model()
     weights = list(model.named_weights().values())
