@@ -25,19 +25,18 @@ def read_records(path: Path | str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         raise InputError("no such file", path)
     data, starts, lengths, stop = Path(path).read_bytes(), [], [], 0
     while stop < len(data):
-        try:
+        start, good = stop + _HEAD.size, False
+        if start <= len(data):
             length, checksum = _HEAD.unpack_from(data, stop)
-            good = checksum == _masked(data[stop : stop + 8])
-            start = stop + _HEAD.size
-            stop = start + length
-            good = good and _CHECKSUM.unpack_from(data, stop) == (_masked(data[start:stop]),)
-        except struct.error:  # the file ends before
-            good = False
+            end = start + length
+            good = end + _CHECKSUM.size <= len(data)
+            good = good and checksum == _masked(data[stop : stop + 8])
+            good = good and _CHECKSUM.unpack_from(data, end) == (_masked(data[start:end]),)
         if not good:
             raise InputError(f"record {len(starts) + 1} is truncated or damaged", path)
         starts.append(start)
         lengths.append(length)
-        stop += _CHECKSUM.size
+        stop = end + _CHECKSUM.size
     return np.frombuffer(data, np.uint8), np.array(starts, np.int64), np.array(lengths, np.int64)
 
 

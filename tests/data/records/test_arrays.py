@@ -1,5 +1,8 @@
 """A data set in memory: what is read, what is refused, and batches of a few shapes."""
 
+import struct
+
+import google_crc32c
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -73,6 +76,18 @@ def test_every_damaged_byte_is_noticed(tmp_path):
             read_split([str(path)], WIDE)
     with pytest.raises(InputError, match="none: no such file"):
         read_split([str(tmp_path / "none")], WIDE)
+
+
+@pytest.mark.parametrize("length", [1, 2**62, 2**64 - 1])
+def test_a_length_beyond_the_file_is_noticed(tmp_path, length):
+    """Its own checksum is right, as in a file that was made to do harm."""
+    part = struct.pack("<Q", length)
+    value = google_crc32c.value(part)
+    checksum = ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    path = tmp_path / "shard"
+    path.write_bytes(part + struct.pack("<I", checksum) + bytes(4))
+    with pytest.raises(InputError, match=r"shard: record 1 is truncated or damaged"):
+        read_split([str(path)], WIDE)
 
 
 @pytest.mark.parametrize(
