@@ -13,6 +13,12 @@ from tta.modeling.functions import layers
 
 LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
+# Every type with every depth, and both with both first queries: each is a graph of its own.
+GRAPHS = [
+    (dtype, depth, list(FIRST_QUERIES)[(i + depth) % 2])
+    for i, dtype in enumerate(DTYPES)
+    for depth in (1, 2, 3)
+]
 
 
 def log_probabilities(model, inputs, targets):
@@ -21,7 +27,7 @@ def log_probabilities(model, inputs, targets):
 
 @pytest.fixture(
     scope="module",
-    params=itertools.product(DTYPES, [1, 2, 3], FIRST_QUERIES),
+    params=GRAPHS,
     ids=lambda p: f"{p[0]}, {p[1]} layers, first query {p[2]}",
 )
 def graph(request):
