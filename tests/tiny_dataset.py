@@ -39,6 +39,15 @@ def sentences_of_few_lengths():
     return [one for one in sentences(120) if len(one) in (6, 12, 17)]
 
 
+def sentences_of(counts, seed=0):
+    """Sentences of some lengths, {length: count}.
+
+    A batch of 100 tokens has 12 sentences of length 6, 8 of 12, or 5 of 17.
+    """
+    drawn = sentences(40 * max(counts.values()), seed)
+    return [one for n, count in counts.items() for one in [s for s in drawn if len(s) == n][:count]]
+
+
 def write_shard(path, ids):
     """Writes lists of ids into one TFRecord file."""
     flat = np.array([i for one in ids for i in one], np.int64)
