@@ -44,8 +44,13 @@ def sentences_of(counts, seed=0):
 
     A batch of 100 tokens has 12 sentences of length 6, 8 of 12, or 5 of 17.
     """
-    drawn = sentences(40 * max(counts.values()), seed)
-    return [one for n, count in counts.items() for one in [s for s in drawn if len(s) == n][:count]]
+    found, left = [], dict(counts)
+    for one in sentences(40 * max(counts.values()), seed):
+        if left.get(len(one)):
+            left[len(one)] -= 1
+            found.append(one)
+    assert not any(left.values())
+    return found
 
 
 def write_shard(path, ids):

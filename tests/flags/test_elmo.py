@@ -140,6 +140,7 @@ def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
     assert not together[3].any()
 
 
+@without_graphs()
 def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(semfit, tmp_path):
     rows = [(label, f"{i} {word} {j}") for i in range(9) for j in range(3)
             for label, word in (("animal", "dog"), ("spice", "pepper"))]  # fmt: skip

@@ -36,8 +36,11 @@ def tiny_run(folder, **changes):
     return training_config(**values | changes)
 
 
-def without_heldout(tmp_path, fraction):
-    """A run on few sentences, of which none is drawn."""
+@pytest.mark.parametrize(("fraction", "trains"), [(0.0, False), (0.002, True)])
+@without_graphs()
+def test_without_held_out_sentences_a_run_says_so_at_the_start_and_writes_its_model(
+    tmp_path, capsys, monkeypatch, fraction, trains
+):
     (tmp_path / "text").write_text("".join(f"{a} {b}\n" for a in "abcd" for b in "efghij"))
     VOCABULARY.save(tmp_path / "vocab.txt")
     paths = {"input_file": [str(tmp_path / "text")], "vocab_file": str(tmp_path / "vocab.txt")}
@@ -50,31 +53,16 @@ def without_heldout(tmp_path, fraction):
             heldout_fraction=fraction,
         )
     )
-    return tiny_run(tmp_path, eval_steps=1)
-
-
-NO_HELDOUT = "{} has no held-out sentences: training runs without evaluation\n"
-
-
-@without_graphs()
-def test_without_held_out_sentences_a_run_says_so_at_the_start_and_writes_its_model(
-    tmp_path, capsys
-):
-    config = without_heldout(tmp_path, 0.002)
     capsys.readouterr()
-    result = pretrain(config)
-    assert capsys.readouterr().err.startswith(NO_HELDOUT.format(tmp_path / "data"))
-    assert (result.finished, result.evaluation) == (True, None)
-    load_model(result.directory)
-    assert "Held-out: not measured" in (result.directory / "README.md").read_text()
-
-
-def test_a_run_that_holds_nothing_out_says_so_before_its_first_step(tmp_path, capsys, monkeypatch):
-    config = without_heldout(tmp_path, 0.0)
-    capsys.readouterr()
-    monkeypatch.setattr(Trainer, "train", lambda self: False)
-    assert not pretrain(config).finished
-    assert capsys.readouterr().err == NO_HELDOUT.format(tmp_path / "data")
+    if not trains:
+        monkeypatch.setattr(Trainer, "train", lambda self: False)
+    result = pretrain(tiny_run(tmp_path, eval_steps=1))
+    told = f"{tmp_path / 'data'} has no held-out sentences: training runs without evaluation\n"
+    assert capsys.readouterr().err.startswith(told)
+    assert (result.finished, result.evaluation) == (trains, None)
+    if trains:
+        load_model(result.directory)
+        assert "Held-out: not measured" in (result.directory / "README.md").read_text()
 
 
 @without_graphs()
