@@ -1,6 +1,7 @@
 """Fixtures that tests of several rooms share."""
 
 import functools
+import gc
 import os
 from pathlib import Path
 
@@ -13,6 +14,15 @@ from benchmarks.report_picture import launch
 # Tests compile many small functions, so LLVM's optimizations take longer than they save.
 # TensorFlow, which nothing above imports, reads this when it is loaded.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+
+# Of all that is imported nothing is garbage: looking through it again and again takes seconds.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config):

@@ -41,7 +41,7 @@ def test_kaldi_s_costs_become_scores(tmp_path):
 
 
 def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
-    """Its code, cell after cell in one process; no kernel is needed."""
+    """Its code, cell after cell; no kernel is needed."""
     path = ROOT / "examples/rerank.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = [one for one in cells if one["cell_type"] == "code"]

@@ -1,9 +1,11 @@
 """A tiny model with random weights and a vocabulary of letters, for tests that need a whole one."""
 
+import contextlib
 import functools
 import json
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,24 @@ def write_model_directory(directory, config=CONFIG, seed=0):
 def loaded(config=CONFIG, **options):
     """The model of a config, loaded once in a process. No test may change its weights."""
     return _loaded(json.dumps(config.to_dict()), **options)
+
+
+@contextlib.contextmanager
+def without_graphs():
+    """TensorFlow's compiled functions run operation by operation; also a decorator of a test.
+
+    For trainings of a few steps where the graph is not what is tested: making it takes longer.
+    """
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    try:
+        with warnings.catch_warnings():
+            # Those of tf.data are compiled all the same.
+            warnings.filterwarnings("ignore", "Even though the `tf.config.exper", UserWarning)
+            yield
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tta-tiny-")

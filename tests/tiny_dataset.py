@@ -39,6 +39,20 @@ def sentences_of_few_lengths():
     return [one for one in sentences(120) if len(one) in (6, 12, 17)]
 
 
+def sentences_of(counts, seed=0):
+    """Sentences of some lengths, {length: count}.
+
+    A batch of 100 tokens has 12 sentences of length 6, 8 of 12, or 5 of 17.
+    """
+    found, left = [], dict(counts)
+    for one in sentences(40 * max(counts.values()), seed):
+        if left.get(len(one)):
+            left[len(one)] -= 1
+            found.append(one)
+    assert not any(left.values())
+    return found
+
+
 def write_shard(path, ids):
     """Writes lists of ids into one TFRecord file."""
     flat = np.array([i for one in ids for i in one], np.int64)

@@ -22,6 +22,7 @@ class StopRequest:
         if threading.current_thread() is not threading.main_thread():
             yield  # Python delivers signals to the main thread alone.
             return
+        self.signal = 0
 
         def stop(number, _):
             self.signal = number

@@ -29,12 +29,19 @@ def test_commands_in_docs_name_modules():
 
 
 HELP = """
-import os, runpy, sys
+import os, runpy, sys, traceback
+import numpy, rapidfuzz, scipy.optimize, scipy.stats, tokenizers, tta.cli  # once for all of them
 for name in sys.argv[1:]:
     if not os.fork():
-        sys.argv = [name, "--help"]
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
-        sys.exit()
+        sys.argv, status = [name, "--help"], 0
+        try:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            status = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(status)  # which clears nothing away
     elif os.waitstatus_to_exitcode(os.wait()[1]) not in (0, 1):
         print(name, "fails")
 """

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks import training_cases
 from benchmarks.timing import Times, format_ratios
 from benchmarks.training_cases import SAMPLED_PIECES, pipeline, shard, step_flops
 from benchmarks.training_step import faster_precision, ratios
@@ -64,7 +65,9 @@ def test_operations_equal_the_products_of_the_architecture():
         assert step_flops(config, head) == expected
 
 
-def test_little_of_a_batch_is_padding():
+def test_little_of_a_batch_is_padding(monkeypatch):
+    monkeypatch.setattr(training_cases, "PIPELINE_SENTENCES", 20_000)
+    monkeypatch.setattr(training_cases, "PADDING_BATCHES", 60)
     with shard() as path:
         case, padding_share = pipeline("pipeline", path)
         case.call()

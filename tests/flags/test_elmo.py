@@ -11,6 +11,7 @@ import pytest
 import tta
 from tests.faults import forget_last_checkpoint
 from tests.flags.test_pretraining import weights
+from tests.tiny import without_graphs
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.config import VocabularyConfig
@@ -139,6 +140,7 @@ def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
     assert not together[3].any()
 
 
+@without_graphs()
 def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(semfit, tmp_path):
     rows = [(label, f"{i} {word} {j}") for i in range(9) for j in range(3)
             for label, word in (("animal", "dog"), ("spice", "pepper"))]  # fmt: skip
@@ -183,6 +185,7 @@ def test_models_with_a_softmax_learn_and_score(folder, name):
     assert np.isfinite(lm.score(["a word never seen: wug", ""])).all()
 
 
+@without_graphs()
 def test_a_smaller_vocabulary_of_the_same_data_takes_rare_words_as_unknown(folder):
     evaluation = train(folder, "tokens", 10, "few", config={"vocab_size": 12}).evaluation
     assert evaluation.values["nll"] < np.log(12)

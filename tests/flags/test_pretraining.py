@@ -1,6 +1,7 @@
 """run_pretraining.py as a user runs it: killed, stopped, resumed, and refused with a reason.
 
-A process takes seconds to import TensorFlow, so only the interrupted runs have one of their own.
+A process takes seconds to import TensorFlow, so only a killed run and the one that it is
+compared with have one of their own.
 """
 
 import json
@@ -13,11 +14,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from tensorflow.python.framework.config import disable_op_determinism
 
 import tta
 from tests.commands import environment, run_command
-from tests.faults import assert_killed
+from tests.faults import assert_killed, signal_after
 from tests.modeling.tiny import tiny_config, tiny_model
+from tests.tiny import without_graphs
 from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
 from tta.atomic import locked_folder
 from tta.data.vocabulary.word_pieces import Vocabulary
@@ -27,6 +30,7 @@ from tta.modeling.formats.run_checkpoint import checkpoint_steps
 from tta.modeling.training import config as training_config
 from tta.modeling.training import pretrain as pretraining
 from tta.modeling.training.config import PretrainingConfig
+from tta.modeling.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 NUM_STEPS = 43
@@ -54,7 +58,16 @@ def folder(tmp_path_factory):
     return folder
 
 
-def start(folder, output, *flags, signalled=()):
+def flags_of(folder, output):
+    return [
+        f"--input_dir={folder / 'data'}",
+        f"--config_file={folder / 'config.json'}",
+        f"--output_dir={folder / output}",
+        *FLAGS,
+    ]
+
+
+def start(folder, output, signalled=()):
     """Starts the command; its standard error goes to `<output>.err`.
 
     With `signalled`, (step, signal), it sends itself this signal when it has done this step.
@@ -66,17 +79,11 @@ def start(folder, output, *flags, signalled=()):
                 sys.executable,
                 str(ROOT / script),
                 *(str(int(number)) for number in signalled),
-                f"--input_dir={folder / 'data'}",
-                f"--config_file={folder / 'config.json'}",
-                f"--output_dir={folder / output}",
-                *FLAGS,
-                *flags,
+                *flags_of(folder, output),
             ],
             stdout=out,
             stderr=err,
             env=environment(),
-            # A test run in the background may ignore Ctrl-C, and processes inherit that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
 
@@ -85,11 +92,26 @@ def checkpoint(folder, output):
     return max(checkpoint_steps(folder / output / "checkpoints"), default=0)
 
 
+def go_on(folder, signalled=None):
+    """Runs the killed run again, in this process, which gets Ctrl-C in a step."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Trainer, "_batches", Trainer._batches)
+            if signalled:
+                signal_after(signalled, signal.SIGINT)
+            return run_command("tta-pretrain", *flags_of(folder, "killed"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+        disable_op_determinism()  # which --deterministic has set
+
+
 @pytest.fixture(scope="module")
 def runs(folder):
     """One undisturbed run, and one that is killed, stopped by Ctrl-C, and resumed.
 
-    test_trainer.py stops a run by SIGTERM, too.
+    The first run and the killed one have a process of their own. test_trainer.py stops a run by
+    SIGTERM, too.
 
     `unfinished` is a copy of the second run's folder after the kill.
     """
@@ -101,16 +123,13 @@ def runs(folder):
         assert not (folder / "killed" / "model.weights.h5").exists()
         shutil.copytree(folder / "killed", folder / "unfinished")
 
-        stopped = start(folder, "killed", signalled=(32, signal.SIGINT))
-        status = stopped.wait()
-        shown = (folder / "killed.err").read_text()
-        assert checkpoint(folder, "killed") == 33, shown
+        stopped = go_on(folder, 32)
+        assert checkpoint(folder, "killed") == 33, stopped.stderr
         assert not (folder / "killed" / "model.weights.h5").exists()
-
-        last = start(folder, "killed")
-        assert last.wait() == 0, (folder / "killed.err").read_text()
+        last = go_on(folder)
+        assert last.returncode == 0, last.stderr
         assert whole.wait() == 0, (folder / "whole.err").read_text()
-    return {"folder": folder, "after_kill": after_kill, "stopped": (status, shown)}
+    return {"folder": folder, "after_kill": after_kill, "stopped": stopped, "last": last}
 
 
 def weights(path):
@@ -136,9 +155,9 @@ def test_a_killed_and_resumed_run_gives_the_same_bits_as_an_undisturbed_one(runs
 
 
 def test_a_stopped_run_says_how_to_resume_and_does_not_exit_with_0(runs):
-    status, shown = runs["stopped"]
+    status, out, shown = runs["stopped"]
     message = "stopped after step 33 of 43; repeat the command to resume\n"
-    assert status == 130
+    assert (status, out) == (130, "")
     assert shown.endswith(f"{message}error: interrupted\n")
 
 
@@ -178,8 +197,9 @@ def test_the_output_is_a_model_directory(runs):
 
 
 def test_standard_output_has_only_the_path_of_the_model(runs):
-    for name in ("whole", "killed"):
-        assert (runs["folder"] / f"{name}.out").read_text() == f"{runs['folder'] / name}\n"
+    assert (runs["folder"] / "whole.out").read_text() == f"{runs['folder'] / 'whole'}\n"
+    assert (runs["folder"] / "killed.out").read_text() == ""
+    assert runs["last"].stdout == f"{runs['folder'] / 'killed'}\n"
 
 
 def test_standard_error_has_only_the_command_s_own_lines(runs):
@@ -279,7 +299,7 @@ def refusals(folder):
         "init nowhere": settings(output_dir=folder / "no_init", init_checkpoint=folder / "none"),
     }
     (folder / "busy").mkdir()
-    with locked_folder(folder / "busy"):
+    with locked_folder(folder / "busy"), without_graphs():
         return {name: end_of(values) for name, values in cases.items()}
 
 

@@ -23,7 +23,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(stream, "RECENT_TEXTS", 60)
 
 
-def write_input(path, lines=600):
+def write_input(path, lines=360):
     """Sentences of 0 to 12 words, a third of which occurred before."""
     draw = random.Random(0)
     words = ["the", "cat", "sat", "on", "mat", "while", "unquestionably", "dogs", "слово", "ran"]

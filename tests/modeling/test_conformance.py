@@ -17,7 +17,7 @@ from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.config.heads.adaptive_softmax import AdaptiveSoftmaxSettings
 
-CONFIG = tiny_config(hidden_dropout_prob=0.1)
+CONFIG = tiny_config(hidden_dropout_prob=0.1, num_hidden_layers=1)
 CLASSIFIER = ClassifierConfig.of(
     CONFIG.replace(model_type="bilm", num_segments=2), labels=("a", "b", "c"), max_seq_length=19
 )
@@ -68,14 +68,18 @@ LAYERS = {
             {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
         )
         for encoder, model_type in {
-            "FunctionEncoder": "unilm",
+            "FunctionEncoder": "bilm",
             "TTAEncoder": "tta",
             "BidirectionalEncoder": "bilm",
             "CausalEncoder": "unilm",
         }.items()
     },
     "ClozeEncoder": (
-        {"config": tiny_config(model_type="cloze", hidden_dropout_prob=0.1, num_tower_layers=2)},
+        {
+            "config": tiny_config(
+                model_type="cloze", hidden_dropout_prob=0.1, num_hidden_layers=1, num_tower_layers=1
+            )
+        },
         {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
     ),
     "ElmoEncoder": (

@@ -13,6 +13,21 @@ from tta.modeling.functions import layers
 
 LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
+# Every type with every depth, and both with both first queries: each is a graph of its own.
+GRAPHS = [
+    (dtype, depth, list(FIRST_QUERIES)[(i + depth) % 2])
+    for i, dtype in enumerate(DTYPES)
+    for depth in (1, 2, 3)
+]
+
+
+# The families with this guarantee; what test_cloze.py does not have of its own.
+MADE = {"tta": {"num_hidden_layers": 3}, "cloze": {"num_hidden_layers": 2, "num_tower_layers": 2}}
+each_family = pytest.mark.parametrize("model_type", MADE)
+
+
+def family(model_type, dtype="float32", **changes):
+    return tiny_model(dtype, model_type=model_type, **MADE[model_type] | changes)
 
 
 def log_probabilities(model, inputs, targets):
@@ -21,7 +36,7 @@ def log_probabilities(model, inputs, targets):
 
 @pytest.fixture(
     scope="module",
-    params=itertools.product(DTYPES, [1, 2, 3], FIRST_QUERIES),
+    params=GRAPHS,
     ids=lambda p: f"{p[0]}, {p[1]} layers, first query {p[2]}",
 )
 def graph(request):
@@ -37,10 +52,11 @@ def test_every_token_is_hidden_from_itself_and_seen_by_all_others(graph, padding
         check(graph, length, length + padding)
 
 
+@each_family
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("length", "width"), [(1, 1), (1, 3), (5, 7), (17, 17)])
-def test_the_same_without_a_graph(dtype, length, width):
-    check(outputs_of(tiny_model(dtype, num_hidden_layers=3)), length, width)
+def test_the_same_without_a_graph(model_type, dtype, length, width):
+    check(outputs_of(family(model_type, dtype)), length, width)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -54,10 +70,11 @@ def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too
     check(outputs, 7, 7, np.zeros(7, np.int32))  # one word: left to right
 
 
-def test_word_ids_of_single_piece_words_change_nothing():
+@each_family
+def test_word_ids_of_single_piece_words_change_nothing(model_type):
     inputs = batch([7, 3])
     words = np.tile(np.arange(7, dtype=np.int32), (2, 1))
-    model = tiny_model()
+    model = family(model_type)
     for found, expected in zip(
         model(inputs | {"word_ids": words}).values(), model(inputs).values(), strict=True
     ):
@@ -82,10 +99,15 @@ def numbers_of_positions(monkeypatch):
     return asked
 
 
+@each_family
 @pytest.mark.parametrize("words", [False, True])
 @pytest.mark.parametrize("kind", ["inner", "scattered", "nothing"])
-def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch, kind, words):
-    model, inputs = tiny_model(num_hidden_layers=3), batch([7, 3, 2])
+def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(
+    monkeypatch, model_type, kind, words
+):
+    """Of a cloze, those of the queries; its towers are computed at all positions."""
+    form = {"norm_first": True, "max_relative_distance": 3} if model_type == "cloze" else {}
+    model, inputs = family(model_type, **(form if words else {})), batch([7, 3, 2])
     if words:
         inputs |= {"word_ids": np.tile(np.arange(7, dtype=np.int32) // 2, (3, 1))}
     asked = numbers_of_positions(monkeypatch)
@@ -100,7 +122,9 @@ def test_positions_that_nobody_wants_cost_nothing_and_change_nothing(monkeypatch
     columns = wanted.any(axis=0)
     assert 0 < columns.sum() < 7 or kind == "nothing"
     np.testing.assert_allclose(found, np.where(columns[:, None], expected, 0.0), atol=1e-6)
-    assert asked == [columns.sum()] * 3
+    config = model.config
+    towers = 2 * config.num_tower_layers if model_type == "cloze" else 0
+    assert asked == [7] * towers + [columns.sum()] * config.num_hidden_layers
 
 
 def test_a_bilm_computes_only_the_given_positions_in_its_last_layer(monkeypatch):
@@ -163,8 +187,9 @@ def test_a_token_is_hidden_from_itself_whatever_replaces_it(graph, length):
         np.testing.assert_array_equal(graph(after, mask)[:, i], before[:, i])
 
 
-def test_gradient_of_an_output_with_respect_to_its_own_token_is_exactly_zero():
-    model = tiny_model(num_hidden_layers=3, first_query_token_id=None)
+@each_family
+def test_gradient_of_an_output_with_respect_to_its_own_token_is_exactly_zero(model_type):
+    model = family(model_type, first_query_token_id=None)
     embeddings = model.encoder.embeddings
     ids = tf.constant([[6, 7, 8, 9, 10]])
     for i in range(5):
@@ -196,22 +221,28 @@ def test_encoder_and_head_equal_the_plain_equations(depth, first_query):
             np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
 
 
+@each_family
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 5e-2)])
-def test_a_score_depends_neither_on_the_batch_nor_on_padding(dtype, tolerance):
-    model = tiny_model(dtype, num_hidden_layers=3)
+@pytest.mark.parametrize("words", [False, True])
+def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, tolerance, words):
+    model = family(model_type, dtype)
     lengths = [1, 2, 5, 11, 17]
     together = batch(lengths, width=19)
+    if words:
+        starts = np.random.default_rng(1).random((5, 19)) < 0.4
+        together |= {"word_ids": starts.cumsum(axis=1).astype(np.int32)}
     ids, mask = together["input_ids"], together["padding_mask"]
     scores = np.asarray(log_probabilities(model, together, ids)) * mask
     for b, n in enumerate(lengths):
-        alone = {"input_ids": ids[b : b + 1, :n], "padding_mask": mask[b : b + 1, :n]}
+        alone = {name: value[b : b + 1, :n] for name, value in together.items()}
         found = np.asarray(log_probabilities(model, alone, alone["input_ids"]))
         np.testing.assert_allclose(found[0], scores[b, :n], atol=tolerance)
         np.testing.assert_allclose(found.sum(), scores[b].sum(), atol=n * tolerance)
 
 
-def test_a_row_of_padding_alone_gives_finite_numbers():
-    model = tiny_model()
+@each_family
+def test_a_row_of_padding_alone_gives_finite_numbers(model_type):
+    model = family(model_type)
     inputs = batch([5, 0])
     assert np.isfinite(model(inputs)["logits"].numpy()).all()
     assert np.isfinite(np.asarray(log_probabilities(model, inputs, inputs["input_ids"]))).all()
@@ -241,8 +272,9 @@ def test_log_probabilities_are_the_logits_log_softmax_at_the_targets():
     np.testing.assert_allclose(loss, -(weights * expected).sum(), rtol=1e-5)
 
 
-def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only():
-    model = tiny_model(hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
+@each_family
+def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only(model_type):
+    model = family(model_type, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
     inputs = batch([7, 3])
     still = model.encode(inputs)
     again, trained = model.encode(inputs, training=False), model.encode(inputs, training=True)
@@ -251,8 +283,9 @@ def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only():
         assert not np.array_equal(still[name], trained[name])
 
 
-def test_a_sequence_longer_than_the_positions_is_refused():
+@each_family
+def test_a_sequence_longer_than_the_positions_is_refused(model_type):
     with pytest.raises(
         ValueError, match=r"at most 19 positions \(max_position_embeddings\), not 20"
     ):
-        tiny_model()(batch([20]))
+        family(model_type)(batch([20]))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.modeling.models.test_autoencoder import TYPES, autoencoder_config, make
 from tests.modeling.tiny import arrays, batch, randomize, tiny_config, tiny_model, training_config
+from tests.tiny import without_graphs
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
@@ -93,6 +94,7 @@ def settings(folder, data, objective, kind=TYPES["pad"], **changes):
 
 
 @pytest.mark.parametrize("kind", ["bilm", "autoencoder"])
+@without_graphs()
 def test_a_run_starts_from_a_language_model_or_an_autoencoder(kind, data, tmp_path):
     if kind == "bilm":
         start = tiny_model(model_type="bilm", num_hidden_layers=1)
@@ -112,6 +114,7 @@ def test_a_run_starts_from_a_language_model_or_an_autoencoder(kind, data, tmp_pa
     assert load_model(result.directory).config.pad_id == VOCABULARY.pad_id
 
 
+@without_graphs()
 def test_halves_start_from_different_models(data, tmp_path):
     """Optimus: a BERT encodes, a GPT-2 decodes. Here the encoder is the half of an autoencoder."""
     whole = make("pad", num_hidden_layers=1, pad_id=VOCABULARY.pad_id)
@@ -144,6 +147,7 @@ def test_halves_start_from_different_models(data, tmp_path):
         pretrain(wrong)
 
 
+@without_graphs()
 def test_a_language_model_starts_from_a_half(data, tmp_path):
     whole = written(make("tta", num_hidden_layers=1), tmp_path / "whole")
     config = load_part(whole, "decoder").config.to_dict()

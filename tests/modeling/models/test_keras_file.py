@@ -25,41 +25,46 @@ MODELS = [
     ("autoencoder", AutoencoderConfig.from_dict(TTA.to_dict() | OF_AUTOENCODER)),
 ]
 
+# Arguments: a folder, and the modules of the models in it.
 LOAD = """
 import importlib, sys
 import numpy as np
 import tta
 import keras
 
-path, module, inputs, outputs = sys.argv[1:]
-try:
-    keras.models.load_model(path)
-except TypeError as error:
-    assert "make sure they are all imported" in str(error), error
-    assert f"'module': '{module}'" in str(error), error
-else:
-    raise AssertionError("the class is in Keras's registry: docs/scorers.md can be simpler")
-importlib.import_module(module)
-model = keras.models.load_model(path)
-np.savez(outputs, **model(dict(np.load(inputs)), training=False))
+folder, *modules = sys.argv[1:]
+for module in modules:  # before any of them is imported
+    try:
+        keras.models.load_model(f"{folder}/{module}.keras")
+    except TypeError as error:
+        assert "make sure they are all imported" in str(error), error
+        assert f"'module': '{module}'" in str(error), error
+    else:
+        raise AssertionError("the class is in Keras's registry: docs/scorers.md can be simpler")
+for module in modules:
+    importlib.import_module(module)
+    model = keras.models.load_model(f"{folder}/{module}.keras")
+    inputs = dict(np.load(f"{folder}/in.npz"))
+    np.savez(f"{folder}/{module}.npz", **model(inputs, training=False))
 """
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
-@pytest.mark.parametrize(("name", "config"), MODELS)
-def test_keras_names_the_module_to_import_and_then_loads_the_model(tmp_path, name, config):
-    model, inputs = build_model(config), batch([7, 3])
-    randomize(model.named_weights())
-    model.save(tmp_path / "model.keras")
+def test_keras_names_the_module_to_import_and_then_loads_the_model(tmp_path):
+    inputs, expected = batch([7, 3]), {}
     np.savez(tmp_path / "in.npz", **inputs)
-    module, paths = f"tta.modeling.models.{name}", ("model.keras", "in.npz", "out.npz")
-    arguments = [tmp_path / paths[0], module, *(tmp_path / path for path in paths[1:])]
+    for name, config in MODELS:
+        model, module = build_model(config), f"tta.modeling.models.{name}"
+        randomize(model.named_weights())
+        model.save(tmp_path / f"{module}.keras")
+        expected[module] = model(inputs, training=False)
     code = ["-W", "ignore", "-c", LOAD]
     done = subprocess.run(
-        [sys.executable, *code, *arguments], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, *code, tmp_path, *expected], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    expected, found = model(inputs, training=False), np.load(tmp_path / "out.npz")
-    assert set(found) == set(expected)
-    for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, atol=1e-5)
+    for module, outputs in expected.items():
+        found = np.load(tmp_path / f"{module}.npz")
+        assert set(found) == set(outputs), module
+        for key, value in outputs.items():
+            np.testing.assert_allclose(found[key], value, atol=1e-5, err_msg=module)

@@ -28,7 +28,7 @@ POOLED = {"tta": "first", "bilm": "first", "unilm": "last", "cloze": "first"}
 
 
 def config_of(model_type, labels=("a", "b", "c"), **changes):
-    encoder = changes.pop("encoder", tiny_config(model_type=model_type))
+    encoder = changes.pop("encoder", tiny_config(model_type=model_type, num_hidden_layers=1))
     values = {"max_seq_length": 19, "pooling": POOLED.get(model_type), "dropout": 0.0}
     return ClassifierConfig.of(encoder, labels=labels, **values | changes)
 

@@ -201,18 +201,28 @@ def test_other_types_learn_by_their_own_objective(
     assert report.after.values["nll"] < 0.9 * report.before.values["nll"]
 
 
-def test_a_learned_normalizer_is_kept_and_a_seed_gives_the_same_weights(text, tmp_path):
-    family = ONE_LAYER.replace(learned_normalizer=True)
-    model = write_model_directory(tmp_path / "tiny", family)
-    for name in ("new", "again"):
-        adapt(config(text, tmp_path / name, max_passes=1), str(model))
-    start, one, other = (
-        tta.load(folder) for folder in (model, tmp_path / "new", tmp_path / "again")
-    )
-    again = other.model.named_weights()
-    for name, value in one.model.named_weights().items():
-        np.testing.assert_array_equal(value, again[name], err_msg=name)
+@pytest.fixture(scope="module")
+def learned(text, tmp_path_factory):
+    """(a model with a learned normalizer, the folder of the same after one pass)."""
+    folder = tmp_path_factory.mktemp("learned")
+    model = write_model_directory(folder / "tiny", ONE_LAYER.replace(learned_normalizer=True))
+    adapt(config(text, folder / "new", max_passes=1), str(model))
+    return model, folder / "new"
+
+
+def test_a_learned_normalizer_is_kept(learned):
+    start, one = map(tta.load, learned)
     assert _normalizer_error(one) < _normalizer_error(start) / 3
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_weights(learned, text, tmp_path):
+    """test_trainer.py has two equal runs, too."""
+    model, new = learned
+    adapt(config(text, tmp_path / "again", max_passes=1), str(model))
+    one, again = (tta.load(one).model.named_weights() for one in (new, tmp_path / "again"))
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, again[name], err_msg=name)
 
 
 def _normalizer_error(lm):

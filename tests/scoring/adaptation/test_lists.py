@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.tiny import CONFIG, of_family, write_model_directory
+from tests.tiny import CONFIG, of_family, without_graphs, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.adaptation import list_training, lists
@@ -363,6 +363,7 @@ def test_a_model_that_tuning_gives_no_weight_is_refused(nbest, tiny, tmp_path, m
     assert not (tmp_path / "new").exists()
 
 
+@without_graphs()
 def test_a_training_that_diverges_is_refused(nbest, tmp_path):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     with pytest.raises(InputError, match=r"the loss became nan at step \d+; the last good") as e:
@@ -379,6 +380,7 @@ def test_a_training_that_sigterm_stopped_leaves_nothing(nbest, tiny, tmp_path, m
     assert not (tmp_path / "new").exists()
 
 
+@without_graphs()
 def test_a_training_that_ctrl_c_stopped_leaves_nothing(nbest, tmp_path, monkeypatch, capfd):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tta
 from tests.modeling.formats.test_bert import TOKENS as BERT_TOKENS
 from tests.modeling.formats.test_bert import google_variables, write_google
-from tests.tiny import CONFIG, of_family, write_model_directory
+from tests.tiny import CONFIG, of_family, without_graphs, write_model_directory
 from tta.errors import InputError
 from tta.modeling.objectives.classification import Classification
 from tta.scoring.classification import fine_tuning
@@ -241,6 +241,7 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_outputs(
     assert not (work / "checkpoints").exists()
 
 
+@without_graphs()
 def test_bfloat16_is_for_training_alone(tmp_path, tiny, monkeypatch):
     """The products of the training are bfloat16, those of the measured and kept model float32."""
     trained = []
@@ -276,6 +277,7 @@ def pairs(count, seed=0):
     "model_type",
     ["tta", *(pytest.param(one, marks=pytest.mark.slow) for one in ("unilm", "cloze"))],
 )
+@without_graphs()
 def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
     """The T-TA has been fine-tuned before, on single texts. The test below has a biLM, BERT."""
     start = tmp_path / "start"
@@ -299,6 +301,7 @@ def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
             assert np.abs(np.asarray(value) - np.asarray(before[name])).max() > 0, name
 
 
+@without_graphs()
 def test_a_bert_has_two_segments(tmp_path):
     start = write_google(tmp_path / "bert", google_variables())
     tokens = (*BERT_TOKENS[: tta.load(start).model.config.vocab_size],)

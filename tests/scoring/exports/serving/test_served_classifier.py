@@ -1,14 +1,13 @@
 """An exported classifier: its predictions, its operations, and what it refuses."""
 
 import functools
-import json
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 import tta
-from tests.commands import python
 from tests.scoring.exports.serving.test_export import LINKED
 from tests.tiny import CONFIG, TOKENS, make_model
 from tta.modeling.config.classifier import ClassifierConfig
@@ -18,18 +17,6 @@ from tta.scoring.exports.serving.export import export
 
 FIRST = ["the cat sat", "", "the cat sat on the mat a dog ran home", "a dog"]
 SECOND = ["a dog", "cats", "the dog sat on the mat a cat ran home", "a dog ran home on the mat"]
-
-# A process with TensorFlow alone: the operations of a model that it does not know.
-UNKNOWN = """
-import json, sys
-from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
-from tensorflow.python.framework import op_def_registry
-
-(meta,) = SavedModel.FromString(open(f"{sys.argv[1]}/saved_model.pb", "rb").read()).meta_graphs
-ops = {node.op for node in meta.graph_def.node}
-ops |= {node.op for f in meta.graph_def.library.function for node in f.node_def}
-print(json.dumps([op for op in ops if op_def_registry.get(op) is None]))
-"""
 
 
 def write_classifier(directory, labels, texts_per_example, model_type="tta", pooling="first"):
@@ -94,9 +81,12 @@ def test_many_texts_and_none(pairs):
 
 
 def test_a_server_without_further_operations_runs_it(pairs):
-    done = python(UNKNOWN, pairs[1])
-    assert done.returncode == 0, done.stderr
-    assert set(json.loads(done.stdout)) <= LINKED
+    (meta,) = SavedModel.FromString((pairs[1] / "saved_model.pb").read_bytes()).meta_graphs
+    ops = {node.op for node in meta.graph_def.node}
+    ops |= {node.op for f in meta.graph_def.library.function for node in f.node_def}
+    assert ops > LINKED
+    # TensorFlow's own, whatever this process has loaded besides.
+    assert {op for op in ops if not hasattr(tf.raw_ops, op)} == LINKED
 
 
 def test_warm_up_requests_are_answered(pairs):
