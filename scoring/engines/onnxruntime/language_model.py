@@ -1,13 +1,19 @@
-"""The engine of language models in onnxruntime."""
+"""The engine of language models in onnxruntime. B batch, T tokens."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import Network
 from tta.scoring.engines.base import BatchFunction
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
-from tta.scoring.engines.onnxruntime.masking import token_by_token
-from tta.scoring.engines.onnxruntime.sharing import shared_states
+from tta.scoring.engines.onnxruntime.session import SMALL, Session
+
+# Copies of short sentences are computed together, up to this many tokens: on all cores if no other
+# sentence is in work.
+_TOKENS = SMALL
 
 
 class LanguageModelEngine(OnnxEngine):
@@ -49,3 +55,70 @@ class LanguageModelEngine(OnnxEngine):
             self._network.continues_word,
             with_targets,
         )
+
+
+def shared_states(
+    ids: np.ndarray, mask: np.ndarray, towers: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """The inputs of a graph whose encoder shares states, see `Network.is_shared`.
+
+    The state of a "forward" tower depends on the tokens up to its own, that of a "backward" tower
+    on those from its own on, and both on the position.
+
+    Args:
+        ids: [B, T] int.
+        mask: [B, T] bool, True at real tokens. All padding of a position has one state, which
+            nothing reads.
+        towers: of "forward" and "backward".
+    """
+    found = {}
+    for tower in towers:
+        index, tokens = np.zeros(ids.shape, np.int64), []
+        before, count = np.zeros(len(ids), np.int64), 0
+        columns = np.arange(ids.shape[1])
+        for column in columns if tower == "forward" else columns[::-1]:
+            # Equal if the token is, and the state before it.
+            keys = np.where(mask[:, column], before << 32 | ids[:, column], -1)
+            _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+            index[:, column] = count + number
+            tokens.append(first * ids.shape[1] + column)
+            before, count = number, count + len(first)
+        found[f"{tower}_index"], found[f"{tower}_tokens"] = index, np.concatenate(tokens)
+    return found
+
+
+def token_by_token(
+    session: Session, mask_id: int, continues_word: np.ndarray | None, with_targets: bool
+) -> BatchFunction:
+    """The results of a session for one token of each sentence, at all wanted tokens of a batch.
+
+    A batch takes as many passes as its longest sentence has wanted tokens, or fewer.
+
+    Args:
+        session: of `Network.masked_scores` or `Network.masked_states`.
+        mask_id: id of the mask.
+        continues_word: [V] bool, whether a piece continues a word: the later pieces of the token's
+            word are masked too. None masks the token alone.
+        with_targets: whether the session takes the masked tokens.
+    """
+
+    def function(ids, mask, wanted):
+        words = None if continues_word is None else np.cumsum(~continues_word[ids], axis=1)
+        rows, columns = np.nonzero(wanted)
+        size, positions = max(len(ids), _TOKENS // ids.shape[1]), np.arange(ids.shape[1])
+        found: Any = None
+        for start in range(0, max(len(rows), 1), size):
+            row, column = rows[start : start + size], columns[start : start + size]
+            hidden = positions == column[:, None]
+            if words is not None:
+                same = words[row] == words[row, column][:, None]
+                hidden = same & (positions >= column[:, None])
+            masked = np.where(hidden, np.int32(mask_id), ids[row])
+            targets = {"targets": ids[row, column]} if with_targets else {}
+            result = session(input_ids=masked, padding_mask=mask[row], positions=column, **targets)
+            if found is None:
+                found = np.zeros((*ids.shape, *result.shape[1:]), np.float32)
+            found[row, column] = result
+        return found
+
+    return function

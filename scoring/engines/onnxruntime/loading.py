@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from tta.errors import InputError, install, located
-from tta.modeling.formats.model_directory import load_model
-from tta.modeling.formats.parts import part_of
+from tta.errors import InputError, install
+from tta.modeling.formats.parts import load_part
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine
@@ -37,10 +36,7 @@ def load_onnx(
 
     if precision == "bfloat16":
         raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
-    model = load_model(directory, build=build)
+    model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
-    if part is not None:
-        with located(path=directory):
-            model = part_of(model, part, Arrays)
     engine = AutoencoderEngine if model.config.parts else LanguageModelEngine
     return engine(model, tokenizer, precision, pll_variant, normalizer, device)
