@@ -30,7 +30,7 @@ def export_folder(
             the representation or the pooling, or the format not the `pll_variant`.
     """
     # Imported here because checking flags needs none of it.
-    from tta.scoring.exports import huggingface, onnx_graphs, sentence_vectors, static
+    from tta.scoring.exports import huggingface, onnx_graphs, sentence_vectors
     from tta.scoring.exports.weights import check_exportable
 
     check_exportable(lm)
@@ -44,7 +44,7 @@ def export_folder(
         "sentence_transformers": partial(
             sentence_vectors.write, representation=representation, pooling=pooling
         ),
-        "static": partial(static.write, pooling=pooling),
+        "static": partial(sentence_vectors.write_static, pooling=pooling),
     }[format]
     with whole_folder(output_dir, partial(check_absent, output_dir)) as folder:
         return write(lm, folder)
