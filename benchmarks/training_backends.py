@@ -25,7 +25,7 @@ def case(optimizer, precision):
     from tta.choices import DTYPE_POLICIES
     from tta.modeling.config.base import read_config
     from tta.modeling.models.language_model import LanguageModel
-    from tta.modeling.objectives.lae import LanguageAutoencoding
+    from tta.modeling.objectives.language_model import LanguageAutoencoding
     from tta.modeling.training.config import OPTIMIZERS
     from tta.modeling.training.steps import connect
 

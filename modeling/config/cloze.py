@@ -11,7 +11,7 @@ from tta.modeling.config.weights import WeightTable, add_norm, dense
 
 @dataclass(frozen=True, kw_only=True)
 class ClozeConfig(TransformerSizes, LanguageModelConfig):
-    """The shape of a `ClozeEncoder` with a head.
+    """The shape of a cloze encoder with a head.
 
     Attributes:
         model_type: "cloze".

@@ -104,7 +104,7 @@ class TransformerSizes(ModelConfig):
 
     @property
     def embedding_weights(self) -> WeightTable:
-        """The weights of the layer `Embeddings`."""
+        """The tables of tokens, positions and segments, and their LayerNorm."""
         rows = {"token": self.vocab_size, "position": self.max_position_embeddings}
         rows |= {"segment": self.num_segments} if self.num_segments else {}
         size, start = self.hidden_size, self.initializer_range

@@ -48,7 +48,7 @@ class TensorFlowEngine(Engine):
         is_shared: whether the caller keeps `model`, and may change its weights.
 
     Attributes:
-        likelihood: the `tta.modeling.likelihood.base.Likelihood`; None if the family has none.
+        likelihood: the `tta.modeling.likelihood.Likelihood`; None if the family has none.
 
     Raises:
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
