@@ -91,7 +91,7 @@ MODEL_TYPES = Registry(
             "tta.modeling.functions.encoders:encode_cloze",
             ("lae",),
             "tta.modeling.likelihood:Likelihood",
-            "tta.modeling.config.cloze:ClozeConfig",
+            "tta.modeling.config.transformer:ClozeConfig",
             pll_variants=_WITHIN_WORDS,
         ),
         "elmo": ModelType(

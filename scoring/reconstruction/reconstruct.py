@@ -80,7 +80,7 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     posterior = lm.posterior(rows)
     found = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
-    stops = () if lm.predicts_length else (NO_LENGTH,)
+    stops = () if lm.config.predicts_length else (NO_LENGTH,)
     vocabulary = lm.tokenizer.vocabulary
     eos_id, unk_id = vocabulary.eos_id, vocabulary.unk_id
     measured = {
@@ -182,11 +182,11 @@ def _notes(lm, rows, found, config) -> list[str]:
     notes = []
     if config.num_passes > 1:
         notes.append("nll is that of the first pass")
-    if lm.predicts_length:
+    if lm.config.predicts_length:
         pairs = zip(rows, found[NO_LENGTH], strict=True)
         right = np.mean([len(row) == len(other) for row, other in pairs])
         notes.append(f"the predicted length is right for {100 * right:.2f} % of the texts")
-    if lm.reads_words and lm.decoder_type == "bilm":
+    if lm.reads_words and lm.config.decoder_type == "bilm":
         notes.append(
             "the decoder reads the words that it predicts (decoder_input ground_truth): it copies "
             "them, whatever the latent vector"
