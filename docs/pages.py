@@ -26,8 +26,7 @@ sys.path.insert(0, str(ROOT))
 from tta import settings  # noqa: E402
 from tta.commands import COMMANDS  # noqa: E402
 from tta.help import meaning, usage  # noqa: E402
-from tta.modeling.config.heads import HEADS  # noqa: E402
-from tta.modeling.config.model_types import MODEL_TYPES  # noqa: E402
+from tta.modeling.config.model_types import HEADS, MODEL_TYPES  # noqa: E402
 from tta.registry import resolve  # noqa: E402
 
 # Pages of the site that are files of the repository outside docs/.

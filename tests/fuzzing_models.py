@@ -26,8 +26,9 @@ from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import named
 from tta.modeling.formats import bert
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
-from tta.modeling.formats.huggingface import huggingface_name, load_huggingface
-from tta.modeling.formats.run_checkpoint import load_run, write_checkpoint
+from tta.modeling.formats.huggingface import huggingface_name
+from tta.modeling.formats.model_directory import load_model
+from tta.modeling.formats.run_checkpoint import write_checkpoint
 from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
 from tta.modeling.kits.onnx.weights import Arrays
@@ -113,7 +114,7 @@ def _check_huggingface(name, path):
     (folder / name).write_bytes(path.read_bytes())
     if name != "model.safetensors" and not (folder / "part").exists():
         (folder / "part").write_bytes(_safetensors_files()[0])
-    load_huggingface(folder, _Model).check()
+    load_model(folder, build=_Model).check()
 
 
 @functools.cache
@@ -186,8 +187,6 @@ _INDEX, _DATA = "index", "data-00000-of-00001"
 
 
 def _check_original(name, path):
-    from tta.modeling.formats.tensorflow.tf1_checkpoint import load_original
-
     folder = path.with_suffix(".folder")
     if not folder.exists():
         values = _original_values()
@@ -198,7 +197,7 @@ def _check_original(name, path):
         for file, content in files.items():
             (folder / file).write_bytes(content)
     (folder / name).write_bytes(path.read_bytes())
-    load_original(folder, _Model).check()
+    load_model(folder, build=_Model).check()
 
 
 def _run():
@@ -214,7 +213,7 @@ def _check_run(path):
     CONFIG.to_json(folder / "config.json")
     (folder / "checkpoints" / "ckpt-7.safetensors").write_bytes(path.read_bytes())
     with contextlib.redirect_stderr(io.StringIO()):
-        load_run(folder, _Model).check()
+        load_model(folder, build=_Model).check()
 
 
 @functools.cache

@@ -13,8 +13,7 @@ import pytest
 
 from tests.accessibility import serious
 from tta.commands import COMMANDS
-from tta.modeling.config.heads import HEADS
-from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.model_types import HEADS, MODEL_TYPES
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -20,10 +20,9 @@ from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.config.checks import require
-from tta.modeling.config.heads import HEADS
-from tta.modeling.config.heads.base import HeadSettings
+from tta.modeling.config.heads import HeadSettings
 from tta.modeling.config.language_model import LanguageModelConfig
-from tta.modeling.config.model_types import MODEL_TYPES, ModelType
+from tta.modeling.config.model_types import HEADS, MODEL_TYPES, ModelType
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import Weight, dense, layer_norm, named
 from tta.modeling.encoders.base import Encoder

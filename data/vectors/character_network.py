@@ -1,6 +1,6 @@
 """The trained network over characters of an ELMo, as a file: it makes the vector of any word.
 
-Peters et al. 2018, section 3.2, as `tta.modeling.embeddings.inputs.CharacterInput`: a table of
+Peters et al. 2018, section 3.2, as `tta.modeling.layers.inputs.CharacterInput`: a table of
 characters, convolutions with relu and the maximum over the word, highway layers, a dense layer.
 `characters.safetensors` has its weights, under the names of that layer's. NumPy computes it,
 because few words are new.

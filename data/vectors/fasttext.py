@@ -80,23 +80,19 @@ class SubwordVectors:
         sentences: Iterable[Sequence[str]],
         size: int,
         num_buckets: int,
-        window: int = 5,
-        num_epochs: int = 5,
-        seed: int = 0,
-        num_workers: int = 1,
+        **training: Any,
     ) -> "SubwordVectors":
         """Trains vectors by skip-gram with negative sampling, with n-grams of 3 to 6 characters.
 
         `sentences` are lists of words. `num_buckets` are rows for n-grams. More buckets: fewer
-        n-grams share one. The other arguments are as in `train_skip_gram`.
+        n-grams share one. The other arguments are as in `train_by_gensim`.
 
         Raises:
             InputError: gensim is missing, or there is no word.
         """
         kind = from_gensim("fasttext", "FastText")
-        training = window, num_epochs, seed, num_workers
-        ngrams = {"min_n": 3, "max_n": 6, "bucket": num_buckets}
-        return cls(train_by_gensim(kind, sentences, size, *training, "word", **ngrams))
+        training |= {"min_n": 3, "max_n": 6, "bucket": num_buckets}
+        return cls(train_by_gensim(kind, "word", sentences, size, **training))
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:
         """The vectors of words: [N, m] float32.

@@ -72,13 +72,6 @@ class TargetVectors:
         """The vectors of ids, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, m]."""
         return look_up(lambda numbers: self.array[numbers], ids, self.array.dtype, self.size)
 
-    def copy_to(self, directory: Path, others: Sequence[str] = ()) -> None:
-        """Copies the file, and `others` beside it that exist, into a model directory.
-
-        The vocabulary of the model is the same.
-        """
-        copy_present(self.path.parent, directory, (VECTORS, *others))
-
 
 class NewWordVectors:
     """Makes the vectors of words that a table lacks, from their letters.

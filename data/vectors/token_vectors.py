@@ -21,31 +21,15 @@ NEGATIVES = 5  # gensim's default
 
 
 def train_skip_gram(
-    sentences: Iterable[Sequence[int]],
-    vocab_size: int,
-    size: int,
-    window: int = 5,
-    num_epochs: int = 5,
-    seed: int = 0,
-    num_workers: int = 1,
+    sentences: Iterable[Sequence[int]], vocab_size: int, size: int, **training: Any
 ) -> np.ndarray:
     """Trains a vector for every id that occurs: [V, m] float32, zeros for the other ids.
 
-    Args:
-        sentences: lists of ids. They are read `num_epochs` + 1 times.
-        vocab_size: V; ids are below it.
-        size: m, dimensions of a vector.
-        window: the farthest context token, in tokens.
-        num_epochs: passes of the training over the sentences.
-        seed: with one worker, the same seed gives the same vectors.
-        num_workers: threads.
-
-    Raises:
-        InputError: gensim is missing, or there is no sentence.
+    `sentences` are lists of ids below V = `vocab_size`; the other arguments and the errors are
+    those of `train_by_gensim`.
     """
-    found = train_by_gensim(
-        from_gensim("word2vec", "Word2Vec"), sentences, size, window, num_epochs, seed, num_workers
-    )
+    kind = from_gensim("word2vec", "Word2Vec")
+    found = train_by_gensim(kind, "sentence", sentences, size, **training)
     vectors = np.zeros((vocab_size, size), np.float32)
     ids: Any = list(found.key_to_index)  # in the order of the rows
     vectors[ids] = found.vectors
@@ -54,19 +38,29 @@ def train_skip_gram(
 
 def train_by_gensim(
     kind: Any,
+    unit: str,
     sentences: Iterable[Sequence[Any]],
     size: int,
-    window: int,
-    num_epochs: int,
-    seed: int,
-    num_workers: int,
-    unit: str = "sentence",
+    window: int = 5,
+    num_epochs: int = 5,
+    seed: int = 0,
+    num_workers: int = 1,
     **options: Any,
 ) -> Any:
-    """gensim's `KeyedVectors` of all tokens, trained by skip-gram.
+    """gensim's `KeyedVectors` of all tokens, trained by skip-gram with negative sampling.
 
-    `kind` is a class of gensim, `options` its further arguments, `unit` what a set without tokens
-    lacks; the others and the errors are as in `train_skip_gram`.
+    Args:
+        kind: a class of gensim; `options` are its further arguments.
+        unit: what a set without tokens lacks.
+        sentences: lists of tokens. They are read `num_epochs` + 1 times.
+        size: m, dimensions of a vector.
+        window: the farthest context token, in tokens.
+        num_epochs: passes of the training over the sentences.
+        seed: with one worker, the same seed gives the same vectors.
+        num_workers: threads.
+
+    Raises:
+        InputError: gensim is missing, or there is no sentence.
     """
     model = kind(
         vector_size=size,

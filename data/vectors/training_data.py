@@ -13,7 +13,7 @@ from tta.data.records import arrays, pipeline
 from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
 from tta.data.records.features import INPUT_IDS, IdLimits, ModelInputs
-from tta.data.vectors.target_vectors import TargetVectors
+from tta.data.vectors.target_vectors import TargetVectors, copy_present
 from tta.data.vectors.word_inputs import inputs_of
 from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.words import WordVocabulary
@@ -82,7 +82,8 @@ class TrainingData:
         self.vocabulary.save(directory / VOCABULARY, overwrite=True)
         if self.vectors is None or (directory / VECTORS).exists():
             return
-        self.vectors.copy_to(directory, NEW_WORD_FILES if open_vocabulary else ())
+        others = NEW_WORD_FILES if open_vocabulary else ()
+        copy_present(self.vectors.path.parent, directory, (VECTORS, *others))
 
     def batches(
         self,

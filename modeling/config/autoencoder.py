@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from tta.modeling.config.base import DataFacts
 from tta.modeling.config.checks import require, require_choice, require_counts
-from tta.modeling.config.heads.base import HeadSettings
-from tta.modeling.config.heads.softmax import TiedSoftmaxSettings
+from tta.modeling.config.heads import HeadSettings, TiedSoftmaxSettings
 from tta.modeling.config.transformer import TransformerConfig, TransformerSizes
 from tta.modeling.config.weights import Weight, WeightTable, dense
 

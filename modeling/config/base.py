@@ -12,8 +12,7 @@ from tta.checked_files import read_json_object
 from tta.choices import NORMALIZATIONS
 from tta.errors import InputError, located
 from tta.modeling.config import checks
-from tta.modeling.config.heads import HEADS
-from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.model_types import HEADS, MODEL_TYPES
 from tta.modeling.config.weights import WeightTable, count
 from tta.version import __version__
 

@@ -10,7 +10,7 @@ from tta.modeling.config.weights import Weight, WeightTable, dense, layer_norm
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
 
-# The features of a batch that each input layer reads, see `tta.modeling.embeddings.inputs`.
+# The features of a batch that each input layer reads, see `tta.modeling.layers.inputs`.
 VECTORS, CHARACTERS = "input_vectors", "characters"
 FEATURES = {"vectors": (VECTORS,), "characters": (CHARACTERS,), "tokens": ()}
 INPUT_LAYERS = tuple(FEATURES)

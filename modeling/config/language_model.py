@@ -9,8 +9,8 @@ from tta.choices import TOKENIZERS
 from tta.errors import InputError
 from tta.modeling.config.base import DataFacts, ModelConfig
 from tta.modeling.config.checks import check_type, require, require_choice
-from tta.modeling.config.heads import HEADS
-from tta.modeling.config.heads.base import DEFAULTS, HeadSettings
+from tta.modeling.config.heads import DEFAULTS, HeadSettings
+from tta.modeling.config.model_types import HEADS
 from tta.modeling.config.weights import WeightTable
 
 # What words that occur once in a text of 3.8 M pieces cost the built-in model, in nats per
@@ -25,7 +25,7 @@ class LanguageModelConfig(ModelConfig):
     `replace` and `config.json` take the settings of the head as if they were fields.
 
     Attributes:
-        output_layer: the head, a name in `tta.modeling.config.heads.HEADS`.
+        output_layer: the head, a name in `tta.modeling.config.model_types.HEADS`.
         learned_normalizer: whether training kept the log-normalizer of the softmax near 0. Scores
             then need no sum over the vocabulary.
         tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if

@@ -1,4 +1,4 @@
-"""The families of models: what each `model_type` in `config.json` stands for."""
+"""The families of models and the heads: what a `model_type` or `output_layer` stands for."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -63,44 +63,41 @@ def check_variant(model_type: str, pll_variant: str) -> None:
 
 _WITHIN_WORDS = ("original", "within_word_l2r")
 
-# A new encoder is one file in modeling/functions/encoders/ and one entry here.
+# A new encoder is one function in modeling/functions/encoders.py and one entry here.
 MODEL_TYPES = Registry(
     "model_type",
     {
         "tta": ModelType(
-            "tta.modeling.functions.encoders.tta:encode",
+            "tta.modeling.functions.encoders:encode_tta",
             ("lae",),
-            "tta.modeling.likelihood.base:Likelihood",
-            layer="tta.modeling.encoders.tta:TTAEncoder",
+            "tta.modeling.likelihood:Likelihood",
             pll_variants=_WITHIN_WORDS,
         ),
         "bilm": ModelType(
-            "tta.modeling.functions.encoders.transformer:encode",
+            "tta.modeling.functions.encoders:encode_transformer",
             ("mlm",),
-            "tta.modeling.likelihood.masked:MaskedLikelihood",
-            layer="tta.modeling.encoders.transformer:BidirectionalEncoder",
+            "tta.modeling.likelihood:MaskedLikelihood",
             pll_variants=PLL_VARIANTS,
         ),
         "unilm": ModelType(
-            "tta.modeling.functions.encoders.autoregressive:encode",
+            "tta.modeling.functions.encoders:encode_autoregressive",
             ("clm",),
-            "tta.modeling.likelihood.base:Likelihood",
-            layer="tta.modeling.encoders.autoregressive:CausalEncoder",
+            "tta.modeling.likelihood:Likelihood",
+            layer="tta.modeling.encoders.base:CausalEncoder",
             pll_variants=_WITHIN_WORDS,
             predicts_next=True,
         ),
         "cloze": ModelType(
-            "tta.modeling.functions.encoders.cloze:encode",
+            "tta.modeling.functions.encoders:encode_cloze",
             ("lae",),
-            "tta.modeling.likelihood.base:Likelihood",
-            "tta.modeling.config.cloze:ClozeConfig",
-            layer="tta.modeling.encoders.cloze:ClozeEncoder",
+            "tta.modeling.likelihood:Likelihood",
+            "tta.modeling.config.transformer:ClozeConfig",
             pll_variants=_WITHIN_WORDS,
         ),
         "elmo": ModelType(
             None,
             ("bidirectional_clm",),
-            "tta.modeling.likelihood.bidirectional_causal:BidirectionalCausalLikelihood",
+            "tta.modeling.likelihood:BidirectionalCausalLikelihood",
             "tta.modeling.config.elmo:ElmoConfig",
             layer="tta.modeling.encoders.elmo:ElmoEncoder",
         ),
@@ -116,5 +113,17 @@ MODEL_TYPES = Registry(
             config="tta.modeling.config.classifier:ClassifierConfig",
             model="tta.modeling.models.text_classifier:TextClassifier",
         ),
+    },
+)
+
+# output_layer -> its settings, which name the head. A new head is one file in modeling/heads/, its
+# settings in modeling/config/heads.py and one entry here.
+HEADS = Registry(
+    "output_layer",
+    {
+        "tied_softmax": "tta.modeling.config.heads:TiedSoftmaxSettings",
+        "softmax": "tta.modeling.config.heads:SoftmaxSettings",
+        "adaptive_softmax": "tta.modeling.config.heads:AdaptiveSoftmaxSettings",
+        "semfit": "tta.modeling.config.heads:SemFitSettings",
     },
 )

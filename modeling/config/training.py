@@ -4,7 +4,7 @@ from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.config.heads import HEADS
+from tta.modeling.config.model_types import HEADS
 from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, Config, Setting, fields, setting
 
 INIT_CHECKPOINT = Setting(

@@ -79,5 +79,5 @@ def attention(
 
 
 def feed_forward(size: int, width: int, start: float) -> WeightTable:
-    """The layer `FeedForward`, from `size` to `width` and back."""
+    """Two dense layers, from `size` to `width` and back (paper, equation 1)."""
     return {"intermediate": dense(size, width, start), "output": dense(width, size, start)}

@@ -3,12 +3,13 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.functions.encoders import optional_inputs
+from tta.modeling.functions.encoders import memory_heads, optional_inputs, step
 from tta.modeling.kits.keras import KerasKit
-from tta.modeling.kits.types import Shape, Tensors
+from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer
 
 
@@ -75,12 +76,10 @@ class FunctionEncoder(Encoder):
         {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}.
     """
 
-    encode: Any = None  # None is the function that the config's family names
-
     @property
     def function(self) -> Any:
-        """What it computes."""
-        return self.encode or MODEL_TYPES.load(self.config.model_type).part("encoder")
+        """What it computes: the function that the config's family names."""
+        return MODEL_TYPES.load(self.config.model_type).part("encoder")
 
     @property
     def optional_inputs(self):
@@ -120,3 +119,42 @@ class FunctionEncoder(Encoder):
     def compute_output_shape(self, inputs_shape: dict[str, Shape]):
         shape = (*inputs_shape["input_ids"], self.config.hidden_size)
         return {"hidden_states": shape, "embedding_output": shape}
+
+
+@keras.saving.register_keras_serializable("tta")
+class CausalEncoder(FunctionEncoder):
+    """uniLM's encoder, and the decoder of an autoencoder, which reads a memory, too.
+
+    See `tta.modeling.functions.encoders.encode_autoregressive`. L layers, N heads, H = D / N.
+    """
+
+    def start(self, inputs: dict[str, Any], length: int) -> list[Any]:
+        """The cache of `step` for B sentences of `length` tokens: [B, N, 1 + T, H] each, 2 L.
+
+        `inputs` has the "memory".
+        """
+        found = []
+        for i, block in enumerate(self.blocks):
+            row = memory_heads(KerasKit(), block, self.config, inputs["memory"], i)
+            empty = ops.repeat(ops.zeros_like(row), length, axis=2)
+            found += [ops.concatenate([row, empty], axis=2)] * 2
+        return found
+
+    def step(
+        self, ids: Tensor, position: Tensor, cache: list[Any], inputs: dict[str, Any]
+    ) -> tuple[Any, list[Any]]:
+        """Reads one more token of each sentence, ids [B, 1] int32.
+
+        `position` [] int32 is that of the token, from 0; `cache` is that of `start`, or of the step
+        before; `inputs` have "added" and "memory". Returns (the last layer's output at the token
+        [B, 1, D], the cache with the token).
+        """
+        keys = ops.arange(ops.shape(cache[0])[2])
+        mask = (keys <= position + 1)[None, None]
+        is_here = (keys == position + 1)[:, None]
+
+        def extend(old, new):
+            return ops.where(is_here, new, old)
+
+        given = ids, ops.reshape(position, (1,)), inputs["added"], mask, cache, extend
+        return step(KerasKit(), self, self.config, *given)

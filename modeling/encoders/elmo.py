@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from tta.modeling.config.elmo import CHARACTERS, VECTORS, ElmoConfig
-from tta.modeling.embeddings.inputs import INPUT_LAYERS
 from tta.modeling.encoders.base import Encoder
 from tta.modeling.kits.types import Shape, Tensors
+from tta.modeling.layers.inputs import INPUT_LAYERS
 from tta.modeling.layers.lstm import ProjectedLSTM, reverse_sentences
 
 

@@ -7,7 +7,6 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from tta.checked_files import read_json_object
 from tta.errors import InputError
 from tta.modeling.formats import bert
-from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
+from tta.modeling.formats.weights import check_size, reading
 from tta.names import CONFIG
 
 SAFETENSORS = "model.safetensors"
@@ -36,24 +35,20 @@ _TIED = {
 }
 
 
-def load_huggingface(directory: Path | str, build: Build, keep_segments: bool = False) -> Any:
-    """Builds the biLM of a BERT with its masked-LM head.
+def read_huggingface(path: Path, keep_segments: bool) -> tuple[Any, dict[str, np.ndarray]]:
+    """The config and the arrays, by our names, of a BERT with its masked-LM head as a biLM.
 
-    The directory contains `config.json` and `model.safetensors`. `build` and `keep_segments` are as
-    in `tta.modeling.formats.model_directory.load_model`.
+    `path` is that of `tensors_path`, with `config.json` beside it. `keep_segments` is as in
+    `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file is missing or malformed, a biLM cannot compute such a model, or a tensor
             is missing, is unknown, or has the wrong shape or type.
     """
-    directory = Path(directory)
-    config = bert.bert_config(directory / CONFIG, bert.HUGGINGFACE_ACTIVATIONS)
+    config = bert.bert_config(path.parent / CONFIG, bert.HUGGINGFACE_ACTIVATIONS)
     with contextlib.ExitStack() as stack:
-        values = _read(_open_tensors(directory, stack), config, tensors_path(directory))
-    config, values = bert.convert_segments(config, values, keep_segments, tensors_path(directory))
-    model = build(config)
-    assign_weights(model, values, tensors_path(directory))
-    return model
+        values = _read(_open_tensors(path, stack), config, path)
+    return bert.convert_segments(config, values, keep_segments, path)
 
 
 def tensors_path(directory: Path) -> Path:
@@ -84,13 +79,12 @@ class _Tensor(NamedTuple):
         return value if value.dtype.kind == "f" else value.astype(np.float32)  # bfloat16
 
 
-def _open_tensors(directory, stack) -> dict[str, _Tensor]:
+def _open_tensors(path, stack) -> dict[str, _Tensor]:
     """{name: tensor} of all files; LayerNorm's parameters have the names of today."""
-    path = tensors_path(directory)
-    names: Iterable[Any] = [path.name]
+    directory, names = path.parent, [path.name]
     if path.name == INDEX:
         places = read_json_object(path).get("weight_map")
-        names = places.values() if isinstance(places, dict) else [None]
+        names: Any = places.values() if isinstance(places, dict) else [None]
         if not all(isinstance(name, str) and Path(name).name == name for name in names):
             raise InputError("expected weight_map: {name of a tensor: name of a file}", path)
         if missing := [name for name in names if not os.path.isfile(directory / name)]:

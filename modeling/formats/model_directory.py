@@ -12,10 +12,16 @@ from tta.atomic import whole_file
 from tta.checked_files import check_regular
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.huggingface import load_huggingface, tensors_path
+from tta.modeling.formats.huggingface import read_huggingface, tensors_path
 from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
 from tta.modeling.formats.tensorflow.original_files import is_original, original_vocabulary
-from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
+from tta.modeling.formats.weights import (
+    Build,
+    assign_weights,
+    check_size,
+    load_weights,
+    save_weights,
+)
 from tta.names import (
     CONFIG,
     INPUT_FILES,
@@ -97,13 +103,24 @@ def vocabulary_path(directory: Path | str) -> Path:
 
 def _load_foreign(directory, build, keep_segments):
     """Builds the model of a directory without `model.weights.h5`."""
-    if tensors_path(directory).exists():
-        return load_huggingface(directory, build, keep_segments)
-    if is_original(directory):
+    path = tensors_path(directory)
+    if path.exists():
+        config, values = read_huggingface(path, keep_segments)
+    elif is_original(directory):
         # It imports TensorFlow, which the rest does without.
-        from tta.modeling.formats.tensorflow.tf1_checkpoint import load_original
+        from tta.modeling.formats.tensorflow.tf1_checkpoint import read_original
 
-        return load_original(directory, build, keep_segments)
+        config, values, path = read_original(directory, keep_segments)
+    else:
+        _check_is_run(directory)
+        return load_run(directory, build)
+    model = build(config)
+    assign_weights(model, values, path)
+    return model
+
+
+def _check_is_run(directory):
+    """Raises InputError, which says why, if a directory has no checkpoint of a training run."""
     for pattern, what in _REFUSED.items():
         if files := sorted(directory.glob(pattern)):
             raise InputError(
@@ -113,9 +130,8 @@ def _load_foreign(directory, build, keep_segments):
             )
     if not (directory / CONFIG).exists():
         raise InputError(f"not a model directory: it has no {CONFIG}", directory)
-    if checkpoint_steps(directory / CHECKPOINTS):
-        return load_run(directory, build)
-    raise InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)
+    if not checkpoint_steps(directory / CHECKPOINTS):
+        raise InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)
 
 
 def save_model(

@@ -43,11 +43,18 @@ def part_of(model: Any, part: str, build: Build | None = None) -> Any:
     return half
 
 
-def load_part(directory: Path | str, part: str, dtype: str = "float32") -> Any:
-    """A half of the autoencoder in a directory; errors as in `load_model` and `part_of`."""
-    model = load_model(directory, dtype)
+def load_part(
+    directory: Path | str, part: str | None, dtype: str = "float32", build: Build | None = None
+) -> Any:
+    """A half of the autoencoder in a directory, or with None the model as it is.
+
+    Other arguments are as in `load_model`; errors are those of it and of `part_of`.
+    """
+    model = load_model(directory, dtype, build=build)
+    if part is None:
+        return model
     with located(path=directory):
-        return part_of(model, part)
+        return part_of(model, part, build)
 
 
 def load_named(name: str | None) -> tuple[Path, Any]:
@@ -57,11 +64,10 @@ def load_named(name: str | None) -> tuple[Path, Any]:
     is preferred. Errors are those of `load_model` and `load_part`.
     """
     part, colon, path = (name or "").partition(":")
-    if colon and part in PARTS and not os.path.isdir(name or ""):
-        directory = Path(find_directory(path))
-        return directory, load_part(directory, part)
-    directory = Path(find_directory(name))
-    return directory, load_model(directory)
+    if not colon or part not in PARTS or os.path.isdir(name or ""):
+        part, path = None, name
+    directory = Path(find_directory(path))
+    return directory, load_part(directory, part)
 
 
 def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:

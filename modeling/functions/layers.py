@@ -4,7 +4,7 @@
 B batch, T tokens, Q queries, S keys, D hidden size, N heads, H = D / N.
 """
 
-from tta.modeling.functions.distinct import Distinct
+from tta.modeling.functions.queries import Distinct
 
 # The logit of a forbidden key. If the row has an allowed key, its exponential is exactly 0.
 FORBIDDEN = -1e30

@@ -1,1 +1,1 @@
-"""Output layers. `tta.modeling.config.heads.HEADS` names them."""
+"""Output layers. `tta.modeling.config.model_types.HEADS` names them."""

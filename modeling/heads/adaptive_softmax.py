@@ -10,9 +10,8 @@ import keras
 from keras import ops
 
 from tta.modeling.functions.heads import log_softmax
-from tta.modeling.heads.base import Head
+from tta.modeling.heads.base import Head, rows_with_targets
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
-from tta.modeling.heads.transform import rows_with_targets
 from tta.modeling.kits.types import Shape, Tensor
 
 

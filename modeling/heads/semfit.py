@@ -13,7 +13,7 @@ from keras import ops
 from tta.errors import InputError
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.heads import distances
-from tta.modeling.heads.transform import TransformHead, rows_with_targets
+from tta.modeling.heads.base import TransformHead, rows_with_targets
 from tta.modeling.kits.types import Tensor
 
 

@@ -7,6 +7,7 @@ from keras import ops
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.functions.heads import log_probabilities
+from tta.modeling.heads.base import TransformHead, rows_with_targets
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.modeling.heads.sampled_softmax import (
     SAMPLERS,
@@ -14,7 +15,7 @@ from tta.modeling.heads.sampled_softmax import (
     PieceSampler,
     sampled_cross_entropy,
 )
-from tta.modeling.heads.transform import TransformHead, rows_with_targets
+from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
 
 
@@ -82,3 +83,19 @@ class TiedSoftmaxHead(TransformHead):
     def shift_log_normalizer(self, by: float) -> None:
         """Adds `by` to the log-normalizer of every position; log-probabilities do not change."""
         self.bias.assign_add(ops.full_like(self.bias, by))
+
+
+@keras.saving.register_keras_serializable("tta")
+class SoftmaxHead(TiedSoftmaxHead):
+    """As `TiedSoftmaxHead`, with a table of its own: [V, D]. The given table is ignored."""
+
+    def call(self, hidden_states: Tensor, table: Tensor | None = None):
+        return super().call(hidden_states, self.table)
+
+    def _log_probabilities(self, kit, table, rows, targets, normalizer):
+        """As `Head._log_probabilities`, without a constant copy of the table."""
+        return super()._log_probabilities(KerasKit(), self.table, rows, targets, normalizer)
+
+    def loss(self, hidden_states: Any, targets: Any, weights: Any, table: Any = None) -> Any:
+        """As `TiedSoftmaxHead.loss`."""
+        return super().loss(hidden_states, targets, weights, self.table)

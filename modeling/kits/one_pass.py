@@ -95,7 +95,7 @@ def trained_layer_norm(norm: Any, *terms: Any) -> Any:
     """LayerNorm of a sum, for training: [..., D] float32.
 
     Args:
-        norm: the layer, as `tta.modeling.layers.weights.TableLayer` makes it.
+        norm: the layer, as `tta.modeling.layers.base.TableLayer` makes it.
         *terms: tensors of one shape, [..., D], of any float type.
     """
 

@@ -1,10 +1,125 @@
-"""What layers share: arguments or a config, from which they are made again."""
+"""What layers share: weights of a table, and arguments or a config, from which they are made again.
+
+The tables are those of `tta.modeling.config.weights`.
+"""
 
 import inspect
+import random
 from typing import Any
 
+import keras
+import numpy as np
+from keras import ops
+
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.layers.weights import TableLayer
+from tta.modeling.config.weights import Dropout, Weight, WeightTable
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.types import Tensor
+
+
+class TableLayer(keras.layers.Layer):
+    """A layer whose weights are those of a `WeightTable`; functions over a `KerasKit` read them."""
+
+    def add_weights(self, table: WeightTable, layer_norm_eps: float = 1e-12) -> None:
+        """Creates the weights of a table; the kit casts them where it needs to.
+
+        A weight, a LayerNorm, a dropout or another part becomes the attribute of its name, and a
+        dense layer NAME_dense. A part that the layer has already made stays.
+        """
+        for name, part in table.items():
+            if isinstance(part, (Weight, Dropout)) or {name, f"{name}_dense"} & vars(self).keys():
+                continue
+            if part.keys() == {"kernel", "bias"}:
+                setattr(
+                    self, f"{name}_dense", dense_layer(part, name=name, dtype=self.dtype_policy)
+                )
+            elif part.keys() == {"gamma", "beta"}:
+                setattr(self, name, _layer_norm(part, layer_norm_eps, name))
+            else:
+                made = Part(name=name, dtype=self.dtype_policy)
+                made.build(part, layer_norm_eps)
+                setattr(self, name, made)
+        for name, weight in table.items():
+            if isinstance(weight, Weight):
+                start = _initializer(weight.initializer)
+                made = self.add_weight(weight.shape, start, name=name, autocast=False)
+                setattr(self, name, made)
+            elif isinstance(weight, Dropout):
+                setattr(self, name, keras.layers.Dropout(weight.rate, autocast=False))
+
+    def of(self, path: str) -> Any:
+        """The layer of a part of the table, as functions ask for it: "attention/query"."""
+        layer: Any = self
+        for name in path.split("/"):
+            layer = vars(layer).get(f"{name}_dense") or getattr(layer, name)
+        return layer
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a weight."""
+        return self[name].shape
+
+
+class Part(TableLayer):
+    """The weights of a part of a table."""
+
+    def build(self, table, layer_norm_eps=1e-12):
+        self.add_weights(table, layer_norm_eps)
+
+
+class _Dense(Part):
+    """x kernel + bias over the last axis."""
+
+    def call(self, inputs: Tensor, training: bool | None = None):
+        size, units = self.shape("kernel")
+        rows = KerasKit(training).dense(ops.reshape(inputs, (-1, size)), self)
+        return ops.reshape(rows, (*ops.shape(inputs)[:-1], units))
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.shape("kernel")[1])
+
+
+def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
+    """A built dense layer with the kernel and the bias of a table."""
+    layer = _Dense(**kwargs)
+    layer.build(table)
+    return layer
+
+
+def _layer_norm(table, epsilon, name):
+    """A built LayerNorm: float32, whatever the type of the products."""
+    layer = keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
+    layer.build((None, None, *table["gamma"].shape))
+    return layer
+
+
+def _initializer(start):
+    """The initializer that a `Weight` names; each has a seed of its own."""
+    if not isinstance(start, str):
+        return _truncated_normal(start)
+    return _unit_forget_bias if start == "unit_forget_bias" else keras.initializers.get(start)
+
+
+def _truncated_normal(deviation):
+    """Normal numbers of at most two deviations; by NumPy, so that all backends draw the same."""
+    seed = random.randrange(2**31)  # `keras.utils.set_random_seed` sets these
+
+    def draw(shape, dtype=None):
+        generator = np.random.default_rng(seed)
+        values = generator.standard_normal(shape, np.float32)
+        while (far := np.abs(values) > 2.0).any():
+            values[far] = generator.standard_normal(far.sum(), np.float32)
+        return ops.convert_to_tensor(deviation * values, dtype)
+
+    return draw
+
+
+def _unit_forget_bias(shape, dtype=None):
+    """Zeros, and ones for the second of the four gates, as in Keras's LSTM."""
+    one = ops.ones((shape[0] // 4,), dtype)
+    return ops.concatenate([0 * one, one, 0 * one, 0 * one])
 
 
 class PlainLayer(TableLayer):

@@ -1,4 +1,4 @@
-"""One layer of an encoder: attention and feed-forward, each with a residual and a LayerNorm."""
+"""A layer of an encoder, and its parts: attention with exact masks, and feed-forward."""
 
 from typing import Any
 
@@ -6,10 +6,93 @@ import keras
 from keras import ops
 
 from tta.modeling.config.transformer import TransformerConfig
+from tta.modeling.config.weights import attention
+from tta.modeling.functions import layers, masks
 from tta.modeling.functions.layers import block
 from tta.modeling.kits.keras import KerasKit
-from tta.modeling.layers.attention import diagonal_mask
-from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.kits.types import Shape
+from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
+
+
+@keras.saving.register_keras_serializable("tta")
+class MaskedAttention(PlainLayer):
+    """Multi-head attention from one stream to another, with BERT's four projections.
+
+    B batch, T queries, S keys, D hidden size, N heads.
+
+    Args:
+        num_heads: N; divides D.
+        dropout: fraction of the attention weights dropped in training.
+        initializer_range: standard deviation of the initial kernels.
+        max_relative_distance: K. Each head has a learned number for each distance from -K to K,
+            which is added to the logits (as in T5, without its buckets); larger distances count as
+            K. 0 adds nothing.
+
+    Call:
+        query: [B, T, D]; B may be 1 (broadcast).
+        key_value: [B, S, D].
+        attention_mask: [B, T or 1, S] bool, True = may attend.
+        projected: a (key, value) pair [B, N, S, H] to attend to; None makes it from `key_value`.
+        distances: [T, S] int32, position of the key minus position of the query; needed if K > 0.
+
+    Returns:
+        [B, T, D]. A query without any allowed key gets only the bias of the output projection.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        max_relative_distance: int = 0,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.initializer_range = initializer_range
+        self.max_relative_distance = max_relative_distance
+
+    def build(self, input_shape: Shape):
+        size = input_shape[-1]
+        if size % self.num_heads:
+            raise ValueError(f"hidden size {size} is not a multiple of num_heads {self.num_heads}")
+        relative = self.initializer_range, self.max_relative_distance
+        self.add_weights(attention(size, self.num_heads, *relative, self.dropout))
+
+    def call(self, query, key_value, attention_mask, projected=None, distances=None, training=None):
+        given = query, key_value, attention_mask, self.num_heads, projected
+        if not self.max_relative_distance:
+            distances = None
+        elif distances is None:
+            raise ValueError("an attention with max_relative_distance needs distances")
+        return layers.attention(KerasKit(training), self, *given, distances)
+
+
+@keras.saving.register_keras_serializable("tta")
+class DiagonalMaskedSelfAttention(MaskedAttention):
+    """DMSA: attention in which no position sees itself (paper, section 4.2.1 and equation 2).
+
+    Arguments and shapes as in `MaskedAttention`, with two differences in the call. `padding_mask`
+    replaces `attention_mask`: [B, S] bool, or [B, S, S] bool to forbid more pairs than padding
+    does. The diagonal is always forbidden. The queries are all positions of the sentence (T = S),
+    or only those at `positions` [T] int32.
+    """
+
+    def call(
+        self, query, key_value, padding_mask, projected=None, positions=None, training=None, **more
+    ):
+        mask = diagonal_mask(padding_mask, positions)
+        return super().call(query, key_value, mask, projected, training=training, **more)
+
+
+def diagonal_mask(mask: Any, positions: Any = None) -> Any:
+    """The mask of a DMSA: [B, T (query), S (key)] bool; arguments as those of its call."""
+    queries = ops.arange(ops.shape(mask)[-1]) if positions is None else positions
+    if len(mask.shape) == 2:
+        return masks.others(KerasKit(), mask, queries)
+    pairs = mask if positions is None else ops.take(mask, positions, axis=1)
+    return masks.not_self(KerasKit(), queries, ops.shape(mask)[-1]) & pairs
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -58,29 +141,3 @@ class SelfMaskedSelfAttentionBlock(CrossAttentionBlock):
     def call(self, query, key_value, mask, projected=None, positions=None, training=None, **more):
         mask = diagonal_mask(mask, positions)
         return super().call(query, key_value, mask, projected, training=training, **more)
-
-
-@keras.saving.register_keras_serializable("tta")
-class TransformerBlock(CrossAttentionBlock):
-    """One layer of BERT or of a left-to-right model: queries, keys and values are the same stream.
-
-    `positions` need a config without `norm_first`.
-
-    Call:
-        x: [B, T, D].
-        attention_mask: [B, T or 1, T] bool, True = may attend.
-        positions: [Q] int32, the positions to compute; None is all.
-        projected, distances: as in `MaskedAttention`.
-
-    Returns:
-        [B, T or Q, D] float32.
-    """
-
-    def call(self, x, attention_mask, positions=None, projected=None, training=None, **more):
-        query, stream = x, None
-        if positions is not None:
-            assert not self.config.norm_first
-            query, stream = ops.take(x, positions, axis=1), x
-            if attention_mask.shape[1] != 1:
-                attention_mask = ops.take(attention_mask, positions, axis=1)
-        return super().call(query, stream, attention_mask, projected, training=training, **more)

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.layers.weights import TableLayer
+from tta.modeling.layers.base import TableLayer
 
 
 class ConfiguredModel(keras.Model):

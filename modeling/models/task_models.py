@@ -13,9 +13,7 @@ from keras import ops
 
 from tta.modeling.kits.types import Tensors
 from tta.modeling.layers.base import PlainLayer
-from tta.modeling.layers.tasks.crf import LinearChainCRF
-from tta.modeling.layers.tasks.mixed_lstm import MixedLSTM
-from tta.modeling.layers.tasks.text_vectors import compared, maximum
+from tta.modeling.layers.task_layers import LinearChainCRF, MixedLSTM, compared, maximum
 
 
 class TaskModel(PlainLayer, keras.Model):

@@ -7,12 +7,43 @@ from keras import ops
 
 from tta.modeling.config.classifier import MIX, ClassifierConfig
 from tta.modeling.encoders.base import encoder_of
-from tta.modeling.heads.classification import ClassificationHead
-from tta.modeling.kits.types import Tensors
+from tta.modeling.kits.types import Shape, Tensor, Tensors
+from tta.modeling.layers.base import ConfiguredLayer, dense_layer
 from tta.modeling.layers.masks import weights_after_first
-from tta.modeling.layers.tasks.mixed_lstm import MixedLSTM
-from tta.modeling.layers.tasks.text_vectors import compared, maximum, weighted_mean
+from tta.modeling.layers.task_layers import MixedLSTM, compared, maximum, weighted_mean
 from tta.modeling.models.base import ConfiguredModel
+
+
+@keras.saving.register_keras_serializable("tta")
+class ClassificationHead(ConfiguredLayer):
+    """Dense and tanh (the pooler), dropout, then a dense layer to one number per label.
+
+    Devlin et al. 2019, section 4.1 and the original code: W tanh(V h + a) + b.
+
+    Args:
+        config: a `ClassifierConfig`.
+
+    Call:
+        pooled_states: [..., `config.pooled_size`], see `ClassifierConfig.pooling`.
+
+    Returns:
+        [..., L] float32: the logits of the L labels, or the predicted number (L = 1).
+    """
+
+    def build(self, pooled_states_shape: Shape):
+        table = self.config.weights["head"]
+        self.pooler = dense_layer(table["pooler"], name="pooler", dtype=self.dtype_policy)
+        self.dropout = keras.layers.Dropout(self.config.dropout, dtype="float32")
+        self.output_dense = dense_layer(table["output"], name="output", dtype=self.dtype_policy)
+
+    def call(self, pooled_states: Tensor, training: bool | None = None):
+        pooled = ops.tanh(ops.cast(self.pooler(pooled_states, training=training), "float32"))
+        pooled = self.dropout(pooled, training=training)
+        pooled = ops.cast(pooled, self.compute_dtype)
+        return ops.cast(self.output_dense(pooled, training=training), "float32")
+
+    def compute_output_shape(self, pooled_states_shape: Shape):
+        return (*pooled_states_shape[:-1], self.config.num_outputs)
 
 
 @keras.saving.register_keras_serializable("tta")

@@ -7,13 +7,13 @@ from tta.settings import Setting
 OBJECTIVES = Registry(
     "objective",
     {
-        "lae": "tta.modeling.objectives.lae:LanguageAutoencoding",
-        "mlm": "tta.modeling.objectives.mlm:MaskedLanguageModeling",
-        "clm": "tta.modeling.objectives.clm:CausalLanguageModeling",
+        "lae": "tta.modeling.objectives.language_model:LanguageAutoencoding",
+        "mlm": "tta.modeling.objectives.language_model:MaskedLanguageModeling",
+        "clm": "tta.modeling.objectives.language_model:CausalLanguageModeling",
         "ae": "tta.modeling.objectives.autoencoding:Autoencoding",
         "vae": "tta.modeling.objectives.autoencoding:VariationalAutoencoding",
         "full_vae": "tta.modeling.objectives.autoencoding:FullVariationalAutoencoding",
-        "bidirectional_clm": "tta.modeling.objectives.bidirectional_clm:BidirectionalCausal",
+        "bidirectional_clm": "tta.modeling.objectives.language_model:BidirectionalCausal",
     },
 )
 

@@ -10,7 +10,7 @@ L lists, H hypotheses in a list, B sentences (a long hypothesis may be several),
 from keras import ops
 
 from tta.modeling.kits.types import Tensor
-from tta.modeling.likelihood.base import Likelihood
+from tta.modeling.likelihood import Likelihood
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch, Loss, Objective, Task
 

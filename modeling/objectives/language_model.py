@@ -1,18 +1,20 @@
-"""The part that all language-model objectives share: their loss and their evaluation.
+"""The objectives of language models, LAE, MLM, CLM and ELMo's, and their auxiliary losses.
 
 A batch with "target_vectors" [B, T, m] is for a head that predicts vectors (SemFit): these are the
 targets, in place of the ids of the tokens.
 """
 
+import keras
 import numpy as np
 from keras import ops
 
+from tta.errors import InputError
+from tta.modeling.config.training import LossSettings
 from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
-from tta.modeling.likelihood import likelihood_of
+from tta.modeling.likelihood import both, direction_weights, likelihood_of, next_tokens
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.auxiliary import contrast, decorrelation
-from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task
+from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task, Vocabulary
 from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
 TARGET_VECTORS = "target_vectors"
@@ -108,3 +110,156 @@ class LanguageModelObjective(Objective):
             f"nll {values['nll']:.4f} per token (ln), pseudo-perplexity mean {mean:.2f} "
             f"median {median:.2f}"
         )
+
+
+class LanguageAutoencoding(LanguageModelObjective):
+    """LAE: predicts each real token, boundary tokens included, from all others (section 4.1).
+
+    The objective of T-TA and cloze. Nothing is masked in the input: the encoder cannot see the
+    token that it predicts.
+    """
+
+    def language_task(self, batch: Batch) -> Task:
+        inputs = {name: batch[name] for name in ("input_ids", "padding_mask")}
+        return Task(inputs, batch["input_ids"], ops.cast(batch["padding_mask"], "float32"))
+
+
+class CausalLanguageModeling(LanguageModelObjective):
+    """CLM, uniLM's: every token from the tokens before it. The begin token is never a target."""
+
+    def language_task(self, batch: Batch) -> Task:
+        inputs, targets, is_target = next_tokens(batch)
+        return Task(inputs, targets, ops.cast(is_target, "float32"))
+
+    def at_predictions(self, values: Tensor) -> Tensor:
+        return values[:, 1:]
+
+
+class MaskedLanguageModeling(LanguageModelObjective):
+    """MLM, of biLM and BERT: predicts 15% of the tokens from the others (Devlin et al. 2019).
+
+    Of those, 80% are replaced by [MASK], 10% by any token, and 10% stay. Boundary tokens are never
+    chosen. `seed` is the seed of the choice.
+    """
+
+    RATE, MASKED, RANDOM = 0.15, 0.8, 0.1
+
+    def __init__(self, vocabulary: Vocabulary, config: LossSettings | None = None, seed: int = 0):
+        super().__init__(vocabulary, config)
+        self.vocabulary: Vocabulary = vocabulary
+        self.generator = keras.random.SeedGenerator(seed)
+        self.seeds = [self.generator.state]
+
+    def language_task(self, batch: Batch) -> Task:
+        ids, mask = batch["input_ids"], batch["padding_mask"]
+        shape = ops.shape(ids)
+        chosen = keras.random.uniform(shape, seed=self.generator) < self.RATE
+        weights = inner_weights(mask) * ops.cast(chosen, "float32")
+        kind = keras.random.uniform(shape, seed=self.generator)
+        other = keras.random.randint(shape, 0, len(self.vocabulary), seed=self.generator)
+        replaced = ops.where(
+            kind < self.MASKED,
+            self.vocabulary.mask_id,
+            ops.where(kind < self.MASKED + self.RANDOM, other, ids),
+        )
+        inputs = {"input_ids": ops.where(weights > 0, replaced, ids), "padding_mask": mask}
+        return Task(inputs, ids, weights)
+
+
+# Cosines lie in [-1, 1]. Divided by this temperature, they allow a confident softmax over a hundred
+# sentences. Results with other values are in docs/experiments/training.md.
+CONTRAST_TEMPERATURE = 0.1
+
+
+def decorrelation(vectors: Tensor, weights: Tensor) -> Tensor:
+    """Distance of vectors from mean 0, variance 1 and uncorrelated dimensions: [] float32.
+
+    The distance is |C - I|^2 / D: the sum of squares in a row, averaged over the D rows. C is the
+    matrix of the second moments of `vectors` [..., D] float, sum(w v v^T) / sum(w). No gradient
+    flows through the `weights` [...] float32.
+    """
+    vectors = ops.reshape(ops.cast(vectors, "float32"), (-1, vectors.shape[-1]))
+    weights = ops.reshape(weights, (-1,))
+    shares = weights / ops.maximum(ops.sum(weights), 1e-12)
+    moments = ops.matmul(ops.transpose(vectors), shares[:, None] * vectors)  # [D, D]
+    return ops.sum(ops.square(moments - ops.eye(moments.shape[0]))) / moments.shape[0]
+
+
+def contrast(vectors: Tensor, weights: Tensor) -> Tensor:
+    """Loss of finding the second half of each sentence from its first half, and vice versa.
+
+    The first half has the tokens up to half of the sentence's weight. The vector of a half is the
+    weighted mean of its tokens, [B, T, D] float. A half is compared, by cosine divided by
+    `CONTRAST_TEMPERATURE`, with the opposite half of every sentence in the batch; its loss is -log
+    softmax at its own sentence (InfoNCE; van den Oord et al., 2018, arXiv:1807.03748). Sentences in
+    which a half has no weight are left out. No gradient flows through the weights [B, T] float32.
+
+    Returns [] float32, natural log, the mean over all halves; 0 if every sentence is left out.
+    """
+    vectors = ops.cast(vectors, "float32")
+    so_far, of_all = ops.cumsum(weights, axis=1), ops.sum(weights, axis=1, keepdims=True)
+    is_first = ops.cast(so_far <= of_all / 2, "float32")  # [B, T]
+    halves = [weights * is_first, weights * (1.0 - is_first)]
+    takes_part = ops.logical_and(*(ops.sum(half, axis=1) > 0 for half in halves))  # [B]
+    # The sum has the same direction as the mean, so it has the same cosines.
+    first, second = (_normalized(ops.sum(half[:, :, None] * vectors, axis=1)) for half in halves)
+    logits = ops.matmul(first, ops.transpose(second)) / CONTRAST_TEMPERATURE  # [B, B]
+    are_both = ops.logical_and(takes_part[:, None], takes_part[None, :])
+    logits = ops.where(are_both, logits, -1e9)
+    losses = (ops.logsumexp(logits, axis=0) + ops.logsumexp(logits, axis=1)) / 2
+    losses = ops.where(takes_part, losses - ops.diagonal(logits), 0.0)
+    return ops.sum(losses) / ops.maximum(ops.sum(ops.cast(takes_part, "float32")), 1.0)
+
+
+def _normalized(x):
+    """x / |x| over the last axis; 0 at 0. `ops.normalize` has no gradient there on JAX."""
+    return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), 1e-24))
+
+
+class BidirectionalCausal(LanguageModelObjective):
+    """Predicts every token from those before it, and from those after it (Peters et al. 2018).
+
+    The loss is the mean over both directions, which share the input layer and the head.
+
+    Raises:
+        InputError: the config asks for `decorrelation_weight` or `contrast_weight`.
+    """
+
+    predicting_output = "predicting_states"
+
+    def __init__(self, vocabulary: Vocabulary | None = None, config: LossSettings | None = None):
+        super().__init__(vocabulary, config)
+        for name in ("decorrelation_weight", "contrast_weight"):
+            if self.setting(name):
+                raise InputError(f"{name} is not for the objective bidirectional_clm")
+
+    def language_task(self, batch: Batch) -> Task:
+        weights = direction_weights(batch["padding_mask"])
+        return Task(batch, both(batch["input_ids"]), weights)
+
+    def at_predictions(self, values: Tensor) -> Tensor:
+        return both(values)
+
+    def evaluate(self, model: LanguageModel, batch: Batch) -> Sums:
+        """As `Objective.evaluate`; a token counts once for each direction that predicts it."""
+        if TARGET_VECTORS not in batch:
+            return super().evaluate(model, batch)
+        likelihood = likelihood_of(model.config.model_type, self.vocabulary)
+        states = likelihood.direction_states(model, batch)
+        counted = likelihood.counted(
+            batch["padding_mask"], bool(self.setting("score_boundary_tokens"))
+        )
+        weights = both(counted) * direction_weights(batch["padding_mask"])
+        given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
+        measured = measure_vectors(model.head, states, *given)
+        # One entry per sentence, of both directions.
+        return {
+            name: (s, c) if name == "target" else (_added(s), _added(c))
+            for name, (s, c) in measured.items()
+        }
+
+
+def _added(values):
+    """[2B] of both directions -> [B]."""
+    first, second = ops.split(values, 2)
+    return first + second

@@ -22,7 +22,7 @@ from tta.scoring.adaptation.lists import (
     read_split,
 )
 from tta.scoring.adaptation.text import TextReport, adapt_to_text
-from tta.scoring.reconstruction.part_model import DecoderModel
+from tta.scoring.scorers.variants import DecoderModel
 
 # What a run writes, in this order: the weights complete a model.
 _FILES = (HELDOUT_LISTS, VOCABULARY, CONFIG, README, WEIGHTS)

@@ -22,6 +22,7 @@ from tta.scoring.reports.table import (
     format_count,
     format_interval,
     format_number,
+    format_seeds,
 )
 
 RESAMPLES = 1000
@@ -108,18 +109,11 @@ class RateRow:
         """The mean over the seeds."""
         return float(np.mean(self.values[metric]))
 
-    def deviation(self, metric: str) -> float:
-        """The standard deviation over the seeds; NaN for a single one."""
-        values = self.values[metric]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
-
     def cells(self) -> list[str]:
         """The cells of the table."""
         cells = [self.name]
-        for position, metric in enumerate(self.values):
-            deviation = self.deviation(metric)
-            cells.append(format_number(self.mean(metric), ".2f"))
-            cells.append("" if np.isnan(deviation) else format_number(deviation, ".2f"))
+        for position, values in enumerate(self.values.values()):
+            cells += format_seeds(values)
             if position == 0:
                 cells.append(format_interval(interval(self.resampled), ".2f", sign=""))
         return cells

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from tta.errors import InputError, shown
 from tta.scoring.combining.decision import Decision
+from tta.scoring.combining.weights import rounded
 from tta.scoring.combining.word_evidence import (
     MODEL_UNITS,
     TEXT_UNITS,
@@ -89,7 +91,7 @@ class ConfidenceWeights:
             _score(self.several, evidence.values),
         )
         is_compared = np.array([bool(one) for parts in evidence.parts for one in parts], bool)
-        return np.where(is_compared, _logistic(scores), 1.0)
+        return np.where(is_compared, expit(scores), 1.0)
 
 
 def fit_weights(
@@ -115,7 +117,7 @@ def fit_weights(
     return ConfidenceWeights(
         fit_logistic(evidence.values[several], correct[several], names, prior.several),
         fit_logistic(evidence.values, correct, alone, prior.single),
-        _round(float(rate)),
+        rounded(rate),
     )
 
 
@@ -135,27 +137,19 @@ def fit_logistic(
 
     def loss(point):
         scores = signs * (point[0] + scaled @ point[1:])
-        slope = -signs * _logistic(-scores)
+        slope = -signs * expit(-scores)
         away = point - start
         gradient = np.concatenate([[slope.sum()], slope @ scaled]) + cost * away
         return np.logaddexp(0, -scores).sum() + cost @ away**2 / 2, gradient
 
     point = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
     found = dict(zip(names, point[1:] / units, strict=True))
-    return {name: _round(float(weight)) for name, weight in {BIAS: point[0], **found}.items()}
+    return {name: rounded(weight) for name, weight in {BIAS: point[0], **found}.items()}
 
 
 def _score(weights, values):
     columns = np.array([weights.get(name, 0.0) for name in UNITS])
     return weights.get(BIAS, 0.0) + values @ columns
-
-
-def _logistic(scores):
-    return np.exp(-np.logaddexp(0.0, -scores))
-
-
-def _round(number):
-    return float(f"{number:.6g}")  # as printed, so that flags can give the same weights
 
 
 @dataclass(frozen=True)

@@ -77,17 +77,17 @@ class RerankWeights:
         """
         lm_weight, shares = self.lm_weight, self.shares
         if given.lm_weight is None and lm_weight:
-            rounded = [_round(weight) for weight in self.lm_weights]
-            total = sum(rounded)
-            lm_weight, shares = min(total, 1.0), tuple(weight / total for weight in rounded)
+            printed = [rounded(weight) for weight in self.lm_weights]
+            total = sum(printed)
+            lm_weight, shares = min(total, 1.0), tuple(weight / total for weight in printed)
         features = {
-            name: weight if given.features.get(name) is not None else _round(weight)
+            name: weight if given.features.get(name) is not None else rounded(weight)
             for name, weight in self.features.items()
         }
         changed: dict[str, Any] = {"lm_weight": lm_weight, "shares": shares, "features": features}
         for name in ("length_bonus", "scale"):
             if getattr(given, name) is None:
-                changed[name] = _round(getattr(self, name))
+                changed[name] = rounded(getattr(self, name))
         return replace(self, **changed)
 
 
@@ -129,7 +129,8 @@ class GivenWeights:
         return (self.shares,) if self.shares else ()
 
 
-def _round(number: float) -> float:
+def rounded(number: float) -> float:
+    """A weight as it is printed, so that flags can give the same one."""
     return float(f"{number:.6g}")
 
 

@@ -1,4 +1,4 @@
-"""A folder for `sentence-transformers`: the vectors of `encode`, as one module."""
+"""Folders of sentence vectors: `encode` as a module for `sentence-transformers`, or one table."""
 
 import math
 from pathlib import Path
@@ -8,6 +8,7 @@ import numpy as np
 
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.names import CONFIG
 from tta.scoring.exports import cards
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import (
@@ -92,3 +93,34 @@ def _statistics(lm, name, pooling) -> dict[str, np.ndarray]:
         whitening = lm.pooling_statistics.whitenings[name]
         found |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
     return found
+
+
+def write_static(lm: Any, folder: Path, pooling: str) -> str:
+    """Writes one vector a piece, for `model2vec` and sentence-transformers' `StaticEmbedding`.
+
+    The means of the table have the cosines of `encode(representation="token")`.
+
+    The rows are those of the token table, whitened and weighted as `pooling` says. Dividing by the
+    number of pieces instead of the sum of their weights changes lengths, not cosines.
+
+    Raises:
+        InputError: the model has no statistics for the pooling.
+    """
+    vocabulary = lm.tokenizer.vocabulary
+    table = lm.engine.weights()["encoder/embeddings/token_table"].copy()
+    if pooling != "mean":
+        statistics = lm.pooling_statistics
+        if pooling == "whitened":
+            table = statistics.whitenings["token"](table)
+        table *= statistics.piece_weights()[:, None]
+    table[vocabulary.unk_id] = 0.0
+    write_tensors(folder / "model.safetensors", {"embeddings": table.astype(np.float32)})
+    save_tokenizer(whole_tokenizer(lm.tokenizer, boundary_tokens=False), folder)
+    write_json(
+        folder / CONFIG,
+        {"model_type": "model2vec", "normalize": True, "hidden_dim": table.shape[1]},
+    )
+    kind = "sentence_transformers.models.StaticEmbedding"
+    write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])
+    write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
+    return cards.write(lm, folder, "static", f"token, {pooling}")

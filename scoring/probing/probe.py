@@ -59,6 +59,7 @@ def probe_files(
     runs = [[_rows(task, split) for split in splits] for splits in examples]
     predicted = {MAJORITY: [[most_frequent(task.targets, s) for s in splits] for splits in runs]}
     vector_sizes, signatures = {MAJORITY: 0}, []
+    value = partial(_value, task)
     for name, lm, vectors in _load(config, task, models, load_options):
         shown = "/".join(vectors) if vectors[1] != "mean" else vectors[0]
         row = f"{name}, {shown}"
@@ -73,7 +74,9 @@ def probe_files(
             features = task.features(lm, *vectors, sys.stderr.isatty())
             _check_finite(row, np.isfinite(features).all(axis=1))
             vector_sizes[row] = features.shape[1]
-            predicted[row] = [_probe(task, features, splits) for splits in runs]
+            predicted[row] = [
+                [probe(features, task.targets, split, value) for split in splits] for splits in runs
+            ]
         signatures.append(lm.signature)
     # The statistics of each example that is tested, in order: [rows x seeds, examples, S].
     picked = np.stack(
@@ -138,12 +141,6 @@ def _load(config, task, models, load_options):
                 task.check(lm, name, pooling)
                 found.append((str(model or BUILT_IN_NAME), lm, (name, pooling)))
     return found
-
-
-def _probe(task: ProbeTask, features: np.ndarray, splits: Sequence[Split]) -> list[Prediction]:
-    """Predicts the test rows of each split."""
-    value = partial(_value, task)
-    return [probe(features, task.targets, split, value) for split in splits]
 
 
 def _train(config, task, words, examples) -> list[list[Prediction]]:

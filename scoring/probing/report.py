@@ -18,6 +18,7 @@ from tta.scoring.reports.table import (
     format_count,
     format_interval,
     format_number,
+    format_seeds,
 )
 
 
@@ -46,18 +47,12 @@ class ProbeRow:
         """The mean over the seeds."""
         return float(np.mean(self.values))
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation over the seeds; NaN for a single one."""
-        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else float("nan")
-
     def cells(self) -> list[str]:
         """The cells of the table."""
         interval = format_interval(self.interval, ".2f", sign="")
-        deviation = "" if np.isnan(self.deviation) else format_number(self.deviation, ".2f")
         c = "" if np.isnan(self.cs[0]) else f"{np.median(self.cs):g}"
         size = f"{self.size:,}" if self.size else ""
-        return [self.name, size, format_number(self.mean, ".2f"), deviation, interval, c]
+        return [self.name, size, *format_seeds(self.values), interval, c]
 
 
 @dataclass(frozen=True)

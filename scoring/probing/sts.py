@@ -18,7 +18,7 @@ from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
 from tta.scoring.probing.config import StsConfig
-from tta.scoring.reports.table import align, format_count, format_number
+from tta.scoring.reports.table import NotedReport, align, format_count, format_number
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -62,28 +62,24 @@ class StsResult:
 
 
 @dataclass(frozen=True)
-class StsReport:
-    """Results by model, then vectors, then file; `str` gives the text that run_sts.py prints.
+class StsReport(NotedReport):
+    """Results by model, then vectors, then file.
 
     Attributes:
         results: one per model, kind of vectors and file.
-        signatures: one line per model with everything that the results depend on.
         output_file: where the similarities were written: a path, "-" or None.
     """
 
     results: list[StsResult]
-    signatures: list[str]
     output_file: str | None
 
-    def __str__(self):
+    def lines(self):
         cells = [["x 100", "pairs", "model", "vectors", "Pearson", "Spearman"]]
         for r in self.results:
             numbers = (r.correlation.pearson, r.correlation.spearman) if r.correlation else ()
             shown = [format_number(number, ".2f") for number in numbers] or ["", ""]
             cells.append([r.path, f"{len(r.pairs):,}", r.model, r.vectors, *shown])
-        table = align(cells, ["left", "right", "left", "left", "right", "right"])
-        notes = dict.fromkeys(f"note: {note}" for r in self.results for note in r.notes())
-        return "\n".join([table, *notes, *self.signatures])
+        return [align(cells, ["left", "right", "left", "left", "right", "right"])]
 
 
 def compare_files(
@@ -127,7 +123,8 @@ def compare_files(
             write = row_writer(output, output_file or "", default="\t")
             _write(write, results)
     signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
-    return StsReport(results, list(signatures), output_file)
+    notes = dict.fromkeys(note for result in results for note in result.notes())
+    return StsReport(results, output_file, notes=list(notes), signatures=list(signatures))
 
 
 def _correlate(similarities: ArrayLike, pairs: Sequence[SentencePair]) -> Correlation | None:

@@ -4,9 +4,9 @@ E examples (sentences or pairs), R rows of features (one per example, or one per
 of the vectors. Tags of named entities are measured by their F1.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class WordLayers:
         return self.examples[0][0].shape[1]
 
 
-class ProbeTask(Protocol):
+class ProbeTask(ABC):
     """Examples with their targets, and how predictions are measured. It is a `CorpusMetric`.
 
     Attributes:
@@ -56,31 +56,31 @@ class ProbeTask(Protocol):
     labels: np.ndarray | None
     tags_words: bool
 
+    @abstractmethod
     def features(self, lm: Scorer, representation: str, pooling: str, progress: bool) -> np.ndarray:
         """The features of all rows from a model's vectors: [R, D] float32."""
-        ...
 
+    @abstractmethod
     def words(self, lm: Scorer, progress: bool) -> WordLayers:
         """The layers of a model at the words of all examples, see `layers_of`."""
-        ...
 
+    @abstractmethod
     def check(self, lm: Scorer, representation: str, pooling: str) -> None:
         """Raises InputError if the model does not have the vectors."""
-        ...
 
+    @abstractmethod
     def statistics(self, rows: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Counts for each example of these rows, in their order: [examples, S] int64.
 
         `rows` are all rows of some examples, `predicted` their predicted targets.
         """
-        ...
 
+    @abstractmethod
     def corpus(self, totals: np.ndarray) -> np.ndarray:
         """The measure over a corpus: [..., S] summed counts -> [...] float64, percent."""
-        ...
 
 
-class SentenceTask:
+class SentenceTask(ProbeTask):
     """Labels of sentences, or of pairs of sentences, measured by accuracy. One row per example.
 
     The features of a sentence are its vector u. Those of a pair are u, v, |u - v| and u * v
@@ -89,7 +89,6 @@ class SentenceTask:
     """
 
     name = "accuracy"
-    labels: np.ndarray | None
     tags_words = False
 
     def __init__(self, rows: Sequence[LabelledTexts]):
@@ -98,8 +97,8 @@ class SentenceTask:
         self.labels = self.targets
         self.example = np.arange(len(rows))
 
-    def features(self, lm: Scorer, representation: str, pooling: str, progress: bool) -> np.ndarray:
-        """As `ProbeTask.features`. Every distinct sentence is encoded once."""
+    def features(self, lm, representation, pooling, progress):
+        # Every distinct sentence is encoded once.
         distinct = dict.fromkeys(text for texts in self._texts for text in texts)
         row = {text: i for i, text in enumerate(distinct)}
         vectors = joined(
@@ -109,24 +108,21 @@ class SentenceTask:
         u, *others = (vectors[[row[text] for text in column]] for column in columns)
         return np.hstack([u, *(f for v in others for f in (v, np.abs(u - v), u * v))])
 
-    def words(self, lm: Scorer, progress: bool) -> WordLayers:
-        """As `ProbeTask.words`; words stand between white space. Every text is encoded once."""
+    def words(self, lm, progress):
         distinct = list(dict.fromkeys(text for texts in self._texts for text in texts))
         layers, num_layers = layers_of(lm, [text.split() for text in distinct], progress)
         found = dict(zip(distinct, layers, strict=True))
         return WordLayers([tuple(found[t] for t in texts) for texts in self._texts], num_layers)
 
-    def check(self, lm: Scorer, representation: str, pooling: str) -> None:
-        """As `ProbeTask.check`."""
+    def check(self, lm, representation, pooling):
         joined(representation, lambda part: lm.encode([], part, pooling))
 
-    def statistics(self, rows: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    def statistics(self, rows, predicted):
         """Whether each row is right, and 1: [rows, 2] int64."""
         right = (self.targets[rows] == predicted).astype(np.int64)
         return np.stack([right, np.ones_like(right)], axis=-1)
 
-    def corpus(self, totals: np.ndarray) -> np.ndarray:
-        """The share of right rows, in percent."""
+    def corpus(self, totals):
         return 100 * totals[..., 0] / totals[..., 1]
 
 
@@ -170,16 +166,16 @@ def layers_of(
     return found, found[0].shape[1] // one.shape[1]
 
 
-class TaggingTask:
-    """Tags of words, predicted one by one; the members are those of `ProbeTask`. One row per word.
+class TaggingTask(ProbeTask):
+    """Tags of words, predicted one by one. One row per word.
 
-    The features of a word are the mean over its pieces. The measure is the micro-averaged F1 of
-    entities: an entity is right if its first and last word and its type are. Predicted tags are
-    read strictly as IOB2: an I- tag that continues no entity is no entity.
+    The features of a word are the mean over its pieces, whatever the pooling. The measure is the
+    micro-averaged F1 of entities: an entity is right if its first and last word and its type are.
+    Predicted tags are read strictly as IOB2: an I- tag that continues no entity is no entity.
     """
 
     name = "entity F1"
-    labels: np.ndarray | None = None
+    labels = None
     tags_words = True
 
     def __init__(self, sentences: Sequence[conll.TaggedSentence]):
@@ -188,23 +184,20 @@ class TaggingTask:
         self.targets = np.array([tag for sentence in sentences for tag in sentence.tags])
         self.example = np.repeat(np.arange(len(lengths)), lengths)
 
-    def features(self, lm: Scorer, representation: str, pooling: str, progress: bool) -> np.ndarray:
-        """As `ProbeTask.features`; `pooling` is not used."""
+    def features(self, lm, representation, pooling, progress):
         return joined(
             representation,
             lambda part: np.concatenate(lm.encode_words(self._words, part, progress=progress)),
         )
 
-    def words(self, lm: Scorer, progress: bool) -> WordLayers:
-        """As `ProbeTask.words`."""
+    def words(self, lm, progress):
         layers, num_layers = layers_of(lm, self._words, progress)
         return WordLayers([(one,) for one in layers], num_layers)
 
-    def check(self, lm: Scorer, representation: str, pooling: str) -> None:
-        """As `ProbeTask.check`."""
+    def check(self, lm, representation, pooling):
         joined(representation, lambda part: np.concatenate(lm.encode_words([["a"]], part)))
 
-    def statistics(self, rows: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    def statistics(self, rows, predicted):
         """Entities of each sentence that are right, predicted, and in the file: [sentences, 3]."""
         starts = np.flatnonzero(np.diff(self.example[rows])) + 1
         gold, guess = (
@@ -214,7 +207,7 @@ class TaggingTask:
         counts = [(len(a & b), len(b), len(a)) for a, b in zip(gold, guess, strict=True)]
         return np.array(counts, np.int64)
 
-    def corpus(self, totals: np.ndarray) -> np.ndarray:
+    def corpus(self, totals):
         """F1 in percent; 0 if there is no entity at all."""
         return 200 * totals[..., 0] / np.maximum(totals[..., 1] + totals[..., 2], 1)
 

@@ -139,7 +139,7 @@ class AutoencoderModel(TextModel):
         else:
             rows = self.blank_rows(vectors)
         found = self.rewrite(rows, vectors, num_passes)
-        stop = lengths is None and not self.predicts_length
+        stop = lengths is None and not self.config.predicts_length
         return [self.text_of(ids, stop) for ids in found]
 
     def predict_lengths(self, vectors: np.ndarray) -> np.ndarray:
@@ -148,7 +148,7 @@ class AutoencoderModel(TextModel):
         Raises:
             InputError: as `decode`, or the config's predicts_length is false.
         """
-        if not self.predicts_length:
+        if not self.config.predicts_length:
             raise InputError("the model predicts no lengths (predicts_length)", self.name)
         found = self.engine.length_logits(self._check_vectors(vectors))
         return found[:, 1:].argmax(axis=1)  # the second column: only begin and end token
@@ -227,19 +227,9 @@ class AutoencoderModel(TextModel):
 
     def blank_rows(self, vectors: np.ndarray) -> list[np.ndarray]:
         """N rows for N latent vectors: of the predicted lengths, or the longest."""
-        if not self.predicts_length:
+        if not self.config.predicts_length:
             return [self.blank_row()] * len(vectors)
         return [self.blank_row(length) for length in self.predict_lengths(vectors).tolist()]
-
-    @property
-    def predicts_length(self) -> bool:
-        """Whether the model predicts the number of pieces of a latent vector's text."""
-        return self.config.predicts_length
-
-    @property
-    def decoder_type(self) -> str:
-        """ "bilm", "tta" or "unilm"."""
-        return self.config.decoder_type
 
     @property
     def reads_words(self) -> bool:

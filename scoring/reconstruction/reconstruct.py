@@ -14,7 +14,6 @@ from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.scoring.engines.load import engine_for_work
 from tta.scoring.metrics.bleu import Bleu
-from tta.scoring.reconstruction import measures
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
 from tta.scoring.reconstruction.config import ReconstructConfig
 from tta.scoring.reconstruction.report import (
@@ -23,9 +22,15 @@ from tta.scoring.reconstruction.report import (
     NO_LENGTH,
     RECONSTRUCTION,
     ZERO,
+    Hits,
     LatentReport,
     ReconstructReport,
     Row,
+    active_units,
+    divergences,
+    hits,
+    most_frequent,
+    mutual_information,
 )
 from tta.scoring.scorers.scorer import SentenceError
 
@@ -75,11 +80,11 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     posterior = lm.posterior(rows)
     found = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
-    stops = () if lm.predicts_length else (NO_LENGTH,)
+    stops = () if lm.config.predicts_length else (NO_LENGTH,)
     vocabulary = lm.tokenizer.vocabulary
     eos_id, unk_id = vocabulary.eos_id, vocabulary.unk_id
     measured = {
-        name: measures.hits(rows, one, eos_id if name in stops else None, unk_id)
+        name: hits(rows, one, eos_id if name in stops else None, unk_id)
         for name, one in found.items()
     }
     vectors = _vectors(posterior.mean, config.seed)
@@ -138,7 +143,7 @@ def _reconstructions(lm, rows, mean, config) -> dict[str, list[np.ndarray]]:
     """{name of the row: N arrays of ids}."""
     vectors, passes = _vectors(mean, config.seed), config.num_passes
     found = {name: lm.rewrite(rows, one, passes) for name, one in vectors.items()}
-    found[FREQUENT] = measures.most_frequent(rows)
+    found[FREQUENT] = most_frequent(rows)
     if not lm.reads_words:
         found[NO_LENGTH] = lm.rewrite(lm.blank_rows(mean), mean, passes)
     return found
@@ -164,12 +169,12 @@ def _bleu(lm, rows, found, stop) -> float:
 def _latent(posterior, seed) -> LatentReport:
     mean, log_variance = posterior
     if log_variance is None:
-        return LatentReport(mean.shape[1], measures.active_units(mean), None, None)
+        return LatentReport(mean.shape[1], active_units(mean), None, None)
     return LatentReport(
         mean.shape[1],
-        measures.active_units(mean),
-        float(measures.divergences(mean, log_variance).mean()),
-        measures.mutual_information(mean, log_variance, seed),
+        active_units(mean),
+        float(divergences(mean, log_variance).mean()),
+        mutual_information(mean, log_variance, seed),
     )
 
 
@@ -177,11 +182,11 @@ def _notes(lm, rows, found, config) -> list[str]:
     notes = []
     if config.num_passes > 1:
         notes.append("nll is that of the first pass")
-    if lm.predicts_length:
+    if lm.config.predicts_length:
         pairs = zip(rows, found[NO_LENGTH], strict=True)
         right = np.mean([len(row) == len(other) for row, other in pairs])
         notes.append(f"the predicted length is right for {100 * right:.2f} % of the texts")
-    if lm.reads_words and lm.decoder_type == "bilm":
+    if lm.reads_words and lm.config.decoder_type == "bilm":
         notes.append(
             "the decoder reads the words that it predicts (decoder_input ground_truth): it copies "
             "them, whatever the latent vector"
@@ -196,7 +201,7 @@ def _notes(lm, rows, found, config) -> list[str]:
     return notes
 
 
-def _write(write, lm, rows, found, measured: measures.Hits, lines: Sequence[int]):
+def _write(write, lm, rows, found, measured: Hits, lines: Sequence[int]):
     for index, (row, other) in enumerate(zip(rows, found, strict=True)):
         accuracy = measured.right[index] / measured.pieces[index]
         values = {"line": lines[index], "text": lm.text_of(row)}

@@ -82,7 +82,8 @@ class Report(NotedReport):
                 f"{part.num_distinct:,} distinct"
             )
             if part.evaluation is not None and self.metric is not None:
-                lines.append(format_table(part.evaluation.rows, self.metric, part.expected))
+                cells = table_cells(part.evaluation.rows, self.metric, part.expected)
+                lines.append(align(cells))
                 lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
                 lines += [f"note: {note}" for note in part.evaluation.notes]
                 lines.append("")
@@ -94,13 +95,6 @@ class Report(NotedReport):
         if self.example:
             lines += [*self.example, ""]
         return lines
-
-
-def format_table(
-    rows: Sequence[Row], metric: Metric, expected: tuple[str, float] | None = None
-) -> str:
-    """Formats rows as aligned lines below a line of headings; see `table_cells`."""
-    return align(table_cells(rows, metric, expected))
 
 
 def table_cells(
@@ -120,7 +114,7 @@ def table_cells(
 
 
 def legend(metric: Metric) -> list[str]:
-    """Lines that say what the rows and columns of `format_table` are."""
+    """Lines that say what the rows and columns of `table_cells` are."""
     return [
         "first pass: without reranking; oracle: the best pick of each list, the limit of reranking",
         f"gain %: improvement over the first pass, in percent of its {metric.name}",
@@ -164,6 +158,12 @@ def format_count(count: int, singular: str, plural: str) -> str:
     return f"{count:,} {singular if count == 1 else plural}"
 
 
+def format_seeds(values: Sequence[float]) -> list[str]:
+    """The mean and the standard deviation over seeds; that of a single one is empty."""
+    mean, several = format_number(float(np.mean(values)), ".2f"), len(values) > 1
+    return [mean, format_number(float(np.std(values, ddof=1)), ".2f") if several else ""]
+
+
 def format_interval(interval: Interval, digits: str, sign: str = "+") -> str:
     """Formats an interval with signs, as `[-0.60, -0.02]`; "" for NaNs."""
     low, high = (format_number(bound, f"{sign}{digits}") for bound in interval)
@@ -188,11 +188,6 @@ def format_weights(weights: RerankWeights) -> list[str]:
     return [lm_weights, format_number(weights.length_bonus, ".6g"), weights.reduction, scale]
 
 
-def format_features(weights: RerankWeights) -> str:
-    """Formats the weights of features as the flag `--features` takes them."""
-    return ",".join(f"{name}={weight:.6g}" for name, weight in weights.features.items())
-
-
 def signatures(models: Sequence[str], weights: RerankWeights, metric: Metric) -> list[str]:
     """The signatures of a decision: one line per model, from the models' signatures, and one more.
 
@@ -207,5 +202,6 @@ def signatures(models: Sequence[str], weights: RerankWeights, metric: Metric) ->
     if weights.decision == "mbr":
         decision += f"|scale:{scale}|loss:{metric.loss_name}"
     if weights.features:
-        decision += f"|features:{format_features(weights)}"
+        used = (f"{name}={weight:.6g}" for name, weight in weights.features.items())
+        decision += f"|features:{','.join(used)}"  # as the flag takes them
     return [*lines, decision]

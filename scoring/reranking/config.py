@@ -180,11 +180,7 @@ class RerankConfig(Config):
 
     def given_confidence_weights(self) -> dict[str, float] | None:
         """The weights of confidences that are given, by name."""
-        found = parse_features(self.confidence_weights, "confidence_weights")
-        for name, weight in (found or {}).items():
-            if weight is None:
-                raise InputError(f"confidence_weights: expected name=weight, got {name!r}")
-        return found  # pyright: ignore[reportReturnType]
+        return parse_weights(self.confidence_weights, "confidence_weights")
 
     def given_weights(self, features: Collection[str]) -> GivenWeights:
         """The weights that are given, where `features` are all that could be tuned."""
@@ -222,6 +218,19 @@ def parse_features(
         except InputError:
             raise InputError(f"{flag}: expected name=number, got {item!r}") from None
     return found
+
+
+def parse_weights(
+    features: Sequence[str] | None, flag: str = "features"
+) -> dict[str, float] | None:
+    """As `parse_features`, where each item must have a weight."""
+    found = parse_features(features, flag)
+    if found is None:
+        return None
+    for name, weight in found.items():
+        if weight is None:
+            raise InputError(f"{flag}: expected name=weight, got {name!r}")
+    return {name: weight for name, weight in found.items() if weight is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,20 +289,17 @@ class BeamScoreConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        for name, weight in (parse_features(self.features) or {}).items():
-            if weight is None:
-                raise InputError(f"features: expected name=weight, got {name!r}")
+        parse_weights(self.features)  # checks them
 
     @property
     def weights(self) -> RerankWeights | None:
         """The weights of the combined scores; None if they must be guessed."""
         if self.lm_weight is None:
             return None
-        features = {n: w for n, w in (parse_features(self.features) or {}).items() if w is not None}
         return RerankWeights(
             self.lm_weight,
             self.length_bonus or 0.0,
             self.reduction or "sum",
             scale=math.inf if self.scale is None else self.scale,
-            features=features,
+            features=parse_weights(self.features) or {},
         )

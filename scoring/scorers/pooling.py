@@ -229,7 +229,7 @@ def fit_pooling(
     ids = lm.tokenizer.encode(texts)
     different = {one.tobytes(): len(one) for one in ids[:num_whitening]}
     num_pieces = sum(different.values())
-    size = max(map(lm.vector_size, lm.pooled_representations))
+    size = max(lm.engine.vector_sizes[one] for one in lm.pooled_representations)
     if num_pieces <= size:
         raise InputError(
             f"whitening vectors of size {size} needs more than {size} pieces in different "

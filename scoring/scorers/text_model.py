@@ -187,10 +187,6 @@ class TextModel(TextVectors):
             "cosine:DIRECTORY reranks by the cosine of predicted and target vectors"
         )
 
-    def vector_size(self, representation: str) -> int:
-        """Dimensions of the vectors of a representation."""
-        return self.engine.vector_sizes[representation]
-
     @property
     def signature(self) -> str:
         """What a score depends on, in one line."""

@@ -1,5 +1,6 @@
-"""Variants of a model: random weights, outputs not standardized, and cosines as scores."""
+"""Variants of a model: random weights, outputs not standardized, cosines as scores, or a half."""
 
+import dataclasses
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tta.errors import InputError
 from tta.modeling.formats.hub import model_name
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.engines.directory import tokenizer_in
-from tta.scoring.engines.load import tensorflow_engine
+from tta.scoring.engines.load import load_engine, tensorflow_engine
 from tta.scoring.scorers.load import load_scorer
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
@@ -154,3 +155,46 @@ class CosineModel(TextModel):
             return np.sum(first * second, axis=-1) / np.where(lengths > 0, lengths, 1.0) - 1.0
 
         return cosines
+
+
+class DecoderModel(TextModel):
+    """The decoder of an autoencoder, as the biLM, T-TA or uniLM that it is without a vector.
+
+    `tta.load("decoder:MODEL")` makes one. `tta.modeling.formats.parts.save_part` writes it to a
+    folder of its own.
+
+    Args:
+        path: the autoencoder, a directory or a name as in `tta.load`.
+        options: as in `tta.load`.
+
+    Raises:
+        InputError: the model cannot be loaded, or is no autoencoder.
+    """
+
+    part = "decoder"
+
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        directory = find_directory(str(path))
+        engine = load_engine(directory, **options.for_engine(), part=self.part)
+        super().__init__(engine, None, f"{self.part}:{model_name(directory)}", options)
+
+
+class EncoderModel(DecoderModel):
+    """The encoder of an autoencoder, a biLM without scores: the head belongs to the decoder.
+
+    `tta.load("encoder:MODEL")` makes one. Arguments and errors are those of `DecoderModel`.
+    """
+
+    part = "encoder"
+    no_scores = (  # pyright: ignore[reportAssignmentType]
+        "the encoder of an autoencoder has no head, so it gives no sentence scores"
+    )
+
+    @property
+    def gives_scores(self) -> bool:
+        """False."""
+        return False
+
+    def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
+        # As in training, which masks nothing: "context" is what the whole model gives.
+        super().__init__(path, dataclasses.replace(options, pll_variant="maskless"))

@@ -78,7 +78,10 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         docs_url=None,  # the pages load scripts from other sites
         redoc_url=None,
     )
-    post = _poster(app)
+
+    def post(path, answer):
+        """Registers a route that takes JSON: its answers are described, and written as they are."""
+        return app.post(path, response_model=answer, responses=_FAILURES)
 
     @post("/v1/score", forms.Scores)
     async def scores(request: forms.TextsRequest) -> Response:
@@ -157,15 +160,6 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
             method["responses"].pop("422", None)  # FastAPI's own form, which no request gets
     app.add_middleware(Guard, config=config, observe=meters.observe)
     return app
-
-
-def _poster(app):
-    """Registers a route that takes JSON: its answers are described, and written as they are."""
-
-    def post(path, answer):
-        return app.post(path, response_model=answer, responses=_FAILURES)
-
-    return post
 
 
 def _handle_failures(app):

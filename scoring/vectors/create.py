@@ -91,14 +91,15 @@ def _make(config, info, vocabulary):
         training = config.window, config.num_negatives, config.seed
         vectors = svd_vectors(sentences, len(vocabulary), config.size, *training)
         return _whitened(config, vectors, vocabulary)[0], {}
-    training = config.window, config.num_epochs, config.seed, config.num_workers
+    names = "window", "num_epochs", "seed", "num_workers"
+    training = {name: getattr(config, name) for name in names}
     if config.source == "skip_gram":
-        return train_skip_gram(sentences, len(vocabulary), config.size, *training), {}
+        return train_skip_gram(sentences, len(vocabulary), config.size, **training), {}
     if config.fasttext_file is not None:
         words = SubwordVectors.read(config.fasttext_file)
     else:
         sentences = _Words(sentences, vocabulary)
-        words = SubwordVectors.train(sentences, config.size, config.num_buckets, *training)
+        words = SubwordVectors.train(sentences, config.size, config.num_buckets, **training)
     named = {i: name for i, name in enumerate(_fasttext_names(vocabulary)) if name is not None}
     vectors = np.zeros((len(vocabulary), words.size), np.float32)
     vectors[list(named)] = words.vectors(list(named.values()))

@@ -20,7 +20,7 @@ from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import checkpoint_path, read_checkpoint
-from tta.modeling.objectives.mlm import MaskedLanguageModeling
+from tta.modeling.objectives.language_model import MaskedLanguageModeling
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
 from tta.scoring.probing.config import StsConfig

@@ -239,7 +239,8 @@ def test_no_number_is_minus_zero(tmp_path, monkeypatch):
     assert result.similarities[0] < 0
     assert output.read_text().splitlines()[1].split("\t")[4] == "0.000000"
     result = dataclasses.replace(result, correlation=Correlation(-0.001, -0.0))
-    assert str(StsReport([result], [], None)).splitlines()[1].split()[4:] == ["0.00", "0.00"]
+    report = StsReport([result], None, notes=[], signatures=[])
+    assert str(report).splitlines()[1].split()[4:] == ["0.00", "0.00"]
 
 
 def test_each_pooling_has_a_row(sts, monkeypatch):

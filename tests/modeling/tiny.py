@@ -3,9 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from tta.modeling.config.cloze import ClozeConfig
-from tta.modeling.config.transformer import TransformerConfig
-from tta.modeling.layers.weights import TableLayer
+from tta.modeling.config.transformer import ClozeConfig, TransformerConfig
+from tta.modeling.layers.base import TableLayer
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.config import PretrainingConfig
 

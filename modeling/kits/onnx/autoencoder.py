@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.functions.encoders import autoregressive, transformer
+from tta.modeling.functions.encoders import encode_transformer, memory_heads, step
 from tta.modeling.functions.heads import (
     predicting_states,
     scorer,
@@ -20,8 +20,8 @@ from tta.modeling.functions.heads import (
 )
 from tta.modeling.functions.latent import latent_inputs, length_log_probabilities, posterior
 from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.kit import best_pieces
 from tta.modeling.kits.onnx.language_model import batch_of, started
-from tta.modeling.kits.onnx.vocabulary import best_pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class AutoencoderNetwork:
         config, (k, w) = self.config, self._weights()
         memory, layers = self._latent(k, w)["memory"], range(config.num_hidden_layers)
         part = config.part("decoder")
-        rows = [autoregressive.memory_heads(k, w, part, memory, i)[None] for i in layers]
+        rows = [memory_heads(k, w, part, memory, i)[None] for i in layers]
         return w.graph.output("cache", k.concatenate([row for row in rows for _ in range(2)], 0))
 
     def next_ids(self) -> Graph:
@@ -119,7 +119,7 @@ class AutoencoderNetwork:
         mask = (k.arange(k.size(cache, 3) + np.int64(1)) >= np.int64(0))[None, None]
         given = config.part("decoder"), ids, position, added, mask
         old = [cache[number] for number in range(2 * config.num_hidden_layers)]
-        hidden, after = autoregressive.step(
+        hidden, after = step(
             k, w.of("decoder"), *given, old, lambda old, new: k.concatenate([old, new], 2)
         )
         rows = k.flat(hidden, config.hidden_size)
@@ -135,7 +135,7 @@ class AutoencoderNetwork:
 
     def _encoded(self, k, w, ids, mask, **more):
         part = self.config.part("encoder")
-        return transformer.encode(k, w.of("encoder"), part, ids, mask, **more)
+        return encode_transformer(k, w.of("encoder"), part, ids, mask, **more)
 
     def _latent(self, k, w):
         """What `latent_inputs` makes of the input "latent"."""

@@ -3,15 +3,42 @@
 Tensors are `Tensor`, and weights a `Weights`. A size is [1] int64. Positions are int64.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
+from tta.modeling.functions.heads import log_sum_exp
 from tta.modeling.kits.onnx.graph import Tensor
-from tta.modeling.kits.onnx.rounding import rounded_product
-from tta.modeling.kits.onnx.vocabulary import parts
 from tta.modeling.kits.onnx.weights import Weights
+
+# Weights are from -63 to 63: on processors without VNNI, sums of two products of larger ones, which
+# have 16 bits, would be cut off.
+_LARGEST_WEIGHT = 63
+_LARGEST_INPUT, _ZERO = 127, 128  # inputs are from 1 to 255 and mean -127 to 127
+
+
+def rounded_product(x: Tensor, name: str, kernel: np.ndarray, bias: Tensor) -> Tensor:
+    """x kernel + bias, approximately: [M, K] and [K, N] -> [M, N] float32.
+
+    In 8 bits, for precision int8. `name` is that of the weight. Each row of inputs and each column
+    of weights has a scale of its own, so that a score does not depend on the other sentences of a
+    batch.
+    """
+    graph = x.graph
+    scales = np.maximum(np.abs(kernel).max(axis=0), 1e-30).astype(np.float32) / _LARGEST_WEIGHT
+    values = graph.weight(f"{name}:int8", np.rint(kernel / scales).astype(np.int8))
+    column_scales = graph.weight(f"{name}:scales", scales)
+    zero = graph.constant(np.uint8(_ZERO))
+    largest = graph.operator("ReduceMax", graph.operator("Abs", x), [1], keepdims=0)
+    row_scales = graph.operator("Max", largest, 1e-30) * (1.0 / _LARGEST_INPUT)  # [M]
+    zeros = graph.operator("Expand", zero, graph.operator("Shape", row_scales))
+    rounded = graph.operator("QuantizeLinear", x, row_scales, zeros, axis=0)
+    sums = graph.operator("MatMulInteger", rounded, values, zero)
+    sums = graph.operator("Cast", sums, to=TensorProto.FLOAT)
+    return sums * column_scales * row_scales[:, None] + bias
+
 
 # That of `tta.modeling.kits.keras`.
 CENTRE_STEPS = 128.0
@@ -188,3 +215,59 @@ class OnnxKit:
         error = x.graph.operator("ReduceMean", u * (u + 2.0 * mean), [-1], keepdims=1)
         error = error + scale * scale * self._epsilon - np.mean(1.0 - np.square(mean))
         return (u - error * (0.5 * mean)) * w["gamma"] + (beta + gamma * mean)
+
+
+# The logits are computed in this many parts: one is in memory at a time, and stays near the core.
+NUM_PARTS = 16
+GROUP = 16  # sizes of parts are multiples of it, but for the last one
+
+
+def parts(size: int) -> list[tuple[int, int]]:
+    """As `tta.modeling.kits.base.Kit.parts`."""
+    groups = size // GROUP
+    bounds = [groups * part // NUM_PARTS * GROUP for part in range(NUM_PARTS)]
+    return [(start, stop) for start, stop in itertools.pairwise([*bounds, size]) if start < stop]
+
+
+def best_pieces(
+    k, features: Tensor, w: Weights, table: Tensor, num_pieces: int, with_scores: bool
+) -> tuple[Tensor, Tensor | None]:
+    """The most probable pieces, one of equals: [M, D] -> [M] int32.
+
+    The second result is their natural log-probabilities, [M, 1], or None. `w` are the weights of
+    the head, `table` is that of the softmax.
+    """
+    graph, ids, highest, sums = features.graph, [], [], []
+    for start, stop in k.parts(num_pieces):
+        logits, _ = k.logits(features, w, table, w["bias"], start, stop)
+        best = _best_column(logits, stop - start)
+        ids.append(best + np.int64(start))
+        highest.append(graph.operator("GatherElements", logits, best, axis=1))
+        if with_scores:
+            sums.append(log_sum_exp(k, logits))
+    logits = k.concatenate(highest, 1)
+    part = graph.operator("ArgMax", logits, axis=1)
+    found = graph.operator("GatherElements", k.concatenate(ids, 1), part, axis=1)
+    scores = None
+    if with_scores:
+        scores = k.max(logits, 1, keepdims=True) - log_sum_exp(k, k.concatenate(sums, 1))
+    return graph.operator("Cast", found[:, 0], to=TensorProto.INT32), scores
+
+
+def _best_column(x, size):
+    """The position of the largest value of each row: [M, size] -> [M, 1] int64.
+
+    ArgMax compares one number at a time, ReduceMax many: a first look at groups of columns leaves
+    ArgMax a sixteenth of the numbers.
+    """
+    graph = x.graph
+    if size % GROUP:
+        return graph.operator("ArgMax", x, axis=1)
+    width = size // GROUP
+    highest = graph.operator(
+        "ReduceMax", graph.operator("Reshape", x, [0, GROUP, width]), [1], keepdims=0
+    )
+    column = graph.operator("ArgMax", highest, axis=1)  # [M, 1]
+    columns = column + np.arange(GROUP) * width
+    row = graph.operator("ArgMax", graph.operator("GatherElements", x, columns, axis=1), axis=1)
+    return column + row * np.int64(width)

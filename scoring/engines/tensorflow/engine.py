@@ -11,10 +11,9 @@ from tta.choices import DTYPE_POLICIES
 from tta.data.records.features import ModelInputs
 from tta.data.vectors.word_inputs import inputs_in
 from tta.data.vocabulary.load import AnyTokenizer
-from tta.errors import InputError, located
+from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.formats.model_directory import load_model
-from tta.modeling.formats.parts import part_of
+from tta.modeling.formats.parts import load_part
 from tta.modeling.functions.masks import words_of
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.likelihood import likelihood_of
@@ -49,7 +48,7 @@ class TensorFlowEngine(Engine):
         is_shared: whether the caller keeps `model`, and may change its weights.
 
     Attributes:
-        likelihood: the `tta.modeling.likelihood.base.Likelihood`; None if the family has none.
+        likelihood: the `tta.modeling.likelihood.Likelihood`; None if the family has none.
 
     Raises:
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant.
@@ -102,10 +101,7 @@ class TensorFlowEngine(Engine):
         """
         if precision not in DTYPE_POLICIES:
             raise InputError(f"precision {precision} needs engine onnxruntime")
-        model = load_model(directory, DTYPE_POLICIES[precision])
-        if part is not None:
-            with located(path=directory):
-                model = part_of(model, part)
+        model = load_part(directory, part, DTYPE_POLICIES[precision])
         if precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
         tokenizer = tokenizer_in(directory, model.config)

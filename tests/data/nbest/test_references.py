@@ -2,7 +2,7 @@
 
 import pytest
 
-from tta.data.nbest.references import read_references
+from tta.data.nbest.reference_files import read_references
 from tta.errors import InputError
 
 

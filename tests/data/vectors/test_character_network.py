@@ -67,7 +67,7 @@ def test_vectors_are_those_of_a_plain_computation(tmp_path):
 
 def test_it_is_the_input_layer_of_an_elmo(tmp_path):
     from tta.modeling.config.elmo import ElmoConfig
-    from tta.modeling.embeddings.inputs import CharacterInput
+    from tta.modeling.layers.inputs import CharacterInput
 
     config = ElmoConfig(
         vocab_size=9, hidden_size=7, input_layer="characters", output_layer="softmax"

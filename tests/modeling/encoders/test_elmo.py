@@ -7,9 +7,9 @@ import tensorflow as tf
 from tests.modeling.tiny import randomize
 from tta.errors import InputError
 from tta.modeling.config.elmo import ElmoConfig
-from tta.modeling.likelihood.bidirectional_causal import BidirectionalCausalLikelihood
+from tta.modeling.likelihood import BidirectionalCausalLikelihood
 from tta.modeling.models.language_model import build_model
-from tta.modeling.objectives.bidirectional_clm import BidirectionalCausal
+from tta.modeling.objectives.language_model import BidirectionalCausal
 from tta.modeling.training.config import PretrainingConfig
 
 V, D, M, T = 23, 6, 11, 7

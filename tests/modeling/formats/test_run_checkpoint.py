@@ -9,7 +9,7 @@ import pytest
 from tests.modeling.tiny import arrays, batch, dataset, tiny_config, tiny_model, training_config
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.optimizers import BertAdamW
 from tta.modeling.training.trainer import Trainer
 

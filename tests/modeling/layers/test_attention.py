@@ -7,7 +7,7 @@ from tests.modeling import numpy_tta
 from tests.modeling.tiny import randomize
 from tta.modeling.functions.layers import attention_weights, masked_softmax
 from tta.modeling.kits.keras import KerasKit
-from tta.modeling.layers.attention import DiagonalMaskedSelfAttention, MaskedAttention
+from tta.modeling.layers.blocks import DiagonalMaskedSelfAttention, MaskedAttention
 
 KIT = KerasKit()
 

@@ -7,9 +7,8 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import made_of, randomize
 from tta.modeling.config import weights
-from tta.modeling.functions.layers import add_norm
+from tta.modeling.functions.layers import add_norm, feed_forward
 from tta.modeling.kits.keras import KerasKit, centred_layer_norm
-from tta.modeling.layers.dense import FeedForward
 
 B, T, D, F = 2, 7, 5, 11
 X = np.random.default_rng(0).normal(0.0, 1.0, (B, T, D)).astype(np.float32)
@@ -28,11 +27,12 @@ def weights_of(layer):
     ],
 )
 def test_feed_forward_equals_its_equation(name, function):
-    layer = FeedForward(F, name)
-    layer.build(X.shape)
+    layer = made_of(weights.feed_forward(D, F, 0.02))
     randomize({v.path: v for v in layer.weights})
     expected = numpy_tta.feed_forward(X.astype(np.float64), weights_of(layer), function)
-    np.testing.assert_allclose(np.asarray(layer(X)), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(feed_forward(KerasKit(), layer, X, name)), expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("training", [False, True])

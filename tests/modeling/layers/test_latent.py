@@ -9,8 +9,8 @@ from tests.modeling.numpy_tta import attend, log_softmax
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.functions.latent import latent_inputs, length_log_probabilities, pool
 from tta.modeling.kits.keras import KerasKit
+from tta.modeling.layers.base import Part
 from tta.modeling.layers.latent import LatentConnector, kl_divergence
-from tta.modeling.layers.weights import Part
 
 RNG = np.random.default_rng(0)
 

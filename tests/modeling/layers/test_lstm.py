@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tests.modeling.tiny import randomize
 from tta.modeling.layers.lstm import ProjectedLSTM, reverse_sentences
-from tta.modeling.layers.tasks.scalar_mix import ScalarMix
+from tta.modeling.layers.task_layers import ScalarMix
 
 B, T, SIZE, UNITS, PROJECTION = 2, 7, 5, 11, 3
 

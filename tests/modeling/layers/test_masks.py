@@ -5,7 +5,7 @@ import pytest
 
 from tta.modeling.functions import masks
 from tta.modeling.kits.keras import KerasKit
-from tta.modeling.layers.attention import diagonal_mask
+from tta.modeling.layers.blocks import diagonal_mask
 
 KIT = KerasKit()
 RULES = [

@@ -8,9 +8,13 @@ import tensorflow as tf
 from scipy.special import logsumexp, softmax
 
 from tests.modeling.tiny import randomize
-from tta.modeling.layers.tasks.crf import LinearChainCRF
-from tta.modeling.layers.tasks.mixed_lstm import MixedLSTM
-from tta.modeling.layers.tasks.text_vectors import compared, maximum, weighted_mean
+from tta.modeling.layers.task_layers import (
+    LinearChainCRF,
+    MixedLSTM,
+    compared,
+    maximum,
+    weighted_mean,
+)
 
 K, T = 3, 5
 LENGTHS = (5, 1, 2, 4)

@@ -15,10 +15,10 @@ from tta.errors import InputError
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.autoencoding import (
     Autoencoding,
+    CyclicalBeta,
     FullVariationalAutoencoding,
     VariationalAutoencoding,
 )
-from tta.modeling.objectives.cyclical_beta import CyclicalBeta
 from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
 from tta.modeling.training.trainer import Trainer

@@ -5,10 +5,14 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import batch, tiny_model, training_config
-from tta.modeling.objectives.auxiliary import CONTRAST_TEMPERATURE, contrast, decorrelation
 from tta.modeling.objectives.base import Task
-from tta.modeling.objectives.clm import CausalLanguageModeling
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import (
+    CONTRAST_TEMPERATURE,
+    CausalLanguageModeling,
+    LanguageAutoencoding,
+    contrast,
+    decorrelation,
+)
 
 D = 5
 

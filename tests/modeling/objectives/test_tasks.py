@@ -7,9 +7,11 @@ import tensorflow as tf
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, Vocabulary, as_arrays, batch
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.objectives.classification import Classification
-from tta.modeling.objectives.clm import CausalLanguageModeling
-from tta.modeling.objectives.lae import LanguageAutoencoding
-from tta.modeling.objectives.mlm import MaskedLanguageModeling
+from tta.modeling.objectives.language_model import (
+    CausalLanguageModeling,
+    LanguageAutoencoding,
+    MaskedLanguageModeling,
+)
 
 LENGTHS = [2, 3, 7, 11]
 

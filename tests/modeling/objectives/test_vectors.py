@@ -5,9 +5,11 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import VOCAB_SIZE, Vocabulary, batch, tiny_model, training_config
-from tta.modeling.objectives.clm import CausalLanguageModeling
-from tta.modeling.objectives.lae import LanguageAutoencoding
-from tta.modeling.objectives.mlm import MaskedLanguageModeling
+from tta.modeling.objectives.language_model import (
+    CausalLanguageModeling,
+    LanguageAutoencoding,
+    MaskedLanguageModeling,
+)
 from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
 M = 17

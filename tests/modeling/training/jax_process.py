@@ -26,7 +26,7 @@ from tta.errors import InputError
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.run_checkpoint import checkpoint_steps, read_checkpoint
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.config import LoopSettings, OptimizerSettings, PretrainingConfig
 from tta.modeling.training.optimizers import BertAdamW, make_optimizer
 from tta.modeling.training.pretrain import pretrain

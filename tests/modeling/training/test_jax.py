@@ -15,7 +15,7 @@ from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import eval_batches
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.pretrain import pretrain
 

@@ -15,7 +15,7 @@ from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.model_directory import load_model
 from tta.modeling.objectives import OBJECTIVES
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.pretrain import pretrain
 from tta.modeling.training.trainer import Trainer
 

@@ -25,7 +25,7 @@ from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import eval_batches, train_batches
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay

@@ -34,7 +34,7 @@ from tta.errors import InputError
 from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.autoencoding import VariationalAutoencoding
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training import assembly
 from tta.modeling.training.config import LoopSettings, PretrainingConfig
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay

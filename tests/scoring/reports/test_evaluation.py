@@ -8,7 +8,7 @@ from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports.evaluation import evaluate
-from tta.scoring.reports.table import format_difference, format_table
+from tta.scoring.reports.table import align, format_difference, table_cells
 
 ALONE = RerankWeights(1.0)
 
@@ -67,7 +67,7 @@ def test_rows_of_two_reports_differ_as_those_of_one():
 def test_without_errors_there_is_no_gain_to_print():
     rows = rows_of(WordErrorRate(), "a b c d e", "x")
     assert np.isnan(rows[1].gain)
-    table = format_table(rows, WordErrorRate())
+    table = align(table_cells(rows, WordErrorRate()))
     assert "nan" not in table
     assert len({len(line) for line in table.splitlines()[1:3]}) <= 2
 
@@ -132,7 +132,7 @@ def test_rows_have_intervals_around_their_gains_and_the_first_pass_has_none():
     assert reranked.interval == lm.interval  # the same picks on the same resamples
     assert np.isnan([*first.interval, *oracle.interval]).all()
     assert evaluation.differences == []
-    lines = format_table(evaluation.rows, WordErrorRate()).splitlines()
+    lines = align(table_cells(evaluation.rows, WordErrorRate())).splitlines()
     assert "95% interval" in lines[0]
     assert f"[{low:+.1f}, {high:+.1f}]" in lines[2]
     assert "[" not in lines[1] + lines[4]

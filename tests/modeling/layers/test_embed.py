@@ -1,11 +1,12 @@
-"""The embedding layer and T-TA's first query."""
+"""The input of an encoder, the sum of its tables, and T-TA's first query."""
 
 import numpy as np
 import pytest
 
 from tests.modeling import numpy_tta
-from tests.modeling.tiny import randomize, tiny_config
-from tta.modeling.embeddings.token_position import Embeddings
+from tests.modeling.tiny import made_of, randomize, tiny_config
+from tta.modeling.functions.layers import embed, first_query
+from tta.modeling.kits.keras import KerasKit
 
 V, D, P, B, T = 13, 5, 11, 3, 7
 SIZES = {
@@ -14,13 +15,13 @@ SIZES = {
     "num_attention_heads": 1,
     "max_position_embeddings": P,
 }
+CONFIG = tiny_config(**SIZES)
 IDS = np.random.default_rng(0).integers(0, V, (B, T)).astype(np.int32)
 
 
 @pytest.fixture
 def layer():
-    layer = Embeddings(tiny_config(**SIZES))
-    layer.build()
+    layer = made_of(CONFIG.embedding_weights)
     randomize({v.path: v for v in layer.weights})
     return layer
 
@@ -34,7 +35,9 @@ def test_output_is_the_normalised_sum_of_token_and_position(layer):
     token = np.asarray(layer.token_table, np.float64)
     position = np.asarray(layer.position_table, np.float64)
     expected = normalise(layer, token[IDS] + position[:T])
-    np.testing.assert_allclose(np.asarray(layer(IDS)), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(embed(KerasKit(), layer, CONFIG, IDS)), expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("token_id", [None, 4, 0], ids=["paper", "original", "token 0"])
@@ -42,15 +45,19 @@ def test_first_query_depends_on_positions_only(layer, token_id):
     token = np.asarray(layer.token_table, np.float64)
     position = np.asarray(layer.position_table, np.float64)[:T]
     expected = normalise(layer, position if token_id is None else position + token[token_id])
-    found = np.asarray(layer.first_query(IDS, token_id))
+    found = np.asarray(first_query(KerasKit(), layer, token_id, IDS))
     assert found.shape == (1, T, D)
     np.testing.assert_allclose(found[0], expected, atol=1e-5)
-    np.testing.assert_array_equal(np.asarray(layer.first_query((IDS + 1) % V, token_id)), found)
+    other = first_query(KerasKit(), layer, token_id, (IDS + 1) % V)
+    np.testing.assert_array_equal(np.asarray(other), found)
 
 
 def test_the_longest_sequence_is_accepted_and_a_longer_one_refused(layer):
-    assert layer(np.zeros((1, P), np.int32)).shape == (1, P, D)
+    def made(length):
+        return embed(KerasKit(), layer, CONFIG, np.zeros((1, length), np.int32))
+
+    assert made(P).shape == (1, P, D)
     with pytest.raises(
         ValueError, match=r"at most 11 positions \(max_position_embeddings\), not 12"
     ):
-        layer(np.zeros((1, P + 1), np.int32))
+        made(P + 1)

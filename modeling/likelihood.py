@@ -1,4 +1,7 @@
-"""How trained models score tokens. B batch, T tokens, D hidden size, V vocabulary."""
+"""How trained models score the tokens of a sentence, by family.
+
+B batch, T tokens, D hidden size, V vocabulary.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +9,27 @@ from typing import Any
 from keras import ops
 
 from tta.choices import NORMALIZERS
+from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType, check_variant
 from tta.modeling.functions.heads import predicting_states, token_scores
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.models.language_model import LanguageModel
+
+
+def likelihood_of(
+    model_type: str, vocabulary: Any, pll_variant: str = "original", normalizer: str = "exact"
+) -> Any:
+    """The `Likelihood` of a family of models, which takes the same arguments.
+
+    Raises:
+        InputError: the family is unknown, gives no probabilities, or does not have the variant.
+    """
+    likelihood = MODEL_TYPES.load(model_type).part("likelihood")
+    if likelihood is None:
+        raise InputError(f"a model of type {model_type} gives no sentence scores")
+    return likelihood(model_type, vocabulary, pll_variant, normalizer)
 
 
 def next_tokens(batch: Tensors):
@@ -154,3 +172,119 @@ class Likelihood:
         if self.scores_first_token:
             return weights
         return ops.pad(weights[:, 1:], [[0, 0], [1, 0]])
+
+
+class MaskedLikelihood(Likelihood):
+    """The pseudo-log-likelihood of a masked language model, biLM or BERT: T passes for T tokens.
+
+    "within_word_l2r" masks the later pieces of the token's word as well. "maskless" takes one pass
+    over the unchanged sentence, in which each token sees itself.
+    """
+
+    def token_scores(self, model, inputs, wanted=None, output_table=None):
+        """As `Likelihood.token_scores`, one position at a time, in the memory of one pass."""
+        if self.takes_one_pass:
+            return super().token_scores(model, inputs, wanted, output_table)
+        ids = inputs["input_ids"]
+
+        def score_position(t, scores):
+            state = self._masked_state(model, inputs, t)
+            here = _at(t, ids), None if wanted is None else _at(t, wanted)
+            score = model.log_probabilities(state, *here, self.normalizer, output_table)  # [B, 1]
+            return ops.where(ops.arange(ops.shape(ids)[1]) == t, score, scores)
+
+        zeros = ops.zeros(ops.shape(ids), "float32")
+        return _for_positions(ids, wanted, score_position, zeros)
+
+    def token_states(self, model, inputs, wanted=None):
+        """As `Likelihood.token_states`; each token's state is computed where it is masked."""
+        if self.takes_one_pass:
+            return super().token_states(model, inputs)
+        shape = ops.shape(inputs["input_ids"])
+
+        def keep_position(t, states):
+            state = self._masked_state(model, inputs, t)  # [B, 1, D]
+            return ops.where((ops.arange(shape[1]) == t)[:, None], state, states)
+
+        zeros = ops.zeros((*shape, model.config.hidden_size), "float32")
+        return _for_positions(inputs["input_ids"], wanted, keep_position, zeros)
+
+    def _masked_state(self, model, inputs, t):
+        """The last layer's output at position t, alone, with that token masked: [B, 1, D]."""
+        ids = inputs["input_ids"]
+        positions = ops.arange(ops.shape(ids)[1])
+        hidden = positions == t  # [T]
+        if self.pll_variant == "within_word_l2r":
+            is_same_word = ops.equal(inputs["word_ids"], _at(t, inputs["word_ids"]))
+            hidden = ops.logical_and(is_same_word, positions >= t)  # [B, T]
+        masked_ids = ops.where(hidden, self.vocabulary.mask_id, ids)
+        masked = inputs | {"input_ids": masked_ids, "positions": ops.reshape(t, (1,))}
+        return model.encode(self.visible(model, masked), training=False)["hidden_states"]
+
+
+def _for_positions(ids, wanted, body, initial):
+    """Loops over the T positions of ids [B, T], or over those that any sentence needs."""
+    if wanted is None:
+        return ops.fori_loop(0, ops.shape(ids)[1], body, initial)
+    positions = ops.nonzero(ops.any(wanted, axis=0))[0]
+    return ops.fori_loop(
+        0, ops.shape(positions)[0], lambda i, x: body(ops.take(positions, i), x), initial
+    )
+
+
+def _at(t, x):
+    """[B, T, ...] -> [B, 1, ...]: x at position t."""
+    return ops.take(x, ops.reshape(t, (1,)), axis=1)
+
+
+class BidirectionalCausalLikelihood(Likelihood):
+    """ELMo's: the mean of the log-probabilities of a forward and a backward model.
+
+    This is the sum that ELMo's training maximizes (Peters et al. 2018, section 3.1), divided by 2;
+    the perplexities of ELMo are computed from it. It is no distribution over tokens: its
+    exponentials do not add up to 1. The begin token has only a backward, the end token only a
+    forward probability.
+    """
+
+    def token_scores(self, model, inputs, wanted=None, output_table=None):
+        """As `Likelihood.token_scores`."""
+        states = self.direction_states(model, inputs)
+        wanted = None if wanted is None else both(wanted)
+        targets = both(inputs["input_ids"])
+        scores = model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
+        return mean_of_directions(scores, inputs["padding_mask"])
+
+    def direction_states(self, model: LanguageModel, inputs: dict[str, Any]) -> Any:
+        """The states that predict each token, forward, then backward: [2B, T, D] float32."""
+        return model.encode(self.visible(model, inputs), training=False)["predicting_states"]
+
+    def predictions(self, model, inputs, wanted=None):
+        """As `Likelihood.predictions`, for a head that predicts vectors: the mean of the two."""
+        predicted = model.head.comparable(model.head(self.direction_states(model, inputs)))
+        return mean_of_directions(predicted, inputs["padding_mask"])
+
+    def predicting_states(self, model, inputs, wanted=None):
+        """Raises NotImplementedError: each token has two states, see `direction_states`."""
+        raise NotImplementedError("see direction_states")
+
+
+def both(values: Tensor) -> Any:
+    """The values of tokens [B, ...] for both directions: [2B, ...]."""
+    return ops.concatenate([values, values])
+
+
+def mean_of_directions(values: Tensor, padding_mask: Tensor) -> Any:
+    """The mean over the directions that predict a token: [2B, T, ...] -> [B, T, ...]."""
+    weights = direction_weights(padding_mask)
+    weights = ops.reshape(weights, (*ops.shape(weights), *[1] * (len(values.shape) - 2)))
+    forward, backward = ops.split(values * weights, 2)
+    return (forward + backward) / ops.maximum(sum(ops.split(weights, 2)), 1.0)
+
+
+def direction_weights(padding_mask: Tensor) -> Any:
+    """1 where a direction predicts a token, else 0: [B, T] bool -> [2B, T] float32."""
+    tokens = ops.cast(padding_mask, "float32")
+    inner = inner_weights(padding_mask)
+    is_first = ops.cast(ops.arange(ops.shape(tokens)[1]) == 0, "float32")
+    is_last = tokens - inner - is_first * tokens
+    return ops.concatenate([inner + is_last, inner + is_first * tokens])
