@@ -19,7 +19,7 @@ from tta.data.records.pipeline import train_batches
 from tta.modeling.config.base import read_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.lae import LanguageAutoencoding
+from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.config import OPTIMIZERS
 from tta.modeling.training.steps import connect
 
