@@ -12,6 +12,7 @@ import numpy as np
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
+from tta.modeling.config.model_types import MODEL_TYPES
 
 # Three arrays of a batch -> an array. The first two are the ids of tokens, [B, T] int32, and the
 # padding mask, [B, T] bool, True at real tokens. If nothing else is said, the third one is
@@ -142,3 +143,13 @@ def normalizer_of(config: Any, normalizer: str) -> str:
             "the model has no learned normalizer: it was trained without --log_normalizer_weight"
         )
     return normalizer
+
+
+def lacks(config: Any) -> str | None:
+    """What of a model with this `ModelConfig` onnxruntime does not compute; None if it runs it."""
+    # A model of parts, encoder and decoder, has the encoders of these.
+    if not config.parts and MODEL_TYPES.load(config.model_type).encoder is None:
+        return f"models of type {config.model_type}"
+    if config.output_layer not in ("tied_softmax", "softmax"):
+        return f"output_layer {config.output_layer}"
+    return None

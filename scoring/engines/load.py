@@ -15,15 +15,14 @@ from typing import Any
 from tta.choices import EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
-from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG, WEIGHTS
-from tta.scoring.engines.base import Engine
+from tta.scoring.engines.base import Engine, lacks
 
-# Below this number of bytes of input, onnxruntime is done before TensorFlow. With exact scores,
-# TensorFlow gained 0.36 ms per sentence and started 12.6 s later: 35,000 sentences of 120 bytes
-# (`python -m benchmarks.light`, on a busy machine).
+# Below this number of bytes of input, some 35,000 sentences, onnxruntime is done before TensorFlow,
+# which starts 6 s later, but finds a GPU by itself. On a CPU, onnxruntime takes no longer for more
+# (`python -m benchmarks.light`).
 SMALL_WORK = 4_000_000
 
 # An engine -> the packages that it needs.
@@ -126,13 +125,3 @@ def _check_installed(engine: str) -> None:
     if missing := _missing(engine):
         rule = f"engine {engine} needs {missing[0]}, which is not installed: {install()}"
         raise InputError(rule)
-
-
-def lacks(config: Any) -> str | None:
-    """What of a model with this `ModelConfig` onnxruntime does not compute; None if it runs it."""
-    # A model of parts, encoder and decoder, has the encoders of these.
-    if not config.parts and MODEL_TYPES.load(config.model_type).encoder is None:
-        return f"models of type {config.model_type}"
-    if config.output_layer not in ("tied_softmax", "softmax"):
-        return f"output_layer {config.output_layer}"
-    return None

@@ -15,9 +15,8 @@ from tta.modeling.kits.onnx.autoencoder import AutoencoderNetwork
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import Network
 from tta.modeling.kits.onnx.weights import Arrays
-from tta.scoring.engines.base import BatchFunction
+from tta.scoring.engines.base import BatchFunction, lacks
 from tta.scoring.engines.directory import tokenizer_in
-from tta.scoring.engines.load import lacks
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
 from tta.scoring.engines.onnxruntime.session import SMALL, Session
 
