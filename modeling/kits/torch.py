@@ -56,9 +56,9 @@ class TorchKit:
     """
 
     where, equal = staticmethod(torch.where), staticmethod(torch.eq)
-    concatenate, exp, log = map(staticmethod, (torch.cat, torch.exp, torch.log))
+    exp, log = staticmethod(torch.exp), staticmethod(torch.log)
+    concatenate, softplus = staticmethod(torch.cat), staticmethod(functional.softplus)
     clip, cumsum = staticmethod(torch.clamp), staticmethod(torch.cumsum)
-    softplus = staticmethod(functional.softplus)
 
     def __init__(self, epsilon, like):
         self._epsilon, self._like = epsilon, like
