@@ -27,7 +27,11 @@ class TableLayer(keras.layers.Layer):
         dense layer NAME_dense. A part that the layer has already made stays.
         """
         for name, part in table.items():
-            if isinstance(part, (Weight, Dropout)) or {name, f"{name}_dense"} & vars(self).keys():
+            if (
+                isinstance(part, (Weight, Dropout))
+                or _has(self, name)
+                or _has(self, f"{name}_dense")
+            ):
                 continue
             if part.keys() == {"kernel", "bias"}:
                 setattr(
@@ -51,7 +55,8 @@ class TableLayer(keras.layers.Layer):
         """The layer of a part of the table, as functions ask for it: "attention/query"."""
         layer: Any = self
         for name in path.split("/"):
-            layer = vars(layer).get(f"{name}_dense") or getattr(layer, name)
+            dense = f"{name}_dense"
+            layer = getattr(layer, dense if _has(layer, dense) else name)
         return layer
 
     def __getitem__(self, name: str) -> Any:
@@ -79,6 +84,12 @@ class _Dense(Part):
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.shape("kernel")[1])
+
+
+def _has(layer, name):
+    """Whether an attribute was set; Keras's own, such as `output`, do not count."""
+    # Keras's backend torch keeps layers in `_modules`.
+    return name in vars(layer) or name in vars(layer).get("_modules", ())
 
 
 def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
