@@ -20,7 +20,7 @@ def by_decision(engine, flags):
     def load_once(*arguments, **options):
         lm = load(*arguments, **options)
         scored = functools.cache(lm.score_with_counts)
-        lm.score_with_counts = lambda texts, progress: scored(tuple(texts))
+        lm.score_with_counts = lambda texts, progress=False: scored(tuple(texts))
         return lm
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
