@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands import environment, python
 from tests.modeling.tiny import tiny_config
+from tests.reranked import by_decision
 from tests.tiny_dataset import sentences, write_dataset
 from tta.errors import install
 
@@ -82,32 +83,32 @@ def test_all_formats_of_nbest_lists():
     assert done.returncode == 0, done.stdout
 
 
-def reranked(folder, engine, *flags):
-    """The reranked lists of LISTS, {id: {rank: hypothesis}}, and what the command printed."""
-    path = folder / engine
-    block = BLOCK if engine == "onnxruntime" else "import runpy, sys\n"
-    output = f"--output_file={path}", "--overwrite", f"--engine={engine}"
-    done = run(SCRIPT, "run_rerank.py", *LISTS, *flags, *output, block=block)
+@pytest.fixture(scope="module")
+def reranked():
+    """{engine: {decision: [{id: {rank: hypothesis}}, what the command printed]}} of LISTS."""
+    done = run("from tests.reranked import main; main()", "onnxruntime", *LISTS)
     assert done.returncode == 0, done.stderr
-    assert f"|engine:{engine}|" in done.stdout
-    return json.loads(path.read_text(encoding="utf-8")), re.sub("model:.*", "", done.stdout)
+    found = {"onnxruntime": json.loads(done.stdout), "tensorflow": by_decision("tensorflow", LISTS)}
+    for engine, one in found.items():
+        assert all(f"|engine:{engine}|" in printed for _, printed in one.values())
+    return found
 
 
-def test_the_built_in_model_orders_all_hypotheses_alike(tmp_path):
+def test_the_built_in_model_orders_all_hypotheses_alike(reranked):
     written = {}
-    for engine in "onnxruntime", "tensorflow":
-        lists, printed = reranked(tmp_path, engine, "--decision=max")
+    for engine, found in reranked.items():
+        lists, printed = found["max"]
         # Tuned weights follow the scores, whose rounding differs.
-        printed = re.sub(r"(?m)\].*|^decision.*", "", printed)
+        printed = re.sub(r"(?m)model:.*|\].*|^decision.*", "", printed)
         written[engine] = re.sub('"score": .*', "", json.dumps(lists, indent=1)), printed
     assert written["onnxruntime"] == written["tensorflow"]
 
 
-def test_the_built_in_model_picks_the_same_hypotheses(tmp_path):
+def test_the_built_in_model_picks_the_same_hypotheses(reranked):
     """By expected errors, which may be equal but for rounding behind the first hypothesis."""
     picks = [
-        {name: one["hyp_1"]["text"] for name, one in reranked(tmp_path, engine)[0].items()}
-        for engine in ("onnxruntime", "tensorflow")
+        {name: one["hyp_1"]["text"] for name, one in found["mbr"][0].items()}
+        for found in reranked.values()
     ]
     assert picks[0] == picks[1]
 

@@ -21,7 +21,7 @@ from tests.commands import environment, run_command
 from tests.faults import assert_killed, signal_after
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny import without_graphs
-from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of_few_lengths, write_dataset
+from tests.tiny_dataset import MAX_LENGTH, sentences, sentences_of, write_dataset
 from tta.atomic import locked_folder
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
@@ -48,9 +48,10 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A data set of 5 batches per epoch, and the config of a model with dropout."""
+    """A data set of 20 batches per epoch, and the config of a model with dropout."""
     folder = tmp_path_factory.mktemp("pretraining")
-    write_dataset(folder / "data", sentences_of_few_lengths(), sentences(20, seed=1))
+    # Training compiles once per shape and process.
+    write_dataset(folder / "data", sentences_of({6: 96, 12: 96}), sentences_of({6: 20}, seed=1))
     config = tiny_config(
         num_hidden_layers=1, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2
     )

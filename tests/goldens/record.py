@@ -133,9 +133,12 @@ def model(name):
     found = {}
     for variant, options in variants.items():
         lm = tta.load(name, **options)
-        # A biLM reads the long one as often as it has pieces: once is enough.
-        texts = SHORT if name == "bilm-small" and variant != "default" else SENTENCES
-        sums, counts = lm.score_with_counts(texts)
+        parts = [SENTENCES]
+        if name == "bilm-small":
+            # It reads a batch as often as its longest sentence has pieces.
+            parts = [SHORT, (LONG,)] if variant == "default" else [SHORT]
+        scored = [lm.score_with_counts(part) for part in parts]
+        sums, counts = (np.concatenate(column) for column in zip(*scored, strict=True))
         found[variant] = {
             "signature": without_version(lm.signature),
             "scores": numbers(sums),

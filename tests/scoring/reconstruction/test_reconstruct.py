@@ -11,7 +11,7 @@ from tests.commands import run_command
 from tests.modeling.models.test_autoencoder import TYPES, unbiased
 from tests.modeling.tiny import randomize, tiny_config, training_config
 from tests.tiny import TOKENS, write_model_directory
-from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
+from tests.tiny_dataset import VOCABULARY, sentences_of, write_dataset
 from tta.errors import InputError
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.formats.model_directory import save_model
@@ -34,8 +34,8 @@ def text_of(ids):
 def trained(tmp_path_factory):
     """An autoencoder that knows a few texts by heart, and the texts."""
     folder = tmp_path_factory.mktemp("run")
-    ids = sentences(5, 3)
-    write_dataset(folder / "data", 20 * ids)
+    ids = sentences_of({6: 3, 12: 2}, 3)  # of few lengths: XLA compiles for each
+    write_dataset(folder / "data", 300 * ids)
     values = tiny_config(
         hidden_size=24, intermediate_size=48, num_hidden_layers=1, initializer_range=0.1
     ).to_dict()
