@@ -10,7 +10,8 @@ import sys
 
 from tta import cli
 from tta.atomic import check_absent
-from tta.scoring.exports.formats import SAVED_MODEL, ExportConfig, export_folder
+from tta.scoring.exports.config import ExportConfig
+from tta.scoring.exports.formats import SAVED_MODEL, export_folder
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 
 

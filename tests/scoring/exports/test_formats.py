@@ -359,7 +359,7 @@ def test_the_command_takes_the_light_engine_and_the_pooling_of_encode(models, tm
     lm, folder = models["tta"], tmp_path / "out"
     code = (
         "import sys; from tta.flags.export import main\n"
-        "from tta.scoring.exports.formats import ExportConfig\n"
+        "from tta.scoring.exports.config import ExportConfig\n"
         "from tta.scoring.scorers.options import OneModel, ScoreOptions\n"
         f"config = ExportConfig(output_dir={str(folder)!r}, format='static')\n"
         f"main(config, OneModel(model={str(lm.directory)!r}), ScoreOptions())\n"
