@@ -12,7 +12,7 @@ from tests.tiny_dataset import VOCABULARY
 from tta.errors import InputError
 from tta.modeling.functions.latent import lowest
 from tta.modeling.kits.onnx.weights import Arrays
-from tta.scoring.engines.onnxruntime.loading import _ARRAYS, AutoencoderEngine
+from tta.scoring.engines.onnxruntime.autoencoder import _ARRAYS, AutoencoderEngine
 
 KINDS = {
     **{kind: (kind, {}) for kind in TYPES},

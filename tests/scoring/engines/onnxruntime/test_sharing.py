@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tta.scoring.engines.onnxruntime.loading import shared_states
+from tta.scoring.engines.onnxruntime.language_model import shared_states
 
 RNG = np.random.default_rng(0)
 

@@ -1,0 +1,124 @@
+"""The engine of language models in onnxruntime. B batch, T tokens."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.language_model import Network
+from tta.scoring.engines.base import BatchFunction
+from tta.scoring.engines.onnxruntime.engine import OnnxEngine
+from tta.scoring.engines.onnxruntime.session import SMALL, Session
+
+# Copies of short sentences are computed together, up to this many tokens: on all cores if no other
+# sentence is in work.
+_TOKENS = SMALL
+
+
+class LanguageModelEngine(OnnxEngine):
+    """Runs a T-TA, biLM, uniLM or cloze with a softmax."""
+
+    gives_scores = True
+
+    def _make_network(self, pll_variant, rounded):
+        within_word = pll_variant == "within_word_l2r"
+        continues = self._vocabulary.continues_word if within_word else None
+        given = self.config, self._arrays, pll_variant, self.normalizer, continues, rounded
+        return Network(*given, is_shared=True)
+
+    def token_scores(self):
+        if self._network.masks_tokens:
+            return self._masked(self._network.masked_scores, with_targets=True)
+        return self._plain(self._network.scores, read_last=self.scores_first_token)
+
+    def _states(self, representation):
+        if representation == "context" and self._network.masks_tokens:
+            return self._masked(self._network.masked_states, with_targets=False)
+        return self._plain(self._network.states)
+
+    def _plain(self, graph: Callable[[], Graph], read_last: bool = True) -> BatchFunction:
+        """`read_last`: whether the encoder reads the last token."""
+        session, towers = self._session(graph), self._network.towers
+
+        def run(ids, mask, wanted):
+            stop = ids.shape[1] if read_last else -1
+            shared = shared_states(ids[:, :stop], mask[:, :stop], towers)
+            return session(input_ids=ids, padding_mask=mask, wanted=wanted, **shared)
+
+        return run
+
+    def _masked(self, graph: Callable[[], Graph], with_targets: bool) -> BatchFunction:
+        return token_by_token(
+            self._session(graph),
+            self._vocabulary.mask_id,
+            self._network.continues_word,
+            with_targets,
+        )
+
+
+def shared_states(
+    ids: np.ndarray, mask: np.ndarray, towers: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """The inputs of a graph whose encoder shares states, see `Network.is_shared`.
+
+    The state of a "forward" tower depends on the tokens up to its own, that of a "backward" tower
+    on those from its own on, and both on the position.
+
+    Args:
+        ids: [B, T] int.
+        mask: [B, T] bool, True at real tokens. All padding of a position has one state, which
+            nothing reads.
+        towers: of "forward" and "backward".
+    """
+    found = {}
+    for tower in towers:
+        index, tokens = np.zeros(ids.shape, np.int64), []
+        before, count = np.zeros(len(ids), np.int64), 0
+        columns = np.arange(ids.shape[1])
+        for column in columns if tower == "forward" else columns[::-1]:
+            # Equal if the token is, and the state before it.
+            keys = np.where(mask[:, column], before << 32 | ids[:, column], -1)
+            _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+            index[:, column] = count + number
+            tokens.append(first * ids.shape[1] + column)
+            before, count = number, count + len(first)
+        found[f"{tower}_index"], found[f"{tower}_tokens"] = index, np.concatenate(tokens)
+    return found
+
+
+def token_by_token(
+    session: Session, mask_id: int, continues_word: np.ndarray | None, with_targets: bool
+) -> BatchFunction:
+    """The results of a session for one token of each sentence, at all wanted tokens of a batch.
+
+    A batch takes as many passes as its longest sentence has wanted tokens, or fewer.
+
+    Args:
+        session: of `Network.masked_scores` or `Network.masked_states`.
+        mask_id: id of the mask.
+        continues_word: [V] bool, whether a piece continues a word: the later pieces of the token's
+            word are masked too. None masks the token alone.
+        with_targets: whether the session takes the masked tokens.
+    """
+
+    def function(ids, mask, wanted):
+        words = None if continues_word is None else np.cumsum(~continues_word[ids], axis=1)
+        rows, columns = np.nonzero(wanted)
+        size, positions = max(len(ids), _TOKENS // ids.shape[1]), np.arange(ids.shape[1])
+        found: Any = None
+        for start in range(0, max(len(rows), 1), size):
+            row, column = rows[start : start + size], columns[start : start + size]
+            hidden = positions == column[:, None]
+            if words is not None:
+                same = words[row] == words[row, column][:, None]
+                hidden = same & (positions >= column[:, None])
+            masked = np.where(hidden, np.int32(mask_id), ids[row])
+            targets = {"targets": ids[row, column]} if with_targets else {}
+            result = session(input_ids=masked, padding_mask=mask[row], positions=column, **targets)
+            if found is None:
+                found = np.zeros((*ids.shape, *result.shape[1:]), np.float32)
+            found[row, column] = result
+        return found
+
+    return function
