@@ -16,21 +16,23 @@ from tta.scoring.engines.load import engine_for_work
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
 from tta.scoring.reconstruction.config import ReconstructConfig
+from tta.scoring.reconstruction.measures import (
+    Hits,
+    active_units,
+    divergences,
+    hits,
+    most_frequent,
+    mutual_information,
+)
 from tta.scoring.reconstruction.report import (
     ANOTHER,
     FREQUENT,
     NO_LENGTH,
     RECONSTRUCTION,
     ZERO,
-    Hits,
     LatentReport,
     ReconstructReport,
     Row,
-    active_units,
-    divergences,
-    hits,
-    most_frequent,
-    mutual_information,
 )
 from tta.scoring.scorers.scorer import SentenceError
 

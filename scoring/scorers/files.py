@@ -1,18 +1,11 @@
-"""Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`.
-
-Scores may come in shards: runs that score some blocks of a file each, and a merge that needs no
-model. A score depends on its batch in the last bits, and a sentence that occurs again is scored
-once. So a shard reads the whole file and forms the blocks of one run, but scores only its own:
-shard K of N has the blocks K, K + N, ... Its file has a header, and a row for each sentence that
-occurs first in these blocks. The merge reads the same blocks and takes each row from its shard.
-"""
+"""Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
 
 import contextlib
 import hashlib
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,83 +14,14 @@ import numpy as np
 
 import tta
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
-from tta.data.text.lines import (
-    GivenTexts,
-    TextReader,
-    expand_globs,
-    iter_lines,
-    print_notes,
-    sample_lines,
-)
+from tta.data.text.lines import GivenTexts, TextReader, expand_globs, print_notes, sample_lines
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
-from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig, Shard
+from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
-
-_ROW_BYTES = 1 << 28  # a line of the longest sentence with the scores of its tokens
-_HEADER = {"shard": str, "signature": str, "normalizer": str}
-_ROW = {"score": float, "num_tokens": int, "num_unknown": int}
-
-
-class Shards:
-    """The shards of one run, open for reading.
-
-    Args:
-        output_file: the file of the merged output, from which those of the shards are named.
-        count: the number of shards.
-        run: what the headers must say.
-
-    Attributes:
-        run: the header of the shards, with `signature` and `normalizer` of their model.
-
-    Raises:
-        InputError: a file is missing, damaged, or a shard of another run.
-    """
-
-    def __init__(self, output_file: str, count: int, run: Mapping[str, Any]):
-        shards = [Shard(number, count) for number in range(1, count + 1)]
-        self._paths = [shard.path(output_file) for shard in shards]
-        self._lines = [enumerate(iter_lines(one, max_bytes=_ROW_BYTES), 1) for one in self._paths]
-        self.run = dict(run)
-        for index, (shard, path) in enumerate(zip(shards, self._paths, strict=True)):
-            header = self._next(index, _HEADER)
-            for name, value in (self.run | {"shard": str(shard)}).items():
-                if header.get(name) != value:
-                    found = f"its {name} is {header.get(name)!r}, expected {value!r}"
-                    raise InputError(f"a shard of another run: {found}", path)
-            self.run = header
-
-    def rows(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
-        """Yields each block with the rows of all of its sentences.
-
-        Raises:
-            InputError: a shard is damaged, or has another number of rows than its blocks need.
-        """
-        for index, block in enumerate(blocks):
-            number = index % len(self._paths)
-            for sentence in block.fresh:
-                sentence.row = self._next(number, _ROW)
-            yield block, [sentence.row for sentence in block.sentences]
-        for path, lines in zip(self._paths, self._lines, strict=True):
-            for line, _ in lines:
-                raise InputError("more rows than the shard has sentences", path, line)
-
-    def _next(self, number, kind) -> dict[str, Any]:
-        """The JSON object on the next line of a shard, a header or a row."""
-        line, text = next(self._lines[number], (None, None))
-        if text is None:
-            raise InputError("fewer rows than the shard has sentences", self._paths[number])
-        try:
-            found = json.loads(text)
-            if all(isinstance(found[name], type) for name, type in kind.items()):
-                return found
-        except (ValueError, TypeError, LookupError, RecursionError):
-            pass
-        rule = f"expected a JSON object with {', '.join(kind)}"
-        raise InputError(rule, self._paths[number], line)
-
+from tta.scoring.scorers.shards import Shard, Shards
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
@@ -165,7 +89,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
-    arguments of `tta.load`. `tta.scoring.scorers.files` says what a shard writes.
+    arguments of `tta.load`. `tta.scoring.scorers.shards` says what a shard writes.
 
     Raises:
         InputError: the input is missing or malformed, the output cannot be written, there is no

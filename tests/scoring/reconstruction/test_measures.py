@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tta.scoring.reconstruction.report import (
+from tta.scoring.reconstruction.measures import (
     active_units,
     divergences,
     hits,
