@@ -93,8 +93,8 @@ STRIP_ACCENTS = Setting(
 NORMALIZATION = Setting(
     "How characters are read. strip_latin and keep_accents: as --strip_accents=true and false. "
     "bert: BERT's rules, which strip all marks from lower-cased text; the default for BERT's "
-    "vocabularies. nfkc: the rules of earlier versions, for similarity-small, bilm-small, "
-    "unilm-small and nar-small (docs/serving.md).",
+    "vocabularies. nfkc: the rules of earlier versions, for similarity-small and nar-small "
+    "(docs/serving.md).",
     choices=NORMALIZATIONS,
 )
 RAW_TEXT = Setting(

@@ -59,7 +59,7 @@ def test_models_without_a_record_are_one_line(folder, tmp_path):
     for option in {"engine": "onnxruntime"}, {"precision": "int8"}:
         with pytest.raises(InputError, match="a raw model runs in engine tensorflow only"):
             tta.load(f"raw:{folder}", **option)
-    for model in "similarity-small", "bilm-small":
+    for model in "similarity-small", "nar-small":
         with pytest.raises(InputError, match=r"standardization.safetensors: no such file: the mod"):
             tta.load(f"raw:{model}")
     save_model(tiny_model(), tmp_path, "")
