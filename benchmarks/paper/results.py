@@ -27,6 +27,7 @@ TABLES = {  # each with the module that measures it
     "table4": "sts",
     "table7": "table7",
     "runtime": "runtime",
+    "runtime_layers": "runtime_layers",
     "rate": "rate",
     "memory": "memory",
 }
@@ -40,19 +41,19 @@ trainings, Spearman's rho, and the differences between rows with their 95 % inte
 
 The paper's models have 3 layers of size 512 and saw 64 million sentences or more. Ours have a
 quarter to a third of the parameters, except cloze base, which has as many, and all saw less text:
-T-TA and cloze 495 M tokens, cloze base 317 M, biLM and uniLM 179 M. So compare rows, not columns.
+495 M tokens, cloze base 825 M. So compare rows, not columns.
 
 - `-`: there is no such number.
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - `--limit` measures a sample of each file. A note stands below the first table that it is about.
-- Only in results.json: speed and memory; rows in bfloat16, with the decision max, of two models,
-  and of further vectors; the paper's other columns and models; LibriSpeech's lists and uniSANLM
-  ([record](experiments/reranking.md#rows-that-say-little)).
+- Only in results.json: speed (figure 6, too) and memory; rows in bfloat16, with the decision max,
+  of two models, and of further vectors; the paper's other columns and models; LibriSpeech's lists
+  and uniSANLM ([record](experiments/reranking.md#rows-that-say-little)).
 """
 # docs/comparison.md has the speeds.
-NOT_SHOWN = ("rate", "memory")
+NOT_SHOWN = ("runtime_layers", "rate", "memory")
 FIGURE = "![Runtime against the number of words](pictures/time.svg)\n"
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"

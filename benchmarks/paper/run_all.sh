@@ -26,5 +26,6 @@ done
 measure table7 1000 "$@"
 measure memory 30 "$@"
 measure runtime "" "$@"
+# KERAS_BACKEND=jax python -m benchmarks.paper.runtime_layers, where JAX has a GPU
 "$python" -m benchmarks.paper.results "$@"
 "$python" -m benchmarks.pictures

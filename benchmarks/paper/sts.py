@@ -22,8 +22,8 @@ from tta.scoring.probing.sts import compare_files
 CONDITION = (
     "Cosine of mean vectors, without training on gold scores, as in the paper. Unlike the paper's, "
     "our last outputs are standardized (mean 0, deviation 1 in each dimension). "
-    '`similarity-small` ("T-TA, contrast") and the biLM were also trained to match the two halves '
-    "of a sentence ([record](experiments/training.md#with-and-without-contrast))"
+    '`similarity-small` ("T-TA, contrast") was also trained to match the two halves of a sentence '
+    "([record](experiments/training.md#with-and-without-contrast))"
 )
 
 

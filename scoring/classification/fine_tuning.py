@@ -43,8 +43,9 @@ def classifier_config(
     """The `ClassifierConfig` over the encoder of a start model.
 
     Without a pooling in the settings, a BERT with segments is read at [CLS], which its training
-    knows, an ELMo by its layers, and all others by means over the texts: no language model's
-    training here uses the output at [CLS].
+    knows, an ELMo by its layers, and all others by means over the texts. Of them, only an
+    autoencoder with one latent vector trains the output at [CLS], and means serve it better, too
+    (docs/autoencoder.md).
     """
     encoder = getattr(start.config, "encoder", start.config)  # a classifier's is used again
     default = "first" if encoder.num_segments > 1 else "mean"
