@@ -1,5 +1,6 @@
 """Fixtures that tests of several rooms share."""
 
+import dataclasses
 import functools
 import gc
 import os
@@ -10,6 +11,7 @@ import pytest
 import tta
 from benchmarks import evaluation_data
 from benchmarks.report_picture import launch
+from tta.scoring.scorers.options import ScoreOptions
 
 # Tests compile many small functions, so LLVM's optimizations take longer than they save.
 # TensorFlow, which nothing above imports, reads this when it is loaded.
@@ -57,7 +59,19 @@ def browser():
 
 @pytest.fixture(scope="module")
 def models_are_loaded_once():
-    """`tta.load` returns the same model for the same arguments: most of its time is tracing."""
+    """`tta.load` returns the same model for the same arguments: most of its time is tracing.
+
+    For files whose tests change neither a model nor its folder after the first `tta.load`.
+    """
+    load = tta.load
+
+    @functools.cache
+    def loaded(model, options):
+        return load(model, **dataclasses.asdict(options))
+
+    def load_once(model=None, **options):
+        return loaded(model if model is None else os.fspath(model), ScoreOptions(**options))
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tta, "load", functools.cache(tta.load))
+        patch.setattr(tta, "load", load_once)
         yield

@@ -17,6 +17,7 @@ def pyright(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_pyright():
     version = pyright("--version")  # downloads pyright the first time
     if version.returncode:

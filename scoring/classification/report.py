@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+from sklearn.metrics import f1_score, matthews_corrcoef
 
 import tta
 from tta.errors import InputError
@@ -61,7 +61,8 @@ def _f1(**options: Any):
 
 
 METRICS = {
-    "accuracy": Measure("accuracy", lambda gold, found: 100 * float(accuracy_score(gold, found))),
+    # scikit-learn's takes a millisecond a resample.
+    "accuracy": Measure("accuracy", lambda gold, found: 100 * float(np.mean(gold == found))),
     "mcc": Measure("MCC", _mcc),
     "f1": Measure("F1", _f1()),
     "macro_f1": Measure("macro F1", _f1(average="macro")),

@@ -133,10 +133,11 @@ FEW_SHAPES = {6: 36, 12: 40, 17: 40}  # XLA compiles for each
 
 
 @pytest.mark.filterwarnings("error")
+@without_graphs()
 def test_a_diverged_training_has_no_model(tmp_path):
     """The loss stays finite, and is far above that of a model that knows nothing."""
     write_dataset(tmp_path / "data", sentences_of(FEW_SHAPES), sentences_of({6: 9}, seed=1))
-    config = tiny_run(tmp_path, num_train_steps=30, learning_rate=0.3, num_warmup_steps=0)
+    config = tiny_run(tmp_path, num_train_steps=12, learning_rate=0.3, num_warmup_steps=0)
     with pytest.raises(
         InputError, match=r"training diverged: it ends with a loss of .*; chance is"
     ):
@@ -144,19 +145,20 @@ def test_a_diverged_training_has_no_model(tmp_path):
     assert not (tmp_path / "out" / "model.weights.h5").exists()
 
 
+@without_graphs()
 def test_a_resumed_run_is_compared_with_the_first_loss_of_the_run(tmp_path):
     """The loss of the checkpoint is high already, and a run may begin far above chance.
 
     Nothing is held out, so only the losses of the training tell.
     """
     write_dataset(tmp_path / "data", sentences_of(FEW_SHAPES))
-    changes = {"num_train_steps": 30, "save_checkpoints_steps": 10, "num_warmup_steps": 0}
+    changes = {"num_train_steps": 12, "save_checkpoints_steps": 4, "num_warmup_steps": 0}
     config = tiny_run(tmp_path, learning_rate=0.3, **changes)
     record = tmp_path / "out" / "run.json"
     for _ in range(2):
         with pytest.raises(InputError, match="training diverged"):
             pretrain(config)
-        assert (tmp_path / "out" / "checkpoints" / "ckpt-20.safetensors").exists()
+        assert (tmp_path / "out" / "checkpoints" / "ckpt-8.safetensors").exists()
         assert not (tmp_path / "out" / "model.weights.h5").exists()
         values = json.loads(record.read_text())
         assert 0 < values["first_loss"] < 10

@@ -15,12 +15,14 @@ from tests.modeling.formats.test_bert import TOKENS as BERT_TOKENS
 from tests.modeling.formats.test_bert import google_variables, write_google
 from tests.tiny import CONFIG, of_family, without_graphs, write_model_directory
 from tta.errors import InputError
+from tta.modeling.formats.model_directory import load_model
 from tta.modeling.objectives.classification import Classification
 from tta.scoring.classification import fine_tuning
 from tta.scoring.classification.classify import classify, finished_runs, write_predictions
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.metrics.significance import interval
 
+pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 OTHERS = ["ran home", "sat on the mat", "ran .", "sat", "ran on the mat", "the mat"]
 
@@ -304,7 +306,7 @@ def test_every_family_is_fine_tuned_on_pairs(tmp_path, model_type, finished):
 @without_graphs()
 def test_a_bert_has_two_segments(tmp_path):
     start = write_google(tmp_path / "bert", google_variables())
-    tokens = (*BERT_TOKENS[: tta.load(start).model.config.vocab_size],)
+    tokens = BERT_TOKENS[: load_model(start).config.vocab_size]
     (start / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
     config = config_of(tmp_path, **files(tmp_path, pairs))
     classify(config, str(start))

@@ -23,6 +23,7 @@ from tta.scoring.reconstruction.config import ReconstructConfig
 from tta.scoring.reconstruction.reconstruct import reconstruct
 from tta.scoring.scorers.scorer import SentenceError
 
+pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
 LATENT = 16
 
 

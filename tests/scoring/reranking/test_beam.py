@@ -98,10 +98,15 @@ def assert_equal_rows(ours, theirs):
                 assert row[key] == (pytest.approx(value, abs=1e-5) if close else value)
 
 
-def test_several_processes_give_the_scores_of_the_one_machine_command(
-    nbest, model, tmp_path, workers_find_tta
+@pytest.mark.parametrize(
+    "arguments",
+    [IN_PROCESS, pytest.param(TWO_PROCESSES, marks=pytest.mark.slow)],
+    ids=["in process", "two processes"],
+)
+def test_the_scores_are_those_of_the_one_machine_command(
+    nbest, model, tmp_path, workers_find_tta, arguments
 ):
-    info = on_beam(nbest, tmp_path / "out", model, TWO_PROCESSES, num_shards=3)
+    info = on_beam(nbest, tmp_path / "out", model, arguments, num_shards=3)
     theirs = {}
     for path in nbest:
         found, report = on_one_machine(path, model, tmp_path, decision="max", metric="none")

@@ -52,6 +52,7 @@ for directory in directories:  # Before TensorFlow Text registers operations.
     assert len(ops) > 40
 
 import tensorflow_text
+tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 for directory in directories:
     signatures = tf.saved_model.load(directory).signatures
     texts_ = tf.constant(texts)
