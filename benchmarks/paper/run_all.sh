@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures every table, writes docs/results.md, docs/results.json and the table in
+# Measures every table that needs no GPU, writes docs/results.md, docs/results.json and the table in
 # docs/comparison.md, and draws docs/pictures/ (needs matplotlib).
 # Usage: benchmarks/paper/run_all.sh [flags of all tables: --limit=100 --bert=DIRECTORY ...]
 # The data is in $TTA_DATA. The n-gram models come from train_ngram.py, GloVe from convert_glove.py.
@@ -26,6 +26,5 @@ done
 measure table7 1000 "$@"
 measure memory 30 "$@"
 measure runtime "" "$@"
-# KERAS_BACKEND=jax python -m benchmarks.paper.runtime_layers, where JAX has a GPU
 "$python" -m benchmarks.paper.results "$@"
 "$python" -m benchmarks.pictures

@@ -2,9 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from benchmarks.glue import ALL_CONSTANT, NOTE, read_results
+from benchmarks.glue import ALL_CONSTANT, CONTROL, NOTE, read_results
 from benchmarks.nar import tables
 from tests.benchmarks.markdown import cells
 
@@ -52,6 +53,15 @@ def test_a_difference_counts_the_examples_and_the_runs(monkeypatch):
     half = 1.96 * (1 + 2) ** 0.5
     expected = ["-", "-", *[f"10.0 ± {half:.1f}"] * 2]
     assert cells(tables.difference_table(results), "a minus b") == expected
+
+
+def test_runs_that_end_with_constants_widen_their_own_interval_alone(monkeypatch):
+    steady, other, failing = [50.0, 52.0], [40.0, 42.0], [0.0, 54.0, 0.0]
+    tested = {"a": (None, "a"), "b": (None, "b"), "c": (None, "c")}
+    monkeypatch.setattr(tables, "DIFFERENCES", {"": (tested, "a", "b"), " ": (tested, "a", "c")})
+    models = measured(a=steady, b=other, c=failing) | {CONTROL: {"values": [0.0]}}
+    variances = [tables.variance_of_runs("stsb", models, name) for name in "abc"]
+    np.testing.assert_allclose(variances, [2 / 2, 2 / 2, np.var(failing, ddof=1) / 3])
 
 
 def test_the_pages_have_the_tables_of_the_files():
