@@ -26,12 +26,13 @@ pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
 each_model = pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
 
 
-@pytest.mark.parametrize(
-    "directory",
-    # The larger cloze has no code of its own.
-    [pytest.param(d, id=d.name, marks=[pytest.mark.slow][: d.name == "cloze-base"])
-     for d in LANGUAGE_MODELS],
-)  # fmt: skip
+def scored_case(directory):
+    """The larger cloze has no code of its own."""
+    marks = pytest.mark.slow if directory.name == "cloze-base" else ()
+    return pytest.param(directory, id=directory.name, marks=marks)
+
+
+@pytest.mark.parametrize("directory", [scored_case(d) for d in LANGUAGE_MODELS])
 def test_it_loads_and_prefers_a_sentence_to_its_words_reversed(directory):
     lm = tta.load(str(directory))
     sentence = "they were waiting for the last train to london"

@@ -28,6 +28,10 @@ PAPER = {
     "reranking: biLM / T-TA": 6.35,
 }
 NAMES = {"tta": "T-TA", "bilm": "biLM", "unilm": "uniLM"}
+COLUMNS = [
+    *(f"{task}: {name}, ms" for task in TASKS for name in NAMES.values()),
+    *(f"{task}: biLM / T-TA" for task in TASKS),
+]
 ROUNDS, SLOW_ROUNDS = 11, 3
 SLOW_PASSES = 40  # longer sentences of a biLM, with one pass per word, are timed less often
 
@@ -53,14 +57,10 @@ def main():
                     )
                 )
     times = interleave(cases, FLAGS.rounds)
-    seconds = {name: one.median for name, one in times.items()}
-
-    columns = {f"{task}: {NAMES[model]}, ms": (task, model) for task in TASKS for model in MODELS}
-    ratios = {f"{task}: biLM / T-TA": task for task in TASKS}
     table = common.Table(
         "runtime",
         "Figures 4 and 5: runtime against the number of words",
-        [*columns, *ratios],
+        COLUMNS,
         {"20 words": PAPER},
         conditions=[
             f"One sentence; {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}, "
@@ -70,14 +70,20 @@ def main():
             "took 2.51 ms and the biLM 4.72 ms",
         ],
     )
+    fill(table, times)
+    table.save()
+
+
+def fill(table, times):
+    """Sets the cells of COLUMNS; `times` is {"TASK MODEL WORDS": `Times`} of all cases."""
+    seconds = {name: one.median for name, one in times.items()}
     for words in LENGTHS:
         row = f"{words} words"
-        for column, (task, model) in columns.items():
-            table.set(row, column, 1e3 * seconds[f"{task} {model} {words}"])
-        for column, task in ratios.items():
+        for task in TASKS:
+            for model, name in NAMES.items():
+                table.set(row, f"{task}: {name}, ms", 1e3 * seconds[f"{task} {model} {words}"])
             ratio = seconds[f"{task} bilm {words}"] / seconds[f"{task} tta {words}"]
-            table.set(row, column, ratio)
-    table.save()
+            table.set(row, f"{task}: biLM / T-TA", ratio)
 
 
 if __name__ == "__main__":

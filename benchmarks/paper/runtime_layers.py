@@ -12,17 +12,16 @@ import numpy as np
 from absl import flags
 
 from benchmarks.paper import common
+from benchmarks.paper.runtime import COLUMNS, LENGTHS, NAMES, TASKS, fill
 from benchmarks.timing import Case, interleave
 from tta import cli
+from tta.data.vocabulary.word_pieces import TTA_SPECIALS
 
 FLAGS = flags.FLAGS
 
-LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
-TASKS = ("similarity", "reranking")
-NAMES = {"tta": "T-TA", "bilm": "biLM", "unilm": "uniLM"}
 # A GTX 1080 Ti, 20 words (figure 6).
 PAPER = {"similarity: T-TA, ms": 2.51, "similarity: biLM, ms": 4.72}
-VOCAB_SIZE, MASK, FIRST = 29_530, 4, 5
+VOCAB_SIZE = 29_530
 
 
 def calls(model_type, words):
@@ -34,10 +33,10 @@ def calls(model_type, words):
     from tta.modeling.models.language_model import build_model
 
     model = build_model(TransformerConfig(vocab_size=VOCAB_SIZE, model_type=model_type))
-    ids = np.random.default_rng(0).integers(FIRST, VOCAB_SIZE, (1, words + 2)).astype(np.int32)
+    ids = np.random.default_rng(0).integers(len(TTA_SPECIALS), VOCAB_SIZE, (1, words + 2))
     inputs, places = ids, np.arange(words + 2)
     if model_type == "bilm":  # row i masks token i, begin and end included
-        inputs = np.where(np.eye(words + 2, dtype=bool), MASK, ids)
+        inputs = np.where(np.eye(words + 2, dtype=bool), TTA_SPECIALS.index("[MASK]"), ids)
     mask = np.ones(inputs.shape, bool)
 
     def states(name):
@@ -70,13 +69,11 @@ def main():
         for words in LENGTHS
         for task, call in calls(model, words).items()
     ]
-    seconds = {name: one.median for name, one in interleave(cases, FLAGS.rounds).items()}
-    columns = {f"{task}: {NAMES[model]}, ms": (task, model) for task in TASKS for model in NAMES}
-    ratios = {f"{task}: biLM / T-TA": task for task in TASKS}
+    times = interleave(cases, FLAGS.rounds)
     table = common.Table(
         "runtime_layers",
         "Figure 6: runtime of the layers against the number of words",
-        [*columns, *ratios],
+        COLUMNS,
         {"20 words": PAPER},
         conditions=[
             f"One sentence, {jax.devices()[0].device_kind}, JAX, float32 in JAX's default "
@@ -86,13 +83,7 @@ def main():
             "Paper: a GTX 1080 Ti, 20 words",
         ],
     )
-    for words in LENGTHS:
-        row = f"{words} words"
-        for column, (task, model) in columns.items():
-            table.set(row, column, 1e3 * seconds[f"{task} {model} {words}"])
-        for column, task in ratios.items():
-            found = seconds[f"{task} bilm {words}"] / seconds[f"{task} tta {words}"]
-            table.set(row, column, found)
+    fill(table, times)
     table.save()
 
 

@@ -87,6 +87,14 @@ def test_similarities_of_the_table_of_models():
     assert re.findall(r"\d+\.\d\d", cell) == [f"{value:.2f}" for value in expected]
 
 
+def test_differences_of_the_table_of_models():
+    (cell,) = [row[2] for row in rows(COMPARISON, "| for | take |") if row[0] == "reranking"]
+    errors = RECORD["table1"]["differences"]
+    for part in ("clean", "snr5"):
+        gap = errors[f"Arctic {part}"]["cloze base, exact"]["T-TA, exact"]
+        assert with_interval(gap) in cell
+
+
 # Rows of README's table, by number. benchmarks.adaptation prints the figures of the other one.
 LISTS = {0: "Arctic clean", 1: "Arctic 5 dB", 2: "ATIS", 4: "IWSLT'14"}
 
