@@ -11,9 +11,10 @@ first, or with --num_train_steps, which gives models of words equal words. Then 
 compared with STS-B dev and SICK train (Pearson's r x 100), and tta probe measures labelled
 sentences. With --all_probes, it also measures SST-2 and pairs of SNLI, with 6,000 training examples
 each, and the named entities of WNUT, of the first seed. With --mix, models of the tasks of the
-paper's Table 3 read the learned mix of the layers (tta probe --features=mix), as in the paper.
-Everything is kept in --work_dir, so that the command goes on where it was stopped; all rows are
-printed at the end.
+paper's Table 3 read the learned mix of the layers (tta probe --features=mix), as in the paper. Everything is kept in --work_dir, so that the command goes on where it was stopped; all
+rows are printed at the end. With --json, they are written to a file, which
+benchmarks/semfit/tables.py reads, with the differences from ELMo-S_ONEB on TREC and SNLI and their
+95 % intervals.
 """
 
 import json
@@ -28,6 +29,7 @@ from benchmarks import ROOT, evaluation_data
 from benchmarks.semfit.rows import NOT_MEASURED, PIECES, ROWS, VECTORS
 from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
+from tta.modeling.training.run_record import RUN_FILE
 
 FLAGS = flags.FLAGS
 MIX = "mix"
@@ -47,6 +49,7 @@ PROBES = {
         "test_file": SENTENCES / "SST-5/dev.tsv",
     },
 }
+BASE, COMPARED = "ELMo-S_ONEB", ("TREC", "SNLI")  # whose differences from others have intervals
 MIXED = ("SNLI", "SST-5", "WNUT")  # as in the paper's Table 3; Table 4 has linear classifiers
 SAMPLED, SAMPLE = ("SST-2", "SNLI"), 6000  # large sets, and how many of their training examples
 WNUT = {"data_file": "train.conll", "dev_file": "dev.conll", "test_file": "test.conll"}
@@ -77,7 +80,47 @@ def main(_):
         if data != PIECES and (folder / "vectors.npy").exists():
             # The baseline: the mean of the words' own vectors.
             keep(f"mean of {name}", 0, f"vectors:{folder}", ("embed",), work)
-    print(table(results(work)))
+    found = results(work)
+    print(table(found))
+    if FLAGS.json:
+        Path(FLAGS.json).write_text(json.dumps(record(found, work), indent=1) + "\n", "utf-8")
+
+
+def record(found, work):
+    """What is written to --json: all values, how the rows were trained, and differences."""
+    values, trainings = {}, {}
+    for (name, representation), columns in found.items():
+        values.setdefault(name, {})[representation] = columns
+        folder = work / f"{slug(name)}-0"
+        if is_trained(folder):
+            run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+            _, about = (folder / "README.md").read_text(encoding="utf-8").split("Held-out: ")
+            trainings[name] = {
+                "steps": run["num_train_steps"],
+                "batch_tokens": run["train_batch_tokens"],
+                "held_out": about.splitlines()[0],
+            }
+    differences = kept(work / "differences.kept", lambda: compared(found, trainings, work))
+    return {"values": values, "trainings": trainings, "differences": differences}
+
+
+def compared(found, trained_names, work):
+    """BASE minus the other trained rows on COMPARED: {column: {other: [value, low, high]}}."""
+    from tta.scoring.probing.config import ProbeConfig
+    from tta.scoring.probing.probe import probe_files
+
+    differences, probes = {}, PROBES | more_probes(work)
+    for column in COMPARED:
+        have = [name for name in trained_names if column in found[name, "layers"]]
+        others = [name for name in have if name != BASE]
+        given = {key: str(value) for key, value in probes[column].items()}
+        config = ProbeConfig(**given, representation=["layers"], num_folds=5, num_seeds=1)
+        report = probe_files(config, [str(work / f"{slug(name)}-0") for name in (BASE, *others)])
+        differences[column] = {  # the report has the other minus BASE
+            name: [-one.value, -one.interval[1], -one.interval[0]]
+            for name, one in zip(others, report.differences, strict=True)
+        }
+    return differences
 
 
 def keep(name, seed, model, representations, work):
@@ -269,6 +312,7 @@ def define_flags():
     flags.DEFINE_bool("all_probes", False, "Also SST-2, SNLI and WNUT, of the first seed.")
     flags.DEFINE_bool("mix", False, "Also tta probe --features=mix, of the first seed.")
     flags.DEFINE_integer("mix_seeds", 3, "Seeds of the tasks' models with --mix.", lower_bound=1)
+    flags.DEFINE_string("json", None, "File of all values and of differences.")
     flags.DEFINE_string("rows", None, "Names of rows, separated by ';'. Default: all.")
 
 

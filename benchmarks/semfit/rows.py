@@ -12,7 +12,7 @@ VECTORS = {
     "random": (PIECES, ["--source=random", "--size=300"]),
     "fasttext": (
         WORDS,
-        ["--source=fasttext", "--size=200", "--num_buckets=30000", "--num_epochs=3", "--whiten"],
+        ["--source=fasttext", "--size=200", "--num_buckets=30000", "--num_epochs=10", "--whiten"],
     ),
     "svd": (WORDS, ["--source=svd", "--size=200", "--whiten"]),
     "elmo_cnn": (WORDS, ["--source=input_layer", "--model={ELMo}"]),
