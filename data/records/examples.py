@@ -56,11 +56,11 @@ def parse_record(record: Any, features: Features, limits: IdLimits | None = None
         if feature["dtype"] == "float32":
             tf.debugging.assert_all_finite(parsed[name], name)
     if limits is not None:
-        ids = parsed[INPUT_IDS]
-        tf.debugging.assert_non_negative(ids)
-        tf.debugging.assert_less(ids, tf.constant(limits.id_bound, tf.int64))
-        tf.debugging.assert_greater_equal(tf.size(ids), limits.min_length)
-        tf.debugging.assert_less_equal(tf.size(ids), limits.max_length)
+        ids, count = parsed[INPUT_IDS], tf.size(parsed[INPUT_IDS])
+        good = (count >= limits.min_length) & (count <= limits.max_length)
+        good &= tf.reduce_all((ids >= 0) & (ids < tf.constant(limits.id_bound, tf.int64)))
+        # A single assertion, which costs a tenth of one per rule.
+        tf.debugging.Assert(good, [limits.rule])
     return {name: tf.cast(value, features[name]["dtype"]) for name, value in parsed.items()}
 
 

@@ -48,6 +48,14 @@ class IdLimits:
         """Every id is at least 0 and less than this."""
         return self.vocab_size or 2**31
 
+    @property
+    def rule(self) -> str:
+        """What the ids of a sentence must be."""
+        return (
+            f"a sentence has {self.min_length} to {self.max_length:,} ids, begin and end included, "
+            f"which are at least 0 and less than {self.id_bound:,}"
+        )
+
     def check(self, ids: np.ndarray) -> None:
         """Raises InputError if the ids of a sentence, [T] int64, are not so."""
         if not self.min_length <= len(ids) <= self.max_length:
