@@ -13,7 +13,7 @@ from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType, check_variant
 from tta.modeling.functions.heads import predicting_states, token_scores
 from tta.modeling.kits.keras import KerasKit
-from tta.modeling.kits.types import Tensor, Tensors
+from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
 from tta.modeling.models.language_model import LanguageModel
 
@@ -30,16 +30,6 @@ def likelihood_of(
     if likelihood is None:
         raise InputError(f"a model of type {model_type} gives no sentence scores")
     return likelihood(model_type, vocabulary, pll_variant, normalizer)
-
-
-def next_tokens(batch: Tensors):
-    """Turns a batch into next-token prediction: each position but the last predicts the next.
-
-    Returns (the batch without the last position, targets [B, T - 1] int32, whether each target is
-    a real token [B, T - 1] bool).
-    """
-    inputs = {name: batch[name][:, :-1] for name in ("input_ids", "padding_mask")}
-    return inputs, batch["input_ids"][:, 1:], batch["padding_mask"][:, 1:]
 
 
 @dataclass(frozen=True, eq=False)

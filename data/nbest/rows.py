@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tta.data.nbest.formats.base import Format, Source
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
 from tta.errors import InputError, located, shown
 
@@ -62,14 +61,6 @@ def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: 
             raise InputError(
                 f"list {shown(nbest.utterance_id)}: a {name} field cannot hold {shown(field)}"
             )
-
-
-def doubt_of_rows(format: Format, source: Source) -> str | None:
-    """Says why the rows of a file without scores may be utterances, not hypotheses; or None."""
-    collector = ListCollector()
-    format.read(source, collector)
-    groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
-    return None if collector.has_scores else doubt_of_groups(groups, format.name)
 
 
 def doubt_of_groups(texts: Mapping[str, Sequence[str]], format_name: str) -> str | None:

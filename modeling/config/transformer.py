@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from tta.modeling.config import checks
 from tta.modeling.config.base import ModelConfig
-from tta.modeling.config.checks import require, require_counts, require_layers
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.weights import (
     Dropout,
@@ -178,12 +177,12 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
 
     def check(self) -> None:
         """Checks the sizes, the towers and the head."""
-        require_counts(self, "num_tower_layers")
+        checks.require_counts(self, "num_tower_layers")
         distance, length = self.max_relative_distance, self.max_position_embeddings
         rule = f"max_relative_distance must lie in [0, max_position_embeddings {length})"
-        require(0 <= distance < length, rule, distance)
+        checks.require(0 <= distance < length, rule, distance)
         super().check()
-        require_layers(self, "num_tower_layers", "a tower")
+        checks.require_layers(self, "num_tower_layers", "a tower")
 
     @property
     def can_exchange_pieces(self) -> bool:

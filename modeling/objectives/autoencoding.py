@@ -3,7 +3,6 @@
 B sentences, T tokens.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -27,37 +26,33 @@ from tta.modeling.objectives.base import (
     Vocabulary,
 )
 
+ZERO_SHARE, RAMP_SHARE = 0.5, 0.25  # parts of a cycle of beta
 
-@dataclass(frozen=True)
-class CyclicalBeta:
+
+def cyclical_beta(
+    step: Tensor | int, num_train_steps: int, num_cycles: int = 10, lowest: float = 0.0
+) -> Tensor:
     """The weight of a VAE's KL term, by cyclical annealing (Fu et al. 2019; Li et al. 2020, 4).
 
-    With t the position in a cycle, 0 to 1: beta is 0 for t < zero_share, rises linearly to 1 over
-    ramp_share, and stays there. `lowest` replaces 0: beta = lowest + (1 - lowest) * the same.
+    With t the position in a cycle, 0 to 1: beta is 0 for t < `ZERO_SHARE`, rises linearly to 1 over
+    `RAMP_SHARE`, and stays there. `lowest` replaces 0: beta = lowest + (1 - lowest) * the same.
 
     beta is a function of the step alone, so a resumed run goes on with the same values, unless its
     `num_train_steps` was changed, which moves the cycles.
 
     Args:
+        step: steps done, [] int64.
         num_train_steps: N steps in all cycles.
         num_cycles: M.
-        zero_share, ramp_share: parts of a cycle.
         lowest: the smallest beta.
+
+    Returns:
+        [] float32.
     """
-
-    num_train_steps: int
-    num_cycles: int = 10
-    zero_share: float = 0.5
-    ramp_share: float = 0.25
-    lowest: float = 0.0
-
-    def __call__(self, step: Tensor | int) -> Tensor:
-        """beta after `step` steps ([] int64): [] float32."""
-        # (step mod N/M) / (N/M), in integers as long as possible: N/M may not be one.
-        position = ops.cast(step, "int64") * self.num_cycles % self.num_train_steps
-        position = ops.cast(position, "float32") / self.num_train_steps
-        ramp = ops.clip((position - self.zero_share) / self.ramp_share, 0.0, 1.0)
-        return self.lowest + (1.0 - self.lowest) * ramp
+    # (step mod N/M) / (N/M), in integers as long as possible: N/M may not be one.
+    position = ops.cast(step, "int64") * num_cycles % num_train_steps
+    position = ops.cast(position, "float32") / num_train_steps
+    return lowest + (1.0 - lowest) * ops.clip((position - ZERO_SHARE) / RAMP_SHARE, 0.0, 1.0)
 
 
 class Autoencoding(Objective):
@@ -202,7 +197,7 @@ class Autoencoding(Objective):
 class VariationalAutoencoding(Autoencoding):
     """VAE: -sum_i log p(x_i | z) + beta KL(q(z | x) || p(z)), with a sample z of q.
 
-    beta is cyclical (`CyclicalBeta`) and 0 in half of each cycle. Config field: `num_train_steps`.
+    beta is cyclical (`cyclical_beta`) and 0 in half of each cycle. Config field: `num_train_steps`.
     """
 
     variational = True
@@ -211,7 +206,7 @@ class VariationalAutoencoding(Autoencoding):
     def beta(self, step: Tensor | int) -> Tensor | float:
         if self.config is None:
             return 1.0
-        return CyclicalBeta(self.config.num_train_steps, lowest=self.lowest_beta)(step)
+        return cyclical_beta(step, self.config.num_train_steps, lowest=self.lowest_beta)
 
     def at_step(self, step: Tensor) -> dict[str, Any]:
         # That of the last step: beta(step) is the next one's, which begins a cycle after the last.

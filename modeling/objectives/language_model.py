@@ -12,7 +12,7 @@ from tta.errors import InputError
 from tta.modeling.config.training import LossSettings
 from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.masks import inner_weights
-from tta.modeling.likelihood import both, direction_weights, likelihood_of, next_tokens
+from tta.modeling.likelihood import both, direction_weights, likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task, Vocabulary
 from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
@@ -128,8 +128,9 @@ class CausalLanguageModeling(LanguageModelObjective):
     """CLM, uniLM's: every token from the tokens before it. The begin token is never a target."""
 
     def language_task(self, batch: Batch) -> Task:
-        inputs, targets, is_target = next_tokens(batch)
-        return Task(inputs, targets, ops.cast(is_target, "float32"))
+        inputs = {name: batch[name][:, :-1] for name in ("input_ids", "padding_mask")}
+        is_real = batch["padding_mask"][:, 1:]
+        return Task(inputs, batch["input_ids"][:, 1:], ops.cast(is_real, "float32"))
 
     def at_predictions(self, values: Tensor) -> Tensor:
         return values[:, 1:]

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, read_scores, row_keys
 from tta.data.nbest.formats.base import Format, Source
 from tta.data.nbest.formats.json_values import Place, dump_records, iter_records
-from tta.data.nbest.lists import Hypothesis
-from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_rows
+from tta.data.nbest.lists import Hypothesis, ListCollector
+from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
 from tta.data.text.tables import is_number, split_row
 from tta.errors import InputError, shown
 
@@ -35,7 +35,10 @@ class NamedRowsFormat(Format):
         raise NotImplementedError
 
     def doubt(self, source):
-        return doubt_of_rows(self, source)
+        collector = ListCollector()
+        self.read(source, collector)
+        groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
+        return None if collector.has_scores else doubt_of_groups(groups, self.name)
 
     def read(self, source, collector):
         seen = {}
