@@ -51,12 +51,12 @@ def read_json_object(path: Path | str) -> dict[str, Any]:
     return values
 
 
-def read_tensors(path: Path | str) -> dict[str, Any]:
+def read_tensors(path: Path | str, missing: str = "no such file") -> dict[str, Any]:
     """{name: NumPy array} of a safetensors file.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        InputError: it is a pipe, or not a readable safetensors file.
+        InputError: there is no such file, which `missing` says; it is a pipe, or not a readable
+            safetensors file.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -65,7 +65,7 @@ def read_tensors(path: Path | str) -> dict[str, Any]:
     try:
         return load_file(path)
     except FileNotFoundError:
-        raise
+        raise InputError(missing, path) from None
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         rule = str(error).partition("\n")[0]
         raise InputError(f"not a readable safetensors file: {rule}", path) from None

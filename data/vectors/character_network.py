@@ -41,10 +41,7 @@ class CharacterNetwork(NewWordVectors):
 
     def __init__(self, directory: Path | str):
         self.path = Path(directory) / CHARACTER_NETWORK
-        try:
-            arrays = read_tensors(self.path)
-        except FileNotFoundError:
-            raise InputError("no such file; tta create-vectors writes it", self.path) from None
+        arrays = read_tensors(self.path, "no such file; tta create-vectors writes it")
         for name, array in arrays.items():
             if array.dtype not in (np.float16, np.float32) or not np.isfinite(array).all():
                 rule = f"{name} must be finite numbers of type float16 or float32"

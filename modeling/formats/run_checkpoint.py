@@ -47,10 +47,7 @@ def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a checkpoint; InputError if it is missing or damaged."""
-    try:
-        arrays = read_tensors(path)
-    except FileNotFoundError:
-        raise InputError("no such file", path) from None
+    arrays = read_tensors(path)
     if not np.array_equal(arrays.pop(_CHECKSUM, None), _checksum(arrays)):
         raise InputError("damaged: its checksum is wrong", path)
     return arrays

@@ -46,14 +46,11 @@ def read_standardization(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]
     Raises:
         InputError: the file is missing or damaged, or has other arrays or numbers.
     """
-    try:
-        arrays = read_tensors(path)
-    except FileNotFoundError:
-        raise InputError(
-            "no such file: the model was finished before it was recorded how its outputs were "
-            "standardized, or they were not",
-            path,
-        ) from None
+    arrays = read_tensors(
+        path,
+        "no such file: the model was finished before it was recorded how its outputs were "
+        "standardized, or they were not",
+    )
     shapes = {name: (array.shape, array.dtype) for name, array in arrays.items()}
     if shapes != dict.fromkeys(_NAMES, ((size,), np.dtype(np.float64))):
         raise InputError(f"expected mean and deviation, {size} float64 numbers each", path)

@@ -109,6 +109,11 @@ def _external(name, array):
     return tensor
 
 
+def operator_of(kind: str) -> Any:
+    """A function of tensors that adds an operator to the graph of the first one."""
+    return lambda first, *others: first.graph.operator(kind, first, *others)
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """A tensor of a graph. Operators broadcast as NumPy's do; the other operand may be a number."""
@@ -116,37 +121,13 @@ class Tensor:
     graph: Graph
     name: str
 
-    def __add__(self, other: Any) -> "Tensor":
-        return self.graph.operator("Add", self, other)
-
-    def __sub__(self, other: Any) -> "Tensor":
-        return self.graph.operator("Sub", self, other)
-
-    def __mul__(self, other: Any) -> "Tensor":
-        return self.graph.operator("Mul", self, other)
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __matmul__(self, other: Any) -> "Tensor":
-        return self.graph.operator("MatMul", self, other)
-
-    def __lt__(self, other: Any) -> "Tensor":
-        return self.graph.operator("Less", self, other)
-
-    def __le__(self, other: Any) -> "Tensor":
-        return self.graph.operator("LessOrEqual", self, other)
-
-    def __gt__(self, other: Any) -> "Tensor":
-        return self.graph.operator("Greater", self, other)
-
-    def __ge__(self, other: Any) -> "Tensor":
-        return self.graph.operator("GreaterOrEqual", self, other)
-
-    def __and__(self, other: Any) -> "Tensor":
-        return self.graph.operator("And", self, other)
-
-    def __invert__(self) -> "Tensor":
-        return self.graph.operator("Not", self)
+    __add__ = __radd__ = operator_of("Add")
+    __sub__ = operator_of("Sub")
+    __mul__ = __rmul__ = operator_of("Mul")
+    __matmul__ = operator_of("MatMul")
+    __lt__, __le__ = operator_of("Less"), operator_of("LessOrEqual")
+    __gt__, __ge__ = operator_of("Greater"), operator_of("GreaterOrEqual")
+    __and__, __invert__ = operator_of("And"), operator_of("Not")
 
     def __getitem__(self, index: Any) -> "Tensor":
         """As NumPy's, of slices of step 1, numbers and None."""

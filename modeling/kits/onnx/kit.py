@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto
 
 from tta.modeling.functions.heads import log_sum_exp
-from tta.modeling.kits.onnx.graph import Tensor
+from tta.modeling.kits.onnx.graph import Tensor, operator_of
 from tta.modeling.kits.onnx.weights import Weights
 
 # Weights are from -63 to 63: on processors without VNNI, sums of two products of larger ones, which
@@ -51,6 +51,10 @@ class OnnxKit:
         epsilon: that of every LayerNorm.
     """
 
+    where, equal, maximum, exp, log, softplus = map(
+        staticmethod, map(operator_of, ("Where", "Equal", "Max", "Exp", "Log", "Softplus"))
+    )
+
     def __init__(self, epsilon: float = 1e-12):
         self._epsilon = epsilon
 
@@ -69,15 +73,6 @@ class OnnxKit:
 
     def concatenate(self, tensors, axis):
         return tensors[0].graph.operator("Concat", *tensors, axis=axis)
-
-    def where(self, condition, x, y):
-        return condition.graph.operator("Where", condition, x, y)
-
-    def equal(self, x, y):
-        return x.graph.operator("Equal", x, y)
-
-    def maximum(self, x, y):
-        return x.graph.operator("Max", x, y)
 
     def clip(self, x, lowest, highest):
         return x.graph.operator("Clip", x, np.int64(lowest), np.int64(highest))
@@ -171,15 +166,6 @@ class OnnxKit:
 
     def dropout(self, x, w):
         return x
-
-    def softplus(self, x):
-        return x.graph.operator("Softplus", x)
-
-    def exp(self, x):
-        return x.graph.operator("Exp", x)
-
-    def log(self, x):
-        return x.graph.operator("Log", x)
 
     def pick(self, x, positions):
         return x.graph.operator("GatherElements", x, positions[:, None], axis=1)[:, 0]
