@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from tta.checked_files import read_json_object
 from tta.data.text.files import file_digest, open_output
@@ -47,6 +47,15 @@ FREE_TO_DIFFER = {
 }
 
 
+class RunSettings(Protocol):
+    """A config of a run that can be resumed: a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def output_dir(self) -> str: ...
+
+
 def shared(
     config: PretrainingConfig, model_config: ModelConfig, data: TrainingData
 ) -> dict[str, str]:
@@ -60,10 +69,12 @@ def shared(
     }
 
 
-def check_settings_kept(config: Any, free_to_change: Collection[str] = FREE_TO_CHANGE) -> None:
+def check_settings_kept(
+    config: RunSettings, free_to_change: Collection[str] = FREE_TO_CHANGE
+) -> None:
     """Raises InputError if the run in the output folder began with settings that cannot change.
 
-    `config` is a dataclass with an `output_dir`. The settings of `free_to_change` are not compared.
+    The settings of `free_to_change` are not compared.
     """
     path = Path(config.output_dir) / RUN_FILE
     if not path.exists():
