@@ -71,7 +71,6 @@ DIFFERENCES = {
     "ELMo": (NONE, "-0.1"),
     "ELMo-S_CNN": (NONE, "0.2"),
     "ELMo-Sub": ("-0.5", "1.3"),
-    "ELMo-S_SVD": (NONE, NONE),
     FASTTEXT: ("19.8", "0.7"),
 }
 # Row and vocabulary in speed.py -> the paper's seconds of a million words on one card, millions of
