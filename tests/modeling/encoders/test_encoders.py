@@ -221,8 +221,10 @@ def test_encoder_and_head_equal_the_plain_equations(depth, first_query):
             np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
 
 
+# The bfloat16 kernels of CPUs with AMX round each shape differently: by up to 0.062 here. Float32
+# shows that no score depends on other rows or on padding.
 @each_family
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 5e-2)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 1e-1)])
 @pytest.mark.parametrize("words", [False, True])
 def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, tolerance, words):
     model = family(model_type, dtype)
