@@ -1,4 +1,7 @@
-"""Splits normalized text into words, and gives words that no vocabulary has an id of their own."""
+"""Normalizes text for both tokenizers, and splits it into words.
+
+Words that no vocabulary has get an id of their own.
+"""
 
 import re
 import threading

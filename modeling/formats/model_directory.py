@@ -102,7 +102,10 @@ def vocabulary_path(directory: Path | str) -> Path:
 
 
 def _load_foreign(directory, build, keep_segments):
-    """Builds the model of a directory without `model.weights.h5`."""
+    """Builds the model of a directory without `model.weights.h5`.
+
+    That is a directory of Hugging Face, of the original TensorFlow code, or of an unfinished run.
+    """
     path = tensors_path(directory)
     if path.exists():
         config, values = read_huggingface(path, keep_segments)

@@ -1,4 +1,4 @@
-"""gelu and LayerNorm for training: value and gradient take one pass over the data each.
+"""gelu and LayerNorm with gradients of our own: each takes one pass over the data, in training.
 
 The gradients are those of the plain formulas. Sums, and all that is between input and output, are
 float32.

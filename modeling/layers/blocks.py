@@ -1,4 +1,8 @@
-"""A layer of an encoder, and its parts: attention with exact masks, and feed-forward."""
+"""DMSA, SMSAN and their parts as Keras layers, for models of your own.
+
+The models here call the same functions without them: `functions/encoders.py`, whose attention masks
+are in `functions/masks.py`.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Weights of the tokens inside a sentence. A padding mask is [B, T] bool, True at real tokens."""
+"""Which tokens count in a loss or a mean. A padding mask is [B, T] bool, True at real tokens.
+
+Attention masks are in `functions/masks.py`.
+"""
 
 from typing import Any
 

@@ -16,9 +16,9 @@ from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ListStatistics, ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
-# The prior is normal. Moving a weight by one unit costs this many errors, halved: of the first pass
-# and of the rank, which says the same, and of all others. The first pass is held because its weight
-# decides how sharp the probabilities are, and expected errors alone always prefer sharper ones.
+# The prior is normal. Moving a weight by d units costs c d^2 / 2 errors: c is 30 for the first pass
+# and for the rank, another form of it, and 4 for every other weight. The first pass is held because
+# its weight decides how sharp the probabilities are, and expected errors alone prefer sharper ones.
 _HELD, _FREE = 30.0, 4.0
 
 # The factors that the scale is tried with, and the logarithmic width of their smoothing.
