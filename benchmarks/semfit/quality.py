@@ -11,10 +11,10 @@ first, or with --num_train_steps, which gives models of words equal words. Then 
 compared with STS-B dev and SICK train (Pearson's r x 100), and tta probe measures labelled
 sentences. With --all_probes, it also measures SST-2 and pairs of SNLI, with 6,000 training examples
 each, and the named entities of WNUT, of the first seed. With --mix, models of the tasks of the
-paper's Table 3 read the learned mix of the layers (tta probe --features=mix), as in the paper. Everything is kept in --work_dir, so that the command goes on where it was stopped; all
-rows are printed at the end. With --json, they are written to a file, which
-benchmarks/semfit/tables.py reads, with the differences from ELMo-S_ONEB on TREC and SNLI and their
-95 % intervals.
+paper's Table 3 read the learned mix of the layers (tta probe --features=mix), as in the paper.
+Everything is kept in --work_dir, so that the command goes on where it was stopped; all rows are
+printed at the end. With --json, they are written to a file, which benchmarks/semfit/tables.py
+reads, with the differences from ELMo-S_ONEB on TREC and SNLI and their 95 % intervals.
 """
 
 import json
