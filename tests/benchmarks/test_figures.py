@@ -5,9 +5,7 @@ the quick start with what the command prints.
 """
 
 import json
-import math
 import re
-import statistics
 
 import pytest
 
@@ -213,61 +211,6 @@ def test_rows_that_say_little_have_the_figures_of_the_record():
 
 def numbers(cells):
     return [float(cell.replace(",", "")) for cell in cells]
-
-
-def test_claims_about_semfit_follow_from_the_tables_of_the_record():
-    """No JSON of these measurements was kept: the pages are compared with one another."""
-    record = (ROOT / "docs/experiments/semfit.md").read_text(encoding="utf-8")
-    heads = ["STS-B", "SICK", "MR", "SUBJ", "TREC", "SST-5", "mean", "SST-2", "SNLI", "WNUT"]
-    ours = {
-        name: dict(zip(heads, numbers(cells), strict=True))
-        for name, *cells in rows(record, "| | STS-B dev | SICK train | MR |")
-    }
-    for values in ours.values():
-        four = statistics.mean(values[name] for name in ("MR", "SUBJ", "TREC", "SST-5"))
-        assert values.pop("mean") == pytest.approx(four, abs=0.0051)
-    one_b, elmo_a = ours["ELMo-S_ONEB"], ours["ELMo-A"]
-
-    found = re.search(r"ELMo-A ([\d., ]+); ELMo-S_ONEB ([\d., ]+)\. F", " ".join(record.split()))
-    mix = list(zip(*(numbers(found[number].split(",")) for number in (1, 2)), strict=True))
-    assert len(mix) == 3
-    gaps = [elmo_a[task] - one_b[task] for task in one_b] + [a - b for a, b in mix]
-    ahead = sum(gap > 0 for gap in gaps)
-    p = 2 * sum(math.comb(len(gaps), k) for k in range(ahead, len(gaps) + 1)) / 2 ** len(gaps)
-    over = {
-        name: {task: f"{one_b[task] - values[task]:+.1f}" for task in one_b}
-        for name, values in ours.items()
-    }
-    vectors, cnn, sub = over["mean of fasttext"], over["ELMo-S_CNN"], over["ELMo-Sub"]
-    seconds = {
-        (row, words): float(cells[2].replace(",", ""))
-        for row, words, *cells in rows(record, "| | words | paper: s per million")
-    }
-    semfit = seconds["semfit", "800k"]
-    elmo = {name: cells for name, *cells in rows(record, "| | paper: days x cards")}
-    millions = [float(elmo[name][6]) for name in ("ELMo", "ELMo-S")]
-    sampled, adaptive = seconds["sampled", "800k"], seconds["adaptive", "800k"]
-    expected = [
-        f"ELMo-A is ahead in {ahead} of {len(gaps)} columns (sign test, p = {p:.3f}), all but TREC "
-        f"({over['ELMo-A']['TREC']}",
-        "SNLI {:.1f}, SST-5 {:.1f}, NER {:.1f};".format(*(b - a for a, b in mix)),
-        f"TREC {vectors['TREC']} and NER {vectors['WNUT']}, but SNLI {vectors['SNLI']}, MR "
-        f"{vectors['MR']}, STS-B {vectors['STS-B']}",
-        f"TREC {over['ELMo']['TREC']} [",
-        f"inferior ({cnn['SNLI']}, {cnn['SST-5']})",
-        f"ours {sub['SNLI'][1:]};",
-        f"ours {sub['TREC'][1:]} [2.2, 8.6] and {sub['SST-2'][1:]} behind",
-        f"2.3, {adaptive / semfit:.1f}; than a sampled softmax on the same vectors: "
-        f"{sampled / semfit:.1f}.",
-        f"*Faster than ELMo*: 4.2, {elmo['ELMo-S'][5]};",
-        "246, 255 and 249 s at 40,000, 800,000 and 2,000,000 words",
-        "499 M to 76 M, {:.0f} M to {:.0f} M".format(*millions),
-        f"TREC {over['ELMo-S_SVD']['TREC']} [0.2, 6.6], STS-B {over['ELMo-S_SVD']['STS-B']}.",
-    ]
-    claims = page("semfit.md").partition("## The paper's claims, here")[2]
-    assert [text for text in expected if text not in claims] == []
-    assert [seconds["semfit", size] for size in ("40k", "800k", "2m")] == [246, 255, 249]
-    assert 0.6 < 1 - sampled / float(elmo["ELMo"][4].replace(",", "")) < 0.7  # "two thirds"
 
 
 def test_the_reconstructions_are_those_of_the_models_page():

@@ -122,6 +122,8 @@ def test_the_pages_have_the_tables_of_the_files():
     seconds = (tables.fastest(speed["seconds"], "semfit", size) for size in ("40k", "800k", "2m"))
     times = map(tables.per_million, seconds)
     assert "{}, {} and {} s a million words at 40,000, 800,000 and".format(*times) in words
+    weights = (cells(tables.table_2(speed), name)[6] for name in ("ELMo", "ELMo-S"))
+    assert "499 M to 76 M, {} M to {} M".format(*weights) in words
     perplexities = (
         re.search(r"perplexity mean ([\d.]+)", quality["trainings"][name]["held_out"])
         for name in ("ELMo-A", "ELMo")
