@@ -67,6 +67,13 @@ class LossSettings(Steps):
         0,
         1,
     )
+    kl_threshold: float = setting(
+        0.0,
+        "Nats that the KL of each dimension of the latent vector counts in the loss at least, with "
+        "vae and full_vae. A dimension below it is not pushed further to 0, where the decoder "
+        "ignores it. Optimus: 0.5.",
+        0,
+    )
     num_sampled_pieces: int = setting(
         0,
         "Number of word pieces in the softmax of a training step. Two thirds are the most "

@@ -120,8 +120,10 @@ class Autoencoding(Objective):
             parts["length"] = -ops.sum(share * scores[:, 0])
             total = total + parts["length"]
         if self.variational:
-            parts["kl"] = ops.sum(share * ops.sum(kl_divergence(**encoded), axis=1))
-            total = total + task.auxiliary * parts["kl"]
+            kl = kl_divergence(**encoded)  # [B, P]
+            parts["kl"] = ops.sum(share * ops.sum(kl, axis=1))
+            counted = ops.maximum(kl, self.setting("kl_threshold"))
+            total = total + task.auxiliary * ops.sum(share * ops.sum(counted, axis=1))
         return Loss(total, parts)
 
     def _hide(self, allowed):
@@ -197,7 +199,9 @@ class Autoencoding(Objective):
 class VariationalAutoencoding(Autoencoding):
     """VAE: -sum_i log p(x_i | z) + beta KL(q(z | x) || p(z)), with a sample z of q.
 
-    beta is cyclical (`cyclical_beta`) and 0 in half of each cycle. Config field: `num_train_steps`.
+    beta is cyclical (`cyclical_beta`) and 0 in half of each cycle. With `kl_threshold`, lambda, the
+    KL in the loss is sum_p max(lambda, KL_p) over the dimensions of z (Li et al. 2020, section 4).
+    Config fields: `num_train_steps`, `kl_threshold`.
     """
 
     variational = True

@@ -163,3 +163,8 @@ class PretrainingConfig(TrainingSettings, ModelFlags, RunFiles):
         choices=("float32", "float16"),
         group=CHECKPOINTS,
     )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.kl_threshold and "vae" not in self.objective:
+            raise InputError(f"kl_threshold is for vae and full_vae, not {self.objective}")

@@ -13,6 +13,7 @@ from tests.tiny_dataset import MAX_LENGTH, sentences_of, write_shard
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import eval_batches, train_batches
 from tta.errors import InputError
+from tta.modeling.config.training import LossSettings
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.autoencoding import (
     Autoencoding,
@@ -50,10 +51,15 @@ def plain_losses(model, latent, inputs):
     ])  # fmt: skip
 
 
-def plain_kl(model, inputs):
+def plain_kls(model, inputs):
+    """The KL of each text and dimension: [B, P], in NumPy."""
     state = np.array(model.encode(inputs)["hidden_states"], np.float64)[:, 0]
     mean, log_variance = np.split(state @ arrays(model)["connector/kernel"], 2, axis=1)
-    return 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).sum(axis=1)
+    return 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance)
+
+
+def plain_kl(model, inputs):
+    return plain_kls(model, inputs).sum(axis=1)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -86,6 +92,22 @@ def test_vae_is_the_evidence_lower_bound_per_token(vae, beta):
     expected = plain_losses(model, latent[:3], inputs).sum() / count + beta * kl
     assert float(loss.parts["kl"]) == pytest.approx(kl, rel=1e-4)
     assert float(loss.total) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 2.0])
+def test_each_dimension_counts_a_threshold_of_the_kl_at_least(vae, threshold):
+    model, latent = vae
+    inputs = batch(LENGTHS)
+    fixed_samples(model, latent[:3])
+    objective = VariationalAutoencoding(config=LossSettings(kl_threshold=threshold))
+    task = objective.task(inputs, 0)
+    weights = task.weights / np.sum(task.weights)
+    loss = objective.loss(model, task._replace(weights=weights, auxiliary=0.7))
+    each, count = plain_kls(model, inputs), sum(LENGTHS) - len(LENGTHS)
+    reconstruction = plain_losses(model, latent[:3], inputs).sum()
+    expected = (reconstruction + 0.7 * np.maximum(each, threshold).sum()) / count
+    assert float(loss.total) == pytest.approx(expected, rel=1e-5)
+    assert float(loss.parts["kl"]) == pytest.approx(each.sum() / count, rel=1e-4)
 
 
 def test_the_length_is_one_more_factor_of_the_probability():

@@ -35,6 +35,15 @@ def test_a_config_is_all_of_its_parts():
     assert not any(name.endswith(("_dir", "_file")) for name in names(TrainingSettings))
 
 
+@pytest.mark.parametrize("objective", ["ae", "mlm"])
+def test_a_threshold_of_the_kl_needs_a_variational_objective(objective):
+    files = {"input_dir": "a", "config_file": "b", "output_dir": "c"}
+    rule = f"kl_threshold is for vae and full_vae, not {objective}"
+    with pytest.raises(InputError, match=rule):
+        PretrainingConfig(**files, objective=objective, kl_threshold=0.5)
+    assert PretrainingConfig(**files, objective="full_vae", kl_threshold=0.5).kl_threshold == 0.5
+
+
 def test_a_batch_is_counted_in_sentences_or_in_tokens():
     files = {"input_dir": "a", "config_file": "b", "output_dir": "c"}
     assert PretrainingConfig(**files, train_batch_size=64).train_batch_size == 64
