@@ -15,6 +15,17 @@ paper's Table 3 read the learned mix of the layers (tta probe --features=mix), a
 Everything is kept in --work_dir, so that the command goes on where it was stopped; all rows are
 printed at the end. With --json, they are written to a file, which benchmarks/semfit/tables.py
 reads, with the differences from ELMo-S_ONEB on TREC and SNLI and their 95 % intervals.
+
+quality.json is of one text for all rows, the vectors included: the first 778,000 words of Simple
+English Wikipedia, a sentence per line.
+
+    tta create-vocab --tokenizer=words --min_count=3 --input_file=text.txt --vocab_file=words.txt
+    tta create-tfrecords --tokenizer=words --vocab_file=words.txt --output_dir=words ...
+    tta create-tfrecords --vocab_file=tta/small/vocab.txt --output_dir=pieces ...
+
+where ... is `--input_file=text.txt --num_shards=16 --heldout_fraction=0.005 --max_seq_length=64`.
+All rows are then trained with --num_seeds=1 --num_train_steps=500 --all_probes, ELMo-Sub with 544
+steps, which are as many words.
 """
 
 import json
@@ -94,33 +105,41 @@ def record(found, work):
         folder = work / f"{slug(name)}-0"
         if is_trained(folder):
             run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
-            _, about = (folder / "README.md").read_text(encoding="utf-8").split("Held-out: ")
+            about = (folder / "README.md").read_text(encoding="utf-8").partition("Held-out: ")[2]
             trainings[name] = {
                 "steps": run["num_train_steps"],
                 "batch_tokens": run["train_batch_tokens"],
-                "held_out": about.splitlines()[0],
+                "held_out": about.partition("\n")[0],
             }
-    differences = kept(work / "differences.kept", lambda: compared(found, trainings, work))
-    return {"values": values, "trainings": trainings, "differences": differences}
+    return {"values": values, "trainings": trainings, "differences": compared(found, work)}
 
 
-def compared(found, trained_names, work):
-    """BASE minus the other trained rows on COMPARED: {column: {other: [value, low, high]}}."""
-    from tta.scoring.probing.config import ProbeConfig
+def compared(found, work):
+    """BASE minus the other trained rows on COMPARED: {column: {other: [value, low, high]}}.
+
+    A column is empty without BASE, or if no other row was measured on it.
+    """
+    differences = {}
+    for column in COMPARED:
+        rows = [n for (n, vectors), v in found.items() if vectors == "layers" and column in v]
+        folders = {name: work / f"{slug(name)}-0" for name in rows}
+        rows = [name for name in rows if is_trained(folders[name])]
+        differences[column] = {}
+        if BASE in rows:
+            others = [name for name in rows if name != BASE]
+            models = [str(folders[name]) for name in (BASE, *others)]
+            values = differences_of(column, models, work)
+            differences[column] = dict(zip(others, values, strict=True))
+    return differences
+
+
+def differences_of(column, models, work):
+    """The first model minus each of the others on a column: [[value, low, high], ...]."""
     from tta.scoring.probing.probe import probe_files
 
-    differences, probes = {}, PROBES | more_probes(work)
-    for column in COMPARED:
-        have = [name for name in trained_names if column in found[name, "layers"]]
-        others = [name for name in have if name != BASE]
-        given = {key: str(value) for key, value in probes[column].items()}
-        config = ProbeConfig(**given, representation=["layers"], num_folds=5, num_seeds=1)
-        report = probe_files(config, [str(work / f"{slug(name)}-0") for name in (BASE, *others)])
-        differences[column] = {  # the report has the other minus BASE
-            name: [-one.value, -one.interval[1], -one.interval[0]]
-            for name, one in zip(others, report.differences, strict=True)
-        }
-    return differences
+    config = probe_config((PROBES | more_probes(work))[column], representation=["layers"])
+    report = probe_files(config, models)  # it has the other minus the first
+    return [[-one.value, -one.interval[1], -one.interval[0]] for one in report.differences]
 
 
 def keep(name, seed, model, representations, work):
@@ -232,15 +251,11 @@ def measured(model, representations):
 
 def probed(model, representations, probes):
     """The results of tta probe: {representation: {column: number}}."""
-    from tta.scoring.probing.config import ProbeConfig
     from tta.scoring.probing.probe import probe_files
 
     values = {representation: {} for representation in representations}
     for column, options in probes.items():
-        given = {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
-        config = ProbeConfig(
-            **given, representation=list(representations), num_folds=5, num_seeds=1
-        )
+        config = probe_config(options, representation=list(representations))
         rows = probe_files(config, [model]).rows[1:]  # the first is the majority class
         for representation, row in zip(representations, rows, strict=True):
             values[representation][column] = row.mean
@@ -249,16 +264,21 @@ def probed(model, representations, probes):
 
 def probed_by_mix(model, work):
     """The results of models of the tasks over the mix of layers: {column: number}."""
-    from tta.scoring.probing.config import ProbeConfig
     from tta.scoring.probing.probe import probe_files
 
     values, probes = {}, PROBES | more_probes(work)
     for column in MIXED:
-        options = probes[column]
-        given = {k: str(v) if isinstance(v, Path) else v for k, v in options.items()}
-        config = ProbeConfig(**given, features=MIX, num_folds=5, num_seeds=FLAGS.mix_seeds)
+        config = probe_config(probes[column], features=MIX, num_seeds=FLAGS.mix_seeds)
         values[column] = probe_files(config, [model]).rows[1].mean
     return values
+
+
+def probe_config(options, **settings):
+    """The `ProbeConfig` of an entry of PROBES or MORE_PROBES."""
+    from tta.scoring.probing.config import ProbeConfig
+
+    given = {name: str(v) if isinstance(v, Path) else v for name, v in options.items()}
+    return ProbeConfig(**given, **{"num_folds": 5, "num_seeds": 1} | settings)
 
 
 def more_probes(work):

@@ -3,7 +3,7 @@
 import json
 import re
 
-from benchmarks.semfit import tables
+from benchmarks.semfit import quality, tables
 from benchmarks.semfit.quality import PROBES, results, table
 from benchmarks.semfit.speed import ELMO_SHAPE
 from tests.benchmarks.markdown import cells
@@ -130,3 +130,27 @@ def test_the_pages_have_the_tables_of_the_files():
     )
     found = ", ".join(f"{float(one[1]):.0f}" for one in perplexities)
     assert f"(35.8, 39.7): yes, {found}" in words
+
+
+def test_a_row_is_compared_where_it_was_trained_and_measured_side_by_side(tmp_path, monkeypatch):
+    def differences_of(column, models, work):
+        return [[column, *(model.removeprefix(f"{work}/") for model in (models[0], other))]
+                for other in models[1:]]  # fmt: skip
+
+    monkeypatch.setattr(quality, "differences_of", differences_of)
+    for name in ("elmo-0", "elmo-s-oneb-0", "t-ta-0"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.weights.h5").touch()
+    found = {
+        ("ELMo-S_ONEB", "layers"): {"TREC": [83.0], "SNLI": [54.0]},
+        ("ELMo", "layers"): {"TREC": [74.0]},
+        ("mean of fasttext", "embed"): {"TREC": [79.0]},
+        ("T-TA", "context"): {"TREC": [70.0]},
+        ("ELMo-Sub", "layers"): {"TREC": [80.0]},  # its model is gone
+    }
+    assert quality.compared(found, tmp_path) == {
+        "TREC": {"ELMo": ["TREC", "elmo-s-oneb-0", "elmo-0"]},
+        "SNLI": {},
+    }
+    del found["ELMo-S_ONEB", "layers"]
+    assert quality.compared(found, tmp_path) == {"TREC": {}, "SNLI": {}}
