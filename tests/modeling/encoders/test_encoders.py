@@ -221,12 +221,14 @@ def test_encoder_and_head_equal_the_plain_equations(depth, first_query):
             np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
 
 
-# The bfloat16 kernels of CPUs with AMX round each shape differently: by up to 0.062 here. Float32
-# shows that no score depends on other rows or on padding.
+# The bfloat16 kernels of CPUs with AMX round each shape differently: one of 36 scores differs by
+# 0.06, but their mean by 0.002 only.
 @each_family
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("mixed_bfloat16", 1e-1)])
+@pytest.mark.parametrize(
+    ("dtype", "most", "mean"), [("float32", 1e-5, 1e-6), ("mixed_bfloat16", 1e-1, 5e-3)]
+)
 @pytest.mark.parametrize("words", [False, True])
-def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, tolerance, words):
+def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, most, mean, words):
     model = family(model_type, dtype)
     lengths = [1, 2, 5, 11, 17]
     together = batch(lengths, width=19)
@@ -235,11 +237,14 @@ def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, 
         together |= {"word_ids": starts.cumsum(axis=1).astype(np.int32)}
     ids, mask = together["input_ids"], together["padding_mask"]
     scores = np.asarray(log_probabilities(model, together, ids)) * mask
+    differences = []
     for b, n in enumerate(lengths):
         alone = {name: value[b : b + 1, :n] for name, value in together.items()}
         found = np.asarray(log_probabilities(model, alone, alone["input_ids"]))
-        np.testing.assert_allclose(found[0], scores[b, :n], atol=tolerance)
-        np.testing.assert_allclose(found.sum(), scores[b].sum(), atol=n * tolerance)
+        differences.extend(np.abs(found[0] - scores[b, :n]))
+        np.testing.assert_allclose(found.sum(), scores[b].sum(), atol=n * most)
+    assert np.max(differences) <= most
+    assert np.mean(differences) <= mean
 
 
 @each_family
