@@ -60,7 +60,7 @@ def parse_record(record: Any, features: Features, limits: IdLimits | None = None
         good = (count >= limits.min_length) & (count <= limits.max_length)
         good &= tf.reduce_all((ids >= 0) & (ids < tf.constant(limits.id_bound, tf.int64)))
         # A single assertion, which costs a tenth of one per rule.
-        tf.debugging.Assert(good, [limits.rule])
+        tf.debugging.Assert(good, [f"{limits.count_rule}; {limits.id_rule}"])
     return {name: tf.cast(value, features[name]["dtype"]) for name, value in parsed.items()}
 
 

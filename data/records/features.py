@@ -49,21 +49,24 @@ class IdLimits:
         return self.vocab_size or 2**31
 
     @property
-    def rule(self) -> str:
-        """What the ids of a sentence must be."""
+    def count_rule(self) -> str:
+        """How many ids a sentence must have."""
         return (
-            f"a sentence has {self.min_length} to {self.max_length:,} ids, begin and end included, "
-            f"which are at least 0 and less than {self.id_bound:,}"
+            f"a sentence has {self.min_length} to {self.max_length:,} ids, begin and end included"
         )
+
+    @property
+    def id_rule(self) -> str:
+        """What each id must be."""
+        return f"ids are at least 0 and less than {self.id_bound:,}"
 
     def check(self, ids: np.ndarray) -> None:
         """Raises InputError if the ids of a sentence, [T] int64, are not so."""
         if not self.min_length <= len(ids) <= self.max_length:
-            rule = f"a sentence has {self.min_length} to {self.max_length:,} ids"
-            raise InputError(f"{rule}, begin and end included, not {len(ids):,}")
+            raise InputError(f"{self.count_rule}, not {len(ids):,}")
         wrong = ids[(ids < 0) | (ids >= self.id_bound)]
         if len(wrong):
-            raise InputError(f"ids are at least 0 and less than {self.id_bound:,}, not {wrong[0]}")
+            raise InputError(f"{self.id_rule}, not {wrong[0]}")
 
 
 def check_features(features: Any) -> None:
