@@ -51,9 +51,9 @@ class OnnxKit:
         epsilon: that of every LayerNorm.
     """
 
-    where, equal, maximum, exp, log, softplus = map(
-        staticmethod, map(operator_of, ("Where", "Equal", "Max", "Exp", "Log", "Softplus"))
-    )
+    where, equal = staticmethod(operator_of("Where")), staticmethod(operator_of("Equal"))
+    maximum, softplus = staticmethod(operator_of("Max")), staticmethod(operator_of("Softplus"))
+    exp, log = staticmethod(operator_of("Exp")), staticmethod(operator_of("Log"))
 
     def __init__(self, epsilon: float = 1e-12):
         self._epsilon = epsilon
