@@ -14,7 +14,7 @@ from tta.modeling.config.model_types import MODEL_TYPES, ModelType, check_varian
 from tta.modeling.functions.heads import predicting_states, token_scores
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
-from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.token_weights import inner_weights
 from tta.modeling.models.language_model import LanguageModel
 
 

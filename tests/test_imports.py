@@ -149,7 +149,7 @@ def test_there_is_no_circular_import():
 LIGHT = {"tta", "shtab"}
 MAY_USE_KERAS = {
     *(f"tta.modeling.{name}" for name in ("layers", "encoders", "heads", "models")),
-    *(f"tta.modeling.kits.{name}" for name in ("fused", "keras", "one_pass")),
+    *(f"tta.modeling.kits.{name}" for name in ("custom_gradients", "fused", "keras")),
     *("tta.modeling.likelihood", "tta.modeling.objectives", "tta.modeling.training"),
     "tta.scoring.probing.task_training",
     "tta.scoring.scorers.variants",

@@ -9,9 +9,9 @@ from typing import Any
 
 from keras import ops
 
+from tta.modeling.kits.custom_gradients import upstream_of
 from tta.modeling.kits.fused import fused
 from tta.modeling.kits.keras import NUM_PARTS, KerasKit
-from tta.modeling.kits.one_pass import upstream_of
 from tta.modeling.kits.types import Tensor
 
 

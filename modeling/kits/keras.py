@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from tta.modeling.kits.one_pass import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.kits.custom_gradients import trained_bias, trained_gelu, trained_layer_norm
 from tta.modeling.kits.types import Tensor
 
 # `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the

@@ -25,7 +25,7 @@ from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.base import Part
 from tta.modeling.layers.latent import LatentConnector
-from tta.modeling.layers.masks import weights_after_first
+from tta.modeling.layers.token_weights import weights_after_first
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
 

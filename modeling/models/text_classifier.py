@@ -9,8 +9,8 @@ from tta.modeling.config.classifier import MIX, ClassifierConfig
 from tta.modeling.encoders.base import encoder_of
 from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer, dense_layer
-from tta.modeling.layers.masks import weights_after_first
 from tta.modeling.layers.task_layers import MixedLSTM, compared, maximum, weighted_mean
+from tta.modeling.layers.token_weights import weights_after_first
 from tta.modeling.models.base import ConfiguredModel
 
 

@@ -14,7 +14,7 @@ from tta.modeling.config.training import LossSettings
 from tta.modeling.functions.latent import lowest
 from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.latent import kl_divergence
-from tta.modeling.layers.masks import inner_weights, weights_after_first
+from tta.modeling.layers.token_weights import inner_weights, weights_after_first
 from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.objectives.base import (
     Batch,

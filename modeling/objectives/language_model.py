@@ -11,7 +11,7 @@ from keras import ops
 from tta.errors import InputError
 from tta.modeling.config.training import LossSettings
 from tta.modeling.kits.types import Tensor
-from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.token_weights import inner_weights
 from tta.modeling.likelihood import both, direction_weights, likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task, Vocabulary

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from tta.modeling.kits.types import Tensor
-from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.token_weights import inner_weights
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch

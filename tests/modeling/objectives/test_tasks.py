@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, Vocabulary, as_arrays, batch
-from tta.modeling.layers.masks import inner_weights
+from tta.modeling.layers.token_weights import inner_weights
 from tta.modeling.objectives.classification import Classification
 from tta.modeling.objectives.language_model import (
     CausalLanguageModeling,

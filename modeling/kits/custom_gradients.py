@@ -1,7 +1,6 @@
-"""gelu and LayerNorm with gradients of our own: each takes one pass over the data, in training.
+"""gelu and LayerNorm with custom gradients: each takes one pass over the data, in training.
 
-The gradients are those of the plain formulas. Sums, and all that is between input and output, are
-float32.
+The gradients are those of the plain formulas. All intermediate values are float32.
 """
 
 import math

@@ -10,7 +10,7 @@ from scipy import special
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import made_of
 from tta.modeling.config.weights import layer_norm
-from tta.modeling.kits.one_pass import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.kits.custom_gradients import trained_bias, trained_gelu, trained_layer_norm
 
 B, T, D = 2, 7, 5
 EPSILON = 1e-12
