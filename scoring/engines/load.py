@@ -16,6 +16,8 @@ from tta.choices import EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.hub import PREFIX
+from tta.modeling.formats.huggingface import tensors_path
+from tta.modeling.formats.tensorflow.original_files import is_original
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG, WEIGHTS
 from tta.scoring.engines.base import Engine, lacks
@@ -111,7 +113,12 @@ def _runs(model):
     """Whether onnxruntime runs a model. If the model is damaged, loading it says so."""
     try:
         directory = Path(find_directory(model))
-        return (directory / WEIGHTS).exists() and lacks(read_config(directory / CONFIG)) is None
+        if not (directory / WEIGHTS).exists():
+            if tensors_path(directory).exists():  # a BERT of Hugging Face
+                return True
+            if is_original(directory):  # TensorFlow reads it
+                return False
+        return lacks(read_config(directory / CONFIG)) is None
     except InputError:
         return False
 

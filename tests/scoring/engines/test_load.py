@@ -64,6 +64,23 @@ def test_models_that_onnxruntime_does_not_run(small):
     assert choose([small], models=[]) == "auto"
 
 
+@pytest.mark.parametrize(
+    ("file", "engine"),
+    [
+        ("model.safetensors", "onnxruntime"),
+        ("model.safetensors.index.json", "onnxruntime"),
+        ("checkpoints/ckpt-3.safetensors", "onnxruntime"),
+        ("bert_model.ckpt.index", "tensorflow"),
+    ],
+)
+def test_models_of_other_libraries_and_unfinished_runs(small, tmp_path, file, engine):
+    directory = write_model_directory(tmp_path / "model")
+    (directory / "model.weights.h5").unlink()
+    (directory / file).parent.mkdir(exist_ok=True)
+    (directory / file).touch()
+    assert choose([small], models=[str(directory)]) == engine
+
+
 def test_without_tensorflow(monkeypatch, large, tmp_path):
     without(monkeypatch, "keras")
     assert choose([large]) == "onnxruntime"
