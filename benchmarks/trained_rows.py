@@ -23,7 +23,7 @@ class Row:
         config: a file of configs/.
         objective: of the training.
         changes: keys of the config.
-        start: flags that name the models it starts from; empty: the benchmark's start.
+        start: flags in place of the benchmark's start: the models it starts from, for example.
     """
 
     name: str

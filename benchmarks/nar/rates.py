@@ -27,8 +27,8 @@ FLAGS = flags.FLAGS
 SENTENCES = evaluation_data.FOLDER / "labelled" / "sentences"
 RATES = ("5e-5", "1e-4", "2e-4", "5e-4", "1.5e-3")
 OPTIMIZERS = ("adamw", "muon")
-# Optimus (Li et al. 2020) starts from BERT and GPT-2.
-OPTIMUS = {"init_encoder": "bilm-small", "init_decoder": "unilm-small"}
+# Optimus (Li et al. 2020) starts from BERT and GPT-2; lambda is .5.
+OPTIMUS = {"init_encoder": "bilm-small", "init_decoder": "unilm-small", "kl_threshold": 0.5}
 
 
 def models_of(row: Row) -> dict[str, str]:
@@ -47,7 +47,7 @@ ROWS = (
     Row("VAE, GTW", "small-vae-gtw", "vae"),
     Row("VAE, PAD", "small-vae-gtw", "vae", {"decoder_input": "pad"}),
     Row("full-VAE, GTW", "small-vae-gtw", "full_vae"),
-    Row("Optimus", "small-optimus", "vae", {"latent_size": 256}, OPTIMUS),
+    Row("Optimus", "small-optimus", "vae", {}, OPTIMUS),
     Row("MLM", "small-bilm", "mlm"),
 )
 
