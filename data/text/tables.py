@@ -1,5 +1,6 @@
 """Rows of a table, read and written: cells between tabs, or between commas (csv)."""
 
+import contextlib
 import csv
 import itertools
 import json
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, TextIO
 
+from tta.data.text.files import open_output
 from tta.errors import InputError
 
 # A first line of nothing but such names is a header, too.
@@ -233,6 +235,18 @@ def row_writer(
         has_header = True
 
     return write
+
+
+@contextlib.contextmanager
+def open_rows(
+    path: str | None, overwrite: bool = False, default: str | None = None
+) -> Iterator[Callable[[Mapping[str, Any]], object] | None]:
+    """Opens an output as `open_output` does: gives its `row_writer`, or None without a path."""
+    if path is None:
+        yield None
+        return
+    with open_output(path, overwrite) as stream:
+        yield row_writer(stream, path, default)
 
 
 def _short(digits: str) -> float:

@@ -4,7 +4,6 @@ Warstadt et al., "BLiMP: the benchmark of linguistic minimal pairs for English",
 is correct on a pair if the acceptable sentence has the higher score.
 """
 
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -17,9 +16,8 @@ from scipy import stats
 
 import tta
 from tta.data.pairs.minimal_pairs import BAD, GOOD, MinimalPair, read_minimal_pairs
-from tta.data.text.files import open_output
 from tta.data.text.lines import expand_globs
-from tta.data.text.tables import row_writer
+from tta.data.text.tables import open_rows
 from tta.errors import InputError, shown
 from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.reports.table import align, format_count
@@ -144,14 +142,10 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
     pairs = [pair for path in paths for pair in read_minimal_pairs(path)]
     group_by = config.group_by or _default_field(pairs)
     names = [None if group_by is None else _group(pair, group_by) for pair in pairs]
-    with contextlib.ExitStack() as stack:
-        output = None
-        if config.output_file is not None:
-            output = stack.enter_context(open_output(config.output_file, config.overwrite))
+    with open_rows(config.output_file, config.overwrite) as write:
         lm = tta.load(model, **load_options)
         scored = _score(lm, pairs)
-        if output:
-            write = row_writer(output, config.output_file or "")
+        if write is not None:
             _write(write, pairs, names, scored, config.text)
     differences = scored.differences
     members: dict[str, list[float]] = {}

@@ -1,6 +1,5 @@
 """Compares the sentence pairs of STS files: read, encode every sentence once, correlate, write."""
 
-import contextlib
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,9 +10,9 @@ from numpy.typing import ArrayLike
 
 import tta
 from tta.data.pairs.sts import GOLD, SentencePair, read_sts
-from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
+from tta.data.text.files import STANDARD_STREAM, shown_path
 from tta.data.text.lines import expand_globs
-from tta.data.text.tables import row_writer
+from tta.data.text.tables import open_rows
 from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.correlation import Correlation, correlate, cosine
@@ -104,10 +103,7 @@ def compare_files(
     # A file has gold scores for all pairs or for none.
     if output_file is None and any(pairs[0].gold is None for _, pairs in files):
         output_file = STANDARD_STREAM
-    with contextlib.ExitStack() as stack:
-        output = None
-        if output_file is not None:
-            output = stack.enter_context(open_output(output_file, config.overwrite))
+    with open_rows(output_file, config.overwrite, default="\t") as write:
         encoders = []  # (name, scorer, its representations)
         for model in models:
             lm = tta.load(model, **load_options)
@@ -119,8 +115,7 @@ def compare_files(
             for kind in itertools.product(representations, config.pooling)
             for result in _compare(files, name, lm, *kind)
         ]
-        if output:
-            write = row_writer(output, output_file or "", default="\t")
+        if write is not None:
             _write(write, results)
     signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
     notes = dict.fromkeys(note for result in results for note in result.notes())

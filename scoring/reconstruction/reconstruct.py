@@ -1,6 +1,5 @@
 """Reconstructs the texts of a file from their latent vectors, with controls; see `reconstruct`."""
 
-import contextlib
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 import tta
-from tta.data.text.files import open_output, shown_path
+from tta.data.text.files import shown_path
 from tta.data.text.lines import TextReader, expand_globs
-from tta.data.text.tables import row_writer
+from tta.data.text.tables import open_rows
 from tta.errors import InputError
 from tta.scoring.engines.load import engine_for_work
 from tta.scoring.metrics.bleu import Bleu
@@ -55,12 +54,10 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
     if not isinstance(lm, AutoencoderModel):
         raise InputError("tta reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
     lm.check_passes(config.num_passes)
-    with contextlib.ExitStack() as stack:
-        output = None
-        if config.output_file is not None:  # first: an existing file is an error before the work
-            output = stack.enter_context(open_output(config.output_file, config.overwrite))
+    # First: an existing file is an error before the work.
+    with open_rows(config.output_file, config.overwrite) as write:
         rows, lines = _encode(lm, texts, places, config)
-        report = _measure(lm, rows, lines, config, output)
+        report = _measure(lm, rows, lines, config, write)
     report.notes.extend(notes)
     return report
 
@@ -78,7 +75,7 @@ def _encode(lm, texts, places, config) -> tuple[list[np.ndarray], list[int]]:
     return rows, lines
 
 
-def _measure(lm, rows, lines, config, output) -> ReconstructReport:
+def _measure(lm, rows, lines, config, write) -> ReconstructReport:
     posterior = lm.posterior(rows)
     found = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
@@ -91,8 +88,7 @@ def _measure(lm, rows, lines, config, output) -> ReconstructReport:
     }
     vectors = _vectors(posterior.mean, config.seed)
     nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
-    if output is not None:
-        write = row_writer(output, config.output_file)
+    if write is not None:
         _write(write, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
     return ReconstructReport(
         str(shown_path(config.input_file)),
