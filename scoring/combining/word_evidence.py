@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.guess import first_pass_unit, guess
 from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.weights import GivenWeights
-from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION, align
+from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
@@ -96,11 +97,11 @@ class WordEvidence:
             joined = [part for one in parts for part in one]
             expected = [p for one in _split(reference, metric, self.by_character)[1] for p in one]
             right = np.ones(len(joined), bool)
-            for edit in align(expected, joined):
-                if edit.kind == DELETION:
+            for edit in Levenshtein.editops(expected, joined):
+                if edit.tag == DELETION:
                     deletions[i] += 1
                 else:
-                    right[edit.hypothesis] = False
+                    right[edit.dest_pos] = False
             ends = np.cumsum([len(one) for one in parts], dtype=int)
             correct += [bool(one.all()) for one in np.split(right, ends)[:-1]]
         return np.array(correct, bool), deletions
@@ -197,12 +198,12 @@ def _compare(text, others, metric, by_character):
     for other, share in others.items():
         theirs = [part for one in _split(other, metric, by_character)[1] for part in one]
         there = list(joined)
-        for edit in align(theirs, joined):
-            if edit.kind == DELETION:
+        for edit in Levenshtein.editops(theirs, joined):
+            if edit.tag == DELETION:
                 missing += share[0]
             else:
-                is_word = edit.kind == SUBSTITUTION
-                there[edit.hypothesis] = theirs[edit.reference] if is_word else ""
+                is_word = edit.tag == SUBSTITUTION
+                there[edit.dest_pos] = theirs[edit.src_pos] if is_word else ""
         length += len(theirs) * share[0]
         for k, (start, end) in enumerate(spans):
             if there[start:end] == joined[start:end]:

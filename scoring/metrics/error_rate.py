@@ -1,12 +1,10 @@
-"""Word and character error rate, and the alignment of two texts that they count.
+"""Word and character error rate. The errors of a hypothesis are counted only once.
 
-The errors of a hypothesis are counted only once. The marks of reports and the confidences of words
-follow the same alignment.
+The marks of reports and the confidences of words come from the same edits.
 """
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -16,8 +14,10 @@ from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import NORMALIZATIONS
 
-SUBSTITUTION, INSERTION, DELETION = "substitution", "insertion", "deletion"
-_KINDS = {"replace": SUBSTITUTION, "insert": INSERTION, "delete": DELETION}
+# How rapidfuzz names the edits of a reference that give a hypothesis: a word is another one, too
+# many, or missing. `src_pos` of an edit is the position in the reference, `dest_pos` that in the
+# hypothesis.
+SUBSTITUTION, INSERTION, DELETION = "replace", "insert", "delete"
 SUBSTITUTIONS, INSERTIONS, DELETIONS, REFERENCE_WORDS = range(4)
 CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
 _WORD_LENGTH = 5  # characters, with a blank
@@ -58,8 +58,8 @@ class WordErrorRate:
         counts[:, REFERENCE_CHARACTERS] = len(characters)
         for row, hypothesis in zip(counts, hypotheses, strict=True):
             words = self.normalize(hypothesis).split()
-            for edit in align(expected, words):
-                row[_COLUMN[edit.kind]] += 1
+            for edit in Levenshtein.editops(expected, words):
+                row[_COLUMN[edit.tag]] += 1
             row[CHARACTER_ERRORS] = Levenshtein.distance(characters, _characters(words))
         return counts
 
@@ -145,27 +145,3 @@ class CharacterErrorRate(WordErrorRate):
 
 def _characters(words):
     return _NO_BLANK.sub("", " ".join(words))
-
-
-class Edit(NamedTuple):
-    """One difference of a hypothesis from its reference.
-
-    Attributes:
-        kind: `SUBSTITUTION`, `INSERTION` (the hypothesis has a word too many) or `DELETION` (it
-            lacks a word of the reference).
-        reference: the index of the word in the reference; for an insertion, of the next word.
-        hypothesis: the index of the word in the hypothesis; for a deletion, of the next word.
-    """
-
-    kind: str
-    reference: int
-    hypothesis: int
-
-
-def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Edit]:
-    """The fewest edits that turn a reference into a hypothesis, in their order.
-
-    Words that are equal and stand at the same position of the alignment have no edit.
-    """
-    edits = Levenshtein.editops(reference, hypothesis)
-    return [Edit(_KINDS[edit.tag], edit.src_pos, edit.dest_pos) for edit in edits]

@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION, align
+from rapidfuzz.distance import Levenshtein
+
+from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.scorers.scorer import TokenScores
 
 
@@ -62,13 +64,13 @@ def mark(
     expected = compared if reference is None else normalize(reference).split()
     errors: dict[int, str] = {}
     meant, deleted = defaultdict(list), defaultdict(list)  # by the index of the word
-    for edit in align(expected, compared):
-        i = positions[edit.hypothesis]
-        if edit.kind == DELETION:
-            deleted[i].append(expected[edit.reference])
-        elif edit.kind == SUBSTITUTION:
+    for edit in Levenshtein.editops(expected, compared):
+        i = positions[edit.dest_pos]
+        if edit.tag == DELETION:
+            deleted[i].append(expected[edit.src_pos])
+        elif edit.tag == SUBSTITUTION:
             errors[i] = "substituted"
-            meant[i].append(expected[edit.reference])
+            meant[i].append(expected[edit.src_pos])
         else:
             errors.setdefault(i, "inserted")
     marked = []
