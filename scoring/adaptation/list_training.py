@@ -50,7 +50,7 @@ def make_examples(
     token_weights = np.full(counts.shape, weights.scale * weights.lm_weight)
     if weights.reduction == "mean":
         token_weights /= np.maximum(counts, 1)
-    errors = word_errors(statistics)
+    errors = statistics.errors
     examples = []
     for i, one in enumerate(scored.nbest):
         size = len(one.hypotheses)
@@ -65,11 +65,6 @@ def make_examples(
             rows = (array[i, keep].astype(np.float32) for array in (others, errors, token_weights))
             examples.append(Example(texts, *rows))
     return examples
-
-
-def word_errors(statistics: ListStatistics) -> np.ndarray:
-    """The number of word errors of every hypothesis: [L, N] float64; 0 at padding."""
-    return np.where(statistics.present, statistics.errors, 0.0)
 
 
 def differ(errors: np.ndarray) -> bool:

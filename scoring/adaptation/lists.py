@@ -22,7 +22,6 @@ from tta.scoring.adaptation.list_training import (
     make_examples,
     make_list_trainer,
     num_steps,
-    word_errors,
 )
 from tta.scoring.adaptation.passes import Outcome, Training, train_passes
 from tta.scoring.adaptation.text import MIN_HELDOUT
@@ -166,7 +165,7 @@ def fine_tune(
             Part.build(one, split.path).compared(metric) for one in (split.train, split.heldout)
         )
         assert train.statistics is not None  # the lists have references
-        errors = zip(word_errors(train.statistics), train.nbest, strict=True)
+        errors = zip(train.statistics.errors, train.nbest, strict=True)
         if not any(differ(row[: len(one.hypotheses)]) for row, one in errors):
             raise InputError(
                 "in no list that is left to train on do the hypotheses have different numbers of "
@@ -201,7 +200,7 @@ def fine_tune(
 def _evaluate(part: Part, lm: Any, weights: RerankWeights) -> ListEvaluation:
     decision = decide(part.scored(score_texts(lm, part.texts)).lists, weights)
     assert part.statistics is not None
-    expected = (decision.posteriors * word_errors(part.statistics)).sum(axis=1).mean()
+    expected = (decision.posteriors * part.statistics.errors).sum(axis=1).mean()
     return ListEvaluation(float(expected), part.statistics.value(decision.picks))
 
 

@@ -269,9 +269,9 @@ class ListStatistics:
 
     @cached_property
     def errors(self) -> np.ndarray:
-        """`Metric.errors` of every hypothesis: [L, N] float64; infinite at padding."""
-        return np.where(self.present, self.metric.errors(self.counts), np.inf)
+        """`Metric.errors` of every hypothesis: [L, N] float64; 0 at padding."""
+        return np.where(self.present, self.metric.errors(self.counts), 0.0)
 
     def oracle(self) -> np.ndarray:
         """The index of the best hypothesis of each list, by the references: [L] int64."""
-        return self.errors.argmin(axis=1)
+        return np.where(self.present, self.errors, np.inf).argmin(axis=1)

@@ -41,11 +41,10 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
         return start
     finite = guess(lists, replace(given, decision="mbr", scale=None))
     columns = Columns.build(lists, start if start.decision == "mbr" else finite, given)
-    errors = np.where(lists.present, statistics.errors, 0.0)
-    point = _fit(lists.present, columns, errors)
+    point = _fit(lists.present, columns, statistics.errors)
     if start.decision == "mbr":
         if given.scale is None:
-            point = point * _best_factor(lists, columns, errors, point)
+            point = point * _best_factor(lists, columns, statistics.errors, point)
         else:
             point = point * given.scale / columns.weights(point, "mbr").scale
     return columns.weights(point, start.decision)
