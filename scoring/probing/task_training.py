@@ -12,6 +12,7 @@ import numpy as np
 
 from tta.data.labelled.inputs import shuffled_batches
 from tta.modeling.models.task_models import LabelModel, TagModel
+from tta.scoring.combining.scored_lists import pad
 from tta.scoring.probing.classifier import Prediction, Split
 from tta.scoring.probing.config import ProbeConfig
 from tta.scoring.probing.tasks import ProbeTask, WordLayers, rows_of
@@ -84,7 +85,6 @@ class _Examples:
 
     def __init__(self, task: ProbeTask, words: WordLayers, numbers: np.ndarray):
         self._words, self._numbers, self._tags_words = words.examples, numbers, task.tags_words
-        self._size = words.size
         self._starts = np.searchsorted(task.example, np.arange(len(words.examples) + 1))
         self.lengths = np.array([max(map(len, texts)) for texts in words.examples])
 
@@ -92,21 +92,14 @@ class _Examples:
         """What the model reads of examples, see `TaskModel`."""
         texts = [text for number in chosen for text in self._words[number]]
         lengths = np.array([len(text) for text in texts])
-        width = max(1, lengths.max())
-        layers = np.zeros((len(texts), width, self._size), np.float32)
-        for row, text in zip(layers, texts, strict=True):
-            row[: len(text)] = text
-        return {"layers": layers, "padding_mask": np.arange(width) < lengths[:, None]}
+        layers = pad(texts).astype(np.float32)
+        mask = np.arange(layers.shape[1]) < lengths[:, None]
+        return {"layers": layers, "padding_mask": mask}
 
     def targets(self, chosen: np.ndarray) -> np.ndarray:
         """The numbers of labels [B], or of tags, padded: [B, W] int32."""
         rows = [self._numbers[self._starts[i] : self._starts[i + 1]] for i in chosen]
-        if not self._tags_words:
-            return np.concatenate(rows)
-        tags = np.zeros((len(rows), self.lengths[chosen].max()), np.int32)
-        for row, numbers in zip(tags, rows, strict=True):
-            row[: len(numbers)] = numbers
-        return tags
+        return pad(rows) if self._tags_words else np.concatenate(rows)
 
     def predict(self, model: Any, chosen: np.ndarray, size: int) -> np.ndarray:
         """The numbers of the labels that a model predicts for the rows of examples: [rows]."""
