@@ -18,7 +18,6 @@ from tta.scoring.scorers.options import OneModel
 
 
 def main(config: ClassifyConfig, model: OneModel) -> None:
-    config.check_packages()
     from tta.scoring.classification.classify import classify
 
     report = classify(config, model.name)

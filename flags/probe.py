@@ -11,7 +11,6 @@ from tta.scoring.scorers.options import EncodeOptions, SeveralModels
 
 
 def main(config: ProbeConfig, models: SeveralModels, options: EncodeOptions) -> None:
-    config.check_packages()
     from tta.scoring.probing.probe import probe_files
 
     print(probe_files(config, models.names, **options.for_load()))

@@ -3,11 +3,10 @@
 Names are those of BERT's run_classifier where it has one.
 """
 
-import importlib.util
 from dataclasses import dataclass
 
 from tta.choices import PRECISIONS
-from tta.errors import InputError, install
+from tta.errors import InputError
 from tta.modeling.config.classifier import POOLINGS
 from tta.settings import FILES, SEED, Config, setting
 
@@ -173,8 +172,3 @@ class ClassifyConfig(Config):
             raise InputError("data_dir needs task")
         if self.data_dir is None and (self.train_file is None or self.dev_file is None):
             raise InputError("train_file and dev_file are required, or task and data_dir")
-
-    def check_packages(self) -> None:
-        """Raises InputError if the package of the extra `classify` is missing."""
-        if importlib.util.find_spec("sklearn") is None:
-            raise InputError(f"scikit-learn is missing: {install('classify')}")

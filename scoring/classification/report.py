@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy
-import sklearn
-from sklearn.metrics import f1_score, matthews_corrcoef
 
 import tta
-from tta.errors import InputError
+from tta.errors import InputError, install
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.classification.examples import Examples
 from tta.scoring.metrics.correlation import correlate
@@ -24,6 +22,12 @@ from tta.scoring.reports.table import (
     format_number,
     format_seeds,
 )
+
+try:
+    import sklearn
+    from sklearn.metrics import f1_score, matthews_corrcoef
+except ModuleNotFoundError:
+    raise InputError(f"scikit-learn is missing: {install('classify')}") from None
 
 RESAMPLES = 1000
 

@@ -14,15 +14,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
-from tta.errors import InputError, shown
+from tta.errors import InputError, install, shown
 from tta.scoring.scorers.inference.batches import prefetch
 from tta.settings import num_cores
+
+try:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits  # scikit-learn requires it
+except ModuleNotFoundError:
+    raise InputError(f"scikit-learn is missing: {install('probe')}") from None
 
 CS = tuple(2.0**power for power in range(-2, 4))
 MAX_ITERATIONS = 1000

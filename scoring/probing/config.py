@@ -1,10 +1,9 @@
 """Settings of tta probe and run_sts.py."""
 
-import importlib.util
 from dataclasses import dataclass
 
 from tta.choices import SENTENCE_POOLINGS
-from tta.errors import InputError, install
+from tta.errors import InputError
 from tta.settings import FILES, OVERWRITE, SEED, Config, setting
 
 MIX = "mix"
@@ -100,11 +99,6 @@ class ProbeConfig(Config):
             if self.test_file is None:
                 raise InputError("ner needs test_file")
             self.refuse(("text_columns", "label_column", "pooling"), "ner")
-
-    def check_packages(self) -> None:
-        """Raises InputError if the package of the extra `probe` is missing."""
-        if importlib.util.find_spec("sklearn") is None:
-            raise InputError(f"scikit-learn is missing: {install('probe')}")
 
 
 @dataclass(frozen=True, kw_only=True)
