@@ -64,12 +64,8 @@ class TransformersModel(Scorer):
         torch, transformers = (_package(name) for name in _VERSIONS)
         if options.precision not in _DTYPES:
             raise InputError(f"precision must be {' or '.join(_DTYPES)}", name)
-        self.name, self._path, self.options, self._torch = (
-            os.path.basename(name),
-            name,
-            options,
-            torch,
-        )
+        self.name, self._path = os.path.basename(name), name
+        self.options, self._torch = options, torch
         transformers.utils.logging.disable_progress_bar()
         with _one_line(name):
             config = transformers.AutoConfig.from_pretrained(name)
@@ -192,11 +188,10 @@ class TransformersModel(Scorer):
         """The rows that score a text."""
         if not scored:
             return
-        if not self.is_masked:
-            before = [place - 1 for place in scored]
-            yield _Row(number, ids, before, [ids[p] for p in scored], list(range(len(scored))))
-        elif self.options.pll_variant == "maskless":
-            yield _Row(number, ids, scored, [ids[p] for p in scored], list(range(len(scored))))
+        if not self.is_masked or self.options.pll_variant == "maskless":
+            # A causal model predicts a token at the one before.
+            positions = scored if self.is_masked else [place - 1 for place in scored]
+            yield _Row(number, ids, positions, [ids[p] for p in scored], list(range(len(scored))))
         else:
             by_word = self.options.pll_variant == "within_word_l2r"
             for index, place in enumerate(scored):
