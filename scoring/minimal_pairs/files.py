@@ -20,7 +20,7 @@ from tta.data.text.lines import expand_globs
 from tta.data.text.tables import open_rows
 from tta.errors import InputError, shown
 from tta.scoring.metrics.significance import LEVEL
-from tta.scoring.reports.table import align, format_count
+from tta.scoring.reports.table import align, format_count, format_interval
 from tta.scoring.scorers.config import PAIR_GROUPS, ScoreConfig
 from tta.scoring.scorers.scorer import Scorer, SentenceError
 
@@ -251,6 +251,5 @@ def _write(write, pairs, names, scored: _Scored, with_text: bool) -> None:
 
 
 def _cells(name: str, one: Accuracy) -> list[str]:
-    low, high = one.interval
-    interval = f"[{low:.1f}, {high:.1f}]"
+    interval = format_interval(one.interval, ".1f", sign="")
     return [name, f"{one.pairs:,}", f"{one.ties:,}", f"{one.value:.2f}", interval]
