@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from tta.modeling.config.autoencoder import ACTIVE_VARIANCE
 
@@ -110,7 +111,6 @@ def mutual_information(mean: np.ndarray, log_variance: np.ndarray, seed: int = 0
         precision = np.exp(-v)
         squares = drawn**2 @ precision.T - 2 * drawn @ (m * precision).T
         all_of = -0.5 * (squares + (m**2 * precision + v).sum(axis=1))
-        highest = all_of.max(axis=1, keepdims=True)
-        mixture = highest[:, 0] + np.log(np.exp(all_of - highest).mean(axis=1))
+        mixture = logsumexp(all_of, axis=1) - np.log(len(block))
         total += (own - mixture).sum()
     return float(total / len(mean))
