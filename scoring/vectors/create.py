@@ -172,8 +172,7 @@ def random_directions(count: int, size: int, seed: int) -> np.ndarray:
 def _load(model, vocabulary):
     """The model, checked to have this vocabulary."""
     lm = tta.load(model)
-    tokenizer = getattr(lm, "tokenizer", None)
-    if tokenizer is None or tokenizer.vocabulary.tokens != vocabulary.tokens:
+    if lm.tokenizer is None or lm.tokenizer.vocabulary.tokens != vocabulary.tokens:
         raise InputError(f"the model has another vocabulary than {vocabulary.path}", lm.name)
     return lm
 
