@@ -69,9 +69,9 @@ class Answers:
         with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
             warnings.simplefilter("ignore")
             sure = confidence(texts, scores, known, weights=weights)
-        combined = dict(zip(order.indices, order.scores, strict=True))
-        posteriors = dict(zip(order.indices, order.posteriors or [], strict=False))
-        errors = dict(zip(order.indices, order.expected_losses or [], strict=False))
+        without = [None] * len(texts)
+        posteriors, errors = order.posteriors or without, order.expected_losses or without
+        rows = zip(order.indices, order.scores, posteriors, errors, strict=True)
         return {
             "hypotheses": [
                 {
@@ -81,11 +81,11 @@ class Answers:
                     "first_pass": None if scores is None else scores[i],
                     "lm": float(scored[i].log_probabilities.sum()),
                     "words": len(texts[i].split()),
-                    "combined": combined[i],
-                    "posterior": posteriors.get(i),
-                    "expected_errors": errors.get(i),
+                    "combined": combined,
+                    "posterior": posterior,
+                    "expected_errors": expected,
                 }
-                for i in order.indices
+                for i, combined, posterior, expected in rows
             ],
             "weights": {
                 name: None if value == math.inf else value
