@@ -34,7 +34,7 @@ class ClassifierModel(TextModel):
     def signature(self):
         """What a prediction depends on, in one line."""
         *kept, version = without_scores(super().signature)
-        return "|".join([*kept, f"max_seq_length:{self._max_length}", version])
+        return "|".join([*kept, f"max_seq_length:{self.config.max_seq_length}", version])
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """Labels texts.
@@ -73,7 +73,7 @@ class ClassifierModel(TextModel):
         columns = self.as_columns(texts)
         if not columns[0]:
             return np.zeros((0, self.config.num_outputs), np.float32)
-        rows, is_cut = encode_rows(self.text_tokenizer, columns, self._max_length)
+        rows, is_cut = encode_rows(self.text_tokenizer, columns, self.config.max_seq_length)
         if is_cut.any():
             self._report_cut(is_cut, notes)
         found = np.zeros((len(columns[0]), self.config.num_outputs), np.float32)
@@ -96,21 +96,17 @@ class ClassifierModel(TextModel):
                 )
         return [as_texts([pair[side] for pair in listed]) for side in (0, 1)]
 
-    @property
-    def _max_length(self):
-        return self.config.max_seq_length
-
     def _report_cut(self, is_cut, notes):
         if self.options.long_sentences == "refuse":
             raise SentenceError(
-                f"has more than {self._max_length} tokens, which the model takes; "
+                f"has more than {self.config.max_seq_length} tokens, which the model takes; "
                 "--long_sentences=window cuts it",
                 int(np.argmax(is_cut)),
             )
         if notes:
             print(
                 f"note: {self.name}: {is_cut.sum():,} of {len(is_cut):,} inputs were cut to "
-                f"{self._max_length} tokens",
+                f"{self.config.max_seq_length} tokens",
                 file=sys.stderr,
             )
 
