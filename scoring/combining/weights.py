@@ -70,6 +70,12 @@ class RerankWeights:
         """The weight of each model: K float. The first pass has the weight 1 - their sum."""
         return tuple(self.lm_weight * share for share in self.shares)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON can hold: the attributes and `decision`; an infinite scale is None."""
+        scale = None if self.decision == "max" else self.scale
+        changed = {"scale": scale, "features": dict(self.features), "decision": self.decision}
+        return vars(self) | changed
+
     def rounded(self, given: "GivenWeights") -> "RerankWeights":
         """Rounds to the six digits that are printed, so that flags can give the same weights.
 

@@ -208,14 +208,11 @@ def _publish(_, files, counts, settings):
     counted = {name: counts.pop(name) for name in ("lists", "hypotheses", "tokens")}
     if len(counts) > 1:
         raise InputError(f"workers used different models: {' and '.join(counts)}")
+    used = weights.to_dict()
+    kept = ("lm_weight", "length_bonus", "reduction", "decision", "scale", "features")
     info = {
         "signature": next(iter(counts)),
-        "lm_weight": weights.lm_weight,
-        "length_bonus": weights.length_bonus,
-        "reduction": weights.reduction,
-        "decision": weights.decision,
-        "scale": None if weights.decision == "max" else weights.scale,
-        "features": dict(weights.features),
+        **{name: used[name] for name in kept},
         "counts": counted,
         "sources": paths,
     }

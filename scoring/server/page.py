@@ -69,6 +69,7 @@ class Answers:
         with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
             warnings.simplefilter("ignore")
             sure = confidence(texts, scores, known, weights=weights)
+        used = order.weights.to_dict()
         without = [None] * len(texts)
         posteriors, errors = order.posteriors or without, order.expected_losses or without
         rows = zip(order.indices, order.scores, posteriors, errors, strict=True)
@@ -87,11 +88,7 @@ class Answers:
                 }
                 for i, combined, posterior, expected in rows
             ],
-            "weights": {
-                name: None if value == math.inf else value
-                for name in WEIGHTS
-                for value in [getattr(order.weights, name)]
-            },
+            "weights": {name: used[name] for name in WEIGHTS},
             "confidence": sure_words(sure),
             "confidence_legend": legend(CONFIDENCES),
             "legend": legend(),

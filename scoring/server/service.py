@@ -11,6 +11,7 @@ from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
 from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.server.forms import Weights
 
 
 class GivenList(NamedTuple):
@@ -90,23 +91,12 @@ def _reranked(given, known):
     posteriors = order.posteriors or [None] * len(order.texts)
     columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
     names = "text", "index", "score", "lm_score", "posterior"
+    weights = order.weights.to_dict()
     return {
         "hypotheses": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
         "words": [one.to_dict() for one in sure],
-        "weights": weights_of(order.weights),
+        "weights": {name: weights[name] for name in Weights.model_fields},
         "notes": list(dict.fromkeys(str(one.message) for one in caught)),
-    }
-
-
-def weights_of(weights: RerankWeights) -> dict[str, Any]:
-    """The weights of one model as JSON can hold them: an infinite scale is None."""
-    scale = None if np.isinf(weights.scale) else weights.scale
-    return {
-        "lm_weight": weights.lm_weight,
-        "length_bonus": weights.length_bonus,
-        "scale": scale,
-        "features": dict(weights.features),
-        "bonus_is_guessed": weights.bonus_is_guessed,
     }
 
 
