@@ -3,9 +3,7 @@
 TensorFlow runs all models. onnxruntime starts in a tenth of the time and takes less memory.
 """
 
-import functools
 import glob
-import importlib
 import importlib.util
 import os
 from collections.abc import Iterable
@@ -54,11 +52,11 @@ def load_engine(
         if device is not None:
             raise InputError("device needs engine onnxruntime; TensorFlow takes a GPU by itself")
         load = tensorflow_engine().from_directory
-    else:
-        _check_installed("onnxruntime")
-        load = importlib.import_module("tta.scoring.engines.onnxruntime.loading").load_onnx
-        load = functools.partial(load, device=device or "cpu")
-    return load(directory, precision, pll_variant, normalizer, part)
+        return load(directory, precision, pll_variant, normalizer, part)
+    _check_installed("onnxruntime")
+    from tta.scoring.engines.onnxruntime.loading import load_onnx
+
+    return load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu")
 
 
 def tensorflow_engine() -> Any:
@@ -68,7 +66,9 @@ def tensorflow_engine() -> Any:
         InputError: TensorFlow or Keras is not installed.
     """
     _check_installed("tensorflow")
-    return importlib.import_module("tta.scoring.engines.tensorflow.engine").TensorFlowEngine
+    from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
+
+    return TensorFlowEngine
 
 
 def engine_for_work(
