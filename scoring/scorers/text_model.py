@@ -4,7 +4,6 @@ N sentences, D vector size. What a network computes comes from an engine (`tta.s
 `Runtime` runs it on texts. Scores of texts are made of it here, vectors in `TextVectors`.
 """
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
@@ -15,6 +14,7 @@ import numpy as np
 
 import tta
 from tta.atomic import check_absent, whole_folder
+from tta.data.vectors.target_vectors import copy_present
 from tta.data.vocabulary.spelling import SpellingCosts
 from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
@@ -242,9 +242,8 @@ class TextModel(TextVectors):
         tokenizer, source = self.text_tokenizer, self.directory
         with whole_folder(directory, partial(check_absent, directory)) as folder:
             tokenizer.vocabulary.save(folder / VOCABULARY)
-            for name in (POOLING, *INPUT_FILES):
-                if source is not None and (source / name).exists():
-                    shutil.copyfile(source / name, folder / name)
+            if source is not None:
+                copy_present(source, folder, (POOLING, *INPUT_FILES))
             card = f"# {Path(directory).name}\n\nWritten by `lm.save`: {self.signature}\n"
             save_model(self.model, folder, card)
 
