@@ -1,6 +1,5 @@
 """Variants of a model: random weights, outputs not standardized, cosines as scores, or a half."""
 
-import dataclasses
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -197,4 +196,4 @@ class EncoderModel(DecoderModel):
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
         # As in training, which masks nothing: "context" is what the whole model gives.
-        super().__init__(path, dataclasses.replace(options, pll_variant="maskless"))
+        super().__init__(path, replace(options, pll_variant="maskless"))
