@@ -166,14 +166,11 @@ def _bleu(lm, rows, found, stop) -> float:
 
 def _latent(posterior, seed) -> LatentReport:
     mean, log_variance = posterior
-    if log_variance is None:
-        return LatentReport(mean.shape[1], active_units(mean), None, None)
-    return LatentReport(
-        mean.shape[1],
-        active_units(mean),
-        float(divergences(mean, log_variance).mean()),
-        mutual_information(mean, log_variance, seed),
-    )
+    kl = information = None
+    if log_variance is not None:
+        kl = float(divergences(mean, log_variance).mean())
+        information = mutual_information(mean, log_variance, seed)
+    return LatentReport(mean.shape[1], active_units(mean), kl, information)
 
 
 def _notes(lm, rows, found, config) -> list[str]:
