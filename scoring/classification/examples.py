@@ -196,12 +196,12 @@ class _StsReader:
 
     def __call__(self, path: str, needs_labels: bool = True) -> Part:
         pairs = [pair for one in named_files(path) for pair in read_sts(one)]
-        scores = [pair.gold for pair in pairs]
-        if None in scores:
-            if needs_labels or set(scores) != {None}:
-                raise InputError("the file has no scores", path)
-            return Part(path, [(p.first, p.second) for p in pairs], None)
-        return Part(path, [(p.first, p.second) for p in pairs], np.array(scores, np.float32))
+        texts, scores = [(p.first, p.second) for p in pairs], [p.gold for p in pairs]
+        if None not in scores:
+            return Part(path, texts, np.array(scores, np.float32))
+        if needs_labels or set(scores) != {None}:
+            raise InputError("the file has no scores", path)
+        return Part(path, texts, None)
 
 
 def _odd_first_label(table, counts):
