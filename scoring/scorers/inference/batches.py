@@ -32,16 +32,13 @@ class Batch:
     keep: np.ndarray
     text_index: list[int]
 
-    def weights(self, piece_weights: np.ndarray | None = None) -> np.ndarray:
-        """[B, T] float32: 0 at tokens that are not kept, else 1 or the token's weight in [V].
+    def weights(self, piece_weights: np.ndarray) -> np.ndarray:
+        """[B, T] float32: each token's weight in `piece_weights` [V]; 0 if it is not kept.
 
         Words that are not in the vocabulary, with ids of V or more, have the weight 1.
         """
-        keep = self.keep.astype(np.float32)
-        if piece_weights is None:
-            return keep
         is_known = self.input_ids < len(piece_weights)
-        return keep * np.where(is_known, piece_weights[self.input_ids * is_known], 1.0)
+        return self.keep * np.where(is_known, piece_weights[self.input_ids * is_known], 1.0)
 
 
 def make_batches(
