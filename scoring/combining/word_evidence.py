@@ -140,12 +140,10 @@ def find_evidence(
         picked.append(text)
         found.append(_compare(text, others, metric, by_character))
     sizes = np.array([len(one.hypotheses) for one in lists.nbest])
-    words = [one["words"] for one in found]
-    counts = [len(one) for one in words]
-    list_values = np.concatenate([one["values"] for one in found])
-    masses = np.clip(list_values, 0.0, 1.0)
+    words, parts, list_shares, rivals, missing, lengths = map(list, zip(*found, strict=True))
+    masses = np.clip(np.concatenate(list_shares), 0.0, 1.0)
     logits = np.log((masses + _FLOOR) / (1 - masses + _FLOOR))
-    own = np.repeat(sizes, counts)
+    own = np.repeat(sizes, [len(one) for one in words])
     flat = [word for one in words for word in one]
     has_model = lm is not None and lm.gives_log_probabilities
     of_model = np.zeros([len(flat), len(MODEL_UNITS)])
@@ -155,15 +153,15 @@ def find_evidence(
     columns = [logits, np.log(np.maximum(own, 1))[:, None], of_model, letters[:, None]]
     return WordEvidence(
         words,
-        [one["parts"] for one in found],
+        parts,
         by_character,
         np.concatenate(columns, axis=1),
         has_model,
-        [rival for one in found for rival in one["rivals"]],
+        [rival for one in rivals for rival in one],
         masses[:, -1],
         own == 1,
-        np.array([one["missing"] for one in found]),
-        np.array([one["length"] for one in found]),
+        np.array(missing),
+        np.array(lengths),
     )
 
 
@@ -184,9 +182,13 @@ def _split(text, metric, by_character):
 
 
 def _compare(text, others, metric, by_character):
-    """The shares of the list that have each word of a text, those of its best rival, and more.
+    """What the list says of the W words of a text.
 
     `others` maps each text of the list to its K shares, [K] float64: the posterior comes first.
+
+    Returns (words, parts, shares, rivals, missing, length), as `WordEvidence` has them of all
+    lists. The shares, [W, K + 1] float64, are those of the hypotheses that have the word, in the
+    order of `LIST_UNITS`, and the posterior of its rival.
     """
     words, parts = _split(text, metric, by_character)
     joined = [part for one in parts for part in one]
@@ -212,14 +214,8 @@ def _compare(text, others, metric, by_character):
                 rivals[k][" ".join(filter(None, there[start:end]))] += share[0]
     best = [max(one, key=lambda name: one[name], default=None) for one in rivals]
     mass = [0.0 if name is None else one[name] for one, name in zip(rivals, best, strict=True)]
-    return {
-        "words": words,
-        "parts": parts,
-        "values": np.column_stack([shares[:, 1:], shares[:, 0], mass]).reshape(-1, 6),
-        "rivals": best,
-        "missing": missing,
-        "length": length,
-    }
+    with_rival = np.column_stack([shares[:, 1:], shares[:, 0], mass]).reshape(-1, 6)
+    return words, parts, with_rival, best, missing, length
 
 
 def _model_values(lm, texts, words, progress):
