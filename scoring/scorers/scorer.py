@@ -342,7 +342,9 @@ class Scorer:
             TypeError: `sentences` is not an ordered iterable of ordered iterables of str.
         """
         representation = self.choose_representation(representation)
-        return self._encode_words(as_sentences(sentences), representation, progress)
+        listed = as_list(sentences, "sentences", "lists of str")
+        listed = [as_texts(words, f"sentences[{index}]") for index, words in enumerate(listed)]
+        return self._encode_words(listed, representation, progress)
 
     def _encode_words(self, sentences, representation, progress) -> list[np.ndarray]:
         """As `encode_words`, of checked sentences and of one of `representations`."""
@@ -469,12 +471,6 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
         except UnicodeEncodeError:
             raise InputError(f"{name}[{index}] is not valid Unicode: {text!r}") from None
     return listed
-
-
-def as_sentences(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
-    """Checks sentences that are split into words, each as `as_texts` checks texts."""
-    listed = as_list(sentences, "sentences", "lists of str")
-    return [as_texts(words, f"sentences[{index}]") for index, words in enumerate(listed)]
 
 
 def split_rows(rows: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
