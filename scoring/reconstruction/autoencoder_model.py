@@ -81,11 +81,8 @@ class AutoencoderModel(TextModel):
             SentenceError: a text is too long.
             InputError: the model has no vocabulary.
         """
-        texts = as_texts(texts)
-        if not texts:
-            return []
         longest = self.window_size + 2
-        rows, is_cut = encode_rows(self.text_tokenizer, [texts], longest)
+        rows, is_cut = encode_rows(self.text_tokenizer, [as_texts(texts)], longest)
         if is_cut.any():
             raise SentenceError(
                 f"is longer than the model's {longest} tokens, which one latent vector holds",
@@ -98,13 +95,13 @@ class AutoencoderModel(TextModel):
 
         `progress` shows a progress bar on standard error.
         """
-        config = self.config
-        found = np.zeros((len(rows), config.latent_numbers * (1 + config.variational)), np.float32)
+        num_parts = 1 + self.config.variational
+        found = np.zeros((len(rows), self.config.latent_numbers * num_parts), np.float32)
         with tqdm(total=len(rows), desc="encoding", unit=" texts", disable=not progress) as bar:
             for batch, result in self.run_rows(self.engine.posterior(), rows):
                 found[batch.text_index] = result
                 bar.update(len(batch.text_index))
-        mean, *log_variance = np.split(found, 1 + config.variational, axis=1)
+        mean, *log_variance = np.split(found, num_parts, axis=1)
         return Posterior(mean, *log_variance or [None])
 
     def decode(
