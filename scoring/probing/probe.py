@@ -25,7 +25,6 @@ from tta.scoring.probing.classifier import (
 from tta.scoring.probing.config import MIX, ProbeConfig
 from tta.scoring.probing.report import Difference, ProbeReport, ProbeRow, signature
 from tta.scoring.probing.tasks import (
-    PLUS,
     ProbeTask,
     SentenceTask,
     TaggingTask,
@@ -135,8 +134,6 @@ def _load(config, task, models, load_options):
         lm = tta.load(model, **load_options)
         default = layer_names(lm) if config.features == MIX else lm.choose_representation()
         for name in config.representation or [default]:
-            for part in name.split(PLUS):
-                lm.choose_representation(part)
             for pooling in config.pooling:
                 task.check(lm, name, pooling)
                 found.append((str(model or BUILT_IN_NAME), lm, (name, pooling)))

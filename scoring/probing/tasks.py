@@ -145,7 +145,7 @@ def layer_names(lm: Scorer) -> str:
     if LAYERS in lm.representations:
         return LAYERS
     both = ("embed", "context")
-    return PLUS.join(both) if set(both) <= set(lm.representations) else lm.representations[0]
+    return PLUS.join(both) if set(both) <= set(lm.representations) else lm.choose_representation()
 
 
 def layers_of(
