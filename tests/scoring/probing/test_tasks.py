@@ -9,7 +9,8 @@ from tests.fake_model import FakeModel
 from tta.data.labelled.conll import TaggedSentence
 from tta.data.labelled.tables import LabelledTexts
 from tta.errors import InputError
-from tta.scoring.probing.tasks import SentenceTask, TaggingTask
+from tta.scoring.probing.tasks import SentenceTask, TaggingTask, layer_names
+from tta.scoring.scorers.scorer import Scorer
 
 
 def rows(*texts):
@@ -22,6 +23,11 @@ def test_features_of_sentences_are_their_vectors():
     features = task.features(lm, "embed", "mean", False)
     np.testing.assert_array_equal(features, FakeModel().encode(["a cat", "sat", "a cat"], "embed"))
     assert lm.encoded == [("embed", ["a cat", "sat"])]  # every distinct sentence once
+
+
+def test_a_model_without_vectors_has_no_layers():
+    with pytest.raises(InputError, match="this kind of model has no sentence vectors"):
+        layer_names(Scorer())
 
 
 def test_features_of_pairs():
