@@ -52,13 +52,18 @@ def check(outputs, length, width, word_ids=None):
     first, second = (outputs(ids, mask, *words).numpy() for ids in (before, after))
     assert np.isfinite(first).all()
     same = first == second  # [replaced, at, D + V]
-    for replaced, at in itertools.product(range(width), range(length)):
-        where = f"length {length}, words {word_ids}, token {replaced} replaced, looked at {at}"
+    same_at_all, same_state = same.all(axis=-1), same[..., :HIDDEN_SIZE].all(axis=-1)
+
+    def where(replaced, at):
+        return f"length {length}, words {word_ids}, token {replaced} replaced, looked at {at}"
+
+    for pair in itertools.product(range(width), range(length)):
+        replaced, at = pair
         if replaced == at:
-            assert same[replaced, at].all(), f"self-unknown broken: {where}"
+            assert same_at_all[pair], f"self-unknown broken: {where(*pair)}"
         elif replaced >= length:
-            assert same[replaced, at].all(), f"padding matters: {where}"
+            assert same_at_all[pair], f"padding matters: {where(*pair)}"
         elif word_ids is not None and word_ids[replaced] == word_ids[at] and replaced > at:
-            assert same[replaced, at].all(), f"later piece of the word seen: {where}"
+            assert same_at_all[pair], f"later piece of the word seen: {where(*pair)}"
         else:
-            assert not same[replaced, at, :HIDDEN_SIZE].all(), f"does not matter: {where}"
+            assert not same_state[pair], f"does not matter: {where(*pair)}"

@@ -21,12 +21,14 @@ LOAD = """
 import sys
 import tta
 from tta import settings
-settings.limits = settings.Limits(offline=sys.argv[2:] == ["offline"])
-try:
-    lm = tta.load(sys.argv[1], engine="onnxruntime")
-    print(lm.name, lm.score(["a"]).tolist())
-except tta.errors.InputError as error:
-    print("error:", error)
+network, *models = sys.argv[1:]
+settings.limits = settings.Limits(offline=network == "offline")
+for model in models:
+    try:
+        lm = tta.load(model, engine="onnxruntime")
+        print(lm.name, lm.score(["a"]).tolist(), end="\\0")
+    except tta.errors.InputError as error:
+        print("error:", error, end="\\0")
 """
 
 
@@ -82,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory):
-    """Loads a model in a new process; returns what it prints. The cache stays."""
+    """Loads models in a new process; returns what it prints of each. The cache stays."""
     Handler.folder = write_model_directory(tmp_path_factory.mktemp("hub") / "tiny")
     (Handler.folder / "evil.py").write_text("raise SystemExit")
     Handler.seen = []
@@ -97,52 +99,63 @@ def load(tmp_path_factory):
         }
         environment.pop("HF_HUB_OFFLINE", None)
 
-        def run(model, *arguments):
-            command = [sys.executable, "-c", LOAD, model, *arguments]
+        def run(network, *models):
+            command = [sys.executable, "-c", LOAD, network, *models]
             done = subprocess.run(
                 command, env=environment, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stderr
-            return done.stdout.strip()
+            *printed, rest = done.stdout.split("\0")
+            assert (len(printed), rest) == (len(models), "")
+            return printed
 
         run.home = home
         yield run
         server.shutdown()
 
 
-def test_a_model_of_the_hub_is_loaded_with_its_commit_in_the_name(load):
-    found = load("hf:me/tiny")
+@pytest.fixture(scope="module")
+def downloaded(load):
+    """What is printed of the model, which is in the cache from then on; of others; the requests."""
+    names = "hf:me/tiny", "hf:me/tiny@v1", f"hf:me/tiny@{COMMIT}"
+    found, *others = load("online", *names, "hf:me/nothing", "hf:me/tiny@nothing")
+    return found, others, list(Handler.seen)
+
+
+def test_a_model_of_the_hub_is_loaded_with_its_commit_in_the_name(downloaded):
+    found, (of_tag, of_commit, *_), seen = downloaded
     assert found.startswith(f"hf:me/tiny@{COMMIT} [-")
-    assert load("hf:me/tiny@v1") == load(f"hf:me/tiny@{COMMIT}") == found
-    assert any("/resolve/" in path for path in Handler.seen)
-    assert not any("evil.py" in path for path in Handler.seen)
+    assert of_tag == of_commit == found
+    assert any("/resolve/" in path for path in seen)
+    assert not any("evil.py" in path for path in seen)
 
 
-def test_a_commit_in_the_cache_needs_no_network(load):
-    found = load("hf:me/tiny")
+def test_what_is_not_there_is_one_line(downloaded):
+    _, (*_, no_model, no_revision), _ = downloaded
+    assert no_model.startswith("error: hf:me/nothing: cannot be taken from the Hub: ")
+    assert "\n" not in no_revision.strip()
+
+
+def test_a_commit_in_the_cache_needs_no_network(load, downloaded):
+    found, *_ = downloaded
     Handler.seen.clear()
-    assert load(f"hf:me/tiny@{COMMIT}", "offline") == load("hf:me/tiny", "offline") == found
+    *tiny, other = load("offline", f"hf:me/tiny@{COMMIT}", "hf:me/tiny", "hf:me/other")
+    assert tiny == [found, found]
     assert Handler.seen == []
-    assert load("hf:me/other", "offline").startswith("error: hf:me/other: cannot be taken from")
+    assert other.startswith("error: hf:me/other: cannot be taken from")
 
 
 @pytest.mark.parametrize("name", ["model.weights.h5", "vocab.txt"])
-def test_a_changed_file_is_refused(load, name):
-    load("hf:me/tiny")
+def test_a_changed_file_is_refused(load, downloaded, name):
     (path,) = load.home.glob(f"hub/models--me--tiny/snapshots/{COMMIT}/{name}")
     content = path.read_bytes()
     path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
     try:
-        found = load("hf:me/tiny", "offline")
+        (found,) = load("offline", "hf:me/tiny")
     finally:
         path.write_bytes(content)
     expected = f"error: hf:me/tiny: {path}: not the file of the Hub; remove it to download it again"
     assert found == expected
-
-
-def test_what_is_not_there_is_one_line(load):
-    assert load("hf:me/nothing").startswith("error: hf:me/nothing: cannot be taken from the Hub: ")
-    assert "\n" not in load("hf:me/tiny@nothing")
 
 
 @pytest.mark.parametrize("model", ["hf:", "hf:tiny", "hf:a/b/c", "hf:../x@", "hf:a/b@"])

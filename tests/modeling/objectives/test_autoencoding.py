@@ -296,7 +296,7 @@ def make_trainer(shard, folder, steps, evaluates=False):
     keras.utils.set_random_seed(0)
     config = autoencoder_config(variational=True, num_hidden_layers=1)
     settings = training_config(num_train_steps=steps, save_checkpoints_steps=5, log_steps=4)
-    cycles = training_config(num_train_steps=200)  # of 20 steps, beta is above 0 from step 11 on
+    cycles = training_config(num_train_steps=100)  # of 10 steps, beta is above 0 from step 6 on
     return Trainer(
         model=build_model(config),
         optimizer=BertAdamW(WarmupLinearDecay(1e-2, 3, 20)),
@@ -314,21 +314,21 @@ def make_trainer(shard, folder, steps, evaluates=False):
 
 @without_graphs()
 def test_a_stopped_run_goes_on_with_its_samples_and_its_beta(shard, tmp_path, capsys):
-    whole = make_trainer(shard, tmp_path, 14)
+    whole = make_trainer(shard, tmp_path, 8)
     assert whole.train()
-    (tmp_path / "checkpoints/ckpt-14.safetensors").unlink()
-    resumed = make_trainer(shard, tmp_path, 14, evaluates=True)
-    assert resumed.restore() == 10
+    (tmp_path / "checkpoints/ckpt-8.safetensors").unlink()
+    resumed = make_trainer(shard, tmp_path, 8, evaluates=True)
+    assert resumed.restore() == 5
     assert resumed.train()
     # In the layer of the connector, so it is in the checkpoint.
     states = [one.model.connector.generator.state.numpy() for one in (whole, resumed)]
     np.testing.assert_array_equal(*states)
-    assert states[0][1] == 14, "one draw per step"
+    assert states[0][1] == 8, "one draw per step"
     for name, weight in whole.model.named_weights().items():
         found = resumed.model.named_weights()[name].numpy()
         np.testing.assert_allclose(found, weight.numpy(), atol=1e-4, err_msg=name)
     shown = capsys.readouterr().err
-    assert "beta 0.600 over 40 sentences" in shown
+    assert "beta 0.800 over 40 sentences" in shown
     # Replicas draw different numbers from the states with this name, see two_replicas.py.
     state = whole.model.connector.generator.state
     assert state.path.endswith("seed_generator_state")

@@ -137,7 +137,7 @@ FEW_SHAPES = {6: 36, 12: 40, 17: 40}  # XLA compiles for each
 def test_a_diverged_training_has_no_model(tmp_path):
     """The loss stays finite, and is far above that of a model that knows nothing."""
     write_dataset(tmp_path / "data", sentences_of(FEW_SHAPES), sentences_of({6: 9}, seed=1))
-    config = tiny_run(tmp_path, num_train_steps=12, learning_rate=0.3, num_warmup_steps=0)
+    config = tiny_run(tmp_path, num_train_steps=6, learning_rate=1.0, num_warmup_steps=0)
     with pytest.raises(
         InputError, match=r"training diverged: it ends with a loss of .*; chance is"
     ):
@@ -152,13 +152,13 @@ def test_a_resumed_run_is_compared_with_the_first_loss_of_the_run(tmp_path):
     Nothing is held out, so only the losses of the training tell.
     """
     write_dataset(tmp_path / "data", sentences_of(FEW_SHAPES))
-    changes = {"num_train_steps": 12, "save_checkpoints_steps": 4, "num_warmup_steps": 0}
-    config = tiny_run(tmp_path, learning_rate=0.3, **changes)
+    changes = {"num_train_steps": 6, "save_checkpoints_steps": 2, "num_warmup_steps": 0}
+    config = tiny_run(tmp_path, learning_rate=1.0, **changes)
     record = tmp_path / "out" / "run.json"
     for _ in range(2):
         with pytest.raises(InputError, match="training diverged"):
             pretrain(config)
-        assert (tmp_path / "out" / "checkpoints" / "ckpt-8.safetensors").exists()
+        assert (tmp_path / "out" / "checkpoints" / "ckpt-4.safetensors").exists()
         assert not (tmp_path / "out" / "model.weights.h5").exists()
         values = json.loads(record.read_text())
         assert 0 < values["first_loss"] < 10
