@@ -1,6 +1,6 @@
 """Memory of training models over many words: ELMo, ELMo-A and ELMo-S of Table 2 of Li et al. 2019.
 
-    python -m benchmarks.semfit.memory --json=memory.json
+    python -m benchmarks.semfit.memory --json=benchmarks/semfit/memory.json
     python -m benchmarks.semfit.memory --rows=ELMo-S_ONEB --num_words=2000000
 
 Makes a data set of random words (Zipf's law) with a vocabulary of --num_words, and vectors of 300

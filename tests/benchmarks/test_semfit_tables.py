@@ -95,9 +95,9 @@ def test_a_difference_has_its_interval_and_in_how_many_columns_the_row_is_ahead(
 
 def test_the_pages_have_the_tables_of_the_files():
     folder = tables.ROOT / "benchmarks/semfit"
-    quality, speed = (
+    quality, speed, memory = (
         json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("quality", "speed")
+        for name in ("quality", "speed", "memory")
     )
     measured = tables.read_values(quality)
     page = (tables.ROOT / "docs/experiments/semfit.md").read_text(encoding="utf-8")
@@ -130,6 +130,8 @@ def test_the_pages_have_the_tables_of_the_files():
     )
     found = ", ".join(f"{float(one[1]):.0f}" for one in perplexities)
     assert f"(35.8, 39.7): yes, {found}" in words
+    less = (memory["MiB"][name] / memory["MiB"][tables.BASE] for name in ("ELMo-A", "ELMo"))
+    assert "on a GPU; ours {:.1f} and {:.1f} on a CPU".format(*less) in words
 
 
 def test_a_row_is_compared_where_it_was_trained_and_measured_side_by_side(tmp_path, monkeypatch):
