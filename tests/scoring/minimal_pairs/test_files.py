@@ -1,5 +1,6 @@
 """Minimal pairs scored by every kind of model, and sentences that are scored once."""
 
+import functools
 import json
 import sys
 
@@ -14,6 +15,7 @@ from tta.errors import InputError
 from tta.scoring.minimal_pairs.files import score_pairs
 from tta.scoring.scorers.config import ScoreConfig
 
+pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
 PAIRS = [
     ("the cat sat on the mat", "the cat sat on on mat"),
     ("the cat", "cat the"),
@@ -30,8 +32,13 @@ def pairs(tmp_path):
     return path
 
 
-def make(kind, folder):
-    """The argument of `tta.load` for a small model of a kind, made in a folder."""
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    """The argument of `tta.load` for a small model of a kind, which is made once."""
+    return functools.cache(lambda kind: written(kind, tmp_path_factory.mktemp(kind)))
+
+
+def written(kind, folder):
     if kind == "kenlm":
         (folder / "lm.arpa").write_text(ARPA)
         return f"kenlm:{folder / 'lm.arpa'}"
@@ -51,8 +58,8 @@ def make(kind, folder):
 @pytest.mark.parametrize(
     "kind", ["tta", "bilm", "unilm", "cloze", "google", "huggingface", "kenlm"]
 )
-def test_every_kind_of_model_is_measured(kind, pairs, tmp_path):
-    model = make(kind, tmp_path)
+def test_every_kind_of_model_is_measured(kind, pairs, make, tmp_path):
+    model = make(kind)
     output = tmp_path / "out.jsonl"
     report = score_pairs(ScoreConfig(pairs=[str(pairs)], output_file=str(output)), model)
     lm = tta.load(model)
@@ -67,10 +74,8 @@ def test_every_kind_of_model_is_measured(kind, pairs, tmp_path):
 
 @pytest.mark.parametrize("kind", ["tta", "bilm", "kenlm"])
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_only_a_terminal_shows_a_progress_bar(
-    kind, is_terminal, pairs, tmp_path, capsys, monkeypatch
-):
-    model = make(kind, tmp_path)
+def test_only_a_terminal_shows_a_progress_bar(kind, is_terminal, pairs, make, capsys, monkeypatch):
+    model = make(kind)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     score_pairs(ScoreConfig(pairs=[str(pairs)]), model)
     shown = capsys.readouterr().err
@@ -78,15 +83,15 @@ def test_only_a_terminal_shows_a_progress_bar(
     assert ("8.00/8.00" in shown or "8/8" in shown) is is_terminal
 
 
-def test_options_reach_the_model(pairs, tmp_path):
-    model = make("tta", tmp_path)
+def test_options_reach_the_model(pairs, make):
+    model = make("tta")
     config = ScoreConfig(pairs=[str(pairs)])
     report = score_pairs(config, model, pll_variant="within_word_l2r", score_boundary_tokens=True)
     assert "|pll:within_word_l2r|normalizer:exact|boundary_tokens:yes|" in report.signature
 
 
-def test_sentences_that_the_model_reads_as_the_same_tokens_are_a_tie(tmp_path):
-    model = make("tta", tmp_path)
+def test_sentences_that_the_model_reads_as_the_same_tokens_are_a_tie(make, tmp_path):
+    model = make("tta")
     path, output = tmp_path / "pairs.tsv", tmp_path / "out.jsonl"
     others = "".join(
         f"the cat sat on {'a ' * n}\tthe dog sat on {'a ' * n}\n" for n in range(1, 40)
@@ -99,16 +104,16 @@ def test_sentences_that_the_model_reads_as_the_same_tokens_are_a_tie(tmp_path):
     assert (row["difference"], row["correct"]) == (0.0, False)
 
 
-def test_a_sentence_that_is_too_long_is_refused_with_its_line(pairs, tmp_path):
-    model = make("tta", tmp_path)
+def test_a_sentence_that_is_too_long_is_refused_with_its_line(pairs, make):
+    model = make("tta")
     with open(pairs, "a") as stream:
         stream.write(f"the cat\t{'the cat ' * 9}\n")
     with pytest.raises(InputError, match=r"pairs\.tsv:6: sentence_bad has 18 pieces, the model"):
         score_pairs(ScoreConfig(pairs=[str(pairs)]), model, long_sentences="refuse")
 
 
-def test_a_sentence_without_tokens_is_noted(tmp_path):
-    model = make("tta", tmp_path)
+def test_a_sentence_without_tokens_is_noted(make, tmp_path):
+    model = make("tta")
     path = tmp_path / "pairs.jsonl"
     path.write_text(json.dumps({"sentence_good": "the cat", "sentence_bad": "\u0301 \x00"}))
     report = score_pairs(ScoreConfig(pairs=[str(path)]), model)
@@ -116,9 +121,9 @@ def test_a_sentence_without_tokens_is_noted(tmp_path):
     assert report.overall.value == 0
 
 
-def test_a_pair_with_an_empty_sentence_is_a_tie_and_noted(tmp_path):
+def test_a_pair_with_an_empty_sentence_is_a_tie_and_noted(make, tmp_path):
     """The score of nothing is 0, which is higher than that of any sentence."""
-    model, output = make("tta", tmp_path), tmp_path / "scores.jsonl"
+    model, output = make("tta"), tmp_path / "scores.jsonl"
     path = tmp_path / "pairs.tsv"
     path.write_text("the cat\tcat the cat\n\tthe cat\nthe cat\t\n")
     report = score_pairs(ScoreConfig(pairs=[str(path)], output_file=str(output)), model)
