@@ -19,7 +19,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
 # Of all that is imported nothing is garbage: looking through it again and again takes seconds.
+# So does looking through all models and graphs of earlier tests, now once per 2.5 million objects.
 gc.disable()
+gc.set_threshold(5000, 10, 50)
 
 
 def pytest_collection_finish():
