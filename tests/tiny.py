@@ -52,8 +52,13 @@ def write_model_directory(directory, config=CONFIG, seed=0):
 
 
 def loaded(config=CONFIG, **options):
-    """The model of a config, loaded once in a process. No test may change its weights."""
-    return _loaded(json.dumps(config.to_dict()), **options)
+    """The model of a config, loaded once in a process. No test may change its weights.
+
+    Models that differ in how they read and score text only have one engine: it is compiled once.
+    """
+    from tta.scoring.scorers.options import ScoreOptions
+
+    return _loaded(json.dumps(config.to_dict()), ScoreOptions(**options))
 
 
 @contextlib.contextmanager
@@ -89,7 +94,13 @@ def _made(config, seed=0):
 
 
 @functools.cache
-def _loaded(config, **options):
+def _loaded(config, options):
+    lm = _of_engine(config, **options.for_engine())
+    return type(lm)(lm.engine, name=lm.name, options=options, directory=lm.directory)
+
+
+@functools.cache
+def _of_engine(config, **options):
     import tta
 
     return tta.load(_made(config), **options)

@@ -368,7 +368,7 @@ def test_one_string_is_not_a_list(lm):
         ),
         (
             lambda lm: TextModel(
-                lm.model, lm.tokenizer, options=ScoreOptions(pll_variant="maskless")
+                lm.engine._model, lm.tokenizer, options=ScoreOptions(pll_variant="maskless")
             ),
             "pll_variant must be original or within_word_l2r for a model of type tta, not 'maskl",
         ),

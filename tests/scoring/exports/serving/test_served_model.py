@@ -57,9 +57,10 @@ def test_windows_are_those_of_the_text_model():
 
 def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(lm, monkeypatch):
     """Those of one; the tests below have a few texts in a batch, and all of them."""
+    served = ServedModel(lm)  # from now on, weights are no constants: what it scores is compiled
     sums, counts = lm.score_with_counts(TEXTS)
     monkeypatch.setattr(lm.engine, "batch_tokens", 1)
-    got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))
+    got = numpy(served.score(tf.constant(TEXTS)))
     np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
     np.testing.assert_array_equal(got["num_tokens"], counts)
     assert got["scores"].dtype == np.float64
