@@ -1,4 +1,4 @@
-"""Measures what unknown words should cost: the prices of `tta.data.vocabulary.spelling`.
+"""Measures what unknown words should cost: the prices of `tta.data.vocabulary.unknown_words`.
 
     python -m benchmarks.unknown_price --input_file=part.txt
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from keras import ops
 
-from tta.choices import NORMALIZERS
+from tta.choices import SOFTMAX_NORMALIZERS
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType, check_variant
 from tta.modeling.functions.heads import predicting_states, token_scores
@@ -59,7 +59,7 @@ class Likelihood:
     normalizer: str = "exact"
 
     def __post_init__(self):
-        if self.normalizer not in NORMALIZERS:
+        if self.normalizer not in SOFTMAX_NORMALIZERS:
             raise ValueError(f"normalizer must be exact or learned, not {self.normalizer!r}")
         check_variant(self.model_type, self.pll_variant)
 

@@ -19,7 +19,7 @@ PLL_VARIANTS = get_args(PllVariant)
 
 # How a score is normalized: by the sum over the vocabulary, or not at all, by a model that was
 # trained to keep the logarithm of that sum at 0. auto is the latter if the model can.
-NORMALIZERS = ("exact", "learned")
+SOFTMAX_NORMALIZERS = ("exact", "learned")
 Normalizer = Literal["auto", "exact", "learned"]
 
 # The type of matrix products -> Keras's name of the dtype policy. Weights and sums are float32

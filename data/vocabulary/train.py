@@ -12,8 +12,9 @@ from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.load import AnyVocabulary
+from tta.data.vocabulary.normalization import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
-from tta.data.vocabulary.word_tokenizer import MAX_WORD_LENGTH, bert_normalizer, split_words
+from tta.data.vocabulary.word_tokenizer import MAX_WORD_LENGTH, split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 

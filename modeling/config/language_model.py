@@ -31,8 +31,8 @@ class LanguageModelConfig(ModelConfig):
         tokenizer: what text is split into, "word_pieces" or "words". `config.json` has it only if
             it is "words".
         unknown_price: what each character of an unknown word costs in a score, in nats, if it
-            occurs in the vocabulary; see `tta.data.vocabulary.spelling`. `config.json` has it only
-            if it is not the default.
+            occurs in the vocabulary; see `tta.data.vocabulary.unknown_words`. `config.json` has it
+            only if it is not the default.
         head: the settings of this head. By default, its defaults.
     """
 

@@ -71,7 +71,7 @@ def load_model(
 
         build = partial(build_model, dtype=dtype)
     if not (directory / WEIGHTS).exists():
-        return _load_foreign(directory, build, keep_segments)
+        return _load_other_format(directory, build, keep_segments)
     config = read_config(directory / CONFIG)
     size = (directory / WEIGHTS).stat().st_size
     check_size(size / 2, config, CONFIG, directory / WEIGHTS)  # 2 bytes per value in float16
@@ -101,7 +101,7 @@ def vocabulary_path(directory: Path | str) -> Path:
     return original_vocabulary(directory) if is_original(directory) else path
 
 
-def _load_foreign(directory, build, keep_segments):
+def _load_other_format(directory, build, keep_segments):
     """Builds the model of a directory without `model.weights.h5`.
 
     That is a directory of Hugging Face, of the original TensorFlow code, or of an unfinished run.

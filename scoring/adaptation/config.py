@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES, SCORES
 from tta.errors import InputError
-from tta.scoring.metrics.normalization import NORMALIZATIONS
+from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, RAW_TEXT, SEED, Config, setting
 
 
@@ -61,7 +61,7 @@ class AdaptationConfig(Config):
     normalize: str = setting(
         "none",
         "How word errors are counted in the lists, as --normalize of run_rerank.py.",
-        choices=NORMALIZATIONS,
+        choices=METRIC_NORMALIZATIONS,
     )
     max_passes: int | None = setting(
         None,

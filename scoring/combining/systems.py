@@ -8,7 +8,7 @@ from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, only, split_lm_weights
 
-NO_MODEL = "no model"
+WITHOUT_MODEL = "no model"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def choose_systems(
     # is not for them.
     freed, alone = replace(given, length_bonus=None, scale=None), {}
     if names:
-        alone[NO_MODEL] = _choose(lists, statistics, replace(freed, shares=()))
+        alone[WITHOUT_MODEL] = _choose(lists, statistics, replace(freed, shares=()))
     for k, name in enumerate(names):
         title = "LM alone" if len(names) == 1 else f"{name} alone"
         one = replace(freed, shares=only(k, len(names)), lm_weight=1.0)
@@ -73,7 +73,9 @@ def choose_reranked(
     """`Systems.reranked` of `choose_systems`, whose last weights are those to rerank with."""
     count = len(names)
     if not names:
-        return {NO_MODEL: _choose(lists, statistics, replace(given, shares=(), lm_weight=None))}
+        return {
+            WITHOUT_MODEL: _choose(lists, statistics, replace(given, shares=(), lm_weight=None))
+        }
     reranked = {}
     for k, (name, weight) in enumerate(zip(names, lm_weights or [None] * count, strict=True)):
         one = replace(given, shares=only(k, count), lm_weight=weight)

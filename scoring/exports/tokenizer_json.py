@@ -9,8 +9,8 @@ from tokenizers import AddedToken, Regex, normalizers
 from tokenizers import Tokenizer as Pipeline
 from tokenizers.processors import TemplateProcessing
 
+from tta.data.vocabulary.normalization import FoldedCharacters, bert_normalizer
 from tta.data.vocabulary.tokenizer import Tokenizer, word_piece_pipeline
-from tta.data.vocabulary.word_tokenizer import FoldedCharacters, bert_normalizer
 from tta.names import TOKENIZER_JSON
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from tta.data.vocabulary.spelling import SpellingCosts
 from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import named

@@ -12,7 +12,7 @@ from rapidfuzz.process import cdist
 
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.errors import InputError
-from tta.scoring.metrics.normalization import NORMALIZATIONS
+from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 
 # How rapidfuzz names the edits of a reference that give a hypothesis: a word is another one, too
 # many, or missing. `src_pos` of an edit is the position in the reference, `dest_pos` that in the
@@ -34,8 +34,8 @@ class WordErrorRate:
     them, as in jiwer, except beside characters of scripts without blanks, such as Chinese.
 
     Args:
-        normalize: a key of `NORMALIZATIONS`, how hypotheses and references are read. With `none`,
-            case and punctuation count. An unknown one raises InputError.
+        normalize: a key of `METRIC_NORMALIZATIONS`, how hypotheses and references are read. With
+            `none`, case and punctuation count. An unknown one raises InputError.
     """
 
     name = "WER"
@@ -44,7 +44,7 @@ class WordErrorRate:
     uses_list_features = True
 
     def __init__(self, normalize: str = "none"):
-        self.normalize = NORMALIZATIONS.load(normalize)
+        self.normalize = METRIC_NORMALIZATIONS.load(normalize)
         self.signature = f"WER|words:whitespace|CER:blanks count|normalize:{normalize}"
 
     def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:

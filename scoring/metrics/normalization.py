@@ -49,4 +49,4 @@ def _is_punctuation(character):
 
 # By the name that `--normalize` takes. Each maps str to str. Normalizing word by word gives the
 # same words as normalizing the whole text.
-NORMALIZATIONS = Registry("normalize", {"none": composed, "lower": lower, "basic": basic})
+METRIC_NORMALIZATIONS = Registry("normalize", {"none": composed, "lower": lower, "basic": basic})

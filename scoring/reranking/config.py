@@ -10,7 +10,7 @@ from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES, SCORES
 from tta.errors import InputError
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
-from tta.scoring.metrics.normalization import NORMALIZATIONS
+from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, OVERWRITE, Config, setting
 
 # Suffix of a curve file -> the packages that write it.
@@ -99,7 +99,7 @@ class RerankConfig(Config):
         "unchanged. none: as they are, so case and punctuation count. lower: in lower case. "
         "basic: in lower case, with blanks in place of punctuation and symbols (apostrophes inside "
         "words stay), after Unicode's NFKC.",
-        choices=NORMALIZATIONS,
+        choices=METRIC_NORMALIZATIONS,
     )
     bleu_tokenize: str = setting(
         "13a",

@@ -13,7 +13,7 @@ from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ListStatistics
-from tta.scoring.combining.systems import NO_MODEL, Systems
+from tta.scoring.combining.systems import WITHOUT_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reports.table import PartReport
@@ -127,8 +127,8 @@ def _picks(test: Part, systems: Systems) -> Iterator[str]:
                 "prefer another hypothesis"
             )
     note = f"of {len(picks):,} picks, {changed(FIRST_PASS)} differ from those of the first pass"
-    if NO_MODEL in systems.alone:
-        note += f", and {changed(systems.alone[NO_MODEL])} from those without a model"
+    if WITHOUT_MODEL in systems.alone:
+        note += f", and {changed(systems.alone[WITHOUT_MODEL])} from those without a model"
     yield note
 
 

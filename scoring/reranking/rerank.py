@@ -24,7 +24,7 @@ from tta.scoring.combining.confidence import (
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
-from tta.scoring.combining.systems import NO_MODEL, Systems, choose_systems
+from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
@@ -180,7 +180,7 @@ def _report(part: Part, systems: Systems) -> PartReport:
     texts, evaluation = part.texts, None
     if part.statistics is not None:
         rows = systems.alone | systems.reranked
-        compared = [*systems.reranked, *({NO_MODEL} & systems.alone.keys())]
+        compared = [*systems.reranked, *({WITHOUT_MODEL} & systems.alone.keys())]
         evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tta.choices import REDUCTIONS
-from tta.data.vocabulary.spelling import count_unknown
+from tta.data.vocabulary.unknown_words import count_unknown
 from tta.errors import InputError, printable
 from tta.scoring.scorers.pooling import of_length_1
 

@@ -15,7 +15,7 @@ import numpy as np
 import tta
 from tta.atomic import check_absent, whole_folder
 from tta.data.vectors.target_vectors import copy_present
-from tta.data.vocabulary.spelling import SpellingCosts
+from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine

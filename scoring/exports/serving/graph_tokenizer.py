@@ -11,8 +11,8 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from tta.choices import KEEP_ACCENTS, STRIP_LATIN
-from tta.data.vocabulary.spelling import CHARACTER_PRICE
 from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.unknown_words import CHARACTER_PRICE
 from tta.errors import InputError
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from tta.data.vocabulary import load
 from tta.data.vocabulary.load import make_tokenizer
+from tta.data.vocabulary.normalization import bert_normalizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
-from tta.data.vocabulary.word_tokenizer import bert_normalizer, split_words
+from tta.data.vocabulary.word_tokenizer import split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 

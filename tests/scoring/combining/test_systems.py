@@ -5,7 +5,7 @@ import pytest
 from tests.scoring.combining.random_lists import make
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
-from tta.scoring.combining.systems import NO_MODEL, choose_systems
+from tta.scoring.combining.systems import WITHOUT_MODEL, choose_systems
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, only
 
@@ -22,11 +22,11 @@ def systems_of(made, tuned=True, given=None, lm_weights=None):
 def test_rows_of_one_model(tuned):
     made = make(1, models=(2.0,))
     systems = systems_of(made, tuned)
-    assert list(systems.alone) == [NO_MODEL, "LM alone"]
+    assert list(systems.alone) == [WITHOUT_MODEL, "LM alone"]
     assert list(systems.reranked) == ["reranked"]
     assert systems.final is systems.reranked["reranked"]
-    assert systems.alone[NO_MODEL].shares == ()
-    assert systems.alone[NO_MODEL].lm_weight == 0
+    assert systems.alone[WITHOUT_MODEL].shares == ()
+    assert systems.alone[WITHOUT_MODEL].lm_weight == 0
     assert systems.alone["LM alone"].lm_weights == (1,)
     assert 0 < systems.final.lm_weight < 1
 
@@ -35,7 +35,7 @@ def test_rows_of_one_model(tuned):
 def test_rows_of_several_models(tuned):
     made = make(2, models=(1.0, 1.0, 1.0))
     systems = systems_of(made, tuned)
-    assert list(systems.alone) == [NO_MODEL, "m0 alone", "m1 alone", "m2 alone"]
+    assert list(systems.alone) == [WITHOUT_MODEL, "m0 alone", "m1 alone", "m2 alone"]
     assert list(systems.reranked) == ["m0 reranked", "m1 reranked", "m2 reranked", "together"]
     assert systems.final is systems.reranked["together"]
     for k in range(3):
@@ -52,7 +52,7 @@ def test_without_a_model_the_first_pass_is_the_only_row(tuned):
     choose = guess if not tuned else lambda lists, given: tune(lists, made.statistics, given)
     expected = choose(made.lists, dataclasses.replace(given, shares=())).rounded(given)
     assert systems.alone == {}
-    assert systems.reranked == {NO_MODEL: expected}
+    assert systems.reranked == {WITHOUT_MODEL: expected}
     assert systems.final == expected
     assert (systems.final.features != {}) == tuned
 
@@ -69,7 +69,7 @@ def test_each_row_is_tuned_by_itself():
         assert systems.alone[f"m{k} alone"] == expected
     given = GivenWeights(shares=())
     expected = tune(made.lists, made.statistics, given).rounded(given)
-    assert systems.alone[NO_MODEL] == expected
+    assert systems.alone[WITHOUT_MODEL] == expected
 
 
 @pytest.mark.parametrize("useful", [(1.0, 0.8), (3.0, 0.0), (0.0, 2.0), (0.4, 0.6)])
@@ -98,7 +98,7 @@ def test_what_is_given_is_kept(tuned):
         assert weights.features == {"f0": -0.5}
         assert weights.reduction == "mean"
     # A given bonus or scale is not for the other rows, whose scores have another scale.
-    assert systems.alone[NO_MODEL].features == {"f0": -0.5}
+    assert systems.alone[WITHOUT_MODEL].features == {"f0": -0.5}
     assert [systems.alone[f"m{k} alone"].lm_weights for k in range(2)] == [
         only(k, 2) for k in (0, 1)
     ]

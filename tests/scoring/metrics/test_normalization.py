@@ -2,7 +2,7 @@ import jiwer
 import pytest
 
 from tta.errors import InputError
-from tta.scoring.metrics.normalization import NORMALIZATIONS, basic
+from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS, basic
 
 TABLE = [
     ("They left, didn't they?", "they left didn't they", "case and punctuation"),
@@ -34,9 +34,9 @@ def test_basic_is_jiwers_where_both_remove_the_same():
 
 
 def test_names():
-    assert list(NORMALIZATIONS) == ["none", "lower", "basic"]
+    assert list(METRIC_NORMALIZATIONS) == ["none", "lower", "basic"]
     text = "A-b,  C "
-    assert NORMALIZATIONS.load("none")(text) == text
-    assert NORMALIZATIONS.load("lower")(text) == "a-b,  c "
+    assert METRIC_NORMALIZATIONS.load("none")(text) == text
+    assert METRIC_NORMALIZATIONS.load("lower")(text) == "a-b,  c "
     with pytest.raises(InputError, match="normalize must be none or lower or basic, not 'upper'"):
-        NORMALIZATIONS.load("upper")
+        METRIC_NORMALIZATIONS.load("upper")

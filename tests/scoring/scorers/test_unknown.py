@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tta
-from tta.data.vocabulary.spelling import SpellingCosts
+from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.scoring.scorers.scorer import unknown_note
 
 

@@ -6,10 +6,10 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from tta.data.vocabulary.spelling import SpellingCosts
+from tta.data.vocabulary.normalization import FoldedCharacters
 from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
-from tta.data.vocabulary.word_tokenizer import FoldedCharacters
 from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
 
 

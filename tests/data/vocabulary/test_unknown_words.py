@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tta.data.vocabulary.spelling import CHARACTER_PRICE, SpellingCosts, count_unknown
 from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.unknown_words import CHARACTER_PRICE, SpellingCosts, count_unknown
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WORD_SPECIALS, WordVocabulary
