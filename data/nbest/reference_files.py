@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tta.data.nbest.fields import IDS, RECORDINGS, REFERENCES, TRANSCRIPTS, id_of, named
-from tta.data.nbest.formats.json_values import iter_json
 from tta.data.nbest.lists import check_readings
+from tta.data.text.json_text import iter_json
 from tta.data.text.lines import iter_lines
 from tta.data.text.tables import split_row
 from tta.errors import InputError, located, shown

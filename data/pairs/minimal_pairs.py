@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tta.data.nbest.formats.json_values import expect, load_json
 from tta.data.text.files import shown_path
+from tta.data.text.json_text import expect, load_json
 from tta.data.text.lines import iter_lines
 from tta.data.text.tables import are_usual_names, table_rows
 from tta.errors import InputError, located, shown

@@ -10,7 +10,8 @@ from pathlib import Path, PurePath
 from typing import Any, TextIO
 
 from tta.data.text.files import open_output
-from tta.errors import InputError
+from tta.data.text.json_text import expect, load_json
+from tta.errors import InputError, located
 
 # A first line of nothing but such names is a header, too.
 _USUAL_NAMES = {
@@ -95,28 +96,18 @@ def _is_object(line):
         return True
 
 
-def _unique_keys(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"a key occurs twice in {_shown(key for key, _ in pairs)}")
-    return found
-
-
 def _object_rows(lines, path, number):
     """The rows of JSON lines, the first of which is on line `number`."""
     keys: list[str] = []
     for place, line in enumerate(lines, number):
         if not line.strip():
             continue
+        with located(path=path):
+            row = expect(load_json(line, place), dict, "a row", place)
         try:
-            row = json.loads(line, object_pairs_hook=_unique_keys)
             json.dumps(row, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise InputError("a text holds half a surrogate pair", path, place) from None
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"malformed JSON: {error}", path, place) from None
-        if not isinstance(row, dict):
-            raise InputError(f"expected a JSON object, got {line.strip()[:60]}", path, place)
         if not keys:
             keys = list(row)
             yield 0, keys

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from tta.data.nbest.formats.json_values import iter_json
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
+from tta.data.text.json_text import iter_json
 from tta.errors import InputError, shown
 
 HEAD_ROWS = 20  # the number of rows from which a format is detected

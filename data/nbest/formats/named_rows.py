@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, read_scores, row_keys
 from tta.data.nbest.formats.base import Format, Source
-from tta.data.nbest.formats.json_values import Place, dump_records, iter_records
 from tta.data.nbest.lists import Hypothesis, ListCollector
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
+from tta.data.text.json_text import Place, dump_records, iter_records
 from tta.data.text.tables import is_number, split_row
 from tta.errors import InputError, shown
 

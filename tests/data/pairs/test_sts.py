@@ -157,11 +157,11 @@ def test_json_lines(write, text):
         ('{"premise": "a", "hypothesis": "b"}\n', "file: .* got the keys premise, hypothesis"),
         ('{"sentence1": "a", "sentence2": "b"}\n{"sentence1": "a"}\n', ":2: the key 'sentence2'"),
         ('{"sentence1": "a", "sentence2": "b"}\nc\td\n', ":2: malformed JSON"),
-        ('{"sentence1": "a", "sentence1": "b"}\n', ":1: malformed JSON: a key occurs twice"),
+        ('{"sentence1": "a", "sentence1": "b"}\n', ":1: duplicate key 'sentence1'"),
         ('{"sentence1": "\\ud800", "sentence2": "b"}\n', ":1: a text holds half a surrogate pair"),
         ('{"sentence1": %s}\n' % ("9" * 5000), ":1: malformed JSON: Exceeds the limit"),
         ('{"sentence1": %s}\n' % ("[" * 20000 + "]" * 20000), ":1: malformed JSON: "),
-        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', ":2: expected a JSON object, got"),
+        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', ":2: expected a row as an object, got"),
     ],
 )
 def test_json_lines_of_another_kind_are_refused(write, text, message):

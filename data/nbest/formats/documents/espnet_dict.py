@@ -5,15 +5,9 @@ from typing import Any
 
 from tta.data.nbest.fields import read_scores, score_key
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.json_values import (
-    dump_json,
-    expect,
-    hypothesis_object,
-    load_json,
-    parse_hypothesis,
-    quoted,
-)
+from tta.data.nbest.formats.json_hypotheses import hypothesis_object, parse_hypothesis
 from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.data.text.json_text import dump_json, expect, load_json, quoted
 from tta.errors import InputError, located, shown
 
 _UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')

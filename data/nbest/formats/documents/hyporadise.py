@@ -4,12 +4,7 @@ import re
 
 from tta.data.nbest.fields import REFERENCES, SCORES
 from tta.data.nbest.formats.documents.json_lines import HAS_HYPOTHESES, JsonLinesFormat
-from tta.data.nbest.formats.json_values import (
-    Place,
-    dump_records,
-    expect,
-    iter_records,
-)
+from tta.data.text.json_text import Place, dump_records, expect, iter_records
 from tta.errors import InputError, located, shown
 
 _HYPOTHESES = ("input", "nhyps_base", "hypothesis", "input1")

@@ -16,19 +16,17 @@ from tta.data.nbest.fields import (
 )
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import format_of
-from tta.data.nbest.formats.json_values import (
+from tta.data.nbest.formats.json_hypotheses import (
     as_object,
     as_value,
     check_arrays,
     columns,
-    dump_json,
-    expect,
     hypothesis_object,
     is_text,
-    load_json,
     parse_hypothesis,
 )
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
+from tta.data.text.json_text import dump_json, expect, load_json
 from tta.errors import InputError, located, shown
 
 HAS_HYPOTHESES = re.compile(rf'"({"|".join(LISTS)})"\s*:\s*\[')

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.formats.json_values import check_arrays, columns
+from tta.data.nbest.formats.json_hypotheses import check_arrays, columns
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError
 

@@ -18,8 +18,8 @@ from tta.data.nbest.formats.documents.layouts import (
     value_at,
     word_times,
 )
-from tta.data.nbest.formats.json_values import Place, dump_records, expect, iter_records
 from tta.data.nbest.lists import Hypothesis, NBestList, stem
+from tta.data.text.json_text import Place, dump_records, expect, iter_records
 from tta.errors import InputError, located, shown
 
 # The keys of a response for audio without speech, and of one that is not final.
