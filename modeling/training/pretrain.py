@@ -25,6 +25,8 @@ from tta.modeling.training.cluster import is_chief
 from tta.modeling.training.config import PretrainingConfig
 from tta.names import CONFIG, POOLING
 
+_FOLDERS = {"output_dir", "input_dir", "vocab_file", "vectors"}
+
 
 @dataclass(frozen=True)
 class PretrainingResult:
@@ -118,12 +120,50 @@ def _train(config, model_config, data, batches, chief):
     finished = trainer.train()
     if finished and chief:
         (output_dir / POOLING).unlink(missing_ok=True)  # of the weights that are replaced
-        card = run_record.model_card(config, data.info["sources"], trainer)
+        card = _model_card(config, data.info["sources"], trainer)
         write_model(trainer, output_dir, card, config.weights_dtype)
     if trainer.evaluation_error:
         raise trainer.evaluation_error
     directory = output_dir if finished and chief else None
     return PretrainingResult(finished, directory, trainer.step, trainer.last_evaluation)
+
+
+def _model_card(config, sources, trainer):
+    """README.md of a finished model: its text (files `sources`), training and held-out results."""
+    import keras
+
+    model_config = trainer.model.config
+    tokens = trainer.position["tokens"]
+    text = "\n".join(f"- {Path(source).name}" for source in sources)
+    batch = f"{config.train_batch_tokens:,} tokens"
+    if config.train_batch_size is not None:
+        batch = f"{config.train_batch_size:,} sentences"
+    backend = keras.config.backend()
+    variable = "" if backend == "tensorflow" else f"KERAS_BACKEND={backend} "
+    return f"""# {Path(config.output_dir).name}
+
+A `{model_config.model_type}` language model of tta-lm, objective `{config.objective}`,
+{model_config.num_parameters:,} parameters.
+
+Trained for {trainer.step:,} steps of up to {batch} per device;
+{tokens:,} tokens were predicted.
+
+The text:
+
+{text}
+
+Held-out: {trainer.last_evaluation or "not measured"}
+
+    {variable}run_pretraining.py {" ".join(_changed_flags(config))}
+"""
+
+
+def _changed_flags(config):
+    """The flags that differ from their defaults."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if value != field.default and field.name not in _FOLDERS:
+            yield f"--{field.name}={value}"
 
 
 def resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:

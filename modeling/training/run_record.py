@@ -168,49 +168,7 @@ def _write(path, values):
         file.write(json.dumps(values, indent=2) + "\n")
 
 
-def model_card(config: PretrainingConfig, sources: list[str], trainer: Any) -> str:
-    """README.md of a finished model: its text (files `sources`), training and held-out results.
-
-    `trainer` is the `Trainer` that made it.
-    """
-    model_config = trainer.model.config
-    tokens = trainer.position["tokens"]
-    text = "\n".join(f"- {Path(source).name}" for source in sources)
-    batch = f"{config.train_batch_tokens:,} tokens"
-    if config.train_batch_size is not None:
-        batch = f"{config.train_batch_size:,} sentences"
-    backend = _backend()
-    variable = "" if backend == "tensorflow" else f"KERAS_BACKEND={backend} "
-    return f"""# {Path(config.output_dir).name}
-
-A `{model_config.model_type}` language model of tta-lm, objective `{config.objective}`,
-{model_config.num_parameters:,} parameters.
-
-Trained for {trainer.step:,} steps of up to {batch} per device;
-{tokens:,} tokens were predicted.
-
-The text:
-
-{text}
-
-Held-out: {trainer.last_evaluation or "not measured"}
-
-    {variable}run_pretraining.py {" ".join(_changed_flags(config))}
-"""
-
-
 def _backend():
     import keras  # which imports its backend
 
     return keras.config.backend()
-
-
-_FOLDERS = {"output_dir", "input_dir", "vocab_file", "vectors"}
-
-
-def _changed_flags(config):
-    """The flags that differ from their defaults."""
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if value != field.default and field.name not in _FOLDERS:
-            yield f"--{field.name}={value}"
