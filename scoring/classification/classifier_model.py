@@ -11,7 +11,7 @@ import numpy as np
 
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
-from tta.scoring.scorers.scorer import SentenceError, as_list, as_texts
+from tta.scoring.scorers.arguments import SentenceError, as_list, as_texts
 from tta.scoring.scorers.text_model import TextModel, without_scores
 
 

@@ -21,8 +21,9 @@ from tta.data.text.tables import open_rows
 from tta.errors import InputError, shown
 from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.reports.table import align, format_count, format_interval
+from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.config import PAIR_GROUPS, ScoreConfig
-from tta.scoring.scorers.scorer import Scorer, SentenceError
+from tta.scoring.scorers.scorer import Scorer
 
 
 @dataclass(frozen=True)

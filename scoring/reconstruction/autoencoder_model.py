@@ -12,8 +12,8 @@ from tqdm import tqdm
 from tta.data.labelled.inputs import encode_rows
 from tta.errors import InputError
 from tta.names import VOCABULARY
+from tta.scoring.scorers.arguments import SentenceError, as_texts, check_choice
 from tta.scoring.scorers.inference.batches import batches_of_rows, run_batches
-from tta.scoring.scorers.scorer import SentenceError, as_texts, check_choice
 from tta.scoring.scorers.text_model import TextModel, without_scores
 
 # Tokens of a batch that is decoded: all logits of a batch are in memory.

@@ -33,7 +33,7 @@ from tta.scoring.reconstruction.report import (
     ReconstructReport,
     Row,
 )
-from tta.scoring.scorers.scorer import SentenceError
+from tta.scoring.scorers.arguments import SentenceError
 
 TOKENIZE = "none"  # of BLEU: a text is already split into words
 

@@ -29,8 +29,9 @@ from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics.metric import Metric, load_metric
+from tta.scoring.scorers.arguments import as_list, as_texts
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
-from tta.scoring.scorers.scorer import Scorer, as_list, as_texts
+from tta.scoring.scorers.scorer import Scorer
 
 # What a warning says to do about scores of each kind.
 _USE = {

@@ -19,9 +19,9 @@ from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.inference.shards import Shard, Shards
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.scorers.shards import Shard, Shards
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
@@ -89,7 +89,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
-    arguments of `tta.load`. `tta.scoring.scorers.shards` says what a shard writes.
+    arguments of `tta.load`. `tta.scoring.scorers.inference.shards` says what a shard writes.
 
     Raises:
         InputError: the input is missing or malformed, the output cannot be written, there is no

@@ -14,14 +14,8 @@ from tqdm import tqdm
 import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
 from tta.errors import InputError, install
-from tta.scoring.scorers.scorer import (
-    NOT_FINITE,
-    Scorer,
-    SentenceError,
-    TokenScores,
-    as_texts,
-    signature_name,
-)
+from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
+from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
 _HEAD_BYTES = 1 << 16  # the counts stand there
 _NGRAM_BYTES = 4  # the shortest line of an n-gram: a probability, a tab, a word, the line end

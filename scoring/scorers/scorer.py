@@ -5,7 +5,7 @@ N texts, T tokens, D vector size. A new kind of scorer is a subclass of `Scorer`
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tta.choices import REDUCTIONS
 from tta.data.vocabulary.unknown_words import count_unknown
 from tta.errors import InputError, printable
+from tta.scoring.scorers.arguments import as_list, as_texts, check_choice, shortened
 from tta.scoring.scorers.pooling import of_length_1
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
@@ -34,18 +35,6 @@ class TokenScores(NamedTuple):
 
 # White space, without the control characters that BERT removes from a text instead.
 _BLANKS = re.compile(r"[^\S\x0b\x0c\x1c-\x1f\x85]+")
-
-# The rule of a `SentenceError` where a model's weights are too large, or an n-gram's log is -inf.
-NOT_FINITE = "gets a result from the model that is not a finite number"
-
-
-class SentenceError(InputError):
-    """A sentence breaks a rule. `index` counts from 0; the rule reads like "is too long"."""
-
-    def __init__(self, rule: str, index: int):
-        super().__init__(f"sentence {index + 1} {rule}")
-        self.sentence_rule = rule
-        self.index = index
 
 
 class Scorer:
@@ -443,58 +432,6 @@ def unknown_note(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
         )
 
 
-def shortened(text: str) -> str:
-    """The first 40 characters of a text, for messages."""
-    return text if len(text) <= 40 else f"{text[:40]}..."
-
-
-def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
-    """Checks texts from a caller in Python, and returns them as a list.
-
-    Args:
-        texts: an ordered iterable of str, such as a list, a generator or a NumPy array [N].
-        name: name of the argument in errors.
-
-    Raises:
-        TypeError: `texts` is one str, has no order (a set), has keys (a dict) or several
-            dimensions, or one of its items is not a str. The message gives the item's index.
-        InputError: a text has half a surrogate pair, as broken JSON may.
-    """
-    listed = as_list(texts, name, "str")
-    if getattr(texts, "ndim", 1) != 1:  # a pandas DataFrame iterates over its column names
-        raise TypeError(f"{name} must have one dimension: it is a {type(texts).__name__}")
-    for index, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{index}] must be a str, not {type(text).__name__}")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"{name}[{index}] is not valid Unicode: {text!r}") from None
-    return listed
-
-
 def split_rows(rows: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
     """Splits rows [sum of lengths, ...] into one array [length, ...] for each of the lengths."""
     return np.split(rows, np.cumsum(lengths)[:-1]) if len(lengths) else []
-
-
-def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
-    """The items of an ordered iterable; `name` and `kind` are for the error.
-
-    Raises:
-        TypeError: `values` is not an iterable, or is a str, bytes, a set or a dict.
-    """
-    refused = str, bytes, bytearray, set, frozenset, Mapping
-    is_one_value = getattr(values, "ndim", 1) == 0
-    if isinstance(values, refused) or not isinstance(values, Iterable) or is_one_value:
-        raise TypeError(
-            f"{name} must be an ordered iterable of {kind}, such as a list, "
-            f"not {type(values).__name__}"
-        )
-    return list(values)
-
-
-def check_choice(what: str, value: str, choices: Collection[str], name: str | None = None) -> None:
-    """Raises an InputError, with the name of the model, unless a value is one of the choices."""
-    if value not in choices:
-        raise InputError(f"{what} must be {' or '.join(choices)}, not {value!r}", name)

@@ -18,12 +18,8 @@ from tta.data.vectors.word_vectors import WordVectorFile
 from tta.data.vocabulary import word_tokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.names import VOCABULARY
-from tta.scoring.scorers.scorer import (
-    Scorer,
-    check_choice,
-    signature_name,
-    split_rows,
-)
+from tta.scoring.scorers.arguments import check_choice
+from tta.scoring.scorers.scorer import Scorer, signature_name, split_rows
 
 # Unicode's categories of punctuation and symbols.
 PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")

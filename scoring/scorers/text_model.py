@@ -20,15 +20,11 @@ from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import load_engine, tensorflow_engine
+from tta.scoring.scorers.arguments import as_texts
 from tta.scoring.scorers.inference.runtime import Results
 from tta.scoring.scorers.inference.text_vectors import TextVectors
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.scorer import (
-    SumsAndCounts,
-    TokenScores,
-    as_texts,
-    signature_name,
-)
+from tta.scoring.scorers.scorer import SumsAndCounts, TokenScores, signature_name
 
 _TextModel = TypeVar("_TextModel", bound="TextModel")
 

@@ -15,16 +15,9 @@ from tqdm import tqdm
 
 import tta
 from tta.errors import InputError, install
+from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
-from tta.scoring.scorers.scorer import (
-    NOT_FINITE,
-    Scorer,
-    SentenceError,
-    TokenScores,
-    as_texts,
-    signature_name,
-    split_at_blanks,
-)
+from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name, split_at_blanks
 
 _VERSIONS = {"torch": (2, 4), "transformers": (4, 57)}
 _BATCH_TOKENS = 8192

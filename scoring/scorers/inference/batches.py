@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError
 from tta.scoring.scorers.inference.windows import split_windows
-from tta.scoring.scorers.scorer import NOT_FINITE, SentenceError
 
 
 @dataclass(frozen=True)

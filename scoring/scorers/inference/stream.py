@@ -17,7 +17,8 @@ from typing import Any
 from tqdm import tqdm
 
 from tta.errors import InputError
-from tta.scoring.scorers.scorer import Scorer, SentenceError, TokenScores
+from tta.scoring.scorers.arguments import SentenceError
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 # A block ends when it reaches one of these limits. Large blocks are faster. The first seven are
 # smaller, so that scores come early: of 64 lines, then each of twice as many as the one before.

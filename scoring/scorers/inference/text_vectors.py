@@ -13,9 +13,10 @@ from tta.choices import SENTENCE_POOLINGS
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.engines.base import REPRESENTATIONS
+from tta.scoring.scorers.arguments import as_texts, check_choice
 from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
-from tta.scoring.scorers.scorer import as_texts, check_choice, split_rows
+from tta.scoring.scorers.scorer import split_rows
 
 
 class TextVectors(Runtime):

@@ -21,7 +21,7 @@ from tta.scoring.classification import classify
 from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
 from tta.scoring.reconstruction.config import ReconstructConfig
 from tta.scoring.reconstruction.reconstruct import reconstruct
-from tta.scoring.scorers.scorer import SentenceError
+from tta.scoring.scorers.arguments import SentenceError
 
 pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
 LATENT = 16

@@ -16,8 +16,8 @@ from tta.errors import InputError
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
+from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.scorer import SentenceError
 from tta.scoring.scorers.text_model import TextModel
 
 LEARNED = CONFIG.replace(learned_normalizer=True)

@@ -6,8 +6,8 @@ import pytest
 from tests.tiny import CONFIG, TOKENS
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
+from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.inference.batches import make_batches, run_batches
-from tta.scoring.scorers.scorer import SentenceError
 
 
 def batches_of(count, batch_tokens=64):

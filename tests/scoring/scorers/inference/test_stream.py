@@ -8,10 +8,11 @@ import pytest
 from tests.fake_model import FakeModel
 from tta.data.text.lines import TextReader
 from tta.errors import InputError
+from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.inference import stream
 from tta.scoring.scorers.inference.batches import prefetch
 from tta.scoring.scorers.inference.stream import read_blocks, score_stream
-from tta.scoring.scorers.scorer import Scorer, SentenceError
+from tta.scoring.scorers.scorer import Scorer
 
 
 def in_txt(line):
