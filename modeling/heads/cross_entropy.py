@@ -11,7 +11,7 @@ from keras import ops
 
 from tta.modeling.kits.custom_gradients import upstream_of
 from tta.modeling.kits.fused import fused
-from tta.modeling.kits.keras import NUM_PARTS, KerasKit
+from tta.modeling.kits.keras import NUM_PARTS, KerasKit, num_parts
 from tta.modeling.kits.types import Tensor
 
 
@@ -44,7 +44,7 @@ def tied_cross_entropy(
         compute_table = ops.cast(table, features.dtype)
         total, of_features, of_table, of_bias = 0.0, [], 0.0, 0.0
         pick = KerasKit().pick
-        for part in parts(features):
+        for part in parts(features, num_parts(table.shape[0])):
             x, target, weight = features[part], targets[part], weights[part]
             logits = ops.matmul(x, ops.transpose(compute_table))
             target_logit = ops.cast(pick(logits, target), "float32") + ops.take(bias, target)
@@ -129,10 +129,10 @@ def with_gradients(function, features: Tensor, table: Tensor, bias: Tensor):
     return value_of(features, ops.copy(table), ops.copy(bias))
 
 
-def parts(x: Tensor) -> list[slice]:
-    """`NUM_PARTS` slices that cover the rows of x; fewer if there are known to be fewer rows."""
+def parts(x: Tensor, count: int = NUM_PARTS) -> list[slice]:
+    """`count` slices that cover the rows of x; fewer if there are known to be fewer rows."""
     num_rows = ops.shape(x)[0]
-    if isinstance(num_rows, int) and 0 < num_rows < NUM_PARTS:
-        return [slice(i, i + 1) for i in range(num_rows)]
-    bounds = [num_rows * i // NUM_PARTS for i in range(NUM_PARTS + 1)]
+    if isinstance(num_rows, int) and num_rows > 0:
+        count = min(count, num_rows)
+    bounds = [num_rows * i // count for i in range(count + 1)]
     return [slice(*pair) for pair in itertools.pairwise(bounds)]

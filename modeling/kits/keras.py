@@ -14,10 +14,16 @@ from tta.modeling.kits.types import Tensor
 # squares of up to 1,024 of them without an error.
 CENTRE_STEPS = 128.0
 
-# The logits are computed in this many parts, so that one part is in memory at a time: all logits
-# of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
+# The logits are computed in at most this many parts, so that one part is in memory at a time: all
+# logits of 4,096 tokens and 16,000 pieces would take 262 MB in float32. This costs no time
 # (docs/experiments/performance.md).
 NUM_PARTS = 8
+PART_SIZE = 1024  # pieces for each part; each one makes graphs larger
+
+
+def num_parts(num_pieces: int) -> int:
+    """The number of parts in which the logits of a vocabulary are computed."""
+    return min(max(num_pieces // PART_SIZE, 1), NUM_PARTS)
 
 
 class KerasKit:
@@ -133,8 +139,8 @@ class KerasKit:
         return ops.take(x, first + ops.cast(positions, "int64"))
 
     def parts(self, size):
-        bounds = [size * part // NUM_PARTS for part in range(NUM_PARTS + 1)]
-        return [(start, stop) for start, stop in itertools.pairwise(bounds) if start < stop]
+        count = num_parts(size)
+        return [*itertools.pairwise(size * part // count for part in range(count + 1))]
 
     def logits(self, features, w, table, bias, start, stop):
         table = table if self._output_table is None else self._output_table

@@ -9,11 +9,18 @@ import tensorflow as tf
 from tests.modeling import numpy_tta
 from tta.modeling.functions.heads import log_softmax, target_logits
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
+from tta.modeling.kits import keras as keras_kit
 from tta.modeling.kits.keras import NUM_PARTS, KerasKit
 
 D, V = 5, 13
 # Numbers of rows: fewer than the parts, equal, one more, and not a multiple.
 ROWS = [1, 3, 7, NUM_PARTS, NUM_PARTS + 1, 37]
+
+
+@pytest.fixture(autouse=True)
+def parts_are_small(monkeypatch):
+    monkeypatch.setattr(keras_kit, "PART_SIZE", 1)
+    assert keras_kit.num_parts(V) == NUM_PARTS
 
 
 def case(rows, dtype=np.float32):
@@ -196,3 +203,14 @@ def test_unknown_dimensions_and_variables_in_a_graph():
         np.testing.assert_allclose(3.0 * loss, value, rtol=1e-5)
         for found, wanted in zip(gradients, plain, strict=True):
             np.testing.assert_allclose(3.0 * found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("num_pieces", "expected"), [(1, 1), (1023, 1), (2047, 1), (2048, 2), (8192, 8), (1 << 20, 8)]
+)
+def test_few_pieces_are_few_parts(num_pieces, expected, monkeypatch):
+    monkeypatch.undo()
+    assert keras_kit.num_parts(num_pieces) == expected
+    parts = KerasKit().parts(num_pieces)
+    assert len(parts) == expected
+    assert [i for part in parts for i in range(*part)] == list(range(num_pieces))
