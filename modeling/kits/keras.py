@@ -168,7 +168,7 @@ class KerasKit:
         }[name](x)
 
     def dropout(self, x, w):
-        return w.drop(x, training=True) if self.training else x
+        return w.drop(x, training=True) if self.training and w.drop else x
 
 
 def centred_layer_norm(x: Tensor, norm: Any) -> Any:

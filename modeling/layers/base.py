@@ -49,7 +49,8 @@ class TableLayer(keras.layers.Layer):
                 made = self.add_weight(weight.shape, start, name=name, autocast=False)
                 setattr(self, name, made)
             elif isinstance(weight, Dropout):
-                setattr(self, name, keras.layers.Dropout(weight.rate, autocast=False))
+                drop = keras.layers.Dropout(weight.rate, autocast=False) if weight.rate else None
+                setattr(self, name, drop)
 
     def of(self, path: str) -> Any:
         """The layer of a part of the table, as functions ask for it: "attention/query"."""

@@ -1,5 +1,6 @@
 """T-TA's guarantees, over lengths 1 to 17, padded or not, 1 to 3 layers, both first queries."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -26,6 +27,7 @@ MADE = {"tta": {"num_hidden_layers": 3}, "cloze": {"num_hidden_layers": 2, "num_
 each_family = pytest.mark.parametrize("model_type", MADE)
 
 
+@functools.cache  # most of a test's time is making its model, which none of them changes
 def family(model_type, dtype="float32", **changes):
     return tiny_model(dtype, model_type=model_type, **MADE[model_type] | changes)
 
