@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from tta.checked_files import read_json_object
 from tta.errors import InputError
 from tta.modeling.formats import bert
-from tta.modeling.formats.weights import check_size, reading
-from tta.names import CONFIG
+from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
+from tta.names import CONFIG, TOKENIZER_JSON, VOCABULARY
 
 SAFETENSORS = "model.safetensors"
 INDEX = f"{SAFETENSORS}.index.json"
@@ -35,26 +35,35 @@ _TIED = {
 }
 
 
-def read_huggingface(path: Path, keep_segments: bool) -> tuple[Any, dict[str, np.ndarray]]:
-    """The config and the arrays, by our names, of a BERT with its masked-LM head as a biLM.
+def load_huggingface(directory: Path, build: Build, keep_segments: bool) -> Any:
+    """Builds a biLM of a BERT with its masked-LM head.
 
-    `path` is that of `tensors_path`, with `config.json` beside it. `keep_segments` is as in
-    `tta.modeling.formats.model_directory.load_model`.
+    `build` and `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file is missing or malformed, a biLM cannot compute such a model, or a tensor
             is missing, is unknown, or has the wrong shape or type.
     """
-    config = bert.bert_config(path.parent / CONFIG, bert.HUGGINGFACE_ACTIVATIONS)
+    path = tensors_path(directory)
+    config = bert.bert_config(directory / CONFIG, bert.HUGGINGFACE_ACTIVATIONS)
     with contextlib.ExitStack() as stack:
         values = _read(_open_tensors(path, stack), config, path)
-    return bert.convert_segments(config, values, keep_segments, path)
+    config, values = bert.convert_segments(config, values, keep_segments, path)
+    model = build(config)
+    assign_weights(model, values, path)
+    return model
 
 
 def tensors_path(directory: Path) -> Path:
     """The file of the tensors, or the index of several files; it may be missing."""
     path = directory / SAFETENSORS
     return path if path.exists() else directory / INDEX
+
+
+def tokenizer_file(directory: Path) -> Path:
+    """`tokenizer.json`, or `vocab.txt` without it."""
+    path = directory / TOKENIZER_JSON
+    return path if path.exists() else directory / VOCABULARY
 
 
 def is_padded(directory: Path | str, num_pieces: int, vocab_size: int) -> bool:

@@ -1,36 +1,32 @@
 """A model directory: `config.json`, `vocab.txt`, `model.weights.h5`, `README.md`.
 
-A SemFit model also has `vectors.npy`, the vectors it predicts.
+A SemFit model also has `vectors.npy`, the vectors it predicts. `FORMATS` has the other directories
+that are read as models.
 """
 
 import hashlib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tta.atomic import whole_file
 from tta.checked_files import check_regular
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.huggingface import read_huggingface, tensors_path
-from tta.modeling.formats.run_checkpoint import CHECKPOINTS, checkpoint_steps, load_run
+from tta.modeling.formats.huggingface import load_huggingface, tensors_path, tokenizer_file
+from tta.modeling.formats.run_checkpoint import has_checkpoints, load_run
 from tta.modeling.formats.tensorflow.original_files import is_original, original_vocabulary
-from tta.modeling.formats.weights import (
-    Build,
-    assign_weights,
-    check_size,
-    load_weights,
-    save_weights,
-)
+from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
 from tta.names import (
     CONFIG,
     INPUT_FILES,
     README,
     STANDARDIZATION,
-    TOKENIZER_JSON,
     VOCABULARY,
     WEIGHTS,
 )
+from tta.registry import resolve
 
 if TYPE_CHECKING:
     from tta.modeling.models.base import ConfiguredModel
@@ -56,22 +52,25 @@ def load_model(
     and the model has no segments. With `keep_segments`, it has the table, for pairs of texts.
     `build` makes another model of the config than a Keras model, see `Build`.
 
-    The first of these files that exists is read: `model.weights.h5` of a model directory,
-    `model.safetensors` or its index of a Hugging Face BERT, `*.ckpt.*` of a T-TA or BERT from
-    TensorFlow 1, the last of `checkpoints/` of a training run that has not finished.
-
     Raises:
-        InputError: a file is missing or damaged, or files do not fit each other.
+        InputError: the directory has none of `FORMATS`, a file is missing or damaged, or files do
+            not fit each other.
     """
     directory = Path(directory)
     if not directory.is_dir():
         raise InputError("no such model directory", directory)
+    found = format_of(directory)
+    if found is None:
+        raise _not_a_model(directory)
     if build is None:
         from tta.modeling.models.language_model import build_model  # imports Keras
 
         build = partial(build_model, dtype=dtype)
-    if not (directory / WEIGHTS).exists():
-        return _load_other_format(directory, build, keep_segments)
+    return resolve(FORMATS[found].load)(directory, build, keep_segments)
+
+
+def _load_own(directory, build, keep_segments):
+    """Builds the model of a directory with `model.weights.h5`."""
     config = read_config(directory / CONFIG)
     size = (directory / WEIGHTS).stat().st_size
     check_size(size / 2, config, CONFIG, directory / WEIGHTS)  # 2 bytes per value in float16
@@ -87,54 +86,64 @@ def load_model(
 def vocabulary_path(directory: Path | str) -> Path:
     """The vocabulary of a model directory of any format; the file may be missing.
 
-    It is `vocab.txt`, or `tokenizer.json` of a Hugging Face BERT without it, or the file that the
-    config of the original T-TA code names.
+    It is `vocab.txt`, or that of its format (see `FORMATS`).
 
     Raises:
         InputError: the config of a checkpoint from TensorFlow 1 is missing or malformed.
     """
     path = Path(directory) / VOCABULARY
-    if path.exists():
-        return path
-    if tensors_path(Path(directory)).exists() and (Path(directory) / TOKENIZER_JSON).exists():
-        return Path(directory) / TOKENIZER_JSON
-    return original_vocabulary(directory) if is_original(directory) else path
+    found = None if path.exists() else format_of(directory)
+    return FORMATS[found].vocabulary(Path(directory)) if found else path
 
 
-def _load_other_format(directory, build, keep_segments):
-    """Builds the model of a directory without `model.weights.h5`.
+class Format(NamedTuple):
+    """What a directory of a model may be.
 
-    That is a directory of Hugging Face, of the original TensorFlow code, or of an unfinished run.
+    Attributes:
+        is_there: whether a directory is one.
+        load: (directory, build, keep_segments as in `load_model`) -> the model; or its place,
+            "module:function", if the module imports TensorFlow, which the rest does without.
+        vocabulary: directory -> its vocabulary if there is no `vocab.txt`; it may be missing.
     """
-    path = tensors_path(directory)
-    if path.exists():
-        config, values = read_huggingface(path, keep_segments)
-    elif is_original(directory):
-        # It imports TensorFlow, which the rest does without.
-        from tta.modeling.formats.tensorflow.tf1_checkpoint import read_original
 
-        config, values, path = read_original(directory, keep_segments)
-    else:
-        _check_is_run(directory)
-        return load_run(directory, build)
-    model = build(config)
-    assign_weights(model, values, path)
-    return model
+    is_there: Callable[[Path], bool]
+    load: Callable[[Path, Build, bool], Any] | str
+    vocabulary: Callable[[Path], Path] = lambda directory: directory / VOCABULARY
 
 
-def _check_is_run(directory):
-    """Raises InputError, which says why, if a directory has no checkpoint of a training run."""
+# Of several in one directory, the first counts.
+FORMATS = {
+    "tta": Format(lambda directory: (directory / WEIGHTS).exists(), _load_own),
+    "huggingface": Format(  # a BERT
+        lambda directory: tensors_path(directory).exists(),
+        load_huggingface,
+        tokenizer_file,
+    ),
+    "original": Format(  # a T-TA or BERT from TensorFlow 1
+        is_original,
+        "tta.modeling.formats.tensorflow.tf1_checkpoint:load_original",
+        original_vocabulary,
+    ),
+    "run": Format(has_checkpoints, load_run),  # a training that has not finished
+}
+
+
+def format_of(directory: Path | str) -> str | None:
+    """The name in `FORMATS` of what a directory is; None if it is no model, or missing."""
+    there = (name for name, one in FORMATS.items() if one.is_there(Path(directory)))
+    return next(there, None)
+
+
+def _not_a_model(directory):
+    """The error for a directory that has none of `FORMATS`, which says why."""
     for pattern, what in _REFUSED.items():
         if files := sorted(directory.glob(pattern)):
-            raise InputError(
-                f"{what}; if you trust it, convert it to safetensors: "
-                "BertForMaskedLM.from_pretrained(...).save_pretrained(...)",
-                files[0],
-            )
+            convert = "BertForMaskedLM.from_pretrained(...).save_pretrained(...)"
+            rule = f"{what}; if you trust it, convert it to safetensors: {convert}"
+            return InputError(rule, files[0])
     if not (directory / CONFIG).exists():
-        raise InputError(f"not a model directory: it has no {CONFIG}", directory)
-    if not checkpoint_steps(directory / CHECKPOINTS):
-        raise InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)
+        return InputError(f"not a model directory: it has no {CONFIG}", directory)
+    return InputError(f"it has no {WEIGHTS} and no checkpoint of its training", directory)
 
 
 def save_model(

@@ -38,6 +38,11 @@ def checkpoint_steps(folder: Path) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
+def has_checkpoints(directory: Path) -> bool:
+    """Whether a directory is that of a training run with a checkpoint."""
+    return (directory / CONFIG).exists() and bool(checkpoint_steps(directory / CHECKPOINTS))
+
+
 def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Writes a checkpoint, which appears when it is complete; its folder is made if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,11 +85,11 @@ def newest_checkpoint(
     raise errors[0][1]
 
 
-def load_run(directory: Path, build: Build) -> Any:
+def load_run(directory: Path, build: Build, keep_segments: bool = False) -> Any:
     """Builds the model of an unfinished run from its last checkpoint; says so on stderr.
 
     If that one is damaged, the one before it is used. The run's directory has `config.json` and at
-    least one checkpoint. `build` makes the model of a config.
+    least one checkpoint. `build` makes the model of a config; segments are as it says.
 
     The model scores as at that step. Its outputs are not standardized yet (see
     `LanguageModel.standardize_outputs`); a run does this when it finishes.

@@ -14,10 +14,9 @@ from tta.choices import EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.hub import PREFIX
-from tta.modeling.formats.huggingface import tensors_path
-from tta.modeling.formats.tensorflow.original_files import is_original
+from tta.modeling.formats.model_directory import format_of
 from tta.modeling.formats.trained_models import find_directory
-from tta.names import CONFIG, WEIGHTS
+from tta.names import CONFIG
 from tta.scoring.engines.base import Engine, lacks
 
 # Below this number of bytes of input, some 35,000 sentences, onnxruntime is done before TensorFlow,
@@ -113,11 +112,9 @@ def _runs(model):
     """Whether onnxruntime runs a model. If the model is damaged, loading it says so."""
     try:
         directory = Path(find_directory(model))
-        if not (directory / WEIGHTS).exists():
-            if tensors_path(directory).exists():  # a BERT of Hugging Face
-                return True
-            if is_original(directory):  # TensorFlow reads it
-                return False
+        form = format_of(directory)
+        if form in ("huggingface", "original"):  # a BERT; or TensorFlow reads it
+            return form == "huggingface"
         return lacks(read_config(directory / CONFIG)) is None
     except InputError:
         return False

@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tta.checked_files import read_json_object
@@ -20,7 +19,7 @@ from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert
 from tta.modeling.formats.tensorflow.original_files import BERT_CONFIG, config_path
-from tta.modeling.formats.weights import check_size, reading
+from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
 
 # The special tokens of the original T-TA code: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
 ORIGINAL_MASK_ID = 4
@@ -28,14 +27,14 @@ ORIGINAL_MASK_ID = 4
 _MAX_STATE_BYTES = 1 << 20  # of the file `checkpoint`
 
 
-def read_original(directory: Path, keep_segments: bool) -> tuple[Any, dict[str, np.ndarray], Path]:
-    """The config, the arrays by our names, and the checkpoint of the original T-TA code or a BERT.
+def load_original(directory: Path, build: Build, keep_segments: bool) -> Any:
+    """Builds the T-TA or BERT of a checkpoint of the original T-TA code or of Google.
 
     A T-TA has `model.ckpt*` and a config of any name, `*.json`. Its first query is the sum of the
     [MASK] token's embedding and the position embedding. A BERT has `bert_model.ckpt*` and
     `bert_config.json` (or `config.json`). It becomes a biLM, see `tta.modeling.formats.bert`.
-    Poolers, next-sentence heads and the optimizer's variables are ignored. `keep_segments` is as in
-    `tta.modeling.formats.model_directory.load_model`.
+    Poolers, next-sentence heads and the optimizer's variables are ignored. `build` and
+    `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`.
 
     Raises:
         InputError: a file or variable is missing or unreadable, or a shape does not fit the config.
@@ -59,7 +58,9 @@ def read_original(directory: Path, keep_segments: bool) -> tuple[Any, dict[str, 
             values[ours] = reader.get_tensor(theirs)
     if is_bert:
         config, values = bert.convert_segments(config, values, keep_segments, prefix)
-    return config, values, prefix
+    model = build(config)
+    assign_weights(model, values, prefix)
+    return model
 
 
 def _checkpoint_prefix(directory):
