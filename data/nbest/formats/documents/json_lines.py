@@ -15,7 +15,6 @@ from tta.data.nbest.fields import (
     score_key,
 )
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.documents.layouts import format_of
 from tta.data.nbest.formats.json_hypotheses import (
     as_object,
     as_value,
@@ -65,7 +64,7 @@ class JsonLinesFormat(Format):
 
     def matches(self, source):
         line = source.head[0].lstrip()
-        if not line.startswith("{") or any(map(format_of, source.values)):
+        if not line.startswith("{") or source.layouts:
             return False
         return bool(HAS_HYPOTHESES.search(line)) or f'"{_GENERATED}"' in line
 

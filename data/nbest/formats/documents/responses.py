@@ -14,7 +14,6 @@ from tta.data.nbest.formats.documents.layouts import (
     Found,
     Path,
     find_lists,
-    format_of,
     value_at,
     word_times,
 )
@@ -61,7 +60,7 @@ class ResponseFormat(Format):
         self.has_known_scores = name != "sockeye"  # type: ignore[misc]
 
     def matches(self, source):
-        return any(format_of(value) == self.name for value in source.values)
+        return self.name in source.layouts
 
     def missing(self, source):
         if self.name != "responses" or not _ONE_BEST.search(source.start):
