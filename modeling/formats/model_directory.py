@@ -62,11 +62,14 @@ def load_model(
     found = format_of(directory)
     if found is None:
         raise _not_a_model(directory)
-    if build is None:
-        from tta.modeling.models.language_model import build_model  # imports Keras
+    load = resolve(FORMATS[found].load)
+    if build is not None:
+        return load(directory, build, keep_segments)
+    from tta.modeling.layers.base import weights_to_load  # imports Keras
+    from tta.modeling.models.language_model import build_model
 
-        build = partial(build_model, dtype=dtype)
-    return resolve(FORMATS[found].load)(directory, build, keep_segments)
+    with weights_to_load():
+        return load(directory, partial(build_model, dtype=dtype), keep_segments)
 
 
 def _load_own(directory, build, keep_segments):

@@ -3,8 +3,11 @@
 The tables are those of `tta.modeling.config.weights`.
 """
 
+import contextlib
 import inspect
 import random
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import keras
@@ -114,11 +117,26 @@ def _initializer(start):
     return _unit_forget_bias if start == "unit_forget_bias" else keras.initializers.get(start)
 
 
+_are_loaded = ContextVar("are_loaded", default=False)
+
+
+@contextlib.contextmanager
+def weights_to_load() -> Iterator[None]:
+    """Layers that are built within have zeros in place of random numbers, which take seconds."""
+    token = _are_loaded.set(True)
+    try:
+        yield
+    finally:
+        _are_loaded.reset(token)
+
+
 def _truncated_normal(deviation):
     """Normal numbers of at most two deviations; by NumPy, so that all backends draw the same."""
     seed = random.randrange(2**31)  # `keras.utils.set_random_seed` sets these
 
     def draw(shape, dtype=None):
+        if _are_loaded.get():
+            return ops.zeros(shape, dtype)
         generator = np.random.default_rng(seed)
         values = generator.standard_normal(shape, np.float32)
         while (far := np.abs(values) > 2.0).any():

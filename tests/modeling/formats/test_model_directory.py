@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.faults import file_size_limit
-from tests.modeling.tiny import batch, tiny_model
+from tests.modeling.tiny import batch, tiny_config, tiny_model
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
+from tta.modeling.models.language_model import LanguageModel
 
 
 @pytest.fixture
@@ -24,6 +25,16 @@ def test_a_loaded_model_computes_the_same_as_the_saved_one(directory, dtype):
     found = load_model(directory, dtype)(inputs)["logits"]
     np.testing.assert_array_equal(found, expected)
     assert (directory / "README.md").read_text() == "A tiny model.\n"
+
+
+def test_no_random_numbers_are_drawn_for_weights_that_are_read(directory, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: drawn.append(seed))
+    load_model(directory)
+    assert not drawn
+    with pytest.raises(AttributeError):
+        LanguageModel(tiny_config())
+    assert len(drawn) == 1
 
 
 def test_float16_takes_half_the_space(tmp_path):
