@@ -13,10 +13,10 @@ _ACCENTS, _MARKS = r"(?<=[\p{Latin}\p{Greek}])\p{Inherited}+", r"\p{Mn}+"
 
 
 @cache
-def accents(lower_case: bool, normalization: str) -> Normalizer:
+def accent_normalizer(lower_case: bool, normalization: str) -> Normalizer:
     """Strips the accents of Latin and Greek letters ("strip_latin") or none ("keep_accents").
 
-    Both compose letters and marks. With any other normalization, text that is to be lower-cased
+    Both end in NFC. With any other normalization, text that is to be lower-cased
     loses all marks, as in BERT.
     """
     if normalization == KEEP_ACCENTS:
@@ -30,7 +30,7 @@ def bert_normalizer(lower_case: bool, normalization: str = "bert") -> Normalizer
     """BERT's rules, but for accents: blanks around Chinese characters, no control characters."""
     if normalization in (STRIP_LATIN, KEEP_ACCENTS):
         plain = BertNormalizer(lowercase=lower_case, strip_accents=False)
-        return normalizers.Sequence([accents(lower_case, normalization), plain])
+        return normalizers.Sequence([accent_normalizer(lower_case, normalization), plain])
     return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)
 
 

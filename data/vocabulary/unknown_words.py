@@ -12,7 +12,7 @@ from tta.data.vocabulary.load import AnyTokenizer
 
 # The price, in nats, of a character that no token of the vocabulary has: what such characters of
 # Wikipedia and of books cost, coded by their frequencies (`python -m benchmarks.unknown_price`).
-CHARACTER_PRICE = 6.4
+UNSEEN_CHARACTER_PRICE = 6.4
 
 
 class SpellingCosts:
@@ -39,14 +39,14 @@ class SpellingCosts:
         Characters of C or more cost as much as the last. Padding and blanks cost nothing.
         """
         codes = [ord(letter) for letter in self._letters]
-        prices = np.full(max([*codes, ord(" ")]) + 2, CHARACTER_PRICE, np.float32)
+        prices = np.full(max([*codes, ord(" ")]) + 2, UNSEEN_CHARACTER_PRICE, np.float32)
         prices[codes] = self._letter_price
         prices[[0, ord(" ")]] = 0.0
         return prices
 
     def _cost(self, word):
         known = sum(character in self._letters for character in word)
-        return known * self._letter_price + (len(word) - known) * CHARACTER_PRICE
+        return known * self._letter_price + (len(word) - known) * UNSEEN_CHARACTER_PRICE
 
 
 def count_unknown(tokenizer: AnyTokenizer, texts: list[str]) -> np.ndarray:

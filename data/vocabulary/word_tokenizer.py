@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from tta.data.vocabulary.normalization import accents
+from tta.data.vocabulary.normalization import accent_normalizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -35,7 +35,7 @@ def split_words(text: str, lower_case: bool = False, normalization: str = "bert"
 
 def _normalized(text, lower_case, normalization):
     if not text.isascii():
-        text = accents(lower_case, normalization).normalize_str(text)
+        text = accent_normalizer(lower_case, normalization).normalize_str(text)
     return text.lower() if lower_case else text
 
 

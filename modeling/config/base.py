@@ -79,7 +79,7 @@ class ModelConfig:
         hidden_size: D, size of the encoder's hidden states.
         model_type: the family, a name in `MODEL_TYPES`.
         do_lower_case: whether the tokenizer lower-cases text and strips accents.
-        normalization: how word pieces read characters: "bert", or "nfkc" as earlier versions did.
+        normalization: how characters are read, one of `tta.choices.NORMALIZATIONS`.
         head_transform: whether heads begin with BERT's dense layer, activation and LayerNorm.
         dropouts: names of the attributes that are dropout rates.
         input_features: features of a batch that the encoder reads besides ids.

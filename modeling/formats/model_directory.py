@@ -107,11 +107,13 @@ class Format(NamedTuple):
         load: (directory, build, keep_segments as in `load_model`) -> the model; or its place,
             "module:function", if the module imports TensorFlow, which the rest does without.
         vocabulary: directory -> its vocabulary if there is no `vocab.txt`; it may be missing.
+        on_onnxruntime: whether onnxruntime runs such models; None if their config says it.
     """
 
     is_there: Callable[[Path], bool]
     load: Callable[[Path, Build, bool], Any] | str
     vocabulary: Callable[[Path], Path] = lambda directory: directory / VOCABULARY
+    on_onnxruntime: bool | None = None
 
 
 # Of several in one directory, the first counts.
@@ -121,11 +123,13 @@ FORMATS = {
         lambda directory: tensors_path(directory).exists(),
         load_huggingface,
         tokenizer_file,
+        on_onnxruntime=True,
     ),
     "original": Format(  # a T-TA or BERT from TensorFlow 1
         is_original,
         "tta.modeling.formats.tensorflow.tf1_checkpoint:load_original",
         original_vocabulary,
+        on_onnxruntime=False,  # TensorFlow reads them
     ),
     "run": Format(has_checkpoints, load_run),  # a training that has not finished
 }

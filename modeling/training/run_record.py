@@ -18,8 +18,8 @@ from tta.names import CONFIG, VECTORS, VOCABULARY
 
 RUN_FILE = "run.json"
 
-# Settings that may change when a run resumes, such as intervals, the paths of files whose contents
-# are compared, and the number of steps. The learning rate then falls to 0 at the new last step.
+# Settings that may change when a run resumes: intervals, paths (not that of the text, although the
+# text is compared, too), and the number of steps. The learning rate falls to 0 at the new last one.
 FREE_TO_CHANGE = {
     "num_train_steps",
     "num_decay_steps",

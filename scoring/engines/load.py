@@ -14,7 +14,7 @@ from tta.choices import EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.hub import PREFIX
-from tta.modeling.formats.model_directory import format_of
+from tta.modeling.formats.model_directory import FORMATS, format_of
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG
 from tta.scoring.engines.base import Engine, lacks
@@ -112,10 +112,9 @@ def _runs(model):
     """Whether onnxruntime runs a model. If the model is damaged, loading it says so."""
     try:
         directory = Path(find_directory(model))
-        form = format_of(directory)
-        if form in ("huggingface", "original"):  # a BERT; or TensorFlow reads it
-            return form == "huggingface"
-        return lacks(read_config(directory / CONFIG)) is None
+        found = format_of(directory)
+        known = found and FORMATS[found].on_onnxruntime
+        return lacks(read_config(directory / CONFIG)) is None if known is None else known
     except InputError:
         return False
 

@@ -59,7 +59,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
 
     # Requests are joined if their function is the same object.
     score, score_tokens = service.score, service.score_tokens
-    encode, rerank = service.encode, service.rerank
+    encode, rerank_lists = service.encode, service.rerank
 
     def answer(requests: list[Any]) -> list[dict[str, Any]]:
         return [answers.answer(one) for one in requests]
@@ -103,7 +103,9 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         """Reranks an N-best list."""
         check_texts(request.hypotheses, config.max_texts, config.max_characters)
         weights = request.weights and request.weights.to_weights()
-        [found] = await computed(rerank, [GivenList(request.hypotheses, request.scores, weights)])
+        [found] = await computed(
+            rerank_lists, [GivenList(request.hypotheses, request.scores, weights)]
+        )
         return JSONResponse(found | {"signature": signature})
 
     @post("/v1/embeddings", forms.EmbeddingsAnswer)

@@ -52,7 +52,7 @@ class Service:
         return list(zip(vectors, tokenizer.tokenize_flat(texts)[1].tolist(), strict=True))
 
     def rerank(self, lists: list[GivenList]) -> list[dict[str, Any]]:
-        """The new order of each list, as in `ListAnswer` without the signature."""
+        """Each list as `tta.rerank` orders it: a `ListAnswer` without the signature."""
         texts = list(dict.fromkeys(text for one in lists for text in one.hypotheses))
         known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
         return [_reranked(one, known) for one in lists]

@@ -12,7 +12,7 @@ import tensorflow_text as tf_text
 
 from tta.choices import KEEP_ACCENTS, STRIP_LATIN
 from tta.data.vocabulary.tokenizer import Tokenizer
-from tta.data.vocabulary.unknown_words import CHARACTER_PRICE
+from tta.data.vocabulary.unknown_words import UNSEEN_CHARACTER_PRICE
 from tta.errors import InputError
 
 
@@ -80,7 +80,7 @@ class GraphTokenizer:
         others = tf.strings.regex_replace(words, self._letters, "")
         others = tf.strings.length(others, "UTF8_CHAR")
         letters = tf.cast(sizes - others, tf.float32)
-        costs = letters * letter_price + tf.cast(others, tf.float32) * CHARACTER_PRICE
+        costs = letters * letter_price + tf.cast(others, tf.float32) * UNSEEN_CHARACTER_PRICE
         return ids.with_values(tf.scatter_nd(positions, costs, tf.shape(ids.values, tf.int64)))
 
     def _cased(self, texts):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tta.data.vocabulary.tokenizer import Tokenizer
-from tta.data.vocabulary.unknown_words import CHARACTER_PRICE, SpellingCosts, count_unknown
+from tta.data.vocabulary.unknown_words import UNSEEN_CHARACTER_PRICE, SpellingCosts, count_unknown
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WORD_SPECIALS, WordVocabulary
@@ -26,7 +26,7 @@ def test_the_words_that_pieces_cannot_spell(text, words):
 
 
 def test_costs_are_per_character():
-    letter, other = 2.0, CHARACTER_PRICE
+    letter, other = 2.0, UNSEEN_CHARACTER_PRICE
     costs = SpellingCosts(PIECES, letter).of_text("dada a x你 [UNK]")
     # Neither the brackets nor "unk" are pieces; "[", "unk" and "]" are three words.
     assert costs == pytest.approx([4 * letter, other, other, other, 3 * other, other])
@@ -40,7 +40,9 @@ def test_words():
     vocabulary = WordVocabulary((*WORD_SPECIALS, "cat", "a"), [0, 0, 0, 0, 3, 2])
     closed, opened = (WordTokenizer(vocabulary, open_vocabulary=o) for o in (False, True))
     assert closed.unknown_words("a dog cat") == ["dog"]
-    assert SpellingCosts(closed, 1.0).of_text("tact dog") == pytest.approx([4, 3 * CHARACTER_PRICE])
+    assert SpellingCosts(closed, 1.0).of_text("tact dog") == pytest.approx(
+        [4, 3 * UNSEEN_CHARACTER_PRICE]
+    )
     assert opened.unknown_words("a dog cat") == []
     assert opened.unknown_words("a" * 101) == ["a" * 101]
     assert count_unknown(opened, ["a" * 101]).tolist() == [1]

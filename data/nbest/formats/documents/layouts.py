@@ -14,7 +14,7 @@ from tta.data.nbest.formats.json_hypotheses import check_arrays, columns
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 # Values of these keys say that a result is not the last one for its audio.
 _INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
@@ -45,7 +45,7 @@ class Layout:
     best: str | None = None
     references: tuple[str, ...] = ("reference", "ref")
     sign: int = 1
-    new: Path = ()
+    new: KeyPath = ()
 
     def rows(self, item: dict[str, Any]) -> list[dict[str, Any]] | None:
         """The hypotheses of an object, or None if it is no list of this layout."""
@@ -189,13 +189,13 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
 class Found:
     """A list in a record: where it is, its layout and its hypotheses."""
 
-    path: Path
+    path: KeyPath
     layout: Layout
     rows: list[dict[str, Any]]
 
 
 def find_lists(
-    record: Any, layouts: Sequence[Layout], is_final: bool = True, path: Path = ()
+    record: Any, layouts: Sequence[Layout], is_final: bool = True, path: KeyPath = ()
 ) -> Iterator[Found]:
     """Yields the lists of a record in their order, without interim results if `is_final`."""
     if len(path) > _MAX_DEPTH:
@@ -213,7 +213,7 @@ def find_lists(
             yield from find_lists(value, layouts, is_final, (*path, key))
 
 
-def format_of(record: Any) -> str | None:
+def layout_format_of(record: Any) -> str | None:
     """The name of the format in `LAYOUTS` whose lists a record has, or None."""
     if not isinstance(record, dict) or any(map(_is_other, map(record.get, _OTHERS))):
         return None
@@ -223,7 +223,7 @@ def format_of(record: Any) -> str | None:
     return None
 
 
-def value_at(record: Any, path: Path) -> Any:
+def value_at(record: Any, path: KeyPath) -> Any:
     """The value in a record at a path."""
     for key in path:
         record = record[key]

@@ -12,7 +12,7 @@ from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import (
     LAYOUTS,
     Found,
-    Path,
+    KeyPath,
     find_lists,
     value_at,
     word_times,
@@ -184,7 +184,7 @@ class ResponseFormat(Format):
         return rows
 
 
-def _id(record: dict[str, Any], path: Path, of_file: str) -> Any:
+def _id(record: dict[str, Any], path: KeyPath, of_file: str) -> Any:
     """The id that a record gives its lists, or `of_file`, that of the file that holds it."""
     for key in path:
         if isinstance(key, str) and "://" in key:  # a file in the results of Google's batches
