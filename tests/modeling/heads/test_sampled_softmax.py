@@ -86,6 +86,7 @@ def test_draws_of_a_step_repeat_a_piece_only_after_all_others():
 
 def test_a_log_uniform_draw_has_distinct_pieces_that_are_more_often_frequent_ones():
     sampler = LogUniformSampler(COUNTS, NUM_PIECES)
+    np.testing.assert_allclose(np.exp(sampler._log_probabilities).sum(), 1.0, rtol=1e-6)
     draws = np.array([sampler.draw(1)[0] for _ in range(2000)])
     assert all(len(set(draw)) == NUM_PIECES for draw in draws)
     shares = np.bincount(draws.ravel(), minlength=V) / len(draws)

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
-from tests.modeling.tiny import randomize, tiny_config
+from tests.modeling.tiny import randomize, tiny_config, training_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
 
@@ -83,3 +83,14 @@ def test_positions_without_a_target_are_not_computed_in_training(sampled):
     assert np.isfinite(of_states).all()
     assert np.isfinite(of_table).all()
     np.testing.assert_array_equal(np.abs(of_states).sum(-1) > 0, weights > 0)
+
+
+def test_a_run_with_sampled_pieces_has_a_sampler():
+    counts = np.arange(1, V + 1)
+    settings = training_config(num_sampled_pieces=3, log_normalizer_weight=0.2)
+    options = TiedSoftmaxHead.training_options(settings, lambda: counts)
+    assert isinstance(options["sampler"], PieceSampler)
+    assert options["sampler"].vocab_size == V
+    assert options["log_normalizer_weight"] == 0.2
+    without = TiedSoftmaxHead.training_options(training_config(), lambda: counts)
+    assert without == {"sampler": None, "log_normalizer_weight": 0.0}
