@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tta.data.nbest import sources
 from tta.data.nbest.files import iter_nbest, read_nbest, write_nbest
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Source
@@ -670,3 +671,20 @@ def test_real_files(tta_data, tmp_path, name, references, format, count, scored)
     assert all((h.score is not None) == scored for x in file.lists for h in x.hypotheses)
     write_nbest(tmp_path / "out", file.lists, format)
     assert read_nbest(tmp_path / "out", reference_file=reference_file) == file
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("u-1 the cat sat on the mat\nu-2 the cat\n", True),
+        ('{"id": 1, "nbest": ["the cat"]}\n', False),
+    ],
+)
+def test_lines_of_one_hypothesis_have_a_bound(text, refused, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "MAX_LINE_BYTES", 20)
+    (tmp_path / "lists").write_text(text)
+    if refused:
+        with pytest.raises(InputError, match="lists:1: a line is longer than 20 bytes"):
+            read_nbest(tmp_path / "lists", "kaldi")
+    else:
+        assert len(read_nbest(tmp_path / "lists").lists) == 1

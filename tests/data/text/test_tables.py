@@ -1,11 +1,12 @@
-"""Rows that are written; what reads them has its tests in the rooms above."""
+"""Rows of tables, written and read as JSON lines; more of reading is in data/labelled and pairs."""
 
 import io
 
 import numpy as np
 import pytest
 
-from tta.data.text.tables import row_writer
+from tta.data.text.tables import row_writer, table_rows
+from tta.errors import InputError
 
 ROW = {"text": 'a "b",\tc', "score": float(np.float32(0.1)), "words": [1.5, "é"], "none": None}
 
@@ -30,3 +31,14 @@ def test_a_row_is_written_as_the_ending_of_the_file_says(name, default, expected
     assert stream.getvalue() == expected
     write(ROW)
     assert stream.getvalue() == expected + expected.splitlines(keepends=True)[-1]
+
+
+def test_values_of_json_are_cells():
+    lines = ['{"text": "a \\"b\\"", "n": 1.50, "words": ["é"], "none": null}', "", '{"text": "c"}']
+    rows = table_rows(lines[:2], "file")
+    assert list(rows) == [
+        (0, ["text", "n", "words", "none"]),
+        (1, ['a "b"', "1.5", '["é"]', ""]),
+    ]
+    with pytest.raises(InputError, match="file:3: the key 'n' is missing"):
+        list(table_rows(lines, "file"))

@@ -91,6 +91,13 @@ def test_masked_attention_equals_its_equation():
         np.testing.assert_allclose(found[b], expected, atol=1e-5)
 
 
+def test_an_attention_drops_nothing_by_default():
+    x, mask = normal(B, T, N * H), np.ones((1, T, T), bool)
+    layer = random_layer(MaskedAttention)
+    found, trained = (np.asarray(layer(x, x, mask, training=flag)) for flag in (False, True))
+    np.testing.assert_allclose(trained, found, atol=1e-6)
+
+
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_diagonal_masked_self_attention_equals_its_equation(length):
     layer = random_layer(DiagonalMaskedSelfAttention)

@@ -225,6 +225,11 @@ def test_wrong_weights_are_refused(items, rule):
         ConfidenceWeights.of(items)
 
 
+def test_weights_that_are_not_given_are_0():
+    weights = ConfidenceWeights.of({"bias": 1.5})
+    assert dict(weights.items()) == {"bias": 1.5, "deletions": 0.0}
+
+
 def test_weights_of_a_model_need_one():
     with pytest.raises(InputError, match="need a model with token scores"):
         tta.confidence([["a", "b"]], None, "none", confidence_weights=default_weights(True))
