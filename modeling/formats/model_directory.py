@@ -62,14 +62,11 @@ def load_model(
     found = format_of(directory)
     if found is None:
         raise _not_a_model(directory)
-    load = resolve(FORMATS[found].load)
-    if build is not None:
-        return load(directory, build, keep_segments)
-    from tta.modeling.layers.base import weights_to_load  # imports Keras
-    from tta.modeling.models.language_model import build_model
+    if build is None:
+        from tta.modeling.models.language_model import build_to_load  # imports Keras
 
-    with weights_to_load():
-        return load(directory, partial(build_model, dtype=dtype), keep_segments)
+        build = partial(build_to_load, dtype=dtype)
+    return resolve(FORMATS[found].load)(directory, build, keep_segments)
 
 
 def _load_own(directory, build, keep_segments):

@@ -33,9 +33,9 @@ def part_of(model: Any, part: str, build: Build | None = None) -> Any:
         family = model.config.model_type
         raise InputError(f"a model of type {family} has no {part} of its own; an autoencoder has")
     if build is None:
-        from tta.modeling.models.language_model import build_model  # imports Keras
+        from tta.modeling.models.language_model import build_to_load  # imports Keras
 
-        build = partial(build_model, dtype=model.dtype_policy.name)
+        build = partial(build_to_load, dtype=model.dtype_policy.name)
     half = build(model.config.part(part))
     theirs = model.named_weights()
     names = (name for name, _ in named(half.config.weights))

@@ -10,6 +10,7 @@ from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.encoders.base import encoder_of
 from tta.modeling.kits.types import Tensor, Tensors
+from tta.modeling.layers.base import weights_to_load
 from tta.modeling.models.base import ConfiguredModel
 
 
@@ -120,3 +121,9 @@ def build_model(config: ModelConfig, dtype: str = "float32", **options: Any) -> 
     in `LanguageModel`; `options` are further arguments of the family's model.
     """
     return MODEL_TYPES.load(config.model_type).part("model")(config, dtype=dtype, **options)
+
+
+def build_to_load(config: ModelConfig, dtype: str = "float32") -> Any:
+    """As `build_model`, for weights that are all assigned next: zeros in place of random ones."""
+    with weights_to_load():
+        return build_model(config, dtype)

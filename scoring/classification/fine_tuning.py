@@ -18,7 +18,7 @@ from tta.data.labelled.inputs import shuffled_batches
 from tta.data.records.features import ModelInputs
 from tta.data.records.pipeline import with_inputs, without_autotuning
 from tta.modeling.config.classifier import MIX, ClassifierConfig
-from tta.modeling.models.language_model import build_model
+from tta.modeling.models.language_model import build_model, build_to_load
 from tta.modeling.objectives.classification import TARGET, Classification
 from tta.modeling.training.config import LoopSettings
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
@@ -138,6 +138,6 @@ def fine_tune(
         return None
     if config.mixed_precision == "float32":
         return model
-    tuned = build_model(model_config)  # measured as it will be loaded
+    tuned = build_to_load(model_config)  # measured as it will be loaded
     tuned.set_weights(model.get_weights())
     return tuned

@@ -48,6 +48,13 @@ def test_a_part_computes_what_it_computed_in_the_whole(kind, tmp_path):
         np.testing.assert_array_equal(value, arrays(decoder)[name])
 
 
+def test_no_random_numbers_are_drawn_for_a_part(tmp_path, monkeypatch):
+    folder, drawn = written(make("pad"), tmp_path / "whole"), []
+    monkeypatch.setattr(np.random, "default_rng", drawn.append)
+    load_part(folder, "decoder")
+    assert not drawn
+
+
 def test_a_part_that_was_not_written_to_its_end_can_be_written_again(tmp_path, monkeypatch):
     folder, half = written(make("pad"), tmp_path / "whole"), tmp_path / "half"
 
