@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import gc
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,30 @@ def pytest_collection_finish():
     gc.enable()
 
 
+MARKED = "pytestmark = pytest.mark.tensorflow", "pytestmark = [pytest.mark.tensorflow"
+# They need TensorFlow, too. As the ground that all models stand on, they run wherever they can.
+GROUND = "modeling/kits/", "modeling/encoders/", "modeling/training/test_pretrain.py"
+HAS_TENSORFLOW = find_spec("tensorflow") is not None
+
+
 def pytest_configure(config):
     # pytest-xdist would hand out the files with the most tests first. These are not the slowest.
     config.option.loadscopereorder = False
+    named = any(".py" in argument for argument in config.invocation_params.args)
+    if not HAS_TENSORFLOW:
+        config.option.markexpr = f"({config.option.markexpr}) and not tensorflow"
+    elif named:  # A file that is named runs with all tests that its environment allows.
+        config.option.markexpr = config.option.markexpr.replace(" and not tensorflow", "")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A file that is marked as a whole is not even imported where its tests are not selected."""
+    if collection_path.suffix != ".py" or "not tensorflow" not in config.option.markexpr:
+        return None
+    if not HAS_TENSORFLOW and any(f"tests/{name}" in collection_path.as_posix() for name in GROUND):
+        return True
+    lines = collection_path.read_text(encoding="utf-8").splitlines()
+    return any(line.startswith(MARKED) for line in lines) or None
 
 
 def pytest_collection_modifyitems(items):

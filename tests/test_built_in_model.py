@@ -63,7 +63,9 @@ def test_it_lowers_the_error_rate_of_the_examples():
     assert rates["oracle"] < rates["reranked"] < 0.95 * rates["first pass"]
 
 
-@pytest.mark.parametrize("engine", ["tensorflow", "onnxruntime"])
+@pytest.mark.parametrize(
+    "engine", [pytest.param("tensorflow", marks=pytest.mark.tensorflow), "onnxruntime"]
+)
 def test_scores_hardly_depend_on_the_size_of_batches(engine):
     rng = random.Random(0)
     words = [token for token in tta.load().tokenizer.vocabulary.tokens if token.isalpha()]

@@ -21,7 +21,13 @@ ACCEPT_ALL = {"marked_text", "tf1_state"}  # whatever the file is
 SLOW = {"shard", "record"}  # a pipeline of TensorFlow takes 0.1 s
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(READERS | MODEL_READERS),
+        *(pytest.param(name, marks=pytest.mark.tensorflow) for name in TENSORFLOW_READERS),
+    ],
+)
 def test_a_reader_gives_a_result_or_a_refusal(tmp_path, name):
     @hypothesis.settings(
         max_examples=INPUTS // 2 if name in SLOW else INPUTS,

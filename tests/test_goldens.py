@@ -11,7 +11,7 @@ import pytest
 
 from tests.goldens.record import MODELS, PARTS, TABLES, TRAININGS, compute, golden
 
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 
 # (absolute, relative)
 SCORES = (2e-4, 1e-5)

@@ -214,6 +214,7 @@ def test_a_folder_has_few_modules():
     assert {str(p.relative_to(ROOT)): n for p, n in sizes.items() if n > 12} == {}
 
 
+@pytest.mark.tensorflow
 def test_every_place_that_a_registry_names_exists():
     places = {
         node.value

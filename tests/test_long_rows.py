@@ -47,7 +47,11 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("reader", "content"), [row[:2] for row in ROWS], ids=[r[2] for r in ROWS])
+MARKS = dict.fromkeys(TENSORFLOW_READERS, pytest.mark.tensorflow)
+PARAMETERS = [pytest.param(*row[:2], id=row[2], marks=MARKS.get(row[0], ())) for row in ROWS]
+
+
+@pytest.mark.parametrize(("reader", "content"), PARAMETERS)
 def test_time_follows_the_size_of_a_row(tmp_path, reader, content):
     path = tmp_path / "file"
     path.write_text(content)

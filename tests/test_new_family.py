@@ -34,6 +34,8 @@ from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
 from tta.settings import setting
 
+pytestmark = pytest.mark.tensorflow
+
 
 class ToyConfig(LanguageModelConfig):
     @property

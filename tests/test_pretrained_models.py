@@ -22,7 +22,7 @@ DIRECTORIES = [BUILT_IN, *sorted(path.parent for path in PRETRAINED.glob("*/conf
 NO_SCORES = ("nar-small", "elmo-s-small")
 # test_goldens.py has the scores of the others.
 LANGUAGE_MODELS = [d for d in DIRECTORIES if d.name not in (*NO_SCORES, *RECORDED)]
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 each_model = pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda path: path.name)
 
 

@@ -117,6 +117,7 @@ def printed_by(code):
     return out.getvalue()
 
 
+@pytest.mark.tensorflow
 def test_the_training_blocks_go_from_text_to_reranked_lists_and_do_the_same_in_python(
     clone, monkeypatch
 ):

@@ -81,6 +81,7 @@ def readme_block():
     return block
 
 
+@pytest.mark.tensorflow
 def test_the_readme_block_runs_as_it_stands_is_quiet_and_shows_what_it_prints(tmp_path):
     """A line `print(...)  # text` prints the text."""
     done = run("-c", readme_block(), folder=tmp_path)

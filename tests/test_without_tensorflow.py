@@ -12,6 +12,8 @@ from tests.reranked import by_decision
 from tests.tiny_dataset import sentences, write_dataset
 from tta.errors import install
 
+pytestmark = pytest.mark.tensorflow
+
 LISTS = "--nbest_file=examples/asr.test.json", "--dev_nbest_file=examples/asr.dev.json"
 BLOCK = """
 import runpy, sys

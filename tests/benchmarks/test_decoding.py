@@ -14,6 +14,7 @@ def test_ranks():
     assert line("a", np.array([1, 2, 20]), 7) == "| a | 3 | 7 | 33.333 | 66.667 | 0.517 |"
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("model_type", ["tta", "unilm"])
 def test_a_softmax_decodes_the_most_probable_word(tmp_path, model_type):
     import tta
@@ -30,6 +31,7 @@ def test_a_softmax_decodes_the_most_probable_word(tmp_path, model_type):
         assert rank == 1 + np.sum(at > at[row[place]])
 
 
+@pytest.mark.tensorflow
 def test_semfit_decodes_the_nearest_of_all_vectors(tmp_path):
     import tta
     from tta.modeling.formats.model_directory import save_model

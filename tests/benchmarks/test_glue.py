@@ -81,6 +81,7 @@ def test_no_mean_and_no_difference_of_what_was_not_measured():
     assert lines[3] == "| b | 20.0 | - | 50.0 |"
 
 
+@pytest.mark.tensorflow
 def test_a_command_keeps_the_tasks_and_models_of_earlier_ones(tmp_path, monkeypatch, capsys):
     path = tmp_path / "glue.json"
     earlier = {"rte": {"a": one([50.0], b=1.0), "b": one([60.0], a=1.0)}, "cola": {"c": one([9.0])}}

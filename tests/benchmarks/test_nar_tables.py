@@ -9,6 +9,8 @@ from benchmarks.glue import ALL_CONSTANT, CONTROL, NOTE, read_results
 from benchmarks.nar import tables
 from tests.benchmarks.markdown import cells
 
+pytestmark = pytest.mark.tensorflow
+
 
 def measured(**models):
     return {name: {"values": values, "errors": {}} for name, values in models.items()}

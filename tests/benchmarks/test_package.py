@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from benchmarks import ROOT
 
 
@@ -47,6 +49,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.tensorflow
 def test_every_command_has_help():
     """absl ends --help with status 1, as an exception; so the traceback is what tells."""
     files = [p for p in ROOT.glob("benchmarks/**/*.py") if "__main__" in p.read_text("utf-8")]

@@ -13,6 +13,8 @@ from benchmarks.semfit.rows import ROWS as SEMFIT
 from benchmarks.trained_rows import ROOT, chosen
 from tta.modeling.config.base import read_config
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.mark.parametrize("row", [*quality.ROWS, *rates.ROWS], ids=lambda row: row.name)
 def test_a_row_of_autoencoders_has_a_config(row):

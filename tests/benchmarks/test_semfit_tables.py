@@ -4,10 +4,14 @@ import json
 import math
 import re
 
+import pytest
+
 from benchmarks.semfit import quality, tables
 from benchmarks.semfit.quality import PROBES, results, table
 from benchmarks.semfit.speed import ELMO_SHAPE
 from tests.benchmarks.markdown import cells
+
+pytestmark = pytest.mark.tensorflow
 
 WORDS_PER_STEP = ELMO_SHAPE[0] * ELMO_SHAPE[1]
 

@@ -8,6 +8,8 @@ from benchmarks.training_cases import SAMPLED_PIECES, pipeline, shard, step_flop
 from benchmarks.training_step import faster_precision, ratios
 from tests.modeling.tiny import tiny_config
 
+pytestmark = pytest.mark.tensorflow
+
 # Case -> (operations, seconds of each round). The slowest rounds do not count.
 TIMES = {
     "ceiling float32": (100.0, [9.0, 2.0]),

@@ -3,11 +3,14 @@
 import lzma
 
 import numpy as np
+import pytest
 
 import tta
 from tests.commands import run_command
 from tests.scoring.adaptation.test_lists import some_lists, write_lists
 from tests.tiny import CONFIG, WORDS, write_model_directory
+
+pytestmark = pytest.mark.tensorflow
 
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 

@@ -1,11 +1,14 @@
 """tta classify as a user runs it."""
 
 import numpy as np
+import pytest
 
 import tta
 from tests.commands import run_command
 from tests.faults import killed_writer
 from tests.tiny import CONFIG, write_model_directory
+
+pytestmark = pytest.mark.tensorflow
 
 
 def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):

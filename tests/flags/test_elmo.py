@@ -24,7 +24,7 @@ from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 M = 16
 # Of two words in the middle, each follows from the other.
 PAIRS = (("Cat", "dog"), ("Sun", "moon"), ("salt", "pepper"))

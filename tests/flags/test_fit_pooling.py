@@ -1,11 +1,14 @@
 """tta fit-pooling as a user runs it."""
 
 import numpy as np
+import pytest
 
 import tta
 from tests.commands import run_command
 from tests.tiny import WORDS, write_model_directory
 from tta.names import POOLING
+
+pytestmark = pytest.mark.tensorflow
 
 
 def test_it_writes_the_statistics_that_encoding_reads(tmp_path):

@@ -9,6 +9,8 @@ from tta.flags.models import ModelsConfig, main
 from tta.modeling.formats import trained_models
 from tta.modeling.formats.trained_models import find_directory
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):

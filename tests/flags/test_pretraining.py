@@ -32,6 +32,8 @@ from tta.modeling.training import pretrain as pretraining
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.trainer import Trainer
 
+pytestmark = pytest.mark.tensorflow
+
 ROOT = Path(__file__).resolve().parents[2]
 NUM_STEPS = 43
 FLAGS = [

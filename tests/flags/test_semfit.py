@@ -30,6 +30,8 @@ from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
+pytestmark = pytest.mark.tensorflow
+
 ROOT = Path(__file__).resolve().parents[2]
 M = 19
 

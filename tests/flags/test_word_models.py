@@ -15,6 +15,8 @@ from tta.errors import InputError
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
 
+pytestmark = pytest.mark.tensorflow
+
 CONFIG = {
     "hidden_size": 24,
     "num_hidden_layers": 1,

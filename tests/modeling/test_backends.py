@@ -7,6 +7,8 @@ import pytest
 
 from tests.commands import python
 
+pytestmark = pytest.mark.tensorflow
+
 # Loads the built-in model and writes what it computes.
 PROGRAM = """
 import sys

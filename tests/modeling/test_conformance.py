@@ -17,6 +17,8 @@ from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.config.heads import AdaptiveSoftmaxSettings
 
+pytestmark = pytest.mark.tensorflow
+
 CONFIG = tiny_config(hidden_dropout_prob=0.1, num_hidden_layers=1)
 CLASSIFIER = ClassifierConfig.of(
     CONFIG.replace(model_type="bilm", num_segments=2), labels=("a", "b", "c"), max_seq_length=19

@@ -18,6 +18,8 @@ from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
+pytestmark = pytest.mark.tensorflow
+
 __all__ = ["workers_find_tta"]
 
 DIGITS = tuple("0123456789")

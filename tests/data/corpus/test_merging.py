@@ -103,6 +103,7 @@ def is_in_order(parts, sentences):
     return all(part in rest for part in parts)
 
 
+@pytest.mark.tensorflow
 def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_path):
     paths, texts = [], []
     for name, seed in (("a", 0), ("b", 1)):
@@ -152,6 +153,7 @@ def test_every_sentence_is_in_one_record_and_neighbours_are_of_one_document(tmp_
         assert {s for record in one_each for s in sentences_of(record)} == merged_sentences
 
 
+@pytest.mark.tensorflow
 def test_a_long_sentence_is_cut_and_counted(tmp_path):
     (tmp_path / "a").write_text("a b\n" + "c " * 30 + "\nd e\n")
     options = {"heldout_fraction": 0.0, "num_shards": 1}
@@ -162,6 +164,7 @@ def test_a_long_sentence_is_cut_and_counted(tmp_path):
     assert info["counts"]["truncated"] == 1
 
 
+@pytest.mark.tensorflow
 def test_threads_and_beam_write_the_same_records(tmp_path):
     from tta.data.corpus import beam_prepare
 

@@ -79,6 +79,7 @@ def files(output):
     return {p.name: p.read_bytes() for p in Path(output).iterdir()}
 
 
+@pytest.mark.tensorflow
 def test_every_sentence_once_and_shuffled(text, tmp_path):
     output = tmp_path / "new" / "out"
     info = run(text, output, heldout_fraction=0.2)
@@ -111,6 +112,7 @@ def test_every_sentence_once_and_shuffled(text, tmp_path):
     }
 
 
+@pytest.mark.tensorflow
 def test_the_result_depends_on_the_seed_and_not_on_the_threads(text, tmp_path, monkeypatch):
     monkeypatch.setattr(spill, "PART_BYTES", 1000)  # Let the large-spill path be repeatable too.
     options = {"spoken_fraction": 0.5, "heldout_fraction": 0.1}
@@ -122,6 +124,7 @@ def test_the_result_depends_on_the_seed_and_not_on_the_threads(text, tmp_path, m
     assert set(read(tmp_path / "1", "heldout")) != set(read(tmp_path / "other", "heldout"))
 
 
+@pytest.mark.tensorflow
 def test_copies_of_a_sentence_are_on_one_side(tmp_path):
     path = tmp_path / "a.txt"
     lines = [f"{n} {i} {end}" for i in range(300) for n in "nN" for end in (".", "", ",", "'")]
@@ -135,12 +138,14 @@ def test_copies_of_a_sentence_are_on_one_side(tmp_path):
     assert 60 < len(numbers[1]) < 120
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(("fraction", "split"), [(0, "train"), (1, "heldout")])
 def test_all_or_nothing_held_out(text, tmp_path, fraction, split):
     run(text, tmp_path / "out", heldout_fraction=fraction)
     assert len(read(tmp_path / "out", split)) == 500
 
 
+@pytest.mark.tensorflow
 def test_spoken_fraction(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("N, s.\n" * 400 + "N, 5.\n" * 100)
@@ -155,6 +160,7 @@ def test_spoken_fraction(tmp_path):
     assert collections.Counter(read(tmp_path / "all", "train")) == {"n s": 400, "n , 5 .": 100}
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("long_sentences", "kept", "truncated", "dropped"),
     [("truncate", ["n n n", "n n n", "n n"], 1, 0), ("drop", ["n n n", "n n"], 0, 1)],
@@ -180,6 +186,7 @@ def test_long_and_short_sentences(tmp_path, long_sentences, kept, truncated, dro
     assert "2 dropped with fewer than 2 pieces" in shown
 
 
+@pytest.mark.tensorflow
 def test_a_bounded_number_of_chunks_is_in_flight(text, tmp_path, monkeypatch):
     given, done = [], []
 
@@ -201,6 +208,7 @@ def test_a_bounded_number_of_chunks_is_in_flight(text, tmp_path, monkeypatch):
     assert len(done) == 32
 
 
+@pytest.mark.tensorflow
 def test_a_failure_leaves_the_old_set_and_nothing_else(text, tmp_path):
     output = tmp_path / "out"
     run(text, output)
@@ -215,6 +223,7 @@ def test_a_failure_leaves_the_old_set_and_nothing_else(text, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.tensorflow
 def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_path):
     vocab_file, output = tmp_path / "vocab.txt", tmp_path / "out"
     VOCABULARY.save(vocab_file)
@@ -248,6 +257,7 @@ def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_pa
     assert "train: " in finished.stderr
 
 
+@pytest.mark.tensorflow
 def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_path, monkeypatch):
     output = tmp_path / "out"
     run(text, output)
@@ -275,6 +285,7 @@ def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_p
     assert files(output) == expected
 
 
+@pytest.mark.tensorflow
 def test_a_full_disk_leaves_the_old_set(text, tmp_path):
     output = tmp_path / "out"
     run(text, output)

@@ -36,6 +36,7 @@ def create(tmp_path, vocabulary=VOCABULARY, **settings):
     return info, {" ".join(names[i] for i in ids) for ids in read_sentences(shard)}
 
 
+@pytest.mark.tensorflow
 def test_sentences_are_words_case_kept(tmp_path):
     info, sentences = create(tmp_path)
     assert sentences == {
@@ -49,6 +50,7 @@ def test_sentences_are_words_case_kept(tmp_path):
     assert (info["vocab_size"], info["vocab_sha256"]) == (9, VOCABULARY.sha256)
 
 
+@pytest.mark.tensorflow
 def test_longer_sentences_are_dropped_and_case_is_lowered_if_told(tmp_path):
     lower = WordVocabulary.from_counts({"cat": 4, "sat": 3, ".": 2})
     info, sentences = create(tmp_path, lower, long_sentences="drop", lower_case=True)
@@ -58,6 +60,7 @@ def test_longer_sentences_are_dropped_and_case_is_lowered_if_told(tmp_path):
         create(tmp_path, lower_case=True)
 
 
+@pytest.mark.tensorflow
 def test_the_vocabulary_of_the_folder_is_kept(tmp_path):
     create(tmp_path)
     (tmp_path / "data" / "dataset.json").unlink()
@@ -81,6 +84,7 @@ def test_a_vocabulary_of_the_other_kind(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("pieces", "reading"),
     [

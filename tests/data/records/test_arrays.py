@@ -15,6 +15,8 @@ from tta.data.records.features import IdLimits, ModelInputs
 from tta.data.records.tfrecord import read_records
 from tta.errors import InputError
 
+pytestmark = pytest.mark.tensorflow
+
 WIDE = IdLimits(600, 2**31 - 1)
 
 

@@ -9,6 +9,8 @@ from tta.data.records.features import DEFAULT_FEATURES, IdLimits
 from tta.data.records.pipeline import train_batches
 from tta.errors import InputError
 
+pytestmark = pytest.mark.tensorflow
+
 SENTENCES = [[3, 1], [3, 5, 127, 128, 1], [3, *range(100, 17_000, 250), 1], [2**31 - 1], []]
 LIMITS = IdLimits(max_length=100, vocab_size=20_000)
 

@@ -11,6 +11,8 @@ from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import bucket_lengths, eval_batches, train_batches
 
+pytestmark = pytest.mark.tensorflow
+
 PAD = VOCABULARY.pad_id
 TRAIN, HELDOUT = sentences(211), sentences(53, seed=1)
 

@@ -65,6 +65,7 @@ def test_vectors_are_those_of_a_plain_computation(tmp_path):
     assert network.vectors([]).shape == (0, SIZE)
 
 
+@pytest.mark.tensorflow
 def test_it_is_the_input_layer_of_an_elmo(tmp_path):
     from tta.modeling.config.elmo import ElmoConfig
     from tta.modeling.layers.inputs import CharacterInput

@@ -11,6 +11,8 @@ from tta.data.vectors.target_vectors import TargetVectors, copy_present, map_vec
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 
+pytestmark = pytest.mark.tensorflow
+
 V, M = len(VOCABULARY), 7
 ARRAY = np.random.default_rng(0).normal(size=(V, M)).astype(np.float16)
 

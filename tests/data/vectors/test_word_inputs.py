@@ -12,6 +12,8 @@ from tta.data.vocabulary.word_tokenizer import WordTokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
+pytestmark = pytest.mark.tensorflow
+
 COUNTS = {"the": 9, "naïve": 5, "[UNK]": 4, "日本語": 3, "x" * 70: 2, "é" * 30: 1}
 VOCABULARY = WordVocabulary.from_counts(COUNTS)
 V, M, BUCKETS = len(VOCABULARY), 5, 31

@@ -13,6 +13,8 @@ from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.config.transformer import TransformerConfig
 
+pytestmark = pytest.mark.tensorflow
+
 BAD_VALUES = [
     ("vocab_size", 0, "vocab_size must be at least 1, not 0"),
     ("vocab_size", "23", "vocab_size must be of type int, not '23'"),

@@ -13,6 +13,8 @@ from tta.modeling.config.model_types import HEADS, MODEL_TYPES
 from tta.modeling.config.weights import count, named
 from tta.modeling.models.language_model import build_model
 
+pytestmark = pytest.mark.tensorflow
+
 TRANSFORMER = {
     "vocab_size": 23,
     "hidden_size": 15,

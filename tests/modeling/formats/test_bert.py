@@ -25,6 +25,8 @@ from tta.errors import InputError
 from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
 
+pytestmark = pytest.mark.tensorflow
+
 TOLERANCE = 1e-4
 PIECES = ("the", "cat", "sat", "on", "mat", "ran", ".", ",", "a", "un", "##able", "##ly", "##s")
 TOKENS = ("[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES, *"bdel")

@@ -122,6 +122,7 @@ def downloaded(load):
     return found, others, list(Handler.seen)
 
 
+@pytest.mark.tensorflow
 def test_a_model_of_the_hub_is_loaded_with_its_commit_in_the_name(downloaded):
     found, (of_tag, of_commit, *_), seen = downloaded
     assert found.startswith(f"hf:me/tiny@{COMMIT} [-")
@@ -130,12 +131,14 @@ def test_a_model_of_the_hub_is_loaded_with_its_commit_in_the_name(downloaded):
     assert not any("evil.py" in path for path in seen)
 
 
+@pytest.mark.tensorflow
 def test_what_is_not_there_is_one_line(downloaded):
     _, (*_, no_model, no_revision), _ = downloaded
     assert no_model.startswith("error: hf:me/nothing: cannot be taken from the Hub: ")
     assert "\n" not in no_revision.strip()
 
 
+@pytest.mark.tensorflow
 def test_a_commit_in_the_cache_needs_no_network(load, downloaded):
     found, *_ = downloaded
     Handler.seen.clear()
@@ -145,6 +148,7 @@ def test_a_commit_in_the_cache_needs_no_network(load, downloaded):
     assert other.startswith("error: hf:me/other: cannot be taken from")
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("name", ["model.weights.h5", "vocab.txt"])
 def test_a_changed_file_is_refused(load, downloaded, name):
     (path,) = load.home.glob(f"hub/models--me--tiny/snapshots/{COMMIT}/{name}")

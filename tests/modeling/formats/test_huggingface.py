@@ -23,6 +23,8 @@ from tta.errors import InputError
 from tta.modeling.formats.bert_tokenizer import is_lower_cased
 from tta.modeling.formats.model_directory import load_model
 
+pytestmark = pytest.mark.tensorflow
+
 NORMALIZER = {
     "type": "BertNormalizer",
     "clean_text": True,

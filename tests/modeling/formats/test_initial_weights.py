@@ -9,6 +9,8 @@ from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.initial_weights import exchange_pieces, start_from
 from tta.modeling.models.language_model import LanguageModel
 
+pytestmark = pytest.mark.tensorflow
+
 SEMFIT = {"output_layer": "semfit", "target_size": 11}
 
 

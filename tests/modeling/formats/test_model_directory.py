@@ -11,6 +11,8 @@ from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.modeling.models.language_model import LanguageModel
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.fixture
 def directory(tmp_path):

@@ -15,6 +15,8 @@ from tta.modeling.formats.model_directory import load_model, save_model
 from tta.modeling.formats.parts import load_part, save_part
 from tta.modeling.training.pretrain import pretrain
 
+pytestmark = pytest.mark.tensorflow
+
 
 def written(model, folder):
     folder.mkdir()

@@ -13,6 +13,8 @@ from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.optimizers import BertAdamW
 from tta.modeling.training.trainer import Trainer
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.fixture
 def run(tmp_path):

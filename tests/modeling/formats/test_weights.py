@@ -8,6 +8,8 @@ from tests.modeling.tiny import arrays, tiny_model
 from tta.errors import InputError
 from tta.modeling.formats.weights import load_weights, save_weights
 
+pytestmark = pytest.mark.tensorflow
+
 TABLE = "encoder/embeddings/token_table"
 
 

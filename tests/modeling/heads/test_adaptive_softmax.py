@@ -11,6 +11,8 @@ from tta.modeling.config.heads import AdaptiveSoftmaxSettings
 from tta.modeling.heads.adaptive_softmax import AdaptiveSoftmaxHead
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
 
+pytestmark = pytest.mark.tensorflow
+
 D, V = 8, 23
 CUTOFFS = [(), (7,), (5, 9), (5, 6, 20)]
 each_cutoffs = pytest.mark.parametrize("cutoffs", CUTOFFS)

@@ -8,6 +8,8 @@ from tests.modeling.tiny import tiny_config, training_config
 from tta.errors import InputError
 from tta.modeling.heads.base import Head
 
+pytestmark = pytest.mark.tensorflow
+
 
 class Pitch(Head):
     pass

@@ -12,6 +12,8 @@ from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.modeling.kits import keras as keras_kit
 from tta.modeling.kits.keras import NUM_PARTS, KerasKit
 
+pytestmark = pytest.mark.tensorflow
+
 D, V = 5, 13
 # Numbers of rows: fewer than the parts, equal, one more, and not a multiple.
 ROWS = [1, 3, 7, NUM_PARTS, NUM_PARTS + 1, 37]

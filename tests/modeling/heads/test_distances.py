@@ -7,6 +7,8 @@ import tensorflow as tf
 
 from tta.modeling.heads import distances
 
+pytestmark = pytest.mark.tensorflow
+
 SIZE = 17
 RNG = np.random.default_rng(0)
 C, W = RNG.normal(size=(2, 5, 3, SIZE))

@@ -13,6 +13,8 @@ from tta.modeling.heads.sampled_softmax import (
     sampled_cross_entropy,
 )
 
+pytestmark = pytest.mark.tensorflow
+
 D, V, NUM_PIECES = 5, 30, 15  # 10 frequent, 5 of the other 20
 COUNTS = np.random.default_rng(0).permutation(V)
 

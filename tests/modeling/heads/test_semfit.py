@@ -10,6 +10,8 @@ from tta.errors import InputError
 from tta.modeling.heads import distances
 from tta.modeling.heads.semfit import SemFitHead
 
+pytestmark = pytest.mark.tensorflow
+
 D, M = 5, 17
 CONFIG = tiny_config(hidden_size=D, num_attention_heads=1, output_layer="semfit", target_size=M)
 DISTANCES = ("cosine", "l2", "vmf")

@@ -9,6 +9,8 @@ from tests.modeling.tiny import randomize, tiny_config, training_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
 
+pytestmark = pytest.mark.tensorflow
+
 D, V = 5, 13
 CONFIG = tiny_config(vocab_size=V, hidden_size=D, num_attention_heads=1)
 

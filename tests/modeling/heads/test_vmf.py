@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from tta.modeling.heads.distances import log_normalizer_drop
 
+pytestmark = pytest.mark.tensorflow
+
 SIZES = (16, 17, 32, 50, 100, 300, 512, 1024)
 NORMS = (0.0, 1e-3, 0.1, 1.0, 7.0, 30.0, 150.0, 1e3, 1e4)
 # Error of the expansion itself in float64.

@@ -9,6 +9,8 @@ from tta.modeling.functions.layers import attention_weights, masked_softmax
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.layers.blocks import DiagonalMaskedSelfAttention, MaskedAttention
 
+pytestmark = pytest.mark.tensorflow
+
 KIT = KerasKit()
 
 B, T, S, N, H = 2, 7, 11, 3, 5

@@ -10,6 +10,8 @@ from tta.modeling.config import weights
 from tta.modeling.functions.layers import add_norm, feed_forward
 from tta.modeling.kits.keras import KerasKit, centred_layer_norm
 
+pytestmark = pytest.mark.tensorflow
+
 B, T, D, F = 2, 7, 5, 11
 X = np.random.default_rng(0).normal(0.0, 1.0, (B, T, D)).astype(np.float32)
 

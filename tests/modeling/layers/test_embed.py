@@ -8,6 +8,8 @@ from tests.modeling.tiny import made_of, randomize, tiny_config
 from tta.modeling.functions.layers import embed, first_query
 from tta.modeling.kits.keras import KerasKit
 
+pytestmark = pytest.mark.tensorflow
+
 V, D, P, B, T = 13, 5, 11, 3, 7
 SIZES = {
     "vocab_size": V,

@@ -12,6 +12,8 @@ from tta.modeling.kits.keras import KerasKit
 from tta.modeling.layers.base import Part
 from tta.modeling.layers.latent import LatentConnector, kl_divergence
 
+pytestmark = pytest.mark.tensorflow
+
 RNG = np.random.default_rng(0)
 
 

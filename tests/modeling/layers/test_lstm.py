@@ -9,6 +9,8 @@ from tests.modeling.tiny import randomize
 from tta.modeling.layers.lstm import ProjectedLSTM, reverse_sentences
 from tta.modeling.layers.task_layers import ScalarMix
 
+pytestmark = pytest.mark.tensorflow
+
 B, T, SIZE, UNITS, PROJECTION = 2, 7, 5, 11, 3
 
 

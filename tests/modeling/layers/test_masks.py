@@ -7,6 +7,8 @@ from tta.modeling.functions import masks
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.layers.blocks import diagonal_mask
 
+pytestmark = pytest.mark.tensorflow
+
 KIT = KerasKit()
 RULES = [
     (masks.others, lambda i, j, n: j != i and j < n),

@@ -16,6 +16,8 @@ from tta.modeling.layers.task_layers import (
     weighted_mean,
 )
 
+pytestmark = pytest.mark.tensorflow
+
 K, T = 3, 5
 LENGTHS = (5, 1, 2, 4)
 MASK = np.arange(T) < np.array(LENGTHS)[:, None]

@@ -20,6 +20,8 @@ from tta.modeling.functions import layers
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.objectives import OBJECTIVES
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTHS = [2, 3, 7, 11]
 
 

@@ -18,6 +18,8 @@ from tta.modeling.functions import layers
 from tta.modeling.models.autoencoder import _highest
 from tta.modeling.models.language_model import build_model
 
+pytestmark = pytest.mark.tensorflow
+
 LATENT = 7
 TYPES = {  # name -> the decoder
     "pad": {"decoder_type": "bilm", "decoder_input": "pad"},

@@ -16,6 +16,8 @@ from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.models.language_model import build_model
 
+pytestmark = pytest.mark.tensorflow
+
 TTA = tiny_config(model_type="tta")
 OF_CLASSIFIER = {"labels": ("a", "b"), "max_seq_length": 19, "pooling": "first", "dropout": 0.0}
 OF_AUTOENCODER = {"model_type": "autoencoder", "latent_size": 7, "pad_id": 2}

@@ -7,6 +7,8 @@ from scipy.special import log_softmax
 from tests.modeling.tiny import randomize
 from tta.modeling.models.task_models import LabelModel, TagModel
 
+pytestmark = pytest.mark.tensorflow
+
 SIZES = {"num_layers": 2, "num_labels": 5, "size": 14, "lstm_size": 3}
 
 

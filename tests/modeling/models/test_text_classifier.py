@@ -22,6 +22,8 @@ from tta.modeling.formats.model_directory import load_model
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives.classification import Classification
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTHS = [7, 3, 5]
 ELMO = ElmoConfig(vocab_size=23, hidden_size=5, lstm_size=3, output_layer="softmax")
 POOLED = {"tta": "first", "bilm": "first", "unilm": "last", "cloze": "first"}

@@ -25,6 +25,8 @@ from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
 from tta.modeling.training.trainer import Trainer
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTHS = [7, 3, 5]
 
 

@@ -14,6 +14,8 @@ from tta.modeling.objectives.language_model import (
     decorrelation,
 )
 
+pytestmark = pytest.mark.tensorflow
+
 D = 5
 
 

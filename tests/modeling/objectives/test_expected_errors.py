@@ -10,6 +10,8 @@ from tests.modeling.tiny import VOCAB_SIZE, Vocabulary, tiny_model
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.objectives.expected_errors import ExpectedErrors
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTHS = (7, 5, 6, 4, 7, 3, 6)  # with begin and end
 PLACES = (0, 1, 1, 5, 6, 7, 2)  # two sentences are parts of hypothesis 1 of list 0
 LISTS, WIDTH = 2, 5

@@ -13,6 +13,8 @@ from tta.modeling.objectives.language_model import (
     MaskedLanguageModeling,
 )
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTHS = [2, 3, 7, 11]
 
 

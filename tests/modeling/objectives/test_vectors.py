@@ -12,6 +12,8 @@ from tta.modeling.objectives.language_model import (
 )
 from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
+pytestmark = pytest.mark.tensorflow
+
 M = 17
 TABLE = np.random.default_rng(0).normal(size=(VOCAB_SIZE, M)).astype(np.float16)
 TABLE[[7, 11]] = 0.0  # two pieces without a vector

@@ -5,6 +5,8 @@ import pytest
 from tta.errors import InputError
 from tta.modeling.training.checkpoints import check_not_replaced
 
+pytestmark = pytest.mark.tensorflow
+
 
 def test_a_model_whose_checkpoints_are_gone_is_not_replaced(tmp_path):
     folder = tmp_path / "a [1]" / "checkpoints"

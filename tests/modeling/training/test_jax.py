@@ -19,6 +19,8 @@ from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.evaluation import Evaluator
 from tta.modeling.training.pretrain import pretrain
 
+pytestmark = pytest.mark.tensorflow
+
 # After 200 steps, on both backends. An optimizer, a schedule or batches that change, change it.
 NLL = 1.7578
 

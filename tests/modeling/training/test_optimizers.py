@@ -10,6 +10,8 @@ from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.config import OPTIMIZERS
 from tta.modeling.training.optimizers import BertAdamW, Muon, WarmupLinearDecay
 
+pytestmark = pytest.mark.tensorflow
+
 # BERT's settings, and a rate that suits weights and gradients of usual size.
 RATE, BETA_1, BETA_2, EPSILON, DECAY = 0.01, 0.9, 0.999, 1e-6, 0.1
 

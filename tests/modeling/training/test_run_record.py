@@ -9,6 +9,8 @@ from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.modeling.training.run_record import check_model_kept
 
+pytestmark = pytest.mark.tensorflow
+
 
 def data_of(vocabulary):
     return TrainingData("data", {}, vocabulary)

@@ -21,6 +21,8 @@ from tta.errors import InputError
 from tta.modeling.training import cluster, run_record
 from tta.modeling.training.steps import tensorflow as distribution
 
+pytestmark = pytest.mark.tensorflow
+
 ROOT = Path(__file__).resolve().parents[3]
 NUM_STEPS = 11
 SETTINGS = {

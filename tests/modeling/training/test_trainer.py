@@ -32,6 +32,8 @@ from tta.modeling.training.optimizers import BertAdamW, WarmupLinearDecay
 from tta.modeling.training.statistics import output_statistics
 from tta.modeling.training.trainer import Trainer
 
+pytestmark = pytest.mark.tensorflow
+
 NUM_STEPS = 23
 # An epoch is 11 batches of at most 100 tokens, in three shapes: XLA compiles for each.
 SENTENCES = sentences_of({6: 24, 12: 32, 17: 25})

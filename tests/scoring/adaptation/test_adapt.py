@@ -27,6 +27,8 @@ from tta.modeling.training.trainer import Trainer
 from tta.scoring.adaptation.adapt import adapt, check_output_dir
 from tta.scoring.adaptation.config import AdaptationConfig
 
+pytestmark = pytest.mark.tensorflow
+
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 MODEL_FILES = [names.VOCABULARY, names.CONFIG, names.README, names.WEIGHTS]
 NOUNS, VERBS = ("cat", "dog", "mat"), ("sat", "ran")

@@ -25,6 +25,8 @@ from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import load_metric
 
+pytestmark = pytest.mark.tensorflow
+
 NAMES = ("cat", "dog", "mat", "a", "b", "c", "d", "e")
 WER = load_metric("wer")
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)  # where nothing is to be learned

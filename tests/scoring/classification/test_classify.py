@@ -22,7 +22,7 @@ from tta.scoring.classification.classify import classify, finished_runs, write_p
 from tta.scoring.classification.config import ClassifyConfig
 from tta.scoring.metrics.significance import interval
 
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 ONE_LAYER = CONFIG.replace(num_hidden_layers=1)
 OTHERS = ["ran home", "sat on the mat", "ran .", "sat", "ran on the mat", "the mat"]
 

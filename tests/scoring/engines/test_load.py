@@ -38,11 +38,13 @@ def choose(files, engine="auto", precision="float32", models=(None,)):
     return engine_for_work(engine, precision, models, files)
 
 
+@pytest.mark.tensorflow
 def test_small_work_takes_onnxruntime(small, large):
     assert choose([small]) == choose([small, "-"]) == "onnxruntime"
     assert choose([large]) == choose([small, large]) == "tensorflow"
 
 
+@pytest.mark.tensorflow
 def test_a_folder_has_the_size_of_its_files(large, tmp_path):
     assert choose([str(tmp_path)]) == choose([str(tmp_path / "*.txt")]) == "tensorflow"
 
@@ -57,6 +59,7 @@ def test_the_precision_decides(small, large):
     assert choose([large], precision="int8") == "onnxruntime"
 
 
+@pytest.mark.tensorflow
 def test_models_that_onnxruntime_does_not_run(small):
     assert choose([small], models=["elmo-s-small"]) == "tensorflow"
     assert choose([small], models=[None, "elmo-s-small"]) == "tensorflow"
@@ -64,6 +67,7 @@ def test_models_that_onnxruntime_does_not_run(small):
     assert choose([small], models=[]) == "auto"
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("file", "engine"),
     [
@@ -81,6 +85,7 @@ def test_models_of_other_libraries_and_unfinished_runs(small, tmp_path, file, en
     assert choose([small], models=[str(directory)]) == engine
 
 
+@pytest.mark.tensorflow
 def test_without_tensorflow(monkeypatch, large, tmp_path):
     without(monkeypatch, "keras")
     assert choose([large]) == "onnxruntime"
@@ -90,6 +95,7 @@ def test_without_tensorflow(monkeypatch, large, tmp_path):
         load_engine(directory, "tensorflow", "float32", "original", "exact")
 
 
+@pytest.mark.tensorflow
 def test_without_onnxruntime(monkeypatch, small, tmp_path):
     without(monkeypatch, "onnx")
     assert choose([small]) == "tensorflow"
@@ -105,6 +111,7 @@ def test_every_engine_has_its_packages():
     assert {"auto", *load._PACKAGES} == set(ENGINES)
 
 
+@pytest.mark.tensorflow
 def test_a_device_is_onnxruntime_s_and_one_line_if_it_is_missing(tmp_path):
     directory = write_model_directory(tmp_path / "model")
     rule = r"^this build of onnxruntime has no device cuda, but .*cpu.*; for cuda, install a build "
@@ -120,6 +127,7 @@ def test_a_device_is_onnxruntime_s_and_one_line_if_it_is_missing(tmp_path):
     assert lm.score(["a dog"]) == tta.load(directory, engine="onnxruntime").score(["a dog"])
 
 
+@pytest.mark.tensorflow
 def test_a_device_that_does_not_start_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [*PROVIDERS.values()])
     lm = tta.load(write_model_directory(tmp_path / "model"), device="cuda")

@@ -22,6 +22,8 @@ from tta.scoring.scorers.inference.batches import pad
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.scorer import Scorer
 
+pytestmark = pytest.mark.tensorflow
+
 TEXTS = ("the cat sat", "a dog ran home.", "dogs'", "z", "The Mat on the mat")
 # Unknown words, some with characters of the vocabulary; and one in each of several windows.
 UNKNOWN = ("Ωmega 東京 the cat", "the dog Éé☺ ran home ½ ", "the cat sat on the 東京 mat. " * 4)

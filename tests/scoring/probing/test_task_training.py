@@ -11,6 +11,8 @@ from tta.scoring.probing.config import ProbeConfig
 from tta.scoring.probing.task_training import train_and_predict
 from tta.scoring.probing.tasks import SentenceTask, TaggingTask, WordLayers, rows_of
 
+pytestmark = pytest.mark.tensorflow
+
 SIZE = 6
 
 

@@ -23,7 +23,7 @@ from tta.scoring.reconstruction.config import ReconstructConfig
 from tta.scoring.reconstruction.reconstruct import reconstruct
 from tta.scoring.scorers.arguments import SentenceError
 
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 LATENT = 16
 
 

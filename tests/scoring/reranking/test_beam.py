@@ -24,7 +24,7 @@ TEXTS = [
     "the cats sat on the mat , the dog ran",
     "a",
 ]
-pytestmark = pytest.mark.usefixtures("models_are_loaded_once")
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 WEIGHTS = {"lm_weight": 0.3, "length_bonus": 0.7, "reduction": "mean"}
 FEATURES = ["am_score=1.5", "rank=-2.5"]
 

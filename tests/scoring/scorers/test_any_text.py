@@ -26,6 +26,7 @@ def lm():
     return TextModel(make_model(), Tokenizer(Vocabulary(TOKENS)))
 
 
+@pytest.mark.tensorflow
 def test_every_character_has_ids(lm):
     blocks = ["".join(CHARACTERS[i : i + BLOCK]) for i in range(0, len(CHARACTERS), BLOCK)]
     spaced = [" ".join(block) for block in blocks]
@@ -36,6 +37,7 @@ def test_every_character_has_ids(lm):
         assert set(ids.tolist()) <= set(range(5, len(TOKENS))) | {lm.tokenizer.vocabulary.unk_id}
 
 
+@pytest.mark.tensorflow
 def test_every_plane_is_scored(lm):
     planes = [range(start, start + 0x10000, 0x1111) for start in range(0, 0x110000, 0x10000)]
     texts = ["cat " + " ".join(map(chr, plane)) for plane in planes]
@@ -53,6 +55,7 @@ def test_every_plane_is_scored(lm):
     assert (counts[:17] > 0).all()
 
 
+@pytest.mark.tensorflow
 def test_half_a_surrogate_pair_is_refused(lm):
     with pytest.raises(InputError, match=r"^texts\[1\] is not valid Unicode: 'a\\ud800'$"):
         lm.score(["fine", "a\ud800"])
@@ -129,7 +132,7 @@ METHODS = {
 }
 SCORES = ("score", "score_with_counts", "score_tokens", "perplexity", "score_blocks")
 CALLS = [
-    *(("text model", method) for method in METHODS),
+    *(pytest.param("text model", one, marks=pytest.mark.tensorflow) for one in METHODS),
     *(("n-gram model", method) for method in SCORES),
     *(("word vectors", method) for method in ("encode", "similarity")),
     *(("other", method) for method in SCORES if method != "score_tokens"),

@@ -13,6 +13,8 @@ from tta.modeling.formats.model_directory import save_model
 from tta.scoring.exports.serving.export import export
 from tta.scoring.scorers.pooling import fit_pooling
 
+pytestmark = pytest.mark.tensorflow
+
 M = 17
 TEXTS = ["the cat sat on the mat", "dogs ran home .", "cat", ""]
 WITHOUT_VECTOR = TOKENS.index("mat")

@@ -72,6 +72,7 @@ def test_a_direction_without_variance_is_not_scaled_up():
     assert np.abs(np.array([0.0, 0.0, 1e-6]) @ whitening.matrix).max() < 10
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("pooling", ["sif", "whitened"])
 @pytest.mark.parametrize("representation", ["context", "embed", "token"])
 def test_vectors_equal_plain_sums(lm, representation, pooling):
@@ -99,6 +100,7 @@ def test_vectors_equal_plain_sums(lm, representation, pooling):
         np.testing.assert_allclose(vector, expected, atol=2e-3 if pooling == "whitened" else 1e-5)
 
 
+@pytest.mark.tensorflow
 def test_moments_are_weighted_over_all_pieces(lm):
     some, weights = texts(40), np.random.default_rng(0).random(len(TOKENS), np.float32)
     ids = np.concatenate(lm.tokenizer.encode(some))
@@ -109,6 +111,7 @@ def test_moments_are_weighted_over_all_pieces(lm):
     np.testing.assert_allclose(covariance, expected, atol=1e-6)
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("representation", ["context", "embed", "token"])
 def test_a_whitening_is_fitted_on_the_first_sentences_with_sif_weights(lm, representation):
     weights = lm.pooling_statistics.piece_weights()
@@ -121,6 +124,7 @@ def test_a_whitening_is_fitted_on_the_first_sentences_with_sif_weights(lm, repre
     assert (variances > 0.5).sum() >= SIZE - 4
 
 
+@pytest.mark.tensorflow
 def test_joint_vectors_are_token_rows_a_constant_and_outputs(lm):
     some = texts(5)
     joint = lm.encode(some, "joint")
@@ -135,11 +139,13 @@ def test_joint_vectors_are_token_rows_a_constant_and_outputs(lm):
     assert "joint" not in lm.pooled_representations
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("pooling", ["sif", "whitened"])
 def test_a_text_without_a_piece_is_zeros(lm, pooling):
     assert not lm.encode(["", "the"], "token", pooling)[0].any()
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     ("representation", "pooling", "rule"),
     [
@@ -155,6 +161,7 @@ def test_unknown_poolings_are_refused(lm, representation, pooling, rule):
     assert str(error.value) == rule
 
 
+@pytest.mark.tensorflow
 def test_without_statistics_the_error_names_the_command_that_writes_them(tmp_path):
     lm = tta.load(write_model_directory(tmp_path / "bare"))
     with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta fit-pooling w"):
@@ -162,6 +169,7 @@ def test_without_statistics_the_error_names_the_command_that_writes_them(tmp_pat
     assert lm.encode(["the cat"], "token").shape == (1, SIZE)
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("text", [["the cat sat on the mat"], ["the cat sat"] * 50])
 def test_too_few_pieces_or_equal_sentences_are_refused(lm, text):
     rule = r"of size 12 needs more than 12 pieces in different sentences, got \d$"
@@ -169,6 +177,7 @@ def test_too_few_pieces_or_equal_sentences_are_refused(lm, text):
         fit_pooling(lm, [*text, "the dog ran home."], len(text))
 
 
+@pytest.mark.tensorflow
 def test_equal_vectors_are_refused(lm):
     """The rows of one piece in the token table have no variance at all."""
     rule = "no whitening: the vectors of all pieces of the text are equal"
@@ -198,6 +207,7 @@ def read(path, **changes):
     return PoolingStatistics.load(path, len(TOKENS), SIZE)
 
 
+@pytest.mark.tensorflow
 def test_a_round_trip(tmp_path, directory):
     good = read(tmp_path / POOLING)
     with open(tmp_path / "again.npz", "wb") as file:
@@ -252,6 +262,7 @@ def test_bytes_behind_an_array_are_refused_before_they_are_read(tmp_path):
         PoolingStatistics.load(path, len(TOKENS), SIZE)
 
 
+@pytest.mark.tensorflow
 def test_a_damaged_file_is_refused(tmp_path, directory):
     content = (directory / POOLING).read_bytes()
     path = tmp_path / POOLING

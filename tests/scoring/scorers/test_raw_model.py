@@ -17,6 +17,8 @@ from tta.modeling.models.language_model import build_model
 from tta.modeling.training.pretrain import pretrain
 from tta.names import STANDARDIZATION
 
+pytestmark = pytest.mark.tensorflow
+
 TEXTS = ["a b c", "b", "c d a a"]
 
 

@@ -20,6 +20,8 @@ from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
+pytestmark = pytest.mark.tensorflow
+
 LEARNED = CONFIG.replace(learned_normalizer=True)
 TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"

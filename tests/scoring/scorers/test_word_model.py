@@ -10,6 +10,8 @@ from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.scoring.exports.serving.export import export
 
+pytestmark = pytest.mark.tensorflow
+
 V = CONFIG.vocab_size
 NAMES = ["The", "cat", "sat", ".", *(f"w{i}" for i in range(V))]
 VOCABULARY = WordVocabulary.from_counts({name: 100 - i for i, name in enumerate(NAMES)})

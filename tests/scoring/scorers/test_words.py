@@ -11,6 +11,8 @@ from tests.tiny import CONFIG, TOKENS, write_model_directory
 from tta.errors import InputError
 from tta.scoring.scorers.scorer import Scorer
 
+pytestmark = pytest.mark.tensorflow
+
 SENTENCES = [
     ["the", "cats", "sat"],  # cats is cat ##s
     [],

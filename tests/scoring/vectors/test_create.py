@@ -16,6 +16,8 @@ from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
+pytestmark = pytest.mark.tensorflow
+
 V = len(VOCABULARY)
 
 

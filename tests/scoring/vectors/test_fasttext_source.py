@@ -19,6 +19,8 @@ from tta.scoring.scorers import pooling
 from tta.scoring.vectors.config import VectorsConfig
 from tta.scoring.vectors.create import create_vectors
 
+pytestmark = pytest.mark.tensorflow
+
 NAMES = ["walk", "walks", "walked", "naïve", "the", "The", "日本語"]
 COUNTS = {name: 20 - i for i, name in enumerate(NAMES)} | {"absent": 1, "xy": 1}
 VOCABULARY = WordVocabulary.from_counts(COUNTS)

@@ -14,6 +14,8 @@ from tta.errors import InputError
 from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
 
+pytestmark = pytest.mark.tensorflow
+
 # Checkpoints with random weights, and the outputs of the original code for them; see its README.
 ORIGINAL_REFERENCE = Path(__file__).parents[3] / "goldens" / "original_reference"
 

@@ -14,6 +14,8 @@ from tta.modeling.functions.latent import lowest
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.onnxruntime.autoencoder import _ARRAYS, AutoencoderEngine
 
+pytestmark = pytest.mark.tensorflow
+
 KINDS = {
     **{kind: (kind, {}) for kind in TYPES},
     "variational, lengths": ("pad", {"variational": True, "predicts_length": True}),

@@ -17,6 +17,8 @@ from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.loading import load_onnx
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
+pytestmark = pytest.mark.tensorflow
+
 TRAIN = Path(__file__).resolve().parents[4] / "examples/train.txt"
 # Empty, longer than a window, with unknown words, in batches of several lengths.
 TEXTS = [

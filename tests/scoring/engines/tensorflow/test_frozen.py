@@ -8,6 +8,8 @@ from tests.modeling.tiny import Vocabulary, batch, tiny_model
 from tta.modeling.likelihood import likelihood_of
 from tta.scoring.engines.tensorflow.frozen import FrozenFunctions, frozen
 
+pytestmark = pytest.mark.tensorflow
+
 SIGNATURE = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)]
 
 

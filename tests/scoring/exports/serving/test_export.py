@@ -21,6 +21,8 @@ from tta.scoring.exports.serving import export as export_module
 from tta.scoring.exports.serving.export import export
 from tta.scoring.scorers.text_model import TextModel
 
+pytestmark = pytest.mark.tensorflow
+
 TYPES = ("tta", "bilm", "unilm")  # a cloze is exported in test_served_model.py
 LONG = "the cat sat on the mat a dog ran home on the mat"
 TEXTS = ["the cat sat", "", LONG, "Éz\u3000\U0001f600"]

@@ -12,6 +12,8 @@ from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.fixture(scope="module")
 def tokenizer():

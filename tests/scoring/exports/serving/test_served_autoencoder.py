@@ -12,6 +12,8 @@ from tta.modeling.formats.model_directory import save_model
 from tta.modeling.models.language_model import build_model
 from tta.scoring.exports.serving.export import export
 
+pytestmark = pytest.mark.tensorflow
+
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_it_encodes_as_the_model_and_refuses_a_long_text(tmp_path, count):

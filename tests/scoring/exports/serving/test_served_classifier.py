@@ -15,6 +15,8 @@ from tta.modeling.formats.model_directory import save_model
 from tta.modeling.models.language_model import build_model
 from tta.scoring.exports.serving.export import export
 
+pytestmark = pytest.mark.tensorflow
+
 FIRST = ["the cat sat", "", "the cat sat on the mat a dog ran home", "a dog"]
 SECOND = ["a dog", "cats", "the dog sat on the mat a cat ran home", "a dog ran home on the mat"]
 

@@ -16,6 +16,8 @@ from tta.scoring.exports.serving import served_decision
 from tta.scoring.exports.serving.served_decision import decide, expected_word_errors, split_words
 from tta.scoring.metrics.error_rate import WordErrorRate
 
+pytestmark = pytest.mark.tensorflow
+
 SCALES = (0.0, 0.125, 1.0, 64.0, math.inf)
 
 

@@ -17,6 +17,8 @@ from tta.scoring.exports.serving.served_model import UTF8, ServedModel, split_wi
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.scorers.inference import batches
 
+pytestmark = pytest.mark.tensorflow
+
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
 TEXTS = ["the cat sat on the mat.", "", "a dog", "\u3000 ", LONG, "the", "Éz \U0001f600 [MASK]"]
 TYPES = ("tta", "bilm", "unilm", "cloze")
