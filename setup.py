@@ -41,13 +41,14 @@ COMPLETION = ["shtab>=1.7"]
 HUB = ["huggingface-hub>=0.30"]
 SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.20"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
-TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
-TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVE]
-TEST += [*BLEU, *VECTORS, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7"]
+TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=70.1"]
+TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *PROBE, *SERVE]
+TEST += [*BLEU, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7"]
 # References: exact Bessel functions; the F1 of entities.
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["zensical>=0.0.73", "mkdocstrings[python]>=0.30", "ruff>=0.12"]  # Ruff wraps signatures
-TEST += [*DOCS, JAX]
+TEST += DOCS
+TEST_TRAIN = [*TEST, *CLASSIFY, *BEAM, *VECTORS, JAX]
 LM_EVAL = ["lm-eval>=0.4.9"]
 # What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
 # torch includes CUDA. Install a CPU build first on machines without a GPU.
@@ -104,7 +105,8 @@ setup(
         "train": TRAIN,  # training, the Keras layers, tta export --format=saved_model
         "train-jax": [*LEARN, JAX],  # KERAS_BACKEND=jax run_pretraining.py
         "docs": DOCS,  # python docs/pages.py && zensical serve
-        "test": TEST,
+        "test": TEST,  # the tests that need no TensorFlow
+        "test-train": TEST_TRAIN,  # all but those marked large
         "test-large": TEST_LARGE,
         "gpu": [*TRAIN, "tensorflow[and-cuda]>=2.21,<3"],  # NVIDIA's libraries, Linux
         "lm-eval": LM_EVAL,  # tta.scoring.minimal_pairs.harness

@@ -22,9 +22,9 @@ EXPERIMENTS = {*ROOT.glob("docs/experiments/*.md")}
 # The most words of README, of the records of experiments, and of all other pages in docs/, counted
 # as `wc -w` does. A page that grows takes words from another one.
 LIMITS = {
-    "README": (1_200, {ROOT / "README.md"}),
-    "docs/experiments": (9_000, EXPERIMENTS),
-    "docs, others": (20_000, {*ROOT.glob("docs/**/*.md")} - EXPERIMENTS),
+    "README": (1_250, {ROOT / "README.md"}),
+    "docs/experiments": (9_500, EXPERIMENTS),
+    "docs, others": (21_500, {*ROOT.glob("docs/**/*.md")} - EXPERIMENTS),
 }
 
 

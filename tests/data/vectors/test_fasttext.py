@@ -4,11 +4,12 @@ import gzip
 
 import numpy as np
 import pytest
-from gensim.models import fasttext
 
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors
 from tta.errors import InputError
+
+fasttext = pytest.importorskip("gensim.models.fasttext", reason="pip install '.[vectors]'")
 
 KNOWN = ["the", "straße", "日本語", "don't", "a", "walking", "walked"]
 UNKNOWN = ["walks", "straßen", "日本", "😀", "", "b"]

@@ -45,7 +45,7 @@ def test_hashes_are_those_of_a_plain_twin_and_of_gensim(min_n, max_n):
     for word in WORDS:
         hashes = ngram_hashes(word, min_n, max_n)
         assert hashes == [plain_hash(ngram) for ngram in plain_ngrams(word, min_n, max_n)], word
-    from gensim.models import fasttext
+    fasttext = pytest.importorskip("gensim.models.fasttext", reason="pip install '.[vectors]'")
 
     for word in WORDS:
         theirs = list(fasttext.ft_ngram_hashes(word, min_n, max_n, BUCKETS))

@@ -1,11 +1,15 @@
 """Skip-gram vectors by gensim: neighbours are alike, and a seed has one result."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from tests.commands import python
 from tta.data.vectors.token_vectors import train_skip_gram
 from tta.errors import InputError, install
+
+needs_gensim = pytest.mark.skipif(not find_spec("gensim"), reason="pip install '.[vectors]'")
 
 
 def two_topics(count=400, seed=0):
@@ -14,6 +18,7 @@ def two_topics(count=400, seed=0):
     return [(rng.integers(2, 10, 12) + 9 * rng.integers(0, 2)).tolist() for _ in range(count)]
 
 
+@needs_gensim
 def test_ids_of_one_topic_are_alike_and_ids_that_do_not_occur_are_zero():
     vectors = train_skip_gram(two_topics(), 20, 16, num_epochs=20)
     assert (vectors.shape, vectors.dtype) == ((20, 16), np.float32)
@@ -25,6 +30,7 @@ def test_ids_of_one_topic_are_alike_and_ids_that_do_not_occur_are_zero():
     assert cosines[np.ix_(first, first)].min() > cosines[np.ix_(first, second)].max()
 
 
+@needs_gensim
 def test_a_seed_has_one_result():
     def train(seed):
         return train_skip_gram(two_topics(50), 20, 8, seed=seed, num_epochs=2)

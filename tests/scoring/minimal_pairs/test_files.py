@@ -15,7 +15,6 @@ from tta.errors import InputError
 from tta.scoring.minimal_pairs.files import score_pairs
 from tta.scoring.scorers.config import ScoreConfig
 
-
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 PAIRS = [
     ("the cat sat on the mat", "the cat sat on on mat"),
