@@ -106,12 +106,9 @@ def test_a_plain_installation_has_no_tensorflow_and_that_of_tests_has_all(distri
     assert not light & (training | others)
     assert needed(distribution, "train") - light == training
     assert needed(distribution, "train-jax") - light == {"jax", *learning}
-    assert needed(distribution, "test") >= {
-        *training,
-        "sacrebleu",
-        "huggingface-hub",
-        "apache-beam",
-    }
+    assert needed(distribution, "test") >= others
+    assert not needed(distribution, "test") & training
+    assert needed(distribution, "test-train") >= {*training, *others, "jax", "apache-beam"}
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +183,7 @@ def test_the_package_of_models_has_every_model(tmp_path):
     assert names == expected
 
 
-def test_ci_runs_the_named_block_and_fails_without_tests(tmp_path):
+def test_ci_runs_the_named_block_then_all_other_tests_and_fails_without_tests(tmp_path):
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
 
     def run(readme):
@@ -195,9 +192,12 @@ def test_ci_runs_the_named_block_and_fails_without_tests(tmp_path):
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     other = "```bash\necho other\n```\n"
-    block = "<!-- tests -->\n```bash\necho '{}' # pytest\n```\n"
+    venv = "mkdir -p .venv/bin && ln -s /bin/echo .venv/bin/python"
+    block = f"<!-- tests -->\n```bash\n{venv} && echo '{{}}' # pytest\n```\n"
     done = run(other + block.format("3 passed in 1 s") + other)
-    assert (done.returncode, done.stdout) == (0, "3 passed in 1 s\n"), done.stderr
+    marks = "tensorflow and not slow and not large", "slow"
+    lines = ["3 passed in 1 s", *(f"-m pytest -n 2 --dist=loadfile -m {mark}" for mark in marks)]
+    assert (done.returncode, done.stdout.splitlines()) == (0, lines), done.stderr
     assert run(other + block.format("no tests ran, 10 skipped")).returncode == 1
     assert run(other + block.format("0 passed")).returncode == 1
     assert "README.md has no block of tests" in run(other + other).stderr
