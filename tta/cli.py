@@ -189,6 +189,17 @@ def _check_required(configs):
         wrong_usage(f"{names} required {_SEE_HELP}")
 
 
+def _show_input_error(kind, error, trace):
+    """Shows an InputError outside of `run` in one line: of an import, such as a package's table."""
+    if isinstance(error, InputError):
+        print(f"error: {error}", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _show_input_error
+
+
 def show(text: str) -> typing.NoReturn:
     """Prints a text and exits with status 0, even if the reader of the output has closed it."""
     try:

@@ -7,11 +7,13 @@ The shape [null] means one value per token; [] and [k] mean one or k values per 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 from tta.errors import InputError
+from tta.registry import Registry
 
 Features = dict[str, dict[str, Any]]
 
@@ -123,6 +125,47 @@ class ModelInputs:
     def changes_batches(self) -> bool:
         """Whether a call changes anything."""
         return bool(self.look_ups) or self.vocab_size is not None
+
+
+class TokenFeature(Protocol):
+    """A feature of tokens that is made from their ids, in training and in scoring.
+
+    Both return a function as in `ModelInputs`, and raise an InputError for what is missing.
+    `vectors` are the `TokenVectors` of the data set, or None.
+    """
+
+    def of_data(self, config: Any, tokenizer: Any, vectors: Any) -> Callable[[Any], Any]: ...
+
+    def of_model(self, config: Any, tokenizer: Any, directory: Path | str) -> Any: ...
+
+
+# The features that `ModelConfig.features` may name: packages bring them. That of the target vectors
+# also has `open(folder, vocabulary)`, which gives `TokenVectors`.
+TOKEN_FEATURES = Registry("token feature", {})
+
+
+def inputs_of_data(config: Any, tokenizer: Any, vectors: Any = None) -> ModelInputs:
+    """What a model with this config reads and predicts in training besides ids; see `inputs_in`."""
+    load, given = TOKEN_FEATURES.load, (config, tokenizer, vectors)
+    return _inputs({name: load(name).of_data(*given) for name in config.features}, *given[:2])
+
+
+def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs:
+    """What the model in a directory reads besides ids; InputError if it is missing or damaged.
+
+    The `vocab_size` of the config may be smaller than the vocabulary of words: other words become
+    the unknown id, after their features are looked up.
+    """
+    load, given = TOKEN_FEATURES.load, (config, tokenizer, directory)
+    return _inputs(
+        {name: load(name).of_model(*given) for name in config.input_features}, *given[:2]
+    )
+
+
+def _inputs(look_ups, config, tokenizer):
+    if config.tokenizer == "words":
+        return ModelInputs(look_ups, config.vocab_size, tokenizer.vocabulary.unk_id)
+    return ModelInputs(look_ups)
 
 
 def _where(ids: Any) -> Any:

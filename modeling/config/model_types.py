@@ -21,6 +21,8 @@ class ModelType:
         model: the Keras model, called with the config.
         layer: the Keras layer of the encoder; None is one that calls the function. A family without
             a function runs in engine tensorflow only.
+        engine: its engine in onnxruntime, if it is not that of language models.
+        scorer: its `TextModel`, if it has one of its own; `of` makes it from the common one.
         pll_variants: the variants of scores that it has. An encoder of "within_word_l2r" takes
             `word_ids`, unless tokens are masked to score them, or the output at a token predicts
             the next one. With "maskless", tokens are masked in the others.
@@ -34,6 +36,8 @@ class ModelType:
     config: Any = "tta.modeling.config.transformer:TransformerConfig"
     model: Any = "tta.modeling.models.language_model:LanguageModel"
     layer: Any = None
+    engine: Any = None
+    scorer: Any = None
     pll_variants: tuple[str, ...] = ("original",)
     predicts_next: bool = False
 
@@ -94,25 +98,6 @@ MODEL_TYPES = Registry(
             "tta.modeling.config.transformer:ClozeConfig",
             pll_variants=_WITHIN_WORDS,
         ),
-        "elmo": ModelType(
-            None,
-            ("bidirectional_clm",),
-            "tta.modeling.likelihood:BidirectionalCausalLikelihood",
-            "tta.modeling.config.elmo:ElmoConfig",
-            layer="tta.modeling.encoders.elmo:ElmoEncoder",
-        ),
-        "autoencoder": ModelType(  # two encoders of other families, and a latent vector
-            None,
-            ("ae", "vae", "full_vae"),
-            config="tta.modeling.config.autoencoder:AutoencoderConfig",
-            model="tta.modeling.models.autoencoder:SequenceAutoencoder",
-        ),
-        "classifier": ModelType(  # over the encoder of another family; tta classify trains it
-            None,
-            (),
-            config="tta.modeling.config.classifier:ClassifierConfig",
-            model="tta.modeling.models.text_classifier:TextClassifier",
-        ),
     },
 )
 
@@ -123,7 +108,5 @@ HEADS = Registry(
     {
         "tied_softmax": "tta.modeling.config.heads:TiedSoftmaxSettings",
         "softmax": "tta.modeling.config.heads:SoftmaxSettings",
-        "adaptive_softmax": "tta.modeling.config.heads:AdaptiveSoftmaxSettings",
-        "semfit": "tta.modeling.config.heads:SemFitSettings",
     },
 )

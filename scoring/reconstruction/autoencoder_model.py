@@ -39,6 +39,8 @@ class AutoencoderModel(TextModel):
     The model gives no sentence scores. Arguments of the class are those of `TextModel`.
     """
 
+    served = "tta.scoring.exports.serving.served_rows:ServedAutoencoder"
+
     no_scores = (  # pyright: ignore[reportAssignmentType]
         "an autoencoder gives no sentence scores: log p(x | z) of its own latent vector is not the "
         "probability of a sentence"

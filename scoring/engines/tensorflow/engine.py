@@ -8,8 +8,7 @@ import numpy as np
 from keras import ops
 
 from tta.choices import DTYPE_POLICIES
-from tta.data.records.features import ModelInputs
-from tta.data.vectors.word_inputs import inputs_in
+from tta.data.records.features import ModelInputs, inputs_in
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
