@@ -46,11 +46,10 @@ def test_every_requirement_has_its_license_in_the_table(distribution):
 
 
 def test_a_wheel_is_the_same_twice(tmp_path):
-    rooms = ROOMS
     built = []
     for number in (1, 2):
         source, wheels = tmp_path / f"source{number}", tmp_path / f"wheels{number}"
-        for room in rooms:
+        for room in ROOMS:
             ignore = shutil.ignore_patterns("__pycache__", "*.h5")
             shutil.copytree(ROOT / room, source / room, symlinks=True, ignore=ignore)
         for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):

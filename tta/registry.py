@@ -6,6 +6,7 @@ entry point of the group `tta.plugins` names it; `tta.papers.table` needs none. 
 a whole package.
 """
 
+import contextlib
 import functools
 import importlib
 import re
@@ -61,14 +62,8 @@ class Registry(MutableMapping[str, Any]):
         if name not in self:
             rule = f"{self.what} must be {' or '.join(self)}, not {name!r}"
             raise InputError(rule if self else f"no package has the {self.what} {name!r}")
-        package = (self._packages or {}).get(name, OWN)
-        try:
+        with _named((self._packages or {}).get(name, OWN), f"{self.what} {name!r}"):
             return resolve(self[name])
-        except Exception as error:
-            if package == OWN:
-                raise
-            rule = f"{self.what} {name!r} cannot be imported: {error or type(error).__name__}"
-            raise InputError(f"package {package}: {rule}") from error
 
     def _all(self):
         """The entries with those of packages."""
@@ -84,6 +79,18 @@ class Registry(MutableMapping[str, Any]):
         return self._entries
 
 
+@contextlib.contextmanager
+def _named(package, what):
+    """Says in one line that a part of another package, whose code may do anything, is broken."""
+    try:
+        yield
+    except Exception as error:
+        if package == OWN:
+            raise
+        reason = str(error) or type(error).__name__
+        raise InputError(f"package {package}: {what} cannot be imported: {reason}") from error
+
+
 @functools.cache
 def _tables() -> list[tuple[str, Mapping[str, Mapping[str, str]]]]:
     """(package, table) of each package that brings entries; papers/ comes first, if it is there."""
@@ -95,15 +102,13 @@ def _tables() -> list[tuple[str, Mapping[str, Mapping[str, str]]]]:
     except ModuleNotFoundError as error:
         if error.name not in ("tta.papers", "tta.papers.table"):
             raise
-    for one in sorted(entry_points(group=GROUP), key=lambda one: (one.dist.name, one.name)):
-        try:
+    points = [(one.dist.name if one.dist else "?", one) for one in entry_points(group=GROUP)]
+    for package, one in sorted(points, key=lambda point: (point[0], point[1].name)):
+        with _named(package, f"{GROUP} {one.value}"):
             table = one.load()
-        except Exception as error:  # of any kind: the code of a package runs
-            rule = f"{one.value} cannot be imported: {error or type(error).__name__}"
-            raise InputError(f"package {one.dist.name}: {rule}") from error
         if wrong := _wrong(table):
-            raise InputError(f"package {one.dist.name}: {one.value} {wrong}")
-        found.append((one.dist.name, table))
+            raise InputError(f"package {package}: {one.value} {wrong}")
+        found.append((package, table))
     return found
 
 

@@ -19,8 +19,8 @@ from tta.registry import Registry
 
 TARGET_VECTORS = "target_vectors"
 
-# What a head predicts in place of the ids of tokens -> the module with `measure`, `summarize` and
-# `describe`, which do the same as the methods `evaluate`, `summarize` and `describe`.
+# What a head predicts in place of the ids of tokens -> a module with `measure_vectors`,
+# `summarize_vectors` and `describe_vectors`: the methods `evaluate`, `summarize` and `describe`.
 MEASURES = Registry("held-out measure", {})
 
 
@@ -86,7 +86,7 @@ class LanguageModelObjective(Objective):
         if TARGET_VECTORS in batch:
             states = likelihood.predicting_states(model, batch)
             given = batch["input_ids"], batch[TARGET_VECTORS], weights
-            return MEASURES.load(TARGET_VECTORS).measure(model.head, states, *given)
+            return MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 
@@ -97,7 +97,7 @@ class LanguageModelObjective(Objective):
         what the paper's Table 7 reports.
         """
         if "nll" not in measured:
-            return MEASURES.load(TARGET_VECTORS).summarize(measured)
+            return MEASURES.load(TARGET_VECTORS).summarize_vectors(measured)
         sums, counts = measured["nll"]
         with np.errstate(over="ignore"):  # infinite after a training that diverged
             perplexities = np.exp(sums / counts)
@@ -108,7 +108,7 @@ class LanguageModelObjective(Objective):
 
     def describe(self, values: dict[str, float]) -> str:
         if "nll" not in values:
-            return MEASURES.load(TARGET_VECTORS).describe(values)
+            return MEASURES.load(TARGET_VECTORS).describe_vectors(values)
         mean, median = (values[f"pseudo_perplexity_{name}"] for name in ("mean", "median"))
         return (
             f"nll {values['nll']:.4f} per token (ln), pseudo-perplexity mean {mean:.2f} "
@@ -256,7 +256,7 @@ class BidirectionalCausal(LanguageModelObjective):
         )
         weights = both(counted) * direction_weights(batch["padding_mask"])
         given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
-        measured = MEASURES.load(TARGET_VECTORS).measure(model.head, states, *given)
+        measured = MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
         # One entry per sentence, of both directions.
         return {
             name: (s, c) if name == "target" else (_added(s), _added(c))

@@ -13,7 +13,7 @@ from tta.modeling.kits.types import Tensor
 from tta.modeling.objectives.base import Measured, Sums
 
 
-def measure(
+def measure_vectors(
     head: SemFitHead, states: Tensor, ids: Tensor, targets: Tensor, weights: Tensor
 ) -> Sums:
     """Measures the predictions of a held-out batch, as `Objective.evaluate`.
@@ -60,8 +60,8 @@ def _finds_its_token(predictions, targets, ids, weights):
     return ops.cast(ops.reshape(found, ops.shape(ids)) == ids, "float32")
 
 
-def summarize(measured: Measured) -> dict[str, float]:
-    """Summarizes what `measure` measured of all batches, as `Objective.summarize`.
+def summarize_vectors(measured: Measured) -> dict[str, float]:
+    """Summarizes what `measure_vectors` measured of all batches, as `Objective.summarize`.
 
     "constant_cosine" is the mean cosine of the best constant prediction, the direction of the mean
     target. A model that has learned nothing but frequencies reaches it.
@@ -73,8 +73,8 @@ def summarize(measured: Measured) -> dict[str, float]:
     }
 
 
-def describe(values: dict[str, float]) -> str:
-    """The values of `summarize` as text for a reader."""
+def describe_vectors(values: dict[str, float]) -> str:
+    """The values of `summarize_vectors` as text for a reader."""
     return (
         f"distance {values['distance']:.4f}, cosine {values['cosine']:.4f} (a constant prediction "
         f"{values['constant_cosine']:.4f}), nearest neighbour {100 * values['nearest']:.2f} %"

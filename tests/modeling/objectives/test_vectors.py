@@ -10,7 +10,7 @@ from tta.modeling.objectives.language_model import (
     LanguageAutoencoding,
     MaskedLanguageModeling,
 )
-from tta.modeling.objectives.vectors import describe, measure, summarize
+from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
 
 M = 17
 TABLE = np.random.default_rng(0).normal(size=(VOCAB_SIZE, M)).astype(np.float16)
@@ -136,7 +136,7 @@ def test_only_tokens_that_count_are_neighbours():
     for weights, right in (([1, 0, 1, 1], 3), ([1, 1, 1, 1], 3), ([1, 0, 0, 1], 2)):
         given = tf.constant([weights], tf.float32)
         known = Known(predictions)
-        measured = measure(known, None, ids, vectors[ids], given)
+        measured = measure_vectors(known, None, ids, vectors[ids], given)
         assert float(measured["nearest"][0][0]) == right, weights
 
 
@@ -144,12 +144,12 @@ def test_a_constant_prediction_has_the_constant_cosine():
     targets = TABLE[1:7].astype(np.float64)
     units = targets / np.linalg.norm(targets, axis=1, keepdims=True)
     best = units.sum(0) / np.linalg.norm(units.sum(0))
-    values = summarize({"target": (units.sum(0)[None], np.array([6.0]))})
+    values = summarize_vectors({"target": (units.sum(0)[None], np.array([6.0]))})
     assert values == {"constant_cosine": pytest.approx((units @ best).mean())}
 
 
 def test_what_a_reader_sees():
     values = {"distance": -0.5, "cosine": 0.5, "nearest": 0.25, "constant_cosine": 0.125}
-    assert describe(values) == (
+    assert describe_vectors(values) == (
         "distance -0.5000, cosine 0.5000 (a constant prediction 0.1250), nearest neighbour 25.00 %"
     )
