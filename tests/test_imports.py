@@ -147,7 +147,7 @@ PAPERS = (
     r"modeling\.models\.(autoencoder|task_models|text_classifier)",
     r"modeling\.objectives\.(autoencoding|classification|vectors)",
     r"scoring\.(classification|reconstruction|vectors)(\..+)?",
-    r"scoring\.(engines\.onnxruntime\.autoencoder|exports\.serving\.served_rows)",
+    r"scoring\.(engines\.\w+\.(autoencoder|classifier)|exports\.serving\.served_rows)",
     r"scoring\.(probing\.(classifier|probe|report|task_training|tasks)|scorers\.static_vectors)",
 )
 

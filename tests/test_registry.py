@@ -51,14 +51,10 @@ TABLES = [  # the code of a package, its error after "package mine: "
     ("TABLE = ['mine']", "mine:TABLE must be a table {part: {name: place}}, not ['mine']"),
     ("TABLE = {'formats': {}}", "mine:TABLE has the part 'formats'; the parts are model_type, "),
     ("TABLE = {1: {}}", "mine:TABLE has the part 1; the parts are "),
-    ("TABLE = {'format': 'm:A'}", "mine:TABLE must have a table {name: place} for format, not"),
-    ("TABLE = {'format': {'': 'm:A'}}", "mine:TABLE must name each format by a text, not ''"),
-    ("TABLE = {'format': {3: 'm:A'}}", "mine:TABLE must name each format by a text, not 3"),
-    (
-        "TABLE = {'format': {'a': dict}}",
-        "mine:TABLE must say where format 'a' is, module:attribute, not <class 'dict'>",
-    ),
-    ("TABLE = {'format': {'a': 'm A'}}", "mine:TABLE must say where format 'a' is, module:"),
+    ("TABLE = {'format': 'm:A'}", "mine:TABLE must be a table {part: {name: place}}, not {'format"),
+    ("TABLE = {'format': {3: 'm:A'}}", "mine:TABLE must say where format 3 is: module:attribute"),
+    ("TABLE = {'format': {'a': dict}}", "mine:TABLE must say where format 'a' is: module:attr"),
+    ("TABLE = {'format': {'a': 'm A'}}", "mine:TABLE must say where format 'a' is: module:"),
     ("TABLE = {'format': {'kaldi': 'm:A'}}", "format 'kaldi' is already of tta-lm"),
     ("TABLE = {'command': {'tta-probe': 'm'}}", "command 'tta-probe' is already of tta-lm"),
 ]

@@ -189,15 +189,15 @@ def _check_required(configs):
         wrong_usage(f"{names} required {_SEE_HELP}")
 
 
-def _show_input_error(kind, error, trace):
-    """Shows an InputError outside of `run` in one line: of an import, such as a package's table."""
-    if isinstance(error, InputError):
-        print(f"error: {error}", file=sys.stderr)
-    else:
-        sys.__excepthook__(kind, error, trace)
+def _excepthook(kind, error, trace):
+    """Shows an InputError of an import in one line, too: that of a package's table."""
+    is_input = isinstance(error, InputError)
+    print(f"error: {error}", file=sys.stderr) if is_input else sys.__excepthook__(
+        kind, error, trace
+    )
 
 
-sys.excepthook = _show_input_error
+sys.excepthook = _excepthook
 
 
 def show(text: str) -> typing.NoReturn:

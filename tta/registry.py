@@ -114,18 +114,16 @@ def _tables() -> list[tuple[str, Mapping[str, Mapping[str, str]]]]:
 
 def _wrong(table):
     """What is wrong with a table of a package; None if nothing is."""
-    if not isinstance(table, Mapping):
+    if not (isinstance(table, Mapping) and all(isinstance(one, Mapping) for one in table.values())):
         return f"must be a table {{part: {{name: place}}}}, not {shown(table)}"
     for what, entries in table.items():
         if what not in PARTS:
             return f"has the part {shown(what)}; the parts are {', '.join(PARTS)}"
-        if not isinstance(entries, Mapping):
-            return f"must have a table {{name: place}} for {what}, not {shown(entries)}"
         for name, place in entries.items():
-            if not (isinstance(name, str) and name):
-                return f"must name each {what} by a text, not {shown(name)}"
-            if not (isinstance(place, str) and _PLACE.fullmatch(place)):
-                return f"must say where {what} {name!r} is, module:attribute, not {shown(place)}"
+            if not (isinstance(name, str) and isinstance(place, str) and _PLACE.fullmatch(place)):
+                return (
+                    f"must say where {what} {shown(name)} is: module:attribute, not {shown(place)}"
+                )
     return None
 
 

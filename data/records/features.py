@@ -8,7 +8,7 @@ The shape [null] means one value per token; [] and [k] mean one or k values per 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -127,27 +127,17 @@ class ModelInputs:
         return bool(self.look_ups) or self.vocab_size is not None
 
 
-class TokenFeature(Protocol):
-    """A feature of tokens that is made from their ids, in training and in scoring.
-
-    Both return a function as in `ModelInputs`, and raise an InputError for what is missing.
-    `vectors` are the `TokenVectors` of the data set, or None.
-    """
-
-    def of_data(self, config: Any, tokenizer: Any, vectors: Any) -> Callable[[Any], Any]: ...
-
-    def of_model(self, config: Any, tokenizer: Any, directory: Path | str) -> Any: ...
-
-
-# The features that `ModelConfig.features` may name: packages bring them. That of the target vectors
-# also has `open(folder, vocabulary)`, which gives `TokenVectors`.
+# The features that `ModelConfig.features` may name, which packages bring: objects with
+# `of_data(config, tokenizer, vectors)` and `of_model(config, tokenizer, directory)`, which return
+# functions as in `ModelInputs`. That of "target_vectors" also has `open(folder, vocabulary)`.
 TOKEN_FEATURES = Registry("token feature", {})
 
 
 def inputs_of_data(config: Any, tokenizer: Any, vectors: Any = None) -> ModelInputs:
     """What a model with this config reads and predicts in training besides ids; see `inputs_in`."""
-    load, given = TOKEN_FEATURES.load, (config, tokenizer, vectors)
-    return _inputs({name: load(name).of_data(*given) for name in config.features}, *given[:2])
+    features = {name: TOKEN_FEATURES.load(name) for name in config.features}
+    look_ups = {name: one.of_data(config, tokenizer, vectors) for name, one in features.items()}
+    return _inputs(look_ups, config, tokenizer)
 
 
 def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs:
@@ -156,10 +146,9 @@ def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs
     The `vocab_size` of the config may be smaller than the vocabulary of words: other words become
     the unknown id, after their features are looked up.
     """
-    load, given = TOKEN_FEATURES.load, (config, tokenizer, directory)
-    return _inputs(
-        {name: load(name).of_model(*given) for name in config.input_features}, *given[:2]
-    )
+    features = {name: TOKEN_FEATURES.load(name) for name in config.input_features}
+    look_ups = {name: one.of_model(config, tokenizer, directory) for name, one in features.items()}
+    return _inputs(look_ups, config, tokenizer)
 
 
 def _inputs(look_ups, config, tokenizer):

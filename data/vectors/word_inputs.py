@@ -140,7 +140,7 @@ class CharacterInputs:
 
 
 class VectorFeature:
-    """The vectors of words, as a `TokenFeature`; from an opened table in training."""
+    """The vectors of words, as one of `TOKEN_FEATURES`."""
 
     open = TargetVectors
 
@@ -154,7 +154,7 @@ class VectorFeature:
 
 
 class CharacterFeature:
-    """The characters of words, as a `TokenFeature`.
+    """The characters of words, as one of `TOKEN_FEATURES`.
 
     Raises:
         InputError: the tokenizer splits into pieces.

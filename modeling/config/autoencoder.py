@@ -132,6 +132,9 @@ FAMILY = ModelType(  # two encoders of other families, and a latent vector
     ("ae", "vae", "full_vae"),
     config=AutoencoderConfig,
     model="tta.modeling.models.autoencoder:SequenceAutoencoder",
-    engine="tta.scoring.engines.onnxruntime.autoencoder:AutoencoderEngine",
+    engines={
+        name: f"tta.scoring.engines.{name}.autoencoder:AutoencoderEngine"
+        for name in ("onnxruntime", "tensorflow")
+    },
     scorer="tta.scoring.reconstruction.autoencoder_model:AutoencoderModel",
 )

@@ -187,5 +187,6 @@ FAMILY = ModelType(  # over the encoder of another family; tta classify trains i
     (),
     config=ClassifierConfig,
     model="tta.modeling.models.text_classifier:TextClassifier",
+    engines={"tensorflow": "tta.scoring.engines.tensorflow.classifier:ClassifierEngine"},
     scorer="tta.scoring.classification.classifier_model:ClassifierModel",
 )

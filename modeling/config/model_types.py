@@ -1,6 +1,7 @@
 """The families of models and the heads: what a `model_type` or `output_layer` stands for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tta.choices import PLL_VARIANTS
@@ -21,7 +22,7 @@ class ModelType:
         model: the Keras model, called with the config.
         layer: the Keras layer of the encoder; None is one that calls the function. A family without
             a function runs in engine tensorflow only.
-        engine: its engine in onnxruntime, if it is not that of language models.
+        engines: {name: engine}, of those that are not those of language models.
         scorer: its `TextModel`, if it has one of its own; `of` makes it from the common one.
         pll_variants: the variants of scores that it has. An encoder of "within_word_l2r" takes
             `word_ids`, unless tokens are masked to score them, or the output at a token predicts
@@ -36,7 +37,7 @@ class ModelType:
     config: Any = "tta.modeling.config.transformer:TransformerConfig"
     model: Any = "tta.modeling.models.language_model:LanguageModel"
     layer: Any = None
-    engine: Any = None
+    engines: Mapping[str, Any] = field(default_factory=dict)
     scorer: Any = None
     pll_variants: tuple[str, ...] = ("original",)
     predicts_next: bool = False
@@ -49,6 +50,10 @@ class ModelType:
     def part(self, name: str) -> Any:
         """A part; None if the family does not have it."""
         return resolve(getattr(self, name))
+
+    def engine(self, name: str) -> Any:
+        """Its class of the engine of that name; None if it is that of language models."""
+        return resolve(self.engines.get(name))
 
     def masks_tokens(self, pll_variant: str) -> bool:
         """Whether a token is masked to score it, so that each token takes a pass of its own."""

@@ -25,6 +25,7 @@ class ClassifierModel(TextModel):
     With `long_sentences="refuse"` it is an error. Arguments of the class are those of `TextModel`.
     """
 
+    engine: Any  # an engine of the family, see its `ModelType`
     served = "tta.scoring.exports.serving.served_rows:ServedClassifier"
 
     @property

@@ -126,7 +126,8 @@ class TextModel(TextVectors):
         options = options or ScoreOptions()
         if not isinstance(model, Engine):
             variant, normalizer = options.pll_variant, options.normalizer
-            model = tensorflow_engine()(model, tokenizer, variant, normalizer, directory, is_shared)
+            given = tokenizer, variant, normalizer, directory, is_shared
+            model = tensorflow_engine().of(model, *given)
         self._name, self._directory = name, None if directory is None else Path(directory)
         self._engine, self._options = model, options
 

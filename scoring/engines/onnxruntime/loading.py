@@ -38,5 +38,5 @@ def load_onnx(
         raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
-    engine = MODEL_TYPES.load(model.config.model_type).part("engine") or LanguageModelEngine
+    engine = MODEL_TYPES.load(model.config.model_type).engine("onnxruntime") or LanguageModelEngine
     return engine(model, tokenizer, precision, pll_variant, normalizer, device)
