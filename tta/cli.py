@@ -191,10 +191,9 @@ def _check_required(configs):
 
 def _excepthook(kind, error, trace):
     """Shows an InputError of an import in one line, too: that of a package's table."""
-    is_input = isinstance(error, InputError)
-    print(f"error: {error}", file=sys.stderr) if is_input else sys.__excepthook__(
-        kind, error, trace
-    )
+    if not isinstance(error, InputError):
+        return sys.__excepthook__(kind, error, trace)
+    print(f"error: {error}", file=sys.stderr)
 
 
 sys.excepthook = _excepthook

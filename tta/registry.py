@@ -121,9 +121,8 @@ def _wrong(table):
             return f"has the part {shown(what)}; the parts are {', '.join(PARTS)}"
         for name, place in entries.items():
             if not (isinstance(name, str) and isinstance(place, str) and _PLACE.fullmatch(place)):
-                return (
-                    f"must say where {what} {shown(name)} is: module:attribute, not {shown(place)}"
-                )
+                rule = f"must say where {what} {shown(name)} is: module:attribute"
+                return f"{rule}, not {shown(place)}"
     return None
 
 
