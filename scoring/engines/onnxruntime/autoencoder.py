@@ -24,7 +24,9 @@ class AutoencoderEngine(OnnxEngine):
         return AutoencoderNetwork(self.config, self._arrays, self.normalizer, rounded=rounded)
 
     def token_scores(self):
-        raise InputError("an autoencoder gives no probabilities of tokens")
+        raise InputError(
+            f"{type(self).__name__} of a {self.config.model_type} has no probabilities of tokens"
+        )
 
     def posterior(self):
         return self._of_tokens(self._network.posterior)
