@@ -30,9 +30,10 @@ _IMPORT = re.compile(r"^from (tta\.modeling\.functions(?:\.\w+)*)\.(\w+) import"
 def check_exportable(lm: Any) -> None:
     """Raises InputError unless a scorer is a T-TA, cloze, biLM or uniLM with word pieces."""
     config: Any = getattr(lm, "config", None)
-    families = [name for name in MODEL_TYPES if MODEL_TYPES.load(name).encoder is not None]
-    is_known = getattr(config, "model_type", None) in families
+    name = getattr(config, "model_type", None)
+    is_known = name in MODEL_TYPES and MODEL_TYPES.load(name).encoder is not None
     if not is_known or not isinstance(lm.tokenizer, Tokenizer):
+        families = [one for one in MODEL_TYPES if MODEL_TYPES.load(one).encoder is not None]
         rule = f"only a {' or '.join(families)} with word pieces has this format"
         raise InputError(rule, lm.name)
     if config.output_layer != "tied_softmax" or getattr(config, "num_segments", 0):
