@@ -6,14 +6,18 @@ A clone on Windows has text files in their place; there, setuptools takes the fo
 import os
 import re
 import runpy
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"', (ROOT / "tta/version.py").read_text(), re.MULTILINE)
-COMMANDS = runpy.run_path(str(ROOT / "tta/commands.py"))["COMMANDS"]
-ROOMS = () if (ROOT / "tta/data").is_dir() else ("data", "flags", "modeling", "scoring")
+sys.path.insert(0, str(ROOT))  # a build of pip has it not
+COMMANDS = runpy.run_path(str(ROOT / "tta/commands.py"))["OURS"]
+if (ROOT / "papers").is_dir():
+    COMMANDS |= runpy.run_path(str(ROOT / "papers/table.py"))["TABLE"]["command"]
+ROOMS = () if (ROOT / "tta/data").is_dir() else ("data", "flags", "modeling", "papers", "scoring")
 IN_ROOMS = [f"tta.{name}" for room in ROOMS for name in find_packages(include=[room, f"{room}.*"])]
 
 # GitHub's CI says where the source is. A build elsewhere has no addresses, and relative links.

@@ -9,7 +9,6 @@ does. `$REPOSITORY_URL`, which mkdocs.yml reads too, is where links to files of 
 
 import dataclasses
 import html
-import importlib
 import inspect
 import os
 import posixpath
@@ -27,7 +26,6 @@ from tta import settings  # noqa: E402
 from tta.commands import COMMANDS  # noqa: E402
 from tta.help import meaning, usage  # noqa: E402
 from tta.modeling.config.model_types import HEADS, MODEL_TYPES  # noqa: E402
-from tta.registry import resolve  # noqa: E402
 
 # Pages of the site that are files of the repository outside docs/.
 PAGES = {
@@ -90,8 +88,8 @@ def relinked(text, source):
 def commands_page():
     """Every command: what it does, its example and its flags."""
     lines = ["# Commands", "", "Generated from the code.", ""]
-    for name, module in COMMANDS.items():
-        flags = importlib.import_module(module)
+    for name in sorted(COMMANDS):
+        flags = COMMANDS.load(name)
         lines += [f"## {name}", "", flags.__doc__.strip(), ""]
         group = None
         for config in flags.run.configs:
@@ -115,7 +113,7 @@ def config_page():
         "",
     ]
     for name in MODEL_TYPES:
-        config = resolve(MODEL_TYPES[name].config)
+        config = MODEL_TYPES.load(name).part("config")
         lines += [f"## model_type {name}", "", *keys(attributes(config), config), ""]
     lines += ["# Keys of the heads", ""]
     for name in HEADS:

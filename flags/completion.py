@@ -9,7 +9,6 @@ Example:
 """
 
 import argparse
-import importlib
 import importlib.util
 from dataclasses import dataclass
 
@@ -40,8 +39,8 @@ def completion_script(shell: str) -> str:
 
     parser = argparse.ArgumentParser("tta")
     commands = parser.add_subparsers()
-    for name, module in COMMANDS.items():
-        flags = importlib.import_module(module)
+    for name in sorted(COMMANDS):
+        flags = COMMANDS.load(name)
         about = _plain((flags.__doc__ or "").partition("\n")[0])
         one = commands.add_parser(name.removeprefix("tta-"), help=about, description=about)
         for config in (*flags.run.configs, settings.Limits):

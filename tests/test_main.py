@@ -8,7 +8,6 @@ import pytest
 
 import tta
 from tests.commands import python
-from tta.__main__ import NAMES
 from tta.commands import COMMANDS
 from tta.errors import install
 
@@ -100,10 +99,11 @@ def test_bash_completes_commands_flags_and_choices(script, words, found):
 
 
 def test_every_shell_gets_a_script_with_every_command(script):
+    shown = [name.removeprefix("tta-") for name in COMMANDS]
     for shell in ("zsh", "tcsh"):
         made = python(LIGHT, "completion", f"--shell={shell}")
         assert made.returncode == 0, made.stderr
-        assert all(name in made.stdout for name in NAMES)
+        assert all(name in made.stdout for name in shown)
 
 
 def test_without_shtab_one_line_says_what_to_install():

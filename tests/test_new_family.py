@@ -115,6 +115,7 @@ class OthersConfig(TransformerConfig):
     """Of `tests/toy_encoder.py`."""
 
     last_norm, magnified_products = "norm", ("mix",)
+    sharpness = 2.0  # what its encoder reads of it, exports have
 
     @property
     def encoder_weights(self):
@@ -148,6 +149,7 @@ def test_an_encoder_of_one_file_and_one_line_runs_in_every_kit(tmp_path, monkeyp
         same(found.log_probabilities, row)
     same(light.encode(texts, "context"), full.encode(texts, "context"))
     in_torch = exported(light, tmp_path / "torch")
+    assert json.loads((in_torch / "config.json").read_text())["sharpness"] == 2.0
     if torch:
         scores, _ = in_process(TOKEN_SCORES, in_torch, tmp_path, texts)
         for found, row in zip(scores, expected, strict=True):

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 import tta
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("tta", "modeling", "data", "scoring", "flags", "papers")
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +46,10 @@ def test_every_requirement_has_its_license_in_the_table(distribution):
 
 
 def test_a_wheel_is_the_same_twice(tmp_path):
-    rooms = ("tta", "modeling", "data", "scoring", "flags")
     built = []
     for number in (1, 2):
         source, wheels = tmp_path / f"source{number}", tmp_path / f"wheels{number}"
-        for room in rooms:
+        for room in ROOMS:
             ignore = shutil.ignore_patterns("__pycache__", "*.h5")
             shutil.copytree(ROOT / room, source / room, symlinks=True, ignore=ignore)
         for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
@@ -74,7 +74,7 @@ def test_the_sdist_has_every_tracked_file_but_the_large_models(distribution):
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    links = {"tta/data", "tta/flags", "tta/modeling", "tta/scoring"}  # their files are there
+    links = {f"tta/{room}" for room in ROOMS}  # their files are there
     tracked = {name for name in listed if not name.startswith("pretrained/")} - links
     packed = set((distribution.read_text("SOURCES.txt") or "").splitlines())
     assert tracked - packed == set()
@@ -115,7 +115,7 @@ def test_a_plain_installation_has_no_tensorflow_and_that_of_tests_has_all(distri
 def clone_without_links(tmp_path_factory):
     """What git makes of the repository on Windows: text files in place of the links."""
     folder = tmp_path_factory.mktemp("clone")
-    for room in ("tta", "modeling", "data", "scoring", "flags"):
+    for room in ROOMS:
         ignore = shutil.ignore_patterns("__pycache__", "*.h5")
         shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=ignore)
     for link in (path for path in (folder / "tta").iterdir() if path.is_symlink()):
@@ -143,7 +143,7 @@ def test_a_clone_without_links_has_every_module_and_a_release_has_addresses(
     modules = {name for name in wheel.namelist() if name.endswith(".py")}
     expected = {
         f"tta/{'' if room == 'tta' else room + '/'}{file.relative_to(ROOT / room).as_posix()}"
-        for room in ("tta", "modeling", "data", "scoring", "flags")
+        for room in ROOMS
         for file in (ROOT / room).rglob("*.py")
     }
     assert modules == expected

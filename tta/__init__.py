@@ -110,20 +110,10 @@ def load(
             an option has a wrong value.
         TypeError: an option is unknown.
     """
+    options = locals()
     from tta.scoring.scorers.load import load_scorer
 
-    return load_scorer(
-        model,
-        long_sentences=long_sentences,
-        batch_tokens=batch_tokens,
-        precision=precision,
-        engine=engine,
-        device=device,
-        normalizer=normalizer,
-        pll_variant=pll_variant,
-        score_boundary_tokens=score_boundary_tokens,
-        unknown=unknown,
-    )
+    return load_scorer(**options)
 
 
 def __getattr__(name: str) -> Any:

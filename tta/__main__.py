@@ -1,6 +1,5 @@
 """All commands under one name: `tta rerank --flag=value ...`, also as `python -m tta`."""
 
-import importlib
 import re
 import sys
 
@@ -9,7 +8,7 @@ from tta.commands import COMMANDS
 from tta.errors import did_you_mean
 from tta.standard_streams import prepare_streams
 
-NAMES = {name.removeprefix("tta-"): module for name, module in COMMANDS.items()}
+_PREFIX = "tta-"
 
 
 def run() -> None:
@@ -20,18 +19,19 @@ def run() -> None:
         cli.show(overview())
     if name in cli.VERSION:
         cli.show(cli.version_text())
-    if name not in NAMES:
+    if f"{_PREFIX}{name}" not in COMMANDS:
         cli.wrong_usage(f"{_wrong(name)} (tta --help lists the commands)")
     sys.argv = [f"tta {name}", *sys.argv[2:]]
-    importlib.import_module(NAMES[name]).run()
+    COMMANDS.load(f"{_PREFIX}{name}").run()
 
 
 def overview() -> str:
     """The text of `tta --help`: every command, and what it does."""
-    width = max(map(len, NAMES))
+    names = _names()
+    width = max(map(len, names))
     lines = []
-    for name, module in NAMES.items():
-        about = re.split(r"[:,.]", importlib.import_module(module).__doc__ or "")[0]
+    for name in names:
+        about = re.split(r"[:,.]", COMMANDS.load(f"{_PREFIX}{name}").__doc__ or "")[0]
         lines.append(f"  {name:{width}}  {about}\n")
     return (
         "Scores, reranks and compares sentences with deep bidirectional language models.\n\n"
@@ -42,11 +42,16 @@ def overview() -> str:
     )
 
 
+def _names():
+    """The commands in order."""
+    return sorted(name.removeprefix(_PREFIX) for name in COMMANDS)
+
+
 def _wrong(name):
     """What is wrong with a first argument that names no command."""
     if not name:
         return "a command is required"
-    return f"no command is named {name!r}{did_you_mean(name, NAMES)}"
+    return f"no command is named {name!r}{did_you_mean(name, _names())}"
 
 
 if __name__ == "__main__":

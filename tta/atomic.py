@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -134,6 +134,14 @@ def check_new_folder(folder: Path | str, may_have: Collection[str] = ()) -> None
             raise InputError("expected a new or an empty folder", folder)
     elif os.path.lexists(folder):
         raise InputError("expected a folder, got a file", folder)
+
+
+def copy_present(source: Path, target: Path, names: Iterable[str]) -> None:
+    """Copies those of the named files that a folder has; a copy appears when it is complete."""
+    for name in names:
+        if (source / name).exists():
+            with open(source / name, "rb") as stream, whole_file(target / name) as file:
+                shutil.copyfileobj(stream, file, 1 << 24)
 
 
 def names_in(folder: Path | str) -> set[str]:

@@ -189,6 +189,16 @@ def _check_required(configs):
         wrong_usage(f"{names} required {_SEE_HELP}")
 
 
+def _excepthook(kind, error, trace):
+    """Shows an InputError of an import in one line, too: that of a package's table."""
+    if not isinstance(error, InputError):
+        return sys.__excepthook__(kind, error, trace)
+    print(f"error: {error}", file=sys.stderr)
+
+
+sys.excepthook = _excepthook
+
+
 def show(text: str) -> typing.NoReturn:
     """Prints a text and exits with status 0, even if the reader of the output has closed it."""
     try:

@@ -14,6 +14,9 @@ NGRAMS_SETTINGS = "ngrams.json"
 CHARACTER_NETWORK = "characters.safetensors"  # a network that does the same from characters
 NEW_WORD_FILES = (NGRAMS, NGRAMS_SETTINGS, CHARACTER_NETWORK)
 INPUT_FILES = (VECTORS, *NEW_WORD_FILES)  # what a model may read besides ids
+# A new file stands in one of these. Weights are kept with digests of the first, which they need.
+NEEDED_FILES = (CONFIG, VOCABULARY, STANDARDIZATION, *INPUT_FILES)
+MODEL_FILES = (*NEEDED_FILES, TOKENIZER_JSON, WEIGHTS, README, POOLING)
 
 # A data set of shards; written last, so that a folder without it is not complete.
 DATASET = "dataset.json"

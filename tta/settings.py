@@ -247,8 +247,7 @@ def fields(config: Any) -> Iterator[Field]:
 
 # The files of a folder that is an input.
 _PARTS = (
-    *(names.CONFIG, names.VOCABULARY, names.WEIGHTS, names.POOLING, names.VECTORS, names.NGRAMS),
-    *(names.NGRAMS_SETTINGS, names.DATASET, names.README),
+    *(*names.MODEL_FILES, names.DATASET),
     *("tokenizer*.json", "*.safetensors*", "*.ckpt*", "checkpoint", "*.tfrecord*"),
     "*best_recog/*",
 )

@@ -7,11 +7,13 @@ The shape [null] means one value per token; [] and [k] mean one or k values per 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tta.errors import InputError
+from tta.registry import Registry
 
 Features = dict[str, dict[str, Any]]
 
@@ -123,6 +125,36 @@ class ModelInputs:
     def changes_batches(self) -> bool:
         """Whether a call changes anything."""
         return bool(self.look_ups) or self.vocab_size is not None
+
+
+# The features that `ModelConfig.features` may name, which packages bring: objects with
+# `of_data(config, tokenizer, vectors)` and `of_model(config, tokenizer, directory)`, which return
+# functions as in `ModelInputs`. That of "target_vectors" also has `open(folder, vocabulary)`.
+TOKEN_FEATURES = Registry("token feature", {})
+
+
+def inputs_of_data(config: Any, tokenizer: Any, vectors: Any = None) -> ModelInputs:
+    """What a model with this config reads and predicts in training besides ids; see `inputs_in`."""
+    features = {name: TOKEN_FEATURES.load(name) for name in config.features}
+    look_ups = {name: one.of_data(config, tokenizer, vectors) for name, one in features.items()}
+    return _inputs(look_ups, config, tokenizer)
+
+
+def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs:
+    """What the model in a directory reads besides ids; InputError if it is missing or damaged.
+
+    The `vocab_size` of the config may be smaller than the vocabulary of words: other words become
+    the unknown id, after their features are looked up.
+    """
+    features = {name: TOKEN_FEATURES.load(name) for name in config.input_features}
+    look_ups = {name: one.of_model(config, tokenizer, directory) for name, one in features.items()}
+    return _inputs(look_ups, config, tokenizer)
+
+
+def _inputs(look_ups, config, tokenizer):
+    if config.tokenizer == "words":
+        return ModelInputs(look_ups, config.vocab_size, tokenizer.vocabulary.unk_id)
+    return ModelInputs(look_ups)
 
 
 def _where(ids: Any) -> Any:

@@ -6,15 +6,13 @@ that only the rows of a batch are read. A row of zeros stands for a token withou
 V vocabulary, m dimensions of a vector.
 """
 
-import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tta.atomic import whole_file
 from tta.checked_files import check_regular
 from tta.data.text.files import file_digest
 from tta.data.vocabulary.load import AnyVocabulary
@@ -123,14 +121,6 @@ def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:
     if not np.isfinite(array).all():
         raise InputError("a vector has a number that float16 cannot hold", path)
     np.save(file, array, allow_pickle=False)
-
-
-def copy_present(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Copies those of the named files that a folder has; a copy appears when it is complete."""
-    for name in names:
-        if (source / name).exists():
-            with open(source / name, "rb") as stream, whole_file(target / name) as file:
-                shutil.copyfileobj(stream, file, _BLOCK_BYTES)
 
 
 def check_vectors(array: np.ndarray, path: Path, name_of: Callable[[int], str]) -> None:

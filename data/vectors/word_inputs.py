@@ -3,13 +3,12 @@
 B batch, T tokens, V words in the vocabulary, m dimensions of a vector.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tta.data.records.features import CHARACTERS, INPUT_VECTORS, ModelInputs
 from tta.data.vectors.character_network import (
     BEGIN_SENTENCE,
     END_SENTENCE,
@@ -140,37 +139,31 @@ class CharacterInputs:
         return spelled
 
 
-def inputs_of(
-    features: Sequence[str],
-    config: Any,
-    tokenizer: Any,
-    vectors: Callable[[Any], Any] | None = None,
-) -> ModelInputs:
-    """The features that a model needs besides ids, for training and scoring.
+class VectorFeature:
+    """The vectors of words, as one of `TOKEN_FEATURES`."""
 
-    Args:
-        features: their names, see `tta.data.records.features`.
-        config: the `ModelConfig` of the model. Its `vocab_size` may be smaller than the vocabulary
-            of words: other words become the unknown id, after their features are looked up.
-        tokenizer: that of the model; None is allowed for word pieces.
-        vectors: from ids [B, T] to the vectors of words [B, T, m].
+    open = TargetVectors
+
+    @staticmethod
+    def of_data(config: Any, tokenizer: Any, vectors: Any) -> Callable[[Any], Any]:
+        return vectors.look_up
+
+    @staticmethod
+    def of_model(config: Any, tokenizer: Any, directory: Path | str) -> Callable[[Any], Any]:
+        return word_vectors_in(directory, tokenizer).look_up
+
+
+class CharacterFeature:
+    """The characters of words, as one of `TOKEN_FEATURES`.
 
     Raises:
-        InputError: characters are those of words, and the tokenizer splits into pieces.
+        InputError: the tokenizer splits into pieces.
     """
-    look_ups: dict[str, Any] = dict.fromkeys(features, vectors)
-    if CHARACTERS in look_ups:
+
+    @staticmethod
+    def of_data(config: Any, tokenizer: Any, vectors: Any) -> Callable[[Any], Any]:
         if config.tokenizer != "words":
             raise InputError("input_layer characters needs a data set of words (--tokenizer=words)")
-        look_ups[CHARACTERS] = CharacterInputs(tokenizer).look_up
-    if config.tokenizer == "words":
-        return ModelInputs(look_ups, config.vocab_size, tokenizer.vocabulary.unk_id)
-    return ModelInputs(look_ups)
+        return CharacterInputs(tokenizer).look_up
 
-
-def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs:
-    """As `inputs_of`, with a model directory's vectors; InputError if missing or damaged."""
-    vectors, features = None, config.input_features
-    if INPUT_VECTORS in features:
-        vectors = word_vectors_in(directory, tokenizer).look_up
-    return inputs_of(features, config, tokenizer, vectors)
+    of_model = of_data

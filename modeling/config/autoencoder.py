@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from tta.modeling.config.base import DataFacts
 from tta.modeling.config.checks import require, require_choice, require_counts
 from tta.modeling.config.heads import HeadSettings, TiedSoftmaxSettings
+from tta.modeling.config.model_types import ModelType
 from tta.modeling.config.transformer import TransformerConfig, TransformerSizes
 from tta.modeling.config.weights import Weight, WeightTable, dense
 
@@ -124,3 +125,16 @@ class AutoencoderConfig(TransformerSizes):
         values: dict[str, Any] = {name: getattr(self, name) for name in shared}
         values["model_type"] = "bilm" if name == "encoder" else self.decoder_type
         return TransformerConfig(**values)
+
+
+FAMILY = ModelType(  # two encoders of other families, and a latent vector
+    None,
+    ("ae", "vae", "full_vae"),
+    config=AutoencoderConfig,
+    model="tta.modeling.models.autoencoder:SequenceAutoencoder",
+    engines={
+        name: f"tta.scoring.engines.{name}.autoencoder:AutoencoderEngine"
+        for name in ("onnxruntime", "tensorflow")
+    },
+    scorer="tta.scoring.reconstruction.autoencoder_model:AutoencoderModel",
+)

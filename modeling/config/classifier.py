@@ -7,7 +7,7 @@ from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.checks import require, require_choice, require_counts, require_rates
 from tta.modeling.config.language_model import LanguageModelConfig
-from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.config.model_types import MODEL_TYPES, ModelType
 from tta.modeling.config.weights import Weight, WeightTable, dense
 
 # What a classifier reads: the output at a token, the mean of the outputs over each text, or what an
@@ -178,5 +178,15 @@ def mixed_lstm(num_layers: int, layer_size: int, units: int) -> WeightTable:
 
 def _check_encoder(model_type):
     """Raises an InputError if a family has no encoder, before a config nests many of them."""
-    if model_type in MODEL_TYPES and not MODEL_TYPES[model_type].has_encoder:
+    if model_type in MODEL_TYPES and not MODEL_TYPES.load(model_type).has_encoder:
         raise InputError(f"a model of type {model_type} has no encoder to classify with")
+
+
+FAMILY = ModelType(  # over the encoder of another family; tta classify trains it
+    None,
+    (),
+    config=ClassifierConfig,
+    model="tta.modeling.models.text_classifier:TextClassifier",
+    engines={"tensorflow": "tta.scoring.engines.tensorflow.classifier:ClassifierEngine"},
+    scorer="tta.scoring.classification.classifier_model:ClassifierModel",
+)

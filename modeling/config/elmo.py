@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from tta.modeling.config import checks
 from tta.modeling.config.base import DataFacts
 from tta.modeling.config.language_model import LanguageModelConfig
+from tta.modeling.config.model_types import ModelType
 from tta.modeling.config.weights import Weight, WeightTable, dense, layer_norm
 
 COUNTS = ("hidden_size", "lstm_size", "num_hidden_layers", "input_size")
@@ -143,3 +144,12 @@ def projected_lstm(
             table[f"projection_{i}"] = Weight((units, projection), "glorot_uniform")
     norms = range(num_networks) if use_layer_norm else ()
     return table | {f"norm_{i}": layer_norm(outputs) for i in norms}
+
+
+FAMILY = ModelType(
+    None,
+    ("bidirectional_clm",),
+    "tta.modeling.likelihood:BidirectionalCausalLikelihood",
+    ElmoConfig,
+    layer="tta.modeling.encoders.elmo:ElmoEncoder",
+)

@@ -111,11 +111,13 @@ class LanguageModelConfig(ModelConfig):
         head = HEADS.load(name)()
         if old is not None and old.output_layer == name:
             head = old.head
-        for layer in HEADS:
-            for key in sorted(HEADS.load(layer).names() & values.keys() - head.names()):
-                raise InputError(f"{key} needs output_layer {layer}, not {name}")
+        others = head.names().union(others)
+        if strange := values.keys() - others - {field.name for field in dataclasses.fields(cls)}:
+            for layer in HEADS:
+                for key in sorted(HEADS.load(layer).names() & strange):
+                    raise InputError(f"{key} needs output_layer {layer}, not {name}")
         own = {key: value for key, value in values.items() if key in head.names()}
-        arguments = super().arguments(values, old, head.names().union(others))
+        arguments = super().arguments(values, old, others)
         return {"head": dataclasses.replace(head, **own)} | arguments
 
     def to_dict(self) -> dict[str, Any]:

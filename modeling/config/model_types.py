@@ -1,6 +1,7 @@
 """The families of models and the heads: what a `model_type` or `output_layer` stands for."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tta.choices import PLL_VARIANTS
@@ -21,6 +22,8 @@ class ModelType:
         model: the Keras model, called with the config.
         layer: the Keras layer of the encoder; None is one that calls the function. A family without
             a function runs in engine tensorflow only.
+        engines: {name: engine}, of those that are not those of language models.
+        scorer: its `TextModel`, if it has one of its own; `of` makes it from the common one.
         pll_variants: the variants of scores that it has. An encoder of "within_word_l2r" takes
             `word_ids`, unless tokens are masked to score them, or the output at a token predicts
             the next one. With "maskless", tokens are masked in the others.
@@ -34,6 +37,8 @@ class ModelType:
     config: Any = "tta.modeling.config.transformer:TransformerConfig"
     model: Any = "tta.modeling.models.language_model:LanguageModel"
     layer: Any = None
+    engines: Mapping[str, Any] = field(default_factory=dict)
+    scorer: Any = None
     pll_variants: tuple[str, ...] = ("original",)
     predicts_next: bool = False
 
@@ -45,6 +50,10 @@ class ModelType:
     def part(self, name: str) -> Any:
         """A part; None if the family does not have it."""
         return resolve(getattr(self, name))
+
+    def engine(self, name: str) -> Any:
+        """Its class of the engine of that name; None if it is that of language models."""
+        return resolve(self.engines.get(name))
 
     def masks_tokens(self, pll_variant: str) -> bool:
         """Whether a token is masked to score it, so that each token takes a pass of its own."""
@@ -94,25 +103,6 @@ MODEL_TYPES = Registry(
             "tta.modeling.config.transformer:ClozeConfig",
             pll_variants=_WITHIN_WORDS,
         ),
-        "elmo": ModelType(
-            None,
-            ("bidirectional_clm",),
-            "tta.modeling.likelihood:BidirectionalCausalLikelihood",
-            "tta.modeling.config.elmo:ElmoConfig",
-            layer="tta.modeling.encoders.elmo:ElmoEncoder",
-        ),
-        "autoencoder": ModelType(  # two encoders of other families, and a latent vector
-            None,
-            ("ae", "vae", "full_vae"),
-            config="tta.modeling.config.autoencoder:AutoencoderConfig",
-            model="tta.modeling.models.autoencoder:SequenceAutoencoder",
-        ),
-        "classifier": ModelType(  # over the encoder of another family; tta classify trains it
-            None,
-            (),
-            config="tta.modeling.config.classifier:ClassifierConfig",
-            model="tta.modeling.models.text_classifier:TextClassifier",
-        ),
     },
 )
 
@@ -123,7 +113,5 @@ HEADS = Registry(
     {
         "tied_softmax": "tta.modeling.config.heads:TiedSoftmaxSettings",
         "softmax": "tta.modeling.config.heads:SoftmaxSettings",
-        "adaptive_softmax": "tta.modeling.config.heads:AdaptiveSoftmaxSettings",
-        "semfit": "tta.modeling.config.heads:SemFitSettings",
     },
 )

@@ -11,8 +11,7 @@ from tta.errors import InputError, install
 PREFIX = "hf:"
 # What a model directory may hold. Code is not downloaded.
 _FILES = (
-    *(names.CONFIG, names.VOCABULARY, names.TOKENIZER_JSON, names.WEIGHTS, names.README),
-    *(names.POOLING, names.STANDARDIZATION, *names.INPUT_FILES),
+    *names.MODEL_FILES,
     *("*.safetensors", "*.safetensors.index.json", "bert_config.json", "*.ckpt*"),
 )
 _SNAPSHOTS = "snapshots"  # folder of the cache: models--OWNER--NAME/snapshots/COMMIT

@@ -18,14 +18,7 @@ from tta.modeling.formats.huggingface import load_huggingface, tensors_path, tok
 from tta.modeling.formats.run_checkpoint import has_checkpoints, load_run
 from tta.modeling.formats.tensorflow.original_files import is_original, original_vocabulary
 from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
-from tta.names import (
-    CONFIG,
-    INPUT_FILES,
-    README,
-    STANDARDIZATION,
-    VOCABULARY,
-    WEIGHTS,
-)
+from tta.names import CONFIG, NEEDED_FILES, README, VOCABULARY, WEIGHTS
 from tta.registry import resolve
 
 if TYPE_CHECKING:
@@ -169,8 +162,7 @@ def save_model(
 
 def _fingerprints(directory):
     """{name: SHA-256} of those files in the directory that the weights depend on."""
-    names = (CONFIG, VOCABULARY, STANDARDIZATION, *INPUT_FILES)
-    paths = [directory / name for name in names]
+    paths = [directory / name for name in NEEDED_FILES]
     return {p.name: _sha256(p) for p in paths if p.exists()}
 
 

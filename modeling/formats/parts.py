@@ -8,12 +8,13 @@ from typing import Any
 
 from tta.atomic import whole_folder
 from tta.errors import InputError, located
-from tta.modeling.config.autoencoder import PARTS
 from tta.modeling.config.weights import named
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
 from tta.modeling.formats.trained_models import find_directory
 from tta.modeling.formats.weights import Build
 from tta.names import VOCABULARY
+
+PARTS = ("encoder", "decoder")
 
 
 def part_of(model: Any, part: str, build: Build | None = None) -> Any:

@@ -10,10 +10,6 @@ OBJECTIVES = Registry(
         "lae": "tta.modeling.objectives.language_model:LanguageAutoencoding",
         "mlm": "tta.modeling.objectives.language_model:MaskedLanguageModeling",
         "clm": "tta.modeling.objectives.language_model:CausalLanguageModeling",
-        "ae": "tta.modeling.objectives.autoencoding:Autoencoding",
-        "vae": "tta.modeling.objectives.autoencoding:VariationalAutoencoding",
-        "full_vae": "tta.modeling.objectives.autoencoding:FullVariationalAutoencoding",
-        "bidirectional_clm": "tta.modeling.objectives.language_model:BidirectionalCausal",
     },
 )
 

@@ -15,9 +15,13 @@ from tta.modeling.layers.token_weights import inner_weights
 from tta.modeling.likelihood import both, direction_weights, likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task, Vocabulary
-from tta.modeling.objectives.vectors import describe_vectors, measure_vectors, summarize_vectors
+from tta.registry import Registry
 
 TARGET_VECTORS = "target_vectors"
+
+# What a head predicts in place of the ids of tokens -> a module with `measure_vectors`,
+# `summarize_vectors` and `describe_vectors`: the methods `evaluate`, `summarize` and `describe`.
+MEASURES = Registry("held-out measure", {})
 
 
 class LanguageModelObjective(Objective):
@@ -74,7 +78,7 @@ class LanguageModelObjective(Objective):
     def evaluate(self, model: LanguageModel, batch: Batch) -> Sums:
         """As `Objective.evaluate`: "nll", the true negative log-likelihood (natural log).
 
-        A model that predicts vectors is measured by `measure_vectors`.
+        A model that predicts vectors is measured by one of `MEASURES`.
         """
         likelihood = likelihood_of(model.config.model_type, self.vocabulary)
         boundary_tokens = bool(self.setting("score_boundary_tokens"))
@@ -82,7 +86,7 @@ class LanguageModelObjective(Objective):
         if TARGET_VECTORS in batch:
             states = likelihood.predicting_states(model, batch)
             given = batch["input_ids"], batch[TARGET_VECTORS], weights
-            return measure_vectors(model.head, states, *given)
+            return MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 
@@ -93,7 +97,7 @@ class LanguageModelObjective(Objective):
         what the paper's Table 7 reports.
         """
         if "nll" not in measured:
-            return summarize_vectors(measured)
+            return MEASURES.load(TARGET_VECTORS).summarize_vectors(measured)
         sums, counts = measured["nll"]
         with np.errstate(over="ignore"):  # infinite after a training that diverged
             perplexities = np.exp(sums / counts)
@@ -104,7 +108,7 @@ class LanguageModelObjective(Objective):
 
     def describe(self, values: dict[str, float]) -> str:
         if "nll" not in values:
-            return describe_vectors(values)
+            return MEASURES.load(TARGET_VECTORS).describe_vectors(values)
         mean, median = (values[f"pseudo_perplexity_{name}"] for name in ("mean", "median"))
         return (
             f"nll {values['nll']:.4f} per token (ln), pseudo-perplexity mean {mean:.2f} "
@@ -252,7 +256,7 @@ class BidirectionalCausal(LanguageModelObjective):
         )
         weights = both(counted) * direction_weights(batch["padding_mask"])
         given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
-        measured = measure_vectors(model.head, states, *given)
+        measured = MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
         # One entry per sentence, of both directions.
         return {
             name: (s, c) if name == "target" else (_added(s), _added(c))

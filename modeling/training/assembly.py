@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from tta.choices import DTYPE_POLICIES
-from tta.data.vectors.training_data import TrainingBatches
+from tta.data.records.training_data import TrainingBatches
 from tta.data.vocabulary.load import load_vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError

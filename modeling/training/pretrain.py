@@ -9,7 +9,7 @@ from typing import Any
 
 from tta.atomic import locked_folder
 from tta.checked_files import read_json_object
-from tta.data.vectors.training_data import TrainingData
+from tta.data.records.training_data import TrainingData
 from tta.errors import DamagedDataError, InputError, located
 from tta.modeling.config.base import (
     TRAINING_WEIGHTS,

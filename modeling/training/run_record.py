@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from tta.checked_files import read_json_object
+from tta.data.records.training_data import TrainingData
 from tta.data.text.files import file_digest, open_output
-from tta.data.vectors.training_data import TrainingData
 from tta.errors import InputError
 from tta.modeling.config.base import TRAINING_WEIGHTS, ModelConfig, read_config
 from tta.modeling.training.config import PretrainingConfig

@@ -7,7 +7,7 @@ from typing import Any
 
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
-from tta.data.vectors.training_data import TrainingData
+from tta.data.records.training_data import TrainingData
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.training.assembly import make_trainer, write_model

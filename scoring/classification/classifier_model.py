@@ -25,6 +25,9 @@ class ClassifierModel(TextModel):
     With `long_sentences="refuse"` it is an error. Arguments of the class are those of `TextModel`.
     """
 
+    engine: Any  # an engine of the family, see its `ModelType`
+    served = "tta.scoring.exports.serving.served_rows:ServedClassifier"
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, in the order of the probabilities; () if the model predicts numbers."""

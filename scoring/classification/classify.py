@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.atomic import check_new_folder, locked_folder, whole_file
+from tta.atomic import check_new_folder, copy_present, locked_folder, whole_file
 from tta.checked_files import read_json_object
 from tta.data.labelled.inputs import encode_rows
+from tta.data.records.features import inputs_in
 from tta.data.text.files import file_digest, open_output
 from tta.data.text.lines import named_files
-from tta.data.vectors.target_vectors import copy_present, map_vectors
-from tta.data.vectors.word_inputs import inputs_in
+from tta.data.vectors.target_vectors import map_vectors
 from tta.errors import InputError, located
 from tta.modeling.training.run_record import RUN_FILE, check_settings_kept
 from tta.names import INPUT_FILES, README, VOCABULARY

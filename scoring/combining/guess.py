@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ScoredLists
+from tta.scoring.combining.list_features import LIST_FEATURES
+from tta.scoring.combining.scored_lists import RANK, ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The size of a difference that is neither small nor large: of a model's scores, natural log, and of
@@ -72,7 +73,7 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
         scale = math.inf if decision == "max" else first
     features = {name: weight for name, weight in given.features.items() if weight}
     if distance is None and of_distance and lm_weight < 1:
-        features["distance"] = of_distance / FEATURE_UNITS["distance"] * unit
+        features["distance"] = of_distance / LIST_FEATURES.load("distance").unit * unit
     is_guessed = given.length_bonus is None and 0 < lm_weight < 1
     return RerankWeights(lm_weight, bonus, reduction, shares, scale, features, is_guessed)
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
 
 from tta.data.nbest.lists import NBestList
 from tta.errors import InputError
+from tta.scoring.combining.list_features import LIST_FEATURES, list_features
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
@@ -111,7 +110,7 @@ class ScoredLists:
         words = pad([np.array([len(h.text.split()) for h in hs], int) for hs in hypotheses])
         features = {
             name: pad([np.array([h.features[name] for h in hs], float) for hs in hypotheses])
-            for name in common_features(nbest) - {RANK, *FEATURE_UNITS}
+            for name in common_features(nbest) - {RANK, *LIST_FEATURES}
         }
         features[RANK] = pad([-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses])
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
@@ -129,7 +128,7 @@ class ScoredLists:
             list_features([metric.normalize(h.text) for h in one.hypotheses], scores[present])
             for one, scores, present in zip(self.nbest, self.first_pass, self.present, strict=True)
         ]
-        added = {name: pad([column[name] for column in columns]) for name in FEATURE_UNITS}
+        added = {name: pad([column[name] for column in columns]) for name in LIST_FEATURES}
         return replace(self, features={**self.features, **added})
 
     def feature(self, name: str) -> np.ndarray:
@@ -204,35 +203,6 @@ def _lowest_unless(judged, scores):
     """Where not `judged`, gives the lowest judged score of the list, or 0 if there is none."""
     lowest = np.where(judged, scores, np.inf).min(axis=1, keepdims=True)
     return np.where(judged, scores, np.where(np.isinf(lowest), 0.0, lowest))
-
-
-# The features, and the size of a difference in each that is neither small nor large.
-FEATURE_UNITS = {"characters": 5.0, "distance": 4.0, "weighted_distance": 4.0}
-
-# Factor on the first-pass scores before their softmax weights the distances.
-_SHARPNESS = 0.3
-
-
-def list_features(texts: Sequence[str], first_pass: np.ndarray) -> dict[str, np.ndarray]:
-    """The features of the n hypotheses of a list: {name of `FEATURE_UNITS`: [n] float64}.
-
-    With d(i, j), the number of character edits between the texts i and j:
-
-    - characters: the number of characters.
-    - distance: -(1/n) sum_j d(i, j), minus the mean distance to the hypotheses of the list.
-    - weighted_distance: -sum_j p_j d(i, j), where p = softmax(0.3 * first_pass).
-
-    Args:
-        texts: n normalized texts. Blanks between words count; other white space does not.
-        first_pass: [n] float64, natural log.
-    """
-    texts = [" ".join(text.split()) for text in texts]
-    exponentials = np.exp(_SHARPNESS * (first_pass - first_pass.max(initial=-np.inf)))
-    share = np.stack([np.full(len(texts), 1 / max(len(texts), 1)), exponentials], axis=1)
-    share /= np.maximum(share.sum(axis=0), 1e-30)
-    edits = cdist(texts, texts, scorer=Levenshtein.distance, dtype=np.int32) @ share
-    characters = np.array([len(text) for text in texts], np.float64)
-    return dict(zip(FEATURE_UNITS, (characters, *-edits.T), strict=True))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from scipy.optimize import minimize
 
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import MODEL_UNITS, guess, spread
+from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.risk import posteriors
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK, ListStatistics, ScoredLists
+from tta.scoring.combining.scored_lists import RANK, ListStatistics, ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The prior is normal. Moving a weight by d units costs c d^2 / 2 errors: c is 30 for the first pass
@@ -137,7 +138,8 @@ class Columns:
         for i, name in enumerate(features):
             is_rank = np.array_equal(more[i], lists.first_pass)  # in place of scores
             if weight != 1 and given.features[name] is None and not is_rank:
-                unit = (FEATURE_UNITS | {RANK: 1.0}).get(name, 0.0)
+                is_of_list = name in LIST_FEATURES
+                unit = LIST_FEATURES.load(name).unit if is_of_list else float(name == RANK)
                 found.append((name, alone[2 + models + i], unit))
         names, vectors, units = zip(*found, strict=True)
         scores = [center(lists.present, columns @ vector) for vector in vectors]

@@ -102,33 +102,6 @@ class Engine(ABC):
             InputError: the model does not have the representation.
         """
 
-    # Of a text classifier.
-
-    def class_logits(self) -> BatchFunction:
-        """The outputs of a classifier, L labels or one number: [B, L] float32."""
-        raise self._lacks("classifier")
-
-    # Of an autoencoder: K latent vectors of P numbers each.
-
-    def posterior(self) -> BatchFunction:
-        """The mean of the latent vectors, and of a VAE the log-variance: [B, K P or 2 K P]."""
-        raise self._lacks("autoencoder")
-
-    def decoded_ids(self, num_passes: int) -> BatchFunction:
-        """The most probable tokens, [B, T] int32. The third argument is [B, K P] float32."""
-        raise self._lacks("autoencoder")
-
-    def decoded_scores(self) -> BatchFunction:
-        """log p of each token, [B, T] float32. The third argument is [B, K P] float32."""
-        raise self._lacks("autoencoder")
-
-    def length_logits(self, vectors: np.ndarray) -> np.ndarray:
-        """Logits of the numbers of tokens that latent vectors [N, K P] stand for: [N, T]."""
-        raise self._lacks("autoencoder")
-
-    def _lacks(self, what: str) -> InputError:
-        return InputError(f"{type(self).__name__} of a {self.config.model_type} has no {what}")
-
 
 def normalizer_of(config: Any, normalizer: str) -> str:
     """The normalizer that "auto" stands for; "exact" and "learned" are themselves.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tta.choices import REDUCTIONS, SENTENCE_POOLINGS
-from tta.scoring.exports.formats import FORMATS, SAVED_MODEL
+from tta.scoring.exports.formats import EXPORTS, SAVED_MODEL
 from tta.settings import FILES, MODEL, Config, setting
 
 
@@ -23,7 +23,7 @@ class ExportConfig(Config):
         "huggingface: for transformers; a biLM as plain BertForMaskedLM, the others with their "
         "code. sentence_transformers: for SentenceTransformer(folder). static: one vector a word "
         "piece, for model2vec and sentence-transformers (docs/exports.md).",
-        choices=FORMATS,
+        choices=EXPORTS,
         group=MODEL,
     )
     representation: str = setting(

@@ -10,6 +10,8 @@ from tta.modeling.formats.bert import SEGMENT_NAME, original_names
 from tta.modeling.formats.huggingface import SAFETENSORS, huggingface_name
 from tta.names import CONFIG, VOCABULARY
 from tta.scoring.exports import cards
+from tta.scoring.exports.cards import Card
+from tta.scoring.exports.formats import Export
 from tta.scoring.exports.onnx_graphs import write_logits
 from tta.scoring.exports.weights import (
     character_prices,
@@ -29,8 +31,39 @@ _AUTO = {
 }
 _CAUSAL = {"AutoModelForCausalLM": "modeling_tta.TTAForCausalLM"}
 
+_BILM = """```python
+from transformers import pipeline
+fill = pipeline("fill-mask", model=folder)
+print(fill("the cat [MASK] on the mat")[0]["token_str"])
+```
 
-def write(lm: Any, folder: Path) -> str:
+`tta.load(folder)` scores with it as with the original.
+
+`onnx/model.onnx` is for Optimum (`ORTModelForMaskedLM.from_pretrained(folder)`) and transformers.js
+(`pipeline("fill-mask", name)`)."""
+
+_CODE = """```python
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
+model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=True).eval()
+batch = tokenizer(["the cat sat on the mat"], return_tensors="pt")
+print(model.token_scores(**batch)[:, 1:-1].sum(1))  # natural log
+```
+
+`modeling_tta.py` is the model's code; read it before you trust it. The tokenizer also gives
+"characters", by which `token_scores` prices unknown words.
+
+`onnx/model.onnx` gives logits, without prices, in Optimum (`ORTModelForMaskedLM`, with
+`trust_remote_code=True`) and transformers.js (`AutoModel`)."""
+
+_ABOUT_CAUSAL = """
+
+The logits at a token predict the next one, so minicons' `IncrementalLMScorer` and the model `hf` of
+lm-evaluation-harness read it. It scores text; it was not made to generate any."""
+
+
+def write(lm: Any, folder: Path, **_: str) -> str:
     """Writes weights, config, tokenizer, model card, and `onnx/model.onnx` for other runtimes.
 
     A biLM needs no code of ours: `BertForMaskedLM.from_pretrained(folder)`, and `tta.load(folder)`.
@@ -55,7 +88,34 @@ def write(lm: Any, folder: Path) -> str:
         values |= {"num_prices": len(prices)}
         write_json(folder / CONFIG, torch_settings(config) | values)
     write_logits(lm, folder / "onnx/model.onnx")
-    return cards.write(lm, folder, "bert" if is_bert else "huggingface")
+    return cards.write(lm, folder, _bert_card() if is_bert else _card(config))
+
+
+EXPORT = Export(write)
+
+
+def _bert_card():
+    computes = {"normalizer": "exact", "unknown": "model", "long": "refuse", "engine": "pytorch"}
+    return Card(
+        "A BERT for Hugging Face's transformers.",
+        _BILM,
+        cards.SCORES | computes,
+        "transformers",
+        ("onnx", "transformers.js"),
+        "fill-mask",
+    )
+
+
+def _card(config):
+    is_causal = MODEL_TYPES.load(config.model_type).predicts_next
+    return Card(
+        f"A language model of type {config.model_type} for Hugging Face's transformers.",
+        _CODE.replace("MaskedLM", "CausalLM") + _ABOUT_CAUSAL if is_causal else _CODE,
+        cards.SCORES | {"long": "window", "engine": "pytorch"},
+        "transformers",
+        ("custom_code", "onnx", "transformers.js"),
+        None if is_causal else "fill-mask",  # a causal model reads nothing after the mask
+    )
 
 
 def _write_bert(lm, config, folder):

@@ -10,14 +10,53 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.functions.heads import table_of, transform
 from tta.modeling.kits.onnx.language_model import TOKENS, Network, started
 from tta.scoring.exports import cards
+from tta.scoring.exports.cards import Card
+from tta.scoring.exports.formats import Export
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import character_prices
 
 WEIGHTS = "weights.bin"
 _ALIGNED = 64  # bytes; onnxruntime maps weights into memory
 
+_SCORES = """```python
+import numpy as np, onnxruntime, tokenizers
+tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
+tokenizer.enable_padding(pad_id=PAD)
+run, read = onnxruntime.InferenceSession("scores.onnx").run, tokenizer.normalizer.normalize_str
+texts = ["the cat sat on the mat", "a cat"]
+rows = tokenizer.encode_batch(texts)
+words = np.array([[read(text[a:b]) for a, b in row.offsets] for row, text in zip(rows, texts)])
+ids = np.array([row.ids for row in rows], "int32")
+inputs = {"input_ids": ids, "padding_mask": np.array([row.attention_mask for row in rows], bool)}
+inputs["wanted"] = ~np.array([row.special_tokens_mask for row in rows], bool)
+inputs["characters"] = words.view("int32").reshape(*ids.shape, -1)
+print(run(None, inputs)[0].sum(axis=1))  # natural log
+```
+"""
 
-def write(lm: Any, folder: Path) -> str:
+_MASKED_SCORES = """```python
+import numpy as np, onnxruntime, tokenizers
+tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")
+run, text = onnxruntime.InferenceSession("scores.onnx").run, "the cat sat on the mat"
+row, read = tokenizer.encode(text), tokenizer.normalizer.normalize_str
+ids, positions = np.array(row.ids, "int32"), np.arange(1, len(row.ids) - 1)  # no begin, no end
+words = np.array([read(text[a:b]) for a, b in row.offsets])
+masked = np.repeat(ids[None], len(positions), axis=0)
+masked[np.arange(len(positions)), positions] = MASK
+inputs = {"input_ids": masked, "padding_mask": np.ones(masked.shape, bool)}
+inputs |= {"positions": positions, "targets": ids[positions]}
+inputs["characters"] = words.view("int32").reshape(len(ids), -1)[positions]
+print(run(None, inputs)[0].sum())  # natural log
+```
+"""
+
+_INPUTS = """
+"characters" are the code points of each token, normalized and padded with 0. An unknown word pays a
+price for each. `tokenizer.json` cuts long texts. `states.onnx` takes "input_ids", "padding_mask"
+and "wanted" [B, T] bool, and gives the last states [B, T, D]."""
+
+
+def write(lm: Any, folder: Path, **_: str) -> str:
     """Writes `scores.onnx`, the log-probability of each token, and `states.onnx`, the last states.
 
     Both read "input_ids" [B, T] int32, "padding_mask" and "wanted" [B, T] bool, and share
@@ -48,7 +87,16 @@ def write(lm: Any, folder: Path) -> str:
     tokenizer = whole_tokenizer(lm.tokenizer)
     tokenizer.enable_truncation(lm.config.max_position_embeddings)
     save_tokenizer(tokenizer, folder)
-    return cards.write(lm, folder, "onnx")
+    usage = _MASKED_SCORES if network.masks_tokens else _SCORES
+    vocabulary = lm.tokenizer.vocabulary
+    for name, number in (("PAD", vocabulary.pad_id), ("MASK", vocabulary.mask_id)):
+        usage = usage.replace(name, str(number))
+    what = f"A language model of type {lm.config.model_type} for onnxruntime."
+    computes = cards.SCORES | {"long": "cut", "engine": "onnxruntime"}
+    return cards.write(lm, folder, Card(what, usage + _INPUTS, computes, "onnx", ("onnx",)))
+
+
+EXPORT = Export(write)
 
 
 def write_logits(lm: Any, path: Path) -> None:

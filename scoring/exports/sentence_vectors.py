@@ -10,6 +10,8 @@ from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.names import CONFIG
 from tta.scoring.exports import cards
+from tta.scoring.exports.cards import Card
+from tta.scoring.exports.formats import Export
 from tta.scoring.exports.tokenizer_json import save_tokenizer, whole_tokenizer
 from tta.scoring.exports.weights import (
     copy_code,
@@ -21,6 +23,22 @@ from tta.scoring.exports.weights import (
 from tta.scoring.scorers.pooling import JOINT, JOINT_CONSTANT, JOINT_CONTEXT
 
 REPRESENTATIONS = ("token", "context", "embed", JOINT)
+
+_SENTENCES = """```python
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(folder, trust_remote_code=True)
+print(model.similarity(model.encode(["a cat sleeps"]), model.encode(["the cat is asleep"])))
+```
+
+`sentences_tta.py` and `modeling_tta.py` are its code; read them before you trust them."""
+
+_STATIC = """```python
+from model2vec import StaticModel
+vectors = StaticModel.from_pretrained(folder).encode(["a cat sleeps", "the cat is asleep"])
+print(vectors[0] @ vectors[1])  # cosine; rows have length 1
+```
+
+sentence-transformers loads the same folder: `SentenceTransformer(folder)`."""
 
 
 def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
@@ -75,7 +93,18 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     module = {"idx": 0, "name": "0", "path": "", "type": "sentences_tta.SentenceVectors"}
     write_json(folder / "modules.json", [module])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
-    return cards.write(lm, folder, "sentence_transformers", f"{representation}, {pooling}")
+    card = Card(
+        f"Sentence vectors ({representation}, {pooling}) for sentence-transformers.",
+        _SENTENCES,
+        cards.VECTORS | {"long": "cut", "engine": "pytorch"},
+        "sentence-transformers",
+        ("feature-extraction", "custom_code"),
+        "sentence-similarity",
+    )
+    return cards.write(lm, folder, card)
+
+
+EXPORT = Export(write, gives_scores=False)
 
 
 def _part(name, pooling, constant=None, scale=None):
@@ -95,7 +124,7 @@ def _statistics(lm, name, pooling) -> dict[str, np.ndarray]:
     return found
 
 
-def write_static(lm: Any, folder: Path, pooling: str) -> str:
+def write_static(lm: Any, folder: Path, pooling: str, **_: str) -> str:
     """Writes one vector a piece, for `model2vec` and sentence-transformers' `StaticEmbedding`.
 
     The means of the table have the cosines of `encode(representation="token")`.
@@ -123,4 +152,15 @@ def write_static(lm: Any, folder: Path, pooling: str) -> str:
     kind = "sentence_transformers.models.StaticEmbedding"
     write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
-    return cards.write(lm, folder, "static", f"token, {pooling}")
+    card = Card(
+        f"One vector a word piece (token, {pooling}).",
+        _STATIC,
+        cards.VECTORS | {"long": None, "engine": None},
+        "model2vec",
+        ("feature-extraction", "static-embeddings"),
+        "sentence-similarity",
+    )
+    return cards.write(lm, folder, card)
+
+
+STATIC = Export(write_static, gives_scores=False)

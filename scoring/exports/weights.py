@@ -18,24 +18,22 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import named
 from tta.scoring.exports.tokenizer_json import save_tokenizer, special_tokens, whole_tokenizer
 
-# What a config of the families may lack, and functions ask for.
-_DEFAULTS = {"first_query_token_id": None, "norm_first": False, "max_relative_distance": 0}
-_DEFAULTS |= {"num_segments": 0, "head_transform": True}
-
 _CODE = (
     "tta.modeling.functions.heads",
     "tta.modeling.kits.torch",
     "tta.scoring.scorers.inference.windows",
 )
+_READ = re.compile(r"\bconfig\.([a-z]\w*)")
 _IMPORT = re.compile(r"^from (tta\.modeling\.functions(?:\.\w+)*)\.(\w+) import", re.MULTILINE)
 
 
 def check_exportable(lm: Any) -> None:
     """Raises InputError unless a scorer is a T-TA, cloze, biLM or uniLM with word pieces."""
     config: Any = getattr(lm, "config", None)
-    families = [name for name, family in MODEL_TYPES.items() if family.encoder is not None]
-    is_known = getattr(config, "model_type", None) in families
+    name = getattr(config, "model_type", None)
+    is_known = name in MODEL_TYPES and MODEL_TYPES.load(name).encoder is not None
     if not is_known or not isinstance(lm.tokenizer, Tokenizer):
+        families = [one for one in MODEL_TYPES if MODEL_TYPES.load(one).encoder is not None]
         rule = f"only a {' or '.join(families)} with word pieces has this format"
         raise InputError(rule, lm.name)
     if config.output_layer != "tied_softmax" or getattr(config, "num_segments", 0):
@@ -59,9 +57,10 @@ def torch_weights(lm: Any) -> dict[str, np.ndarray]:
 
 
 def torch_settings(config: Any) -> dict[str, Any]:
-    """The arguments of `TTAConfig` for a config."""
-    settings = {name: getattr(config, name, default) for name, default in _DEFAULTS.items()}
-    settings |= config.to_dict() | {"family": config.model_type}
+    """The arguments of `TTAConfig` for a config: all that its code reads, and its JSON object."""
+    read = {name for text in _code(config).values() for name in _READ.findall(text)}
+    settings = config.to_dict() | {"family": config.model_type}
+    settings |= {name: getattr(config, name) for name in sorted(read) if hasattr(config, name)}
     settings["output_table"] = config.output_table
     settings["predicts_next"] = MODEL_TYPES.load(config.model_type).predicts_next
     settings["weights"] = {name: list(weight.shape) for name, weight in named(config.weights)}
@@ -111,13 +110,8 @@ def copy_code(config: Any, folder: Path, *templates: str) -> None:
     for name in ("modeling_tta.py", *templates):
         template = resources.files("tta.scoring").joinpath(f"exports/templates/{name}.txt")
         texts[name] = template.read_text(encoding="utf-8")
-    waiting = [encode.__module__, *_CODE]
-    while waiting:
-        module = waiting.pop()
-        source: Any = find_spec(module)  # the kit of PyTorch is not imported
-        text = Path(source.origin).read_text(encoding="utf-8")
+    for module, text in _code(config).items():
         texts[f"{module.rpartition('.')[2]}_tta.py"] = _IMPORT.sub(r"from .\2_tta import", text)
-        waiting += [f"{package}.{name}" for package, name in _IMPORT.findall(text)]
     # transformers 4 copies only the files that the first one names.
     needed = sorted(
         name.removesuffix(".py") for name in texts if name not in ("modeling_tta.py", *templates)
@@ -126,3 +120,14 @@ def copy_code(config: Any, folder: Path, *templates: str) -> None:
     texts["modeling_tta.py"] += f"\n\n# All files of the model, for transformers 4.\n{named}"
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def _code(config: Any) -> dict[str, str]:
+    """{module: its text} of the encoder's function, of `_CODE`, and of what they import."""
+    texts, waiting = {}, [MODEL_TYPES.load(config.model_type).part("encoder").__module__, *_CODE]
+    while waiting:
+        module = waiting.pop()
+        source: Any = find_spec(module)  # the kit of PyTorch is not imported
+        texts[module] = Path(source.origin).read_text(encoding="utf-8")
+        waiting += [f"{package}.{name}" for package, name in _IMPORT.findall(texts[module])]
+    return texts

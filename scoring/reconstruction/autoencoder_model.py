@@ -39,6 +39,9 @@ class AutoencoderModel(TextModel):
     The model gives no sentence scores. Arguments of the class are those of `TextModel`.
     """
 
+    engine: Any  # an engine of the family, see its `ModelType`
+    served = "tta.scoring.exports.serving.served_rows:ServedAutoencoder"
+
     no_scores = (  # pyright: ignore[reportAssignmentType]
         "an autoencoder gives no sentence scores: log p(x | z) of its own latent vector is not the "
         "probability of a sentence"

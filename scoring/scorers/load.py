@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from tta.errors import InputError, did_you_mean
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
@@ -17,26 +18,12 @@ from tta.scoring.scorers.scorer import Scorer
 KINDS = Registry(
     "kind of model",
     {
-        "cosine": "tta.scoring.scorers.variants:CosineModel",
         "kenlm": "tta.scoring.scorers.ngram_model:NgramModel",
-        "glove": "tta.scoring.scorers.static_vectors:StaticVectors",
-        "word2vec": "tta.scoring.scorers.static_vectors:StaticVectors",
-        "fasttext": "tta.scoring.scorers.static_vectors:FastTextVectors",
-        "vectors": "tta.scoring.scorers.static_vectors:VectorsFolder",
         "transformers": "tta.scoring.scorers.transformers_model:TransformersModel",
         "encoder": "tta.scoring.scorers.variants:EncoderModel",
         "decoder": "tta.scoring.scorers.variants:DecoderModel",
         "raw": "tta.scoring.scorers.variants:RawModel",
         "random": "tta.scoring.scorers.variants:RandomModel",
-    },
-)
-
-# Families of models with a scorer of their own; those of the others are a `TextModel`.
-FAMILIES = Registry(
-    "model_type",
-    {
-        "autoencoder": "tta.scoring.reconstruction.autoencoder_model:AutoencoderModel",
-        "classifier": "tta.scoring.classification.classifier_model:ClassifierModel",
     },
 )
 
@@ -66,9 +53,8 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
     from tta.scoring.scorers.text_model import TextModel
 
     lm = TextModel.from_directory(find_directory(model), ScoreOptions(**options))
-    if lm.model_type not in FAMILIES:
-        return lm
-    return FAMILIES.load(lm.model_type).of(lm)
+    of_family = MODEL_TYPES.load(lm.model_type).part("scorer")
+    return lm if of_family is None else of_family.of(lm)
 
 
 def _load_kind(kind, path, model, options):

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import tta
-from tta.atomic import check_absent, whole_folder
-from tta.data.vectors.target_vectors import copy_present
+from tta.atomic import check_absent, copy_present, whole_folder
 from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
@@ -95,9 +94,13 @@ class TextModel(TextVectors):
         tokenizer: None if the model has no vocabulary.
         config, model_type: the `ModelConfig` of the model, and its family.
         gives_scores, predicts_vectors: as in `Engine`.
+        served: its module for TensorFlow Serving, called with the model, or the place of it; None
+            is that of language models (`tta.scoring.exports.serving`).
         window_size, batch_tokens: as in `Runtime`.
         representations, pooled_representations, pooling_statistics: as in `TextVectors`.
     """
+
+    served: Any = None
 
     name: str = _read_only("_name")
     directory: Path | None = _read_only("_directory")
@@ -123,7 +126,8 @@ class TextModel(TextVectors):
         options = options or ScoreOptions()
         if not isinstance(model, Engine):
             variant, normalizer = options.pll_variant, options.normalizer
-            model = tensorflow_engine()(model, tokenizer, variant, normalizer, directory, is_shared)
+            given = tokenizer, variant, normalizer, directory, is_shared
+            model = tensorflow_engine().of(model, *given)
         self._name, self._directory = name, None if directory is None else Path(directory)
         self._engine, self._options = model, options
 

@@ -338,7 +338,7 @@ OTHERS = re.compile(
 
 
 def test_the_paper_has_what_is_cited():
-    rooms = ("benchmarks", "data", "docs", "flags", "modeling", "scoring", "tests", "tta")
+    rooms = ("benchmarks", "data", "docs", "flags", "modeling", "papers", "scoring", "tests", "tta")
     paths = [*ROOT.glob("*.md"), *ROOT.glob("*.py")]
     for room in rooms:
         paths += [path for path in (ROOT / room).rglob("*.*") if path.suffix in (".md", ".py")]

@@ -15,7 +15,7 @@ from tests.modeling.tiny import randomize, tiny_config
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.elmo import ElmoConfig
-from tta.modeling.config.heads import AdaptiveSoftmaxSettings
+from tta.modeling.config.vector_heads import AdaptiveSoftmaxSettings
 
 pytestmark = pytest.mark.tensorflow
 

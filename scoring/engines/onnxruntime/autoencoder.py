@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from tta.errors import InputError
 from tta.modeling.functions.latent import decode_in_passes
 from tta.modeling.kits.onnx.autoencoder import AutoencoderNetwork
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
@@ -23,7 +24,9 @@ class AutoencoderEngine(OnnxEngine):
         return AutoencoderNetwork(self.config, self._arrays, self.normalizer, rounded=rounded)
 
     def token_scores(self):
-        raise self._lacks("probabilities of tokens")
+        raise InputError(
+            f"{type(self).__name__} of a {self.config.model_type} has no probabilities of tokens"
+        )
 
     def posterior(self):
         return self._of_tokens(self._network.posterior)

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tta.errors import InputError, install
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.parts import load_part
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import lacks
 from tta.scoring.engines.directory import tokenizer_in
-from tta.scoring.engines.onnxruntime.autoencoder import AutoencoderEngine
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
 from tta.scoring.engines.onnxruntime.language_model import LanguageModelEngine
 
@@ -38,5 +38,5 @@ def load_onnx(
         raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
-    engine = AutoencoderEngine if model.config.parts else LanguageModelEngine
+    engine = MODEL_TYPES.load(model.config.model_type).engine("onnxruntime") or LanguageModelEngine
     return engine(model, tokenizer, precision, pll_variant, normalizer, device)

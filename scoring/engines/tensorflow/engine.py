@@ -8,8 +8,7 @@ import numpy as np
 from keras import ops
 
 from tta.choices import DTYPE_POLICIES
-from tta.data.records.features import ModelInputs
-from tta.data.vectors.word_inputs import inputs_in
+from tta.data.records.features import ModelInputs, inputs_in
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
@@ -105,7 +104,13 @@ class TensorFlowEngine(Engine):
         if precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
         tokenizer = tokenizer_in(directory, model.config)
-        return cls(model, tokenizer, pll_variant, normalizer, directory, is_shared=False)
+        return cls.of(model, tokenizer, pll_variant, normalizer, directory, is_shared=False)
+
+    @classmethod
+    def of(cls, model: Any, *arguments: Any, **more: Any) -> "TensorFlowEngine":
+        """The engine of the model's family; arguments as in the class."""
+        family = MODEL_TYPES.load(model.config.model_type)
+        return (family.engine(cls.name) or cls)(model, *arguments, **more)
 
     @property
     def model(self) -> Any:
@@ -134,21 +139,6 @@ class TensorFlowEngine(Engine):
 
     def token_vectors(self, representation):
         return self._frozen.get(self.vectors, representation)
-
-    def class_logits(self):
-        return self._frozen.get(self._class_logits)
-
-    def posterior(self):
-        return self._frozen.get(self._posterior)
-
-    def decoded_ids(self, num_passes):
-        return self._frozen.get(self._decoded_ids, num_passes, of_latents=True)
-
-    def decoded_scores(self):
-        return self._frozen.get(self._decoded_scores, of_latents=True)
-
-    def length_logits(self, vectors):
-        return self._model.lengths(vectors).numpy()
 
     def _sizes(self):
         """`vector_sizes` of the model."""
@@ -214,27 +204,3 @@ class TensorFlowEngine(Engine):
             return batch
         words = words_of(KerasKit(), batch["input_ids"], self._vocabulary.continues_word)
         return batch | {"word_ids": words}
-
-    def _class_logits(self, batch, wanted, output_table):
-        return self._model(self.completed(batch), training=False)["logits"]
-
-    def _posterior(self, batch, wanted, output_table):
-        encoded = self._model.encode_latent(batch, training=False)
-        return ops.concatenate([encoded[n] for n in ("mean", "log_variance") if n in encoded], -1)
-
-    def _decoded_ids(self, batch, latents, output_table, num_passes):
-        model, mask = self._model, batch["padding_mask"]
-        if self.config.decoder_type == "unilm":
-            length = ops.shape(mask)[1]
-            begin_id = self._vocabulary.bos_id
-            return model.decode_greedily(latents, length, begin_id, output_table=output_table)
-        if num_passes > 1:
-            return model.decode_in_passes(latents, mask, num_passes, output_table)
-        return model.decode_at_once(latents, mask, batch["input_ids"], output_table)
-
-    def _decoded_scores(self, batch, latents, output_table):
-        mask, ids = batch["padding_mask"], batch["input_ids"]
-        states = self._model.decode(latents, mask, ids, training=False)
-        return self._model.head.log_probabilities(
-            states, self._model.token_table, ids, wanted=mask, output_table=output_table
-        )

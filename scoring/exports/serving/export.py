@@ -15,6 +15,7 @@ from typing import Any
 from tta.atomic import whole_folder
 from tta.errors import InputError
 from tta.names import VOCABULARY
+from tta.registry import resolve
 
 # Warm-up: a short sentence, one that is longer than the input of our models, and an empty one.
 _WARMUP_TEXTS = ("the cat sat on the mat", "the cat sat on the mat and " * 40, "")
@@ -51,10 +52,7 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
     """
     import tensorflow as tf
 
-    from tta.scoring.classification.classifier_model import ClassifierModel
     from tta.scoring.exports.serving.served_model import ServedModel
-    from tta.scoring.exports.serving.served_rows import ServedAutoencoder, ServedClassifier
-    from tta.scoring.reconstruction.autoencoder_model import AutoencoderModel
     from tta.scoring.scorers.text_model import TextModel
 
     output_dir = Path(output_dir)
@@ -67,7 +65,7 @@ def export(lm: Any, output_dir: Path | str, reduction: str = "sum") -> None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
     if lm.model.config.tokenizer != "word_pieces":
         raise InputError("only models of word pieces can be exported, not of words", lm.name)
-    own = {ClassifierModel: ServedClassifier, AutoencoderModel: ServedAutoencoder}.get(type(lm))
+    own = resolve(lm.served)
     if own is None:
         lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)

@@ -87,7 +87,7 @@ class GraphTokenizer:
         return tf.strings.lower(texts, "utf-8") if self._keeps_marks else texts
 
     def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
-        """As `tta.data.labelled.inputs.encode_rows`, of one or two string tensors [N]."""
+        """One or two string tensors [N] as the inputs of a classifier, cut as BERT cuts them."""
         pieces = [self.tokenize(one) for one in texts]
         num_boundaries = 1 + len(pieces)
         lengths = tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from tta.atomic import copy_present
 from tta.data.vectors.ngrams import NgramSettings, NgramVectors, ngram_hashes
-from tta.data.vectors.target_vectors import copy_present
 from tta.errors import InputError
 from tta.names import NGRAMS, NGRAMS_SETTINGS
 

@@ -5,9 +5,10 @@ import pytest
 import tensorflow as tf
 
 from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_shard
+from tta.atomic import copy_present
 from tta.data.records.features import DEFAULT_FEATURES, ModelInputs
 from tta.data.records.pipeline import eval_batches, train_batches, with_inputs
-from tta.data.vectors.target_vectors import TargetVectors, copy_present, map_vectors, write_vectors
+from tta.data.vectors.target_vectors import TargetVectors, map_vectors, write_vectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 

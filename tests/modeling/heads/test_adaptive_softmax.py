@@ -7,7 +7,7 @@ import tensorflow as tf
 from tests.modeling.tiny import randomize, tiny_config
 from tta.errors import InputError
 from tta.modeling.config.elmo import ElmoConfig
-from tta.modeling.config.heads import AdaptiveSoftmaxSettings
+from tta.modeling.config.vector_heads import AdaptiveSoftmaxSettings
 from tta.modeling.heads.adaptive_softmax import AdaptiveSoftmaxHead
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
 

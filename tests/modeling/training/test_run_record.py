@@ -4,7 +4,7 @@ import pytest
 
 from tests.modeling.tiny import tiny_config, training_config
 from tests.tiny_dataset import VOCABULARY
-from tta.data.vectors.training_data import TrainingData
+from tta.data.records.training_data import TrainingData
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.modeling.training.run_record import check_model_kept

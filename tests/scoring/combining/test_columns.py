@@ -7,7 +7,8 @@ import pytest
 from tests.scoring.combining.random_lists import WER, make
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess, spread
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, RANK
+from tta.scoring.combining.list_features import LIST_FEATURES
+from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.tuning import FIRST, MODEL, WORDS, Columns, center
 from tta.scoring.combining.weights import GivenWeights
 
@@ -115,8 +116,9 @@ def test_columns_have_a_mean_of_0_in_each_list_and_documented_units():
     assert units.pop(MODEL) == pytest.approx(9)
     assert units.pop(RANK) == pytest.approx(1)
     assert units.pop(WORDS) == pytest.approx(max(1, spread(lists, lists.num_words)))
-    for name, unit in FEATURE_UNITS.items():
-        assert units.pop(name) == pytest.approx(max(unit, spread(lists, lists.features[name])))
+    for name, feature in LIST_FEATURES.items():
+        expected = max(feature.unit, spread(lists, lists.features[name]))
+        assert units.pop(name) == pytest.approx(expected)
     assert not units
 
 

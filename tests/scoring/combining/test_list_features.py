@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 
 from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.errors import InputError
+from tta.scoring.combining.list_features import LIST_FEATURES, ListFeature, list_features
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import FEATURE_UNITS, list_features
 from tta.scoring.metrics.metric import load_metric
+from tta.scoring.reranking.config import RerankConfig
+from tta.settings import fields
 
 
 def edits(one, other):
@@ -41,9 +44,10 @@ def twin(texts, first_pass):
 )
 def test_a_twin(texts, first_pass):
     found = list_features(texts, np.array(first_pass))
-    assert list(found) == list(FEATURE_UNITS)
-    for name, expected in twin(texts, first_pass).items():
-        np.testing.assert_allclose(found[name], expected, rtol=1e-12, err_msg=name)
+    expected = twin(texts, first_pass)
+    assert list(found) == list(LIST_FEATURES) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
 
 
 def test_a_constant_and_huge_scores_change_nothing():
@@ -56,7 +60,7 @@ def test_a_constant_and_huge_scores_change_nothing():
 
 def test_no_texts():
     assert {name: len(column) for name, column in list_features([], np.zeros(0)).items()} == (
-        dict.fromkeys(FEATURE_UNITS, 0)
+        dict.fromkeys(LIST_FEATURES, 0)
     )
 
 
@@ -76,13 +80,13 @@ def test_texts_are_read_as_the_metric_reads_them():
 
 
 def test_bleu_and_lists_that_do_not_fit_have_none(monkeypatch):
-    assert FEATURE_UNITS.keys() <= part("a", "b").lists.features.keys()
-    assert FEATURE_UNITS.keys() <= part("a", "b", metric="cer").lists.features.keys()
-    assert not FEATURE_UNITS.keys() & part("a", "b", metric="bleu").lists.features.keys()
+    assert LIST_FEATURES.keys() <= part("a", "b").lists.features.keys()
+    assert LIST_FEATURES.keys() <= part("a", "b", metric="cer").lists.features.keys()
+    assert not LIST_FEATURES.keys() & part("a", "b", metric="bleu").lists.features.keys()
     lists = Part.build(part("a", "b").nbest)
     monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 4)
     found = lists.compared(load_metric("wer"), losses=False).lists.features
-    assert not FEATURE_UNITS.keys() & found.keys()
+    assert not LIST_FEATURES.keys() & found.keys()
 
 
 def test_features_of_these_names_in_a_file_are_ignored():
@@ -91,3 +95,26 @@ def test_features_of_these_names_in_a_file_are_ignored():
     assert built.lists.features.keys() == {"am", "rank"}
     found = built.compared(load_metric("wer")).lists.features
     assert found["distance"].tolist() == [[0.0]]
+
+
+def test_help_says_what_every_feature_is():
+    (field,) = (one for one in fields(RerankConfig) if one.name == "features")
+    for name in ("rank", *LIST_FEATURES):
+        assert f" {name} is " in field.setting.help, name
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [(lambda one: np.zeros(1), "one number"), (lambda one: np.array([0, np.nan]), "not finite")],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_feature_that_gives_no_number_for_each_hypothesis_is_refused(monkeypatch, values, why):
+    monkeypatch.setitem(LIST_FEATURES, "mine", ListFeature(values, 1.0))
+    with pytest.raises(InputError, match=r"^list feature 'mine' must give 2 finite numbers, not "):
+        list_features(["a", "b"], np.zeros(2))
+
+
+def test_a_new_feature_is_a_column_of_its_own(monkeypatch):
+    words = ListFeature(lambda one: np.array([len(text.split()) for text in one.texts]), 1.0)
+    monkeypatch.setitem(LIST_FEATURES, "words", words)
+    assert part("a b", "c").lists.features["words"][0].tolist() == [2.0, 1.0]

@@ -17,10 +17,12 @@ from tests.tiny import of_family, write_model_directory
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.scoring.exports import formats
+from tta.scoring.exports.config import ExportConfig
 from tta.scoring.exports.formats import export_folder
 from tta.scoring.scorers.inference.batches import pad
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.scorer import Scorer
+from tta.settings import fields
 
 pytestmark = pytest.mark.tensorflow
 
@@ -267,9 +269,15 @@ def test_the_token_table_is_written_once(models, tmp_path):
     assert size <= (folder / "weights.bin").stat().st_size < 1.2 * size
 
 
+def test_help_says_what_every_format_is():
+    (field,) = (one for one in fields(ExportConfig) if one.name == "format")
+    for name in formats.EXPORTS:
+        assert f"{name}: " in field.setting.help, name
+
+
 def test_exports_need_no_tensorflow(models, tmp_path):
     light = tta.load(models["tta"].directory, engine="onnxruntime", unknown="model")
-    for format in formats.FORMATS[1:]:
+    for format in list(formats.EXPORTS)[1:]:
         one, other = tmp_path / "one" / format, tmp_path / "other" / format
         exported(models["tta"], one, format)
         exported(light, other, format)
@@ -326,7 +334,7 @@ def test_the_mean_of_static_rows_has_our_cosines(models, tmp_path, pooling):
 
 
 def test_the_card_has_signature_and_hashes(models, tmp_path):
-    for format in formats.FORMATS[1:]:
+    for format in list(formats.EXPORTS)[1:]:
         folder = exported(models["tta"], tmp_path / format, format)
         card = (folder / "README.md").read_text()
         assert "model:tta|type:tta|" in card
@@ -393,7 +401,7 @@ Trained on my mail.
 """
 
 
-@pytest.mark.parametrize("format", formats.FORMATS[1:])
+@pytest.mark.parametrize("format", list(formats.EXPORTS)[1:])
 def test_license_and_language_come_from_the_record_of_the_model(tmp_path, format):
     directory = write_model_directory(tmp_path / "model")
     (directory / "README.md").unlink()
@@ -421,7 +429,7 @@ def test_the_built_in_model_names_its_license_and_text(tmp_path):
     assert "> | enwiki.sents.txt.xz | Wikipedia articles | 58 M | CC BY-SA |\n" in card
 
 
-@pytest.mark.parametrize("format", formats.FORMATS[1:])
+@pytest.mark.parametrize("format", list(formats.EXPORTS)[1:])
 def test_a_failure_leaves_no_folder_and_a_folder_is_never_replaced(
     models, tmp_path, monkeypatch, format
 ):

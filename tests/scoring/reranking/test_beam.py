@@ -8,6 +8,7 @@ import pytest
 from tests import tiny
 from tests.beam_runners import IN_PROCESS, JOB_SERVER, TWO_PROCESSES, workers_find_tta
 from tta.errors import InputError
+from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking import beam
 from tta.scoring.reranking.config import BeamScoreConfig, RerankConfig
@@ -183,7 +184,7 @@ def test_a_list_without_a_feature_is_one_error_and_nothing_is_written(model, tmp
     with pytest.raises(InputError) as raised:
         on_beam([str(bad)], tmp_path / "out", model, features=["am_score=0.5"])
     rule = "list 'u': not every hypothesis has a feature 'am_score'; these all have: rank, "
-    rule += "characters, distance, weighted_distance"
+    rule += ", ".join(LIST_FEATURES)
     assert str(raised.value) == f"{bad}: {rule}"
     assert not (tmp_path / "out").exists()
 

@@ -13,6 +13,7 @@ import pytest
 import tta
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
+from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 
@@ -23,7 +24,6 @@ FakeModel = runpy.run_path(str(ROOT / "tests/fake_model.py"))["FakeModel"]
 VOTES = {"a b c": 0.4, "a x y": 0.3, "a x z": 0.3}
 LOSSES = {"a b c": 2 * 0.3 + 2 * 0.3, "a x y": 2 * 0.4 + 0.3, "a x z": 2 * 0.4 + 0.3}
 
-LIST_FEATURES = {"characters", "distance", "weighted_distance"}
 
 # With these weights, combined scores are first-pass scores, and their softmax are the VOTES.
 PLAIN = {"length_bonus": 0.0, "scale": 1.0}

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks import ROOT
 from tta.errors import InputError
-from tta.scoring.scorers.load import FAMILIES, KINDS
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.scoring.scorers.load import KINDS
 from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
 
@@ -132,12 +133,10 @@ def parameters(method):
 
 
 @pytest.mark.parametrize(
-    ("table", "name"),
-    [(table, name) for table in (KINDS, FAMILIES) for name in table],
-    ids=lambda value: value if isinstance(value, str) else "",
+    "name", [*KINDS, *(name for name in MODEL_TYPES if MODEL_TYPES.load(name).scorer)]
 )
-def test_every_scorer_takes_the_arguments_of_the_interface(table, name):
-    scorer = table.load(name)
+def test_every_scorer_takes_the_arguments_of_the_interface(name):
+    scorer = KINDS.load(name) if name in KINDS else MODEL_TYPES.load(name).part("scorer")
     methods = [n for n, method in inspect.getmembers(Scorer, inspect.isfunction) if n[0] != "_"]
     assert "encode" in methods
     for method in methods:

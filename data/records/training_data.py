@@ -7,18 +7,45 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from tta.atomic import copy_present
 from tta.data.records import arrays, pipeline
 from tta.data.records.dataset import HELDOUT, TRAIN, load_dataset_info, shard_paths
 from tta.data.records.examples import check_records
-from tta.data.records.features import INPUT_IDS, IdLimits, ModelInputs
-from tta.data.vectors.target_vectors import TargetVectors, copy_present
-from tta.data.vectors.word_inputs import inputs_of
+from tta.data.records.features import (
+    INPUT_IDS,
+    TARGET_VECTORS,
+    TOKEN_FEATURES,
+    IdLimits,
+    ModelInputs,
+    inputs_of_data,
+)
 from tta.data.vocabulary.load import AnyVocabulary, load_vocabulary, make_tokenizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.names import NEW_WORD_FILES, VECTORS, VOCABULARY
+
+
+class TokenVectors(Protocol):
+    """Vectors of the tokens of a vocabulary, in a file.
+
+    Attributes:
+        path: of the file.
+        size: dimensions of a vector.
+        digest: a hash of the file.
+        look_up: from ids [B, T] int32 to vectors [B, T, size], in a TensorFlow graph or not.
+    """
+
+    path: Path
+    size: int
+    look_up: Callable[[Any], Any]
+
+    @property
+    def digest(self) -> str: ...
+
+    def check_values(self) -> None:
+        """Reads all vectors. Raises InputError if a number is not finite, or all are 0."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +62,7 @@ class TrainingData:
     directory: str
     info: dict[str, Any]
     vocabulary: AnyVocabulary
-    vectors: TargetVectors | None = None
+    vectors: TokenVectors | None = None
 
     @classmethod
     def open(
@@ -57,7 +84,7 @@ class TrainingData:
         data = cls(directory, info, vocabulary)
         if vectors is None:
             return data
-        found = TargetVectors(vectors, vocabulary)
+        found = TOKEN_FEATURES.load(TARGET_VECTORS).open(vectors, vocabulary)
         found.check_values()
         return replace(data, vectors=found)
 
@@ -162,10 +189,9 @@ class TrainingBatches:
 
 def _inputs(data: TrainingData, model_config: Any) -> ModelInputs:
     """What batches need besides ids: what the model reads, and the vectors it predicts."""
-    look_up = None if data.vectors is None else data.vectors.look_up
     tokenizer = None
     if isinstance(data.vocabulary, WordVocabulary):
         tokenizer = make_tokenizer(
             data.vocabulary, model_config.do_lower_case, normalization=model_config.normalization
         )
-    return inputs_of(model_config.features, model_config, tokenizer, look_up)
+    return inputs_of_data(model_config, tokenizer, data.vectors)

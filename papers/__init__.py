@@ -1,0 +1,1 @@
+"""What reproduces other papers, on top of the core, which does not import it."""
