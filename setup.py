@@ -39,7 +39,7 @@ PROBE = ["scikit-learn>=1.6"]
 CLASSIFY = [*TRAIN, "scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
 HUB = ["huggingface-hub>=0.30"]
-SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.20"]
+SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=68"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *BEAM, *PROBE, *CLASSIFY, *SERVE]
@@ -94,7 +94,7 @@ setup(
         "ml_dtypes>=0.4",  # bfloat16 in safetensors
         "onnx>=1.16",  # builds the graphs that onnxruntime runs
         "onnxruntime>=1.18",
-        "tokenizers>=0.20",
+        "tokenizers>=0.20,<1",
         "filelock>=3.30",  # its lock_descriptor
         "tqdm>=4.66",
         "tabulate>=0.9",

@@ -60,8 +60,9 @@ def run(
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
-    The exit status is 0 (done), 1 (failed), 2 (wrong flags), 130 (Ctrl-C) or 143 (SIGTERM). Both
-    signals end a command in the same way: unfinished files are removed.
+    The exit status is 0 (done), 1 (failed, or a flag of one value was given twice), 2 (wrong
+    flags), 130 (Ctrl-C) or 143 (SIGTERM). Both signals end a command in the same way: unfinished
+    files are removed.
 
     Args:
         main: called with one instance of each config. The docstring of its module, which says what
@@ -128,7 +129,7 @@ def define_flags(config: type) -> None:
         elif field.kind is float:
             flags.DEFINE_float(*arguments, *bounds)
         else:
-            flags.DEFINE_string(*arguments, allow_overwrite=not setting.once)
+            flags.DEFINE_string(*arguments)
         if setting.alias is not None:
             flags.DEFINE_alias(setting.alias, name)
 
@@ -170,6 +171,7 @@ def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
         wrong_usage(f"{rules} {_SEE_HELP}")
     except SystemExit:  # absl exits with 1 after its help
         show("")
+    _check_repeated()
     found = (f.name for config in configs for f in settings.fields(config) if f.setting.bare)
     if len(rest) > 1 and (name := next(found, None)):
         flags.FLAGS[name].value = [*(flags.FLAGS[name].value or []), *rest[1:]]
@@ -177,6 +179,14 @@ def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
         rule = f"unexpected argument {rest[1]!r}: every option is a --flag=value"
         wrong_usage(f"{rule} {_SEE_HELP}")
     return rest
+
+
+def _check_repeated():
+    """Stops if a flag of one value was given more than once, of which the last one would count."""
+    for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
+        if flag.present > 1 and not isinstance(flag.value, list):
+            rule = f"--{flag.name} is given more than once, and it takes one value"
+            _stop(f"{rule} {_SEE_HELP}", FAILED)
 
 
 def _check_required(configs):

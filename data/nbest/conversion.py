@@ -57,6 +57,12 @@ def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]
     return read, notes + [f"references: {note}" for note in more]
 
 
+def plain_hypotheses(texts: Sequence[str]) -> list[str]:
+    """The texts of one list as `plain_lists` reads them."""
+    (read,), _ = plain_lists([NBestList("", tuple(Hypothesis(text, None) for text in texts))])
+    return [h.text for h in read.hypotheses]
+
+
 def as_read(nbest: NBestList) -> NBestList:
     """A list in the spelling of its file. Texts that changed after `plain_lists` stay."""
     hypotheses = tuple(_original(h, "text") for h in nbest.hypotheses)

@@ -81,6 +81,7 @@ class ScoredLists:
         losses: the loss between all pairs of hypotheses of a list, for the decision `mbr`; None if
             only the decision `max` is possible.
         models: K `ModelScores`.
+        ranked: whether the first-pass scores are -ln(rank), because the lists had none.
     """
 
     nbest: Sequence[NBestList]
@@ -91,6 +92,7 @@ class ScoredLists:
     features: Mapping[str, np.ndarray]
     losses: PairwiseLosses | None
     models: tuple[ModelScores, ...]
+    ranked: bool = False
 
     @classmethod
     def build(
@@ -98,6 +100,7 @@ class ScoredLists:
         nbest: Sequence[NBestList],
         *token_scores: TokenScores,
         losses: PairwiseLosses | None = None,
+        ranked: bool = False,
     ) -> "ScoredLists":
         """Lays out L lists and the token scores of K models as arrays; see `ModelScores.build`.
 
@@ -116,7 +119,7 @@ class ScoredLists:
         features[RANK] = pad([-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses])
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
         has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
-        return cls(nbest, present, first_pass, words, has_scores, features, losses, models)
+        return cls(nbest, present, first_pass, words, has_scores, features, losses, models, ranked)
 
     def with_list_features(self, metric: Metric) -> "ScoredLists":
         """Adds `list_features` of the texts as a metric reads them, if they improve the metric.

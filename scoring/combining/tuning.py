@@ -37,6 +37,8 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
     Errors are those of `Metric.errors`, each about as bad as a wrong word.
     """
     start = guess(lists, given)
+    if start.lm_weight == 1:  # the first pass has scores above 1e16, which no weight below 1 joins
+        given = replace(given, lm_weight=1.0, shares=start.shares)
     if given.scale == 0:  # all hypotheses are equally probable: the weights do not matter
         return start
     finite = guess(lists, replace(given, decision="mbr", scale=None))
@@ -135,7 +137,7 @@ class Columns:
         if given.length_bonus is None:
             found.append((WORDS, alone[1 + models], 1.0))
         for i, name in enumerate(features):
-            is_rank = np.array_equal(more[i], lists.first_pass)  # in place of scores
+            is_rank = lists.ranked and name == RANK  # it is the first pass
             if weight != 1 and given.features[name] is None and not is_rank:
                 unit = (FEATURE_UNITS | {RANK: 1.0}).get(name, 0.0)
                 found.append((name, alone[2 + models + i], unit))
@@ -177,7 +179,7 @@ class Columns:
         first = 1 - weights.lm_weight
         features = [first * weights.features.get(name, 0.0) for name in sorted(self.given.features)]
         raw = np.array([first, *weights.lm_weights, weights.length_bonus, *features])
-        return np.linalg.lstsq(self.basis, weights.scale * raw)[0]
+        return np.linalg.lstsq(self.basis, weights.scale * raw, rcond=None)[0]
 
 
 def center(present: np.ndarray, scores: np.ndarray) -> np.ndarray:
