@@ -30,7 +30,7 @@ if HOME:
 LEARN = ["keras>=3.15,<4", "tensorboard>=2.19", "google-crc32c>=1.7"]  # with any backend of Keras
 TRAIN = ["tensorflow>=2.21,<3", *LEARN]
 TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-api>=2.21"]
-JAX = "jax>=0.4.35"
+JAX = "jax>=0.4.38"  # an earlier one ends a process that has imported TensorFlow 2.21
 BLEU = ["sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks

@@ -60,9 +60,8 @@ def run(
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
-    The exit status is 0 (done), 1 (failed, or a flag of one value was given twice), 2 (wrong
-    flags), 130 (Ctrl-C) or 143 (SIGTERM). Both signals end a command in the same way: unfinished
-    files are removed.
+    The exit status is 0 (done), 1 (failed), 2 (wrong flags), 130 (Ctrl-C) or 143 (SIGTERM). Both
+    signals end a command in the same way: unfinished files are removed.
 
     Args:
         main: called with one instance of each config. The docstring of its module, which says what

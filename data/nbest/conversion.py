@@ -54,6 +54,8 @@ def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]
         for one in (lists if notes else ())
     ]
     read, more = _plain(read or lists, "reference")
+    others = (tuple(plain_texts(one.more_references)[0]) for one in read)
+    read = [replace(one, more_references=r) for one, r in zip(read, others, strict=True)]
     return read, notes + [f"references: {note}" for note in more]
 
 

@@ -60,13 +60,8 @@ class Part:
 
     @property
     def nbest(self) -> Sequence[NBestList]:
-        """The lists, with their ranks as scores if `ranked`."""
+        """The lists, with their ranks as scores if `lists.ranked`."""
         return self.lists.nbest
-
-    @property
-    def ranked(self) -> bool:
-        """Whether the first-pass scores are -ln(rank), because the lists had none."""
-        return self.lists.ranked
 
     @property
     def has_scores(self) -> bool:

@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from tta.data.nbest.lists import NBestList
-from tta.errors import InputError
+from tta.errors import InputError, located, shown
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
@@ -259,7 +259,8 @@ class ListStatistics:
         for one in nbest:
             assert one.reference is not None
             texts = [h.text for h in one.hypotheses] or [""]
-            counts.append(metric.statistics(texts, one.reference))
+            with located(f"list {shown(one.utterance_id)}"):
+                counts.append(metric.statistics(texts, one.reference, *one.more_references))
         return cls(metric, pad(counts), pad([np.ones(len(one), bool) for one in counts]))
 
     def of(self, picks: np.ndarray) -> np.ndarray:

@@ -135,7 +135,7 @@ def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
 
 def test_ranks_in_place_of_scores_are_no_second_column():
     lists = make(3).lists
-    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK])
+    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK], ranked=True)
     assert build(ranked, GivenWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
 
 

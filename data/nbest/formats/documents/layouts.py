@@ -43,7 +43,7 @@ class Layout:
     texts: tuple[str, ...]
     score: str | None = None
     best: str | None = None
-    references: tuple[str, ...] = ("reference", "ref")
+    references: tuple[str, ...] = ("reference", "ref", "references")
     sign: int = 1
     new: KeyPath = ()
 

@@ -153,7 +153,7 @@ class ResponseFormat(Format):
         written = [(found, self._rows(nbest, found)) for nbest, found in pairs if found]
         record = _rewritten(kept[0]["record"], kept[0]["lists"], written)
         for (nbest, found), one in zip(pairs, kept, strict=True):
-            if nbest.reference != one["reference"]:
+            if nbest.reference != one["reference"] and not nbest.more_references:
                 item = value_at(record, found.path) if found and len(lists) > 1 else record
                 item[(found.layout if found else self.layouts[0]).references[0]] = nbest.reference
         return record
