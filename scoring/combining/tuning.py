@@ -37,12 +37,13 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
     Errors are those of `Metric.errors`, each about as bad as a wrong word.
     """
     start = guess(lists, given)
-    if start.lm_weight == 1:  # the first pass has scores above 1e16, which no weight below 1 joins
-        given = replace(given, lm_weight=1.0, shares=start.shares)
     if given.scale == 0:  # all hypotheses are equally probable: the weights do not matter
         return start
     finite = guess(lists, replace(given, decision="mbr", scale=None))
-    columns = Columns.build(lists, start if start.decision == "mbr" else finite, given)
+    finite = start if start.decision == "mbr" else finite
+    if finite.lm_weight == 1:  # no weight below 1 brings first-pass scores above 1e16 to the model's
+        given = replace(given, lm_weight=1.0, shares=finite.shares)
+    columns = Columns.build(lists, finite, given)
     point = _fit(lists.present, columns, statistics.errors)
     if start.decision == "mbr":
         if given.scale is None:
