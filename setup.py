@@ -32,7 +32,7 @@ TRAIN = ["tensorflow>=2.21,<3", *LEARN]
 TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-api>=2.21"]
 JAX = "jax>=0.4.38"  # an earlier one ends a process that has imported TensorFlow 2.21
 BLEU = ["sacrebleu>=2.4"]
-REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+REPORT = ["jinja2>=3.1", "matplotlib>=3.10.7"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
 KENLM = ["camel-kenlm>=2026.2"]  # the code of kenlm; with wheels for each Python on Linux
 PROBE = ["scikit-learn>=1.6"]
@@ -114,7 +114,7 @@ setup(
         "report": REPORT,
         "bleu": BLEU,  # --metric=bleu
         "hub": HUB,  # --model=hf:OWNER/NAME
-        "plot": ["matplotlib>=3.8"],
+        "plot": ["matplotlib>=3.10.7"],
         "beam": BEAM,  # tta beam-create-tfrecords, tta beam-score
         "probe": PROBE,  # tta probe
         "classify": CLASSIFY,  # tta classify

@@ -41,7 +41,7 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
         return start
     finite = guess(lists, replace(given, decision="mbr", scale=None))
     finite = start if start.decision == "mbr" else finite
-    if finite.lm_weight == 1:  # no weight below 1 brings first-pass scores above 1e16 to the model's
+    if finite.lm_weight == 1:  # no weight below 1 balances first-pass scores above 1e16
         given = replace(given, lm_weight=1.0, shares=finite.shares)
     columns = Columns.build(lists, finite, given)
     point = _fit(lists.present, columns, statistics.errors)

@@ -72,10 +72,10 @@ def _first_pass(test: Part) -> Iterator[str]:
 def _lists(dev: Part | None, test: Part) -> Iterator[str]:
     """Yields notes on the lists themselves."""
     if dev is not None:
-        known = {frozenset(one.hypotheses) for one in dev.nbest if len(one.hypotheses) > 1}
-        count = sum(frozenset(one.hypotheses) in known for one in test.nbest)
-        which = f"{count:,} of {len(test.nbest):,} test lists are also dev lists"
-        if count == len(test.nbest) == len(dev.nbest):
+        known, ours = ([frozenset(x.hypotheses) for x in part.nbest] for part in (dev, test))
+        count = sum(len(one) > 1 for one in set(known).intersection(ours))
+        which = f"test lists that are also dev lists: {count:,} of {len(set(ours)):,}"
+        if set(known) == set(ours):
             which = "the dev lists equal the test lists"
         if count:
             yield f"{which}: the gain is overestimated, because the weights were tuned on them"

@@ -24,7 +24,7 @@ _KEPT = 8
 
 WEIGHTS = ("lm_weight", "length_bonus", "scale", "features")
 # "score | text", or a tab from a spreadsheet in place of the bar
-_SCORED = re.compile(r"\s*([^\s|]+)\s*[|\t]\s*(.*)", re.DOTALL)
+_SCORED = re.compile(r"\s*([^\s|<]+)\s*[|\t]\s*(.*)", re.DOTALL)
 
 
 class Answers:
