@@ -34,16 +34,16 @@ if HOME:
 LEARN = ["keras>=3.15,<4", "tensorboard>=2.19", "google-crc32c>=1.7"]  # with any backend of Keras
 TRAIN = ["tensorflow>=2.21,<3", *LEARN]
 TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-api>=2.21"]
-JAX = "jax>=0.4.35"
+JAX = "jax>=0.4.38"  # an earlier one ends a process that has imported TensorFlow 2.21
 BLEU = ["sacrebleu>=2.4"]
-REPORT = ["jinja2>=3.1", "matplotlib>=3.8"]
+REPORT = ["jinja2>=3.1", "matplotlib>=3.10.7"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
 KENLM = ["camel-kenlm>=2026.2"]  # the code of kenlm; with wheels for each Python on Linux
 PROBE = ["scikit-learn>=1.6"]
 CLASSIFY = [*TRAIN, "scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
 HUB = ["huggingface-hub>=0.30"]
-SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.20"]
+SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=70.1"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *PROBE, *SERVE]
@@ -99,7 +99,7 @@ setup(
         "ml_dtypes>=0.4",  # bfloat16 in safetensors
         "onnx>=1.16",  # builds the graphs that onnxruntime runs
         "onnxruntime>=1.18",
-        "tokenizers>=0.20",
+        "tokenizers>=0.20,<1",
         "filelock>=3.30",  # its lock_descriptor
         "tqdm>=4.66",
         "tabulate>=0.9",
@@ -120,7 +120,7 @@ setup(
         "report": REPORT,
         "bleu": BLEU,  # --metric=bleu
         "hub": HUB,  # --model=hf:OWNER/NAME
-        "plot": ["matplotlib>=3.8"],
+        "plot": ["matplotlib>=3.10.7"],
         "beam": BEAM,  # tta beam-create-tfrecords, tta beam-score
         "probe": PROBE,  # tta probe
         "classify": CLASSIFY,  # tta classify

@@ -92,7 +92,7 @@ def rebuilt(part: Part, nbest) -> Part:
         for j, h in enumerate(one.hypotheses)
     }
     built = Part.build(nbest, part.path).compared(part.statistics.metric).scored(scores)
-    return replace(built, ranked=part.ranked)
+    return replace(built, lists=replace(built.lists, ranked=part.lists.ranked))
 
 
 def curve(pairs, features=True):

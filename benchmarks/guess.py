@@ -70,7 +70,7 @@ def main():
         gains = [relative_gain(value, columns[0], test.statistics.metric) for value in columns[1:]]
         rows.append(["  gain, %", "", *(f"{gain:+.1f}" for gain in gains)])
         cells = []
-        for unit in UNITS if not test.ranked else ():
+        for unit in UNITS if not test.lists.ranked else ():
             other = convert(test, unit)
             first, value = measure(other, FIRST_PASS), measure(other, guess(other.lists))
             cells.append(f"{first:.2f} {value:.2f}")
@@ -111,7 +111,8 @@ def one_by_one(part: Part) -> np.ndarray:
             for i, h in enumerate(one.hypotheses)
         }
         single = Part.build([one]).compared(part.statistics.metric, measured=False).scored(scores)
-        picks.append(select(single.lists, guess(single.lists))[0])
+        lists = replace(single.lists, ranked=part.lists.ranked)
+        picks.append(select(lists, guess(lists))[0])
     return np.array(picks)
 
 

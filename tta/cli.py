@@ -128,7 +128,7 @@ def define_flags(config: type) -> None:
         elif field.kind is float:
             flags.DEFINE_float(*arguments, *bounds)
         else:
-            flags.DEFINE_string(*arguments, allow_overwrite=not setting.once)
+            flags.DEFINE_string(*arguments)
         if setting.alias is not None:
             flags.DEFINE_alias(setting.alias, name)
 
@@ -170,6 +170,7 @@ def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
         wrong_usage(f"{rules} {_SEE_HELP}")
     except SystemExit:  # absl exits with 1 after its help
         show("")
+    _check_repeated()
     found = (f.name for config in configs for f in settings.fields(config) if f.setting.bare)
     if len(rest) > 1 and (name := next(found, None)):
         flags.FLAGS[name].value = [*(flags.FLAGS[name].value or []), *rest[1:]]
@@ -177,6 +178,14 @@ def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
         rule = f"unexpected argument {rest[1]!r}: every option is a --flag=value"
         wrong_usage(f"{rule} {_SEE_HELP}")
     return rest
+
+
+def _check_repeated():
+    """Stops if a flag of one value was given more than once, of which the last one would count."""
+    for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
+        if flag.present > 1 and not isinstance(flag.value, list):
+            rule = f"--{flag.name} is given more than once, and it takes one value"
+            _stop(f"{rule} {_SEE_HELP}", FAILED)
 
 
 def _check_required(configs):

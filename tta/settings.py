@@ -37,7 +37,6 @@ class Setting:
         repeated: whether a list is given by repeating its flag only; else its items are separated
             by commas, and a repeated flag adds to the list.
         bare: whether the arguments without a flag are items of this list, which is `repeated`.
-        once: whether giving the flag twice is an error; else the last value counts.
         alias: another name of the flag; it is no argument in Python.
         writes: whether the value names an output, a file or folder; see `check_outputs`.
         group: heading in `--help` for this field and those after it; None continues the group of
@@ -51,7 +50,6 @@ class Setting:
     distinct: bool = False
     repeated: bool = False
     bare: bool = False
-    once: bool = False
     alias: str | None = None
     writes: bool = False
     group: str | None = None

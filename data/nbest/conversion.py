@@ -54,7 +54,15 @@ def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]
         for one in (lists if notes else ())
     ]
     read, more = _plain(read or lists, "reference")
+    others = (tuple(plain_texts(one.more_references)[0]) for one in read)
+    read = [replace(one, more_references=r) for one, r in zip(read, others, strict=True)]
     return read, notes + [f"references: {note}" for note in more]
+
+
+def plain_hypotheses(texts: Sequence[str]) -> list[str]:
+    """The texts of one list as `plain_lists` reads them."""
+    (read,), _ = plain_lists([NBestList("", tuple(Hypothesis(text, None) for text in texts))])
+    return [h.text for h in read.hypotheses]
 
 
 def as_read(nbest: NBestList) -> NBestList:

@@ -26,7 +26,10 @@ STARTS = ("start", "start_time", "begin", "begin_time", "offset", "segment")
 HYPOTHESES = ("hypothesis", "hyp", "pred_text", "prediction", "rec_text")
 # These are hypotheses, or references if a name of `HYPOTHESES` is there.
 TRANSCRIPTS = ("text", "transcript", "transcription", "sentence")
-REFERENCES = ("reference", "ref", "ground_truth", "gt", "target", "ref_text", "reference_text")
+REFERENCES = (
+    *("reference", "ref", "ground_truth", "gt", "target", "ref_text", "reference_text"),
+    "references",
+)
 LISTS = ("hypotheses", "nbest", "hyps", "n_best", "nbest_hypotheses", "candidates")
 SCORES = ("score", "first_pass_score", "total_score")
 # These are scores if there is no other one.

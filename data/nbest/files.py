@@ -79,7 +79,8 @@ def read_nbest(
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
         references = read_references(reference_file, [nbest.utterance_id for nbest in lists])
-        lists = [replace(nbest, reference=r) for nbest, r in zip(lists, references, strict=True)]
+        pairs = zip(lists, references, strict=True)
+        lists = [replace(nbest, reference=r, more_references=()) for nbest, r in pairs]
     lists, notes = plain_lists(lists)
     return NBestFile(lists, name, names, tuple(notes))
 

@@ -41,12 +41,14 @@ class NBestList:
         hypotheses: none if the first system found none.
         reference: the correct text, or None.
         extra: as in `Hypothesis`.
+        more_references: further correct texts, which BLEU takes.
     """
 
     utterance_id: str
     hypotheses: tuple[Hypothesis, ...]
     reference: str | None = None
     extra: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    more_references: tuple[str, ...] = ()
 
 
 class ListCollector:
@@ -84,6 +86,8 @@ class ListCollector:
     ) -> None:
         """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
+        A reference may be several, an array of texts.
+
         Raises:
             InputError: the id is empty or a duplicate, a text is not a string, a reference has
                 alternatives, or only some hypotheses have a score or only some lists a
@@ -99,14 +103,18 @@ class ListCollector:
             raise InputError(rule)
         for hypothesis in hypotheses:
             _check_text(hypothesis.text, "a hypothesis")
-        if reference is not None:
-            _check_text(reference, "the reference")
-            check_readings(reference)
+        more: list[str] = []
+        if isinstance(reference, list) and all(isinstance(one, str) for one in reference):
+            reference, *more = dict.fromkeys(reference) or [None]
+        for one in [] if reference is None else [reference, *more]:
+            _check_text(one, "the reference")
+            check_readings(one)
         self._check_agreement(hypotheses, reference)
         if self._score_parts and len(self._score_parts) == 1:
             self._score_parts = None  # The next list may have another name for the score.
         self._ids.add(utterance_id)
-        self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, extra))
+        rest = extra, tuple(more)
+        self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, *rest))
         self.count += 1
 
     def check_parts(self, parts: tuple[str, ...]) -> None:

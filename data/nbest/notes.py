@@ -11,11 +11,15 @@ from tta.choices import SCORE_KINDS
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.formats import load_format
 from tta.data.text.spelling import WITHOUT_BLANKS
+from tta.errors import shown
 
 # What a note says to do about scores of each kind.
 FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
 # The share of lists, or of texts, that is "nearly all".
 NEARLY_ALL = 0.9
+# What tokenizers put blanks before: punctuation, and the ends of English contractions.
+_MARK = r"(?:[.,]+|['\u2019](?:s|t|re|ve|ll|d|m)|n['\u2019]t)(?!\S)"
+_DETACHED, _ATTACHED = re.compile(rf"(?<=\s){_MARK}"), re.compile(rf"(?<=[^\W\d_])(?<!\bn){_MARK}")
 _HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)$")
 
 
@@ -99,15 +103,32 @@ def text_notes(file: NBestFile) -> Iterator[str]:
         )
 
 
-def blank_notes(file: NBestFile) -> Iterator[str]:
+def blank_notes(file: NBestFile, advice: str = "--metric=cer counts characters") -> Iterator[str]:
     """Yields a note if texts are in a script without blanks, so that words are sentences."""
-    hypotheses = [h.text for one in file.lists for h in one.hypotheses if h.text]
-    references = [one.reference for one in file.lists if one.reference]
-    for name, texts in {"hypotheses": hypotheses, "references": references}.items():
+    for name, texts in _texts(file).items():
         joined = sum(not re.search(r"\s", t) and bool(WITHOUT_BLANKS.search(t)) for t in texts)
         if texts and joined >= NEARLY_ALL * len(texts):
+            yield f"the {name} have no blanks, so each counts as one word; {advice}"
+            return
+
+
+def bleu_notes(file: NBestFile, tokenize: str) -> Iterator[str]:
+    """Yields a note if texts do not fit sacrebleu's tokenizer of that name."""
+    if tokenize not in ("char", "zh"):
+        yield from blank_notes(file, "--bleu_tokenize=zh or char counts characters")
+    for name, texts in _texts(file).items():
+        found = [text for text in texts if _DETACHED.search(text)]
+        if tokenize != "none" and len(found) > sum(map(bool, map(_ATTACHED.search, texts))):
             yield (
-                f"the {name} have no blanks, so each counts as one word; --metric=cer counts "
-                "characters"
+                f"the {name} look tokenised, first {shown(found[0])}; if all texts are, use "
+                "--bleu_tokenize=none, else detokenise them"
             )
             return
+
+
+def _texts(file):
+    """The texts of hypotheses and of references that are not empty."""
+    return {
+        "hypotheses": [h.text for one in file.lists for h in one.hypotheses if h.text],
+        "references": [one.reference for one in file.lists if one.reference],
+    }

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TextIO
@@ -66,13 +67,17 @@ def quoted(key: str) -> str:
 
 
 def dump_json(value: Any, stream: TextIO, indent: int | None = None) -> None:
-    """Writes JSON and a line end."""
+    """Writes JSON and a line end, also of values as deep as those that `load_json` just reads."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(2 * limit)
     try:
         text = json.dumps(value, ensure_ascii=False, indent=indent)
         if re.search("[\ud800-\udfff]", text):  # half a surrogate pair in an `extra`
             text = json.dumps(value, indent=indent)
     except RecursionError:  # in an `extra`
         raise InputError("nested too deeply to be written as JSON") from None
+    finally:
+        sys.setrecursionlimit(limit)
     stream.write(text + "\n")
 
 

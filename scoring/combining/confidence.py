@@ -209,8 +209,8 @@ def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = N
         for one in evidence.words
     ]  # fmt: skip
     count = len(evidence.words)
-    errors = np.bincount(evidence.owners, 1 - probabilities, count)
-    errors += weights.deletions * evidence.missing
+    errors = weights.deletions * evidence.missing
+    errors += np.bincount(evidence.owners, 1 - probabilities, count)
     return Confidences(words, errors, evidence.lengths, "CER" if evidence.by_character else "WER")
 
 

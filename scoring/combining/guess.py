@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tta.scoring.combining.list_features import LIST_FEATURES
-from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 
 # The size of a difference that is neither small nor large: of a model's scores, natural log, and of
@@ -85,7 +85,7 @@ def first_pass_unit(lists: ScoredLists) -> float:
     is much. The fewer hypotheses, the closer the result is to the typical spread. For ranks in
     place of scores, it is a constant; if no scores differ, it is 1.
     """
-    if np.array_equal(lists.first_pass, lists.feature(RANK)):
+    if lists.ranked:
         return _SPREAD_OF_RANKS
     found = spread(lists, lists.first_pass)
     if not found:

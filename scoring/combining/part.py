@@ -36,13 +36,11 @@ class Part:
     Attributes:
         lists: the arrays, with the losses and the models' scores that were added so far.
         path: of the file, as messages show it; None for lists in memory.
-        ranked: whether the first-pass scores are -ln(rank), because the lists had none.
         statistics: the metric's, of every hypothesis; None if nothing is measured.
     """
 
     lists: ScoredLists
     path: str | None = None
-    ranked: bool = False
     statistics: ListStatistics | None = None
 
     @classmethod
@@ -58,11 +56,11 @@ class Part:
         ranked = rank_scores and not _has_scores(nbest)
         if ranked:
             nbest = [score_by_rank(one) for one in nbest]
-        return cls(ScoredLists.build(nbest), path, ranked)
+        return cls(ScoredLists.build(nbest, ranked=ranked), path)
 
     @property
     def nbest(self) -> Sequence[NBestList]:
-        """The lists, with their ranks as scores if `ranked`."""
+        """The lists, with their ranks as scores if `lists.ranked`."""
         return self.lists.nbest
 
     @property

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
-from tta.errors import InputError
+from tta.errors import InputError, located, shown
 from tta.scoring.combining.list_features import LIST_FEATURES, list_features
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.metrics.metric import Metric
@@ -80,6 +80,7 @@ class ScoredLists:
         losses: the loss between all pairs of hypotheses of a list, for the decision `mbr`; None if
             only the decision `max` is possible.
         models: K `ModelScores`.
+        ranked: whether the first-pass scores are -ln(rank), because the lists had none.
     """
 
     nbest: Sequence[NBestList]
@@ -90,6 +91,7 @@ class ScoredLists:
     features: Mapping[str, np.ndarray]
     losses: PairwiseLosses | None
     models: tuple[ModelScores, ...]
+    ranked: bool = False
 
     @classmethod
     def build(
@@ -97,6 +99,7 @@ class ScoredLists:
         nbest: Sequence[NBestList],
         *token_scores: TokenScores,
         losses: PairwiseLosses | None = None,
+        ranked: bool = False,
     ) -> "ScoredLists":
         """Lays out L lists and the token scores of K models as arrays; see `ModelScores.build`.
 
@@ -115,7 +118,7 @@ class ScoredLists:
         features[RANK] = pad([-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses])
         models = tuple(ModelScores.build(nbest, one) for one in token_scores)
         has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
-        return cls(nbest, present, first_pass, words, has_scores, features, losses, models)
+        return cls(nbest, present, first_pass, words, has_scores, features, losses, models, ranked)
 
     def with_list_features(self, metric: Metric) -> "ScoredLists":
         """Adds `list_features` of the texts as a metric reads them, if they improve the metric.
@@ -226,7 +229,8 @@ class ListStatistics:
         for one in nbest:
             assert one.reference is not None
             texts = [h.text for h in one.hypotheses] or [""]
-            counts.append(metric.statistics(texts, one.reference))
+            with located(f"list {shown(one.utterance_id)}"):
+                counts.append(metric.statistics(texts, one.reference, *one.more_references))
         return cls(metric, pad(counts), pad([np.ones(len(one), bool) for one in counts]))
 
     def of(self, picks: np.ndarray) -> np.ndarray:

@@ -41,7 +41,10 @@ def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) ->
     if given.scale == 0:  # all hypotheses are equally probable: the weights do not matter
         return start
     finite = guess(lists, replace(given, decision="mbr", scale=None))
-    columns = Columns.build(lists, start if start.decision == "mbr" else finite, given)
+    finite = start if start.decision == "mbr" else finite
+    if finite.lm_weight == 1:  # no weight below 1 balances first-pass scores above 1e16
+        given = replace(given, lm_weight=1.0, shares=finite.shares)
+    columns = Columns.build(lists, finite, given)
     point = _fit(lists.present, columns, statistics.errors)
     if start.decision == "mbr":
         if given.scale is None:
@@ -136,7 +139,7 @@ class Columns:
         if given.length_bonus is None:
             found.append((WORDS, alone[1 + models], 1.0))
         for i, name in enumerate(features):
-            is_rank = np.array_equal(more[i], lists.first_pass)  # in place of scores
+            is_rank = lists.ranked and name == RANK  # it is the first pass
             if weight != 1 and given.features[name] is None and not is_rank:
                 is_of_list = name in LIST_FEATURES
                 unit = LIST_FEATURES.load(name).unit if is_of_list else float(name == RANK)
@@ -179,7 +182,7 @@ class Columns:
         first = 1 - weights.lm_weight
         features = [first * weights.features.get(name, 0.0) for name in sorted(self.given.features)]
         raw = np.array([first, *weights.lm_weights, weights.length_bonus, *features])
-        return np.linalg.lstsq(self.basis, weights.scale * raw)[0]
+        return np.linalg.lstsq(self.basis, weights.scale * raw, rcond=None)[0]
 
 
 def center(present: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -39,9 +39,12 @@ class Bleu:
         # sacrebleu writes "nrefs:1" only if it has seen a reference.
         self.signature = f"BLEU|{BLEU(tokenize=tokenize, references=[['-']]).get_signature()}"
 
-    def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
+    def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
         """[n, 10] int64: words, reference words, matched n-grams, all n-grams (orders 1 to 4)."""
-        scores = [self._sentence.sentence_score(text, [reference]) for text in hypotheses]
+        if more:
+            self.signature = self.signature.replace("nrefs:1", "nrefs:var")
+        references = [reference, *more]
+        scores = [self._sentence.sentence_score(text, references) for text in hypotheses]
         return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in scores], np.int64)
 
     def corpus(self, totals: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from tta.data.text.spelling import WITHOUT_BLANKS
-from tta.errors import InputError
+from tta.errors import InputError, shown
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 
 # How rapidfuzz names the edits of a reference that give a hypothesis: a word is another one, too
@@ -47,10 +47,13 @@ class WordErrorRate:
         self.normalize = METRIC_NORMALIZATIONS.load(normalize)
         self.signature = f"WER|words:whitespace|CER:blanks count|normalize:{normalize}"
 
-    def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
+    def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
         """[n, 6] int64: substitutions, insertions, deletions and reference words; character errors
         and reference characters.
         """
+        if more:
+            rule = f"several references, {shown(reference)} and {len(more)} more"
+            raise InputError(f"{rule}: the {self.name} takes one; --metric=bleu takes several")
         expected = self.normalize(reference).split()
         characters = _characters(expected)
         counts = np.zeros([len(hypotheses), 6], np.int64)

@@ -55,8 +55,11 @@ class Metric(CorpusMetric, Protocol):
     normalize: Callable[[str], str]
     uses_list_features: bool
 
-    def statistics(self, hypotheses: Sequence[str], reference: str) -> np.ndarray:
-        """Compares n hypotheses with their reference: [n, S] int64."""
+    def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
+        """Compares n hypotheses with their reference, or with several: [n, S] int64.
+
+        Raises InputError if the metric takes one only.
+        """
         ...
 
     def errors(self, statistics: np.ndarray) -> np.ndarray:

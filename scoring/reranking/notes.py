@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tta.data.nbest.files import NBestFile
-from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import blank_notes, bleu_notes, feature_notes, score_notes, text_notes
 from tta.errors import InputError, shown
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
@@ -40,7 +40,7 @@ def find_notes(
         report: what was measured on the test lists.
     """
     yield from _worse(report, test, list(systems.reranked)[-1])
-    yield from _conventions(test, files[-1])
+    yield from _conventions(config, test, files[-1])
     yield from _first_pass(test)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
         found = *file.notes, *text_notes(file), *feature_notes(file, files)
@@ -57,7 +57,7 @@ def find_notes(
 
 def _first_pass(test: Part) -> Iterator[str]:
     """Yields a note if the lists lack usable first-pass scores."""
-    if test.ranked:
+    if test.lists.ranked:
         yield (
             "no first-pass scores: -ln(rank in the list) is used, because lists are usually "
             "ordered best first (--norank_scores)"
@@ -72,11 +72,14 @@ def _first_pass(test: Part) -> Iterator[str]:
 
 def _lists(dev: Part | None, test: Part) -> Iterator[str]:
     """Yields notes on the lists themselves."""
-    if dev is not None and dev.nbest == test.nbest:
-        yield (
-            "the dev lists equal the test lists: the gain is overestimated, because the weights "
-            "were tuned on them"
-        )
+    if dev is not None:
+        known, ours = ([frozenset(x.hypotheses) for x in part.nbest] for part in (dev, test))
+        count = sum(len(one) > 1 for one in set(known).intersection(ours))
+        which = f"test lists that are also dev lists: {count:,} of {len(set(ours)):,}"
+        if set(known) == set(ours):
+            which = "the dev lists equal the test lists"
+        if count:
+            yield f"{which}: the gain is overestimated, because the weights were tuned on them"
     for part in filter(None, (dev, test)):
         empty = [one.utterance_id for one in part.nbest if not one.hypotheses]
         if empty:
@@ -91,6 +94,8 @@ def _weights(config: RerankConfig, dev: Part | None, test: Part, systems: System
     weights, models = systems.final, test.lists.models
     chosen = {"lm_weight": bool(models), "length_bonus": True, "scale": weights.decision == "mbr"}
     free = [name for name, is_used in chosen.items() if is_used and getattr(config, name) is None]
+    if weights.lm_weight == 1 and config.lm_weight is None and test.has_scores:
+        yield "first-pass scores differ so much that lm_weight rounds to 1: divide them to use them"
     if dev is None and free:
         yield f"guessed, as there is no --dev_nbest_file: {', '.join(free)}"
         if len(models) > 1 and "lm_weight" in free:
@@ -162,22 +167,29 @@ def _unmeasured(test: Part) -> Iterator[str]:
         )
 
 
-def _conventions(test: Part, file: NBestFile) -> Iterator[str]:
-    """Yields notes on the words of WER: no blanks between them, or other case and punctuation."""
-    if test.statistics is None or test.statistics.metric.name != "WER":
+def _conventions(config: RerankConfig, test: Part, file: NBestFile) -> Iterator[str]:
+    """Yields notes on what the metric compares: blanks between words, case and punctuation."""
+    if test.statistics is None:
         return
-    yield from blank_notes(file)
+    name = test.statistics.metric.name
+    if several := sum(bool(one.more_references) for one in test.nbest):
+        yield f"several references of {several:,} lists: {name} compares with all of them"
+    if name == "BLEU":
+        yield from bleu_notes(file, config.bleu_tokenize)
+        return
+    if name == "WER":
+        yield from blank_notes(file)
     picks = select(test.lists, FIRST_PASS)
     picked = [
         replace(one, hypotheses=one.hypotheses[i : i + 1])
         for one, i in zip(test.nbest, picks, strict=True)
     ]
-    basic = ListStatistics.build(picked, load_metric("wer", normalize="basic"))
+    basic = ListStatistics.build(picked, load_metric(name.lower(), normalize="basic"))
     with contextlib.suppress(InputError):  # the references are nothing but punctuation
         before, after = test.statistics.value(picks), basic.value(np.zeros(len(picked), int))
         if after < 0.9 * before:
             yield (
-                "case and punctuation count as errors: with --normalize=basic, the WER of the "
+                f"case and punctuation count as errors: with --normalize=basic, the {name} of the "
                 f"first pass is {after:.2f}, not {before:.2f}"
             )
 

@@ -150,7 +150,7 @@ def _check(config: RerankConfig, parts: Sequence[Part], models: Sequence[str | N
     for dev in devs:
         if not dev.has_references:
             raise InputError("tuning needs references, and the lists have none", dev.path)
-        if (dev.has_scores, dev.ranked) != (test.has_scores, test.ranked):
+        if (dev.has_scores, dev.lists.ranked) != (test.has_scores, test.lists.ranked):
             raise InputError(
                 "either both dev and test lists must have first-pass scores or none of them: "
                 "weights tuned on one kind do not fit the other",

@@ -149,7 +149,7 @@ class ScoreConfig(Config):
 class FitPoolingConfig(Config):
     """On which text the statistics of `sif` and `whitened` are fitted."""
 
-    model: str = setting(..., "Model directory. Its pooling.npz is written.", once=True)
+    model: str = setting(..., "Model directory. Its pooling.npz is written.")
     input_file: list[str] = setting(..., RAW_TEXT)
     seed: int = setting(0, SEED, group="Sample")
     overwrite: bool = setting(False, OVERWRITE)

@@ -59,7 +59,7 @@ DEVICE = Setting(
 class OneModel(Config):
     """The model of a command."""
 
-    model: str | None = setting(None, _MODEL, once=True, group=MODEL)
+    model: str | None = setting(None, _MODEL, group=MODEL)
 
     @property
     def name(self) -> str | None:

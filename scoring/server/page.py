@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from tta.data.nbest.conversion import plain_hypotheses
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
@@ -23,7 +24,7 @@ _KEPT = 8
 
 WEIGHTS = ("lm_weight", "length_bonus", "scale", "features")
 # "score | text", or a tab from a spreadsheet in place of the bar
-_SCORED = re.compile(r"\s*([^\s|]+)\s*[|\t]\s*(.*)", re.DOTALL)
+_SCORED = re.compile(r"\s*([^\s|<]+)\s*[|\t]\s*(.*)", re.DOTALL)
 
 
 class Answers:
@@ -62,12 +63,13 @@ class Answers:
         if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
             raise InputError('expected {"text": "...", "weights": {...} or null}')
         texts, scores = parse(request["text"])
-        scored = self._scored(tuple(texts))
-        known = KnownScores(self._lm, dict(zip(texts, scored, strict=True)))
+        read = plain_hypotheses(texts)
+        scored = self._scored(tuple(read))
+        known = KnownScores(self._lm, dict(zip(read, scored, strict=True)))
         weights = _weights(request.get("weights"))
-        order = rerank(texts, scores, known, weights=weights)
         with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
             warnings.simplefilter("ignore")
+            order = rerank(texts, scores, known, weights=weights)
             sure = confidence(texts, scores, known, weights=weights)
         used = order.weights.to_dict()
         without = [None] * len(texts)
@@ -78,10 +80,10 @@ class Answers:
                 {
                     "text": texts[i],
                     "rank": i + 1,
-                    "tokens": _words(texts[i], scored[i]),
+                    "tokens": _words(read[i], scored[i]),
                     "first_pass": None if scores is None else scores[i],
                     "lm": float(scored[i].log_probabilities.sum()),
-                    "words": len(texts[i].split()),
+                    "words": len(read[i].split()),
                     "combined": combined,
                     "posterior": posterior,
                     "expected_errors": expected,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tta.data.nbest.conversion import plain_hypotheses
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
@@ -53,9 +54,10 @@ class Service:
 
     def rerank(self, lists: list[GivenList]) -> list[dict[str, Any]]:
         """Each list as `tta.rerank` orders it: a `ListAnswer` without the signature."""
-        texts = list(dict.fromkeys(text for one in lists for text in one.hypotheses))
+        read = [plain_hypotheses(one.hypotheses) for one in lists]
+        texts = list(dict.fromkeys(text for one in read for text in one))
         known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
-        return [_reranked(one, known) for one in lists]
+        return [_reranked(*one, known) for one in zip(lists, read, strict=True)]
 
 
 class KnownScores(Scorer):
@@ -82,12 +84,12 @@ class KnownScores(Scorer):
         return self._lm._num_tokens(texts)
 
 
-def _reranked(given, known):
+def _reranked(given, texts, known):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         order = rerank(given.hypotheses, given.scores, known, weights=given.weights)
         sure = confidence(given.hypotheses, given.scores, known, weights=given.weights)
-    lm_scores, _ = known.score_with_counts(order.texts)
+    lm_scores, _ = known.score_with_counts([texts[i] for i in order.indices])
     posteriors = order.posteriors or [None] * len(order.texts)
     columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
     names = "text", "index", "score", "lm_score", "posterior"

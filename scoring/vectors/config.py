@@ -45,12 +45,10 @@ class VectorsConfig(Config):
     model: str | None = setting(
         None,
         f"For {', '.join(OF_A_MODEL)}: a model with the same vocabulary, named as in tta score.",
-        once=True,
     )
     fasttext_file: str | None = setting(
         None,
         "For fasttext: a binary file (.bin) of Facebook's fastText to read instead of training.",
-        once=True,
     )
     size: int = setting(
         300,

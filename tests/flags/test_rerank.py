@@ -352,8 +352,10 @@ def test_lists_that_get_worse_are_pointed_out(nbest, model):
 def test_dev_lists_that_are_the_test_lists_are_pointed_out(nbest, tmp_path, model):
     same, other = tmp_path / "same.json", tmp_path / "other.json"
     same.write_text(json.dumps(LISTS, indent=2))
-    other.write_text(json.dumps({"v": LISTS["u1"], "w": LISTS["u2"]}))
-    for dev, expected in ((nbest, True), (same, True), (other, False)):
+    other.write_text(json.dumps({"v": LISTS["u1"], "w": LISTS["u2"]}))  # other ids
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(LISTS).replace("the", "a"))
+    for dev, expected in ((nbest, True), (same, True), (other, True), (changed, False)):
         report = str(rerank(nbest, dev_nbest_file=dev))
         assert ("note: the dev lists equal the test lists" in report) == expected
 

@@ -26,7 +26,6 @@ WRONG = {
     ],
     "tta-fit-pooling": [
         ("", "--model"),
-        ("--model=a --model=b", "already defined as a"),
     ],
     "tta-pretrain": [
         ("--num_warmup_steps=9", "must be smaller than"),
@@ -104,7 +103,6 @@ WRONG = {
         ("--pairs=x --input_file=x", "error: input_file and pairs cannot be combined (--help "),
         ("--pairs=x --tokens", "error: tokens needs input_file, not pairs (--help lists "),
         ("--pairs=x --words", "error: words needs input_file, not pairs (--help lists "),
-        ("--input_file=x --model=a --model=b", "flag --model=b: already defined as a"),
     ],
     "tta-sts": [
         ("--pooling=max", "pooling must be mean or sif or whitened, not 'max'"),
@@ -142,3 +140,50 @@ def test_a_missing_flag_is_named(command, flag):
     ended = run_command(command)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"error: {flag} ")
+
+
+# Two values for what takes one; the last one counted before.
+TWICE = [
+    ("tta-rerank", "--score_file=a --score_file=b", "score_file"),
+    ("tta-rerank", "--beam_size=2 --beam_size=3", "beam_size"),  # an integer
+    ("tta-rerank", "--scale=1 --scale=1", "scale"),  # a number, the same one
+    ("tta-rerank", "--decision=max --decision=mbr", "decision"),  # a choice
+    ("tta-rerank", "--rank_scores --norank_scores", "rank_scores"),  # yes or no
+    ("tta-rerank", "-metric=wer --metric cer", "metric"),  # other spellings
+    ("tta-rerank", "--verbosity=1 -v=0", "verbosity"),  # of absl
+    ("tta-rerank", "--offline --offline", "offline"),  # of every command
+    ("tta-score", "--input_file=x --model=a --model=b", "model"),
+    ("tta-fit-pooling", "--model=a --model=b", "model"),
+    (
+        "tta-pretrain",
+        "--mixed_precision=float32 --precision=float32",
+        "mixed_precision",
+    ),  # an alias
+    ("tta-probe", "--seed=1 --seed=2", "seed"),
+]
+
+
+@pytest.mark.parametrize(("command", "flags", "name"), TWICE)
+def test_a_flag_of_one_value_that_is_given_twice_is_one_line(no_model, command, flags, name):
+    ended = run_command(command, *REQUIRED[command].split(), *flags.split())
+    rule = f"--{name} is given more than once, and it takes one value (--help lists the flags)"
+    assert ended == (1, "", f"error: {rule}\n")
+
+
+def test_a_flag_of_a_file_of_flags_counts(no_model, tmp_path):
+    (tmp_path / "flags").write_text("--nbest_file=a\n")
+    ended = run_command("tta-rerank", f"--flagfile={tmp_path / 'flags'}", "--nbest_file=b")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("tta-rerank", "--model=a --model=b --features=a=1 --features=b=1 --lm_weight=.1,.2"),
+        ("tta-sts", "--sts_file=y --representation=embed --representation=context"),
+        ("tta-score", "--texts=a --texts=b"),
+    ],
+)
+def test_lists_may_be_given_in_parts(command, flags):
+    ended = run_command(command, "--only_check_args", *REQUIRED[command].split(), *flags.split())
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -186,7 +186,7 @@ class JsonRowsFormat(NamedRowsFormat):
                 row[keys.get("text", "text")] = hypothesis.text
                 if hypothesis.score is not None:
                     row[keys.get("score", "score")] = float(hypothesis.score)
-                if nbest.reference is not None:
+                if nbest.reference is not None and not nbest.more_references:
                     row[keys.get("reference", "reference")] = nbest.reference
                 rows.append((row, extra.get("place", Place(0, None, False))))
         dump_records(rows, stream)

@@ -191,3 +191,35 @@ ONE_BEST = [
 def test_manifests_are_no_lists(write, text):  # noqa: F811
     with pytest.raises(InputError, match=r"one hypothesis|little in common"):
         read_nbest(write(text))
+
+
+SEVERAL = [
+    ("references", ["a cat", "the cat"], ("a cat", ("the cat",))),
+    ("reference", ["a cat", "the cat", "a cat"], ("a cat", ("the cat",))),  # one of them twice
+    ("ref", ["a cat"], ("a cat", ())),
+    ("references", "a cat", ("a cat", ())),
+    ("references", [], (None, ())),
+    ("references", ["\u2581a \u2581c at", "\u2581the \u2581c at"], ("a cat", ("the cat",))),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), SEVERAL)
+def test_a_reference_may_be_several(write, name, value, expected):  # noqa: F811
+    texts = [json.dumps({"id": "u", name: value, **one}) for one in LISTS if "beams" not in one]
+    rows = [{"id": "u", "text": text, name: value} for text in ("a cat", "a hat")]
+    for text in [*texts, "".join(json.dumps(row) + "\n" for row in rows)]:
+        file = read_nbest(write(text))
+        (one,) = file.lists
+        assert (one.reference, one.more_references) == expected, text
+        if expected[1]:
+            again = written(file.lists, file.format).replace("\n", "")
+            assert json.dumps(value, ensure_ascii=False) in again
+
+
+def test_several_references_go_to_another_format_and_a_file_replaces_them(write, tmp_path):  # noqa: F811
+    path = write('{"id": "u", "choices": [{"text": "a"}, {"text": "b"}], "references": ["a", "b"]}')
+    again = written(read_nbest(path).lists, "jsonl")
+    assert json.loads(again)["reference"] == ["a", "b"]
+    (tmp_path / "ref").write_text("c\n")
+    (one,) = read_nbest(path, reference_file=tmp_path / "ref").lists
+    assert (one.reference, one.more_references) == ("c", ())

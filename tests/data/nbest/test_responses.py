@@ -440,3 +440,49 @@ def test_a_folder_of_responses(tmp_path):
 def test_bad_records(tmp_path, records, message, why):
     with pytest.raises(InputError, match=message):
         read_nbest(write(tmp_path, records))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [9, {"a": 1}, "-1", True, [10**400, -1], [1e308, 1e308, -1], [float("inf"), float("-inf")]],
+    ids=lambda value: str(value)[:20],
+)
+def test_log_probabilities_of_tokens_without_a_sum_are_one_error(tmp_path, values):
+    choices = [("a", [-1, -2]), ("b", values)]
+    found = [{"text": text, "logprobs": {"token_logprobs": v}} for text, v in choices]
+    (tmp_path / "u.json").write_text(json.dumps({"choices": found}))
+    with pytest.raises(InputError, match="expected a finite number as score, got"):
+        read_nbest(tmp_path / "u.json")
+
+
+@pytest.mark.parametrize("depth", [25, 400, 600, 900])
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("format", ["responses", "jsonl", "hyporadise"])
+def test_what_is_nested_deeply_is_written_back(tmp_path, depth, indent, format):
+    lists = {
+        "responses": {"alternatives": [{"transcript": "a"}, {"transcript": "b"}]},
+        "jsonl": {"hypotheses": [{"text": "a"}, {"text": "b"}]},
+        "hyporadise": {"input": ["a", "b"]},
+    }[format]
+    deep = "[" * depth + "]" * depth
+    text = json.dumps({"id": "u", "note": 0, **lists}, indent=indent if format != "jsonl" else None)
+    (tmp_path / "u.json").write_text(text.replace("0", deep, 1))
+    file = read_nbest(tmp_path / "u.json", format)
+    write_nbest(tmp_path / "v.json", file.lists, format)
+    assert deep in "".join((tmp_path / "v.json").read_text().split())
+
+
+def test_writing_changes_no_record_that_was_read(tmp_path):
+    record = {
+        "results": {
+            "transcripts": [{"transcript": "a"}],
+            "segments": [{"alternatives": [{"transcript": "a"}, {"transcript": "b"}]}],
+        }
+    }
+    (tmp_path / "u.json").write_text(json.dumps(record))
+    (one,) = read_nbest(tmp_path / "u.json").lists
+    turned = dataclasses.replace(one, hypotheses=one.hypotheses[::-1])
+    write_nbest(tmp_path / "v.json", [turned], "responses")
+    assert json.loads((tmp_path / "v.json").read_text()) != record
+    write_nbest(tmp_path / "w.json", [one], "responses")
+    assert json.loads((tmp_path / "w.json").read_text()) == record

@@ -7,7 +7,13 @@ import pytest
 
 from tests.data.nbest.test_files import nbest, write  # noqa: F401
 from tta.data.nbest.files import NBestFile, read_nbest, write_nbest
-from tta.data.nbest.notes import blank_notes, feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import (
+    blank_notes,
+    bleu_notes,
+    feature_notes,
+    score_notes,
+    text_notes,
+)
 from tta.errors import InputError
 
 ROWS = "u\ta\t{}\nu\tb\t{}\n"
@@ -183,3 +189,33 @@ def test_a_note_says_that_confidences_contradict_the_order(shares, name, score, 
     assert all(
         f"in 1 of 1 lists the first one does not have the highest {name}" in n for n in notes
     )
+
+
+TOKENISED = "look tokenised, first"
+BLANKS = "have no blanks, so each counts as one word; --bleu_tokenize=zh"
+
+
+@pytest.mark.parametrize(
+    ("texts", "reference", "tokenize", "note"),
+    [
+        (["a cat .", "a hat ."], None, "13a", f"the hypotheses {TOKENISED} 'a cat .'"),
+        (["a cat , a hat"], None, "intl", f"the hypotheses {TOKENISED}"),
+        (["do n't go"], None, "13a", f"the hypotheses {TOKENISED}"),  # Penn Treebank
+        (["don 't go"], None, "13a", f"the hypotheses {TOKENISED}"),  # Moses
+        (["a cat."], "a cat .", "13a", f"the references {TOKENISED} 'a cat .'"),
+        (["a cat ."], None, "none", None),  # as it should be
+        (["a cat.", "a hat, .", "a bat."], None, "13a", None),  # mostly plain
+        (["don't go", "it's here", "in 1990 ."], None, "13a", None),
+        (["où vas-tu ?"], None, "13a", None),  # French has this blank
+        (["a cat"], "a cat", "13a", None),
+        (["打开窗户", "打开窗"], None, "13a", f"the hypotheses {BLANKS}"),
+        (["打 开"], "打开窗户", "none", f"the references {BLANKS}"),
+        (["打开窗户"], None, "char", None),
+        (["打开窗户"], None, "zh", None),
+    ],
+)
+def test_a_note_for_bleu_names_the_tokenizer_that_fits(texts, reference, tokenize, note):
+    one = nbest("u", *((text, None) for text in texts), reference=reference)
+    found = list(bleu_notes(NBestFile([one], "moses"), tokenize))
+    assert len(found) == (note is not None)
+    assert all(one.startswith(note) and "--bleu_tokenize=" in one for one in found)

@@ -137,7 +137,7 @@ def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
 
 def test_ranks_in_place_of_scores_are_no_second_column():
     lists = make(3).lists
-    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK])
+    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK], ranked=True)
     assert build(ranked, GivenWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
 
 
@@ -146,3 +146,21 @@ def test_models_without_weight_keep_their_shares():
     weights = columns.weights(np.array([2.0, 0, 0, 0, 0]), "mbr")
     assert (weights.lm_weight, weights.length_bonus) == (0, 0)
     assert weights.shares == (1 / 3, 1 / 3, 1 / 3)
+
+
+def test_ranks_are_known_by_a_flag_not_by_their_last_bit():
+    lists = make(3).lists
+    near = np.nextafter(lists.features[RANK], 9.0)
+    ranked = dataclasses.replace(lists, first_pass=near, ranked=True)
+    assert build(ranked, GivenWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
+    equal = dataclasses.replace(lists, first_pass=lists.features[RANK])  # scores of the file
+    assert RANK in build(equal, GivenWeights(features={RANK: None})).names
+
+
+def test_least_squares_have_the_same_cutoff_in_every_numpy(monkeypatch):
+    solve = np.linalg.lstsq
+    given = []
+    monkeypatch.setattr(np.linalg, "lstsq", lambda *a, **o: given.append(o) or solve(*a, **o))
+    columns = build(make(3).lists, GivenWeights())
+    columns.point(columns.start)
+    assert given == [{"rcond": None}]  # NumPy 1 warns without it

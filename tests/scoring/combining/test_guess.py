@@ -285,7 +285,7 @@ def test_five_hypotheses_show_the_unit_of_their_scores():
 
 def test_the_spread_of_ranks_is_known():
     lists = make(3, models=()).lists
-    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK])
+    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK], ranked=True)
     weights = guess(ranked, GivenWeights())
     assert weights.scale == pytest.approx(1 / 0.6)
 

@@ -152,7 +152,7 @@ def test_without_scores_the_rank_is_the_score():
     lists = [["the kat", "the cat"], ["a dog", "a dock", "a dig"]]
     ranks = [[-math.log(place + 1) for place in range(len(texts))] for texts in lists]
     found = tta.rerank(lists, **given)
-    assert found == tta.rerank(lists, ranks, FakeModel())
+    assert found == tta.rerank(lists, ranks, FakeModel(), weights=found[0].weights)
     assert 0 < found[0].weights.lm_weight < 1
 
 
@@ -377,3 +377,13 @@ def test_texts_come_back_in_their_own_spelling():
     assert sorted(one.texts) == sorted(SPELLED[0])
     alone = tta.rerank(SPELLED[0], [-1, -2], "none")
     assert [SPELLED[0][i] for i in alone.indices] == alone.texts
+
+
+@pytest.mark.parametrize("lists", [[[""]], [["", "  "], ["\t"]], [[""], []], [["<pad>", ""]]])
+@pytest.mark.parametrize("model", ["none", FakeModel("known")], ids=["none", "model"])
+@pytest.mark.filterwarnings("ignore:lists of one", "ignore:begin, end")
+def test_picks_without_words_have_no_confidences(lists, model):
+    scores = [[-1.0 - i for i in range(len(one))] for one in lists]
+    assert tta.confidence(lists, scores, model) == [[] for _ in lists]
+    weights = tta.fit_confidence(lists, ["a"] * len(lists), scores, model)
+    assert tta.confidence(lists, scores, model, confidence_weights=weights) == [[] for _ in lists]

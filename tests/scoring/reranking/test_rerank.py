@@ -1,5 +1,6 @@
 """`rerank_files` with every decision, feature and format: what is decided, written and reported."""
 
+import dataclasses
 import html
 import json
 import math
@@ -567,3 +568,85 @@ def test_notes_of_the_files_are_printed(tmp_path):
         assert f"note: {path}: the feature {name} is left out: the other file" in report
     rows = [json.loads(line) for line in (tmp_path / "scores").read_text().splitlines()]
     assert {row["text"] for row in rows} == {"open it", "open that"}
+
+
+def test_picks_without_words_have_confidences_and_a_report(tmp_path):
+    file = write(tmp_path / "silent.jsonl", [hypotheses({"": {}, " ": {}}, {"": -1, " ": -2})])
+    out, page = tmp_path / "sure.jsonl", tmp_path / "page.html"
+    config = RerankConfig(nbest_file=file, confidence=str(out), report=str(page))
+    for models in ([], ["one"]):
+        rerank_files(dataclasses.replace(config, overwrite=bool(models)), models)
+        assert rows_of(out) == [{"id": "u0", "words": []}]
+        assert page.is_file()
+
+
+def lists_of(numbers):
+    """Lists whose texts and scores follow from their numbers."""
+    return [
+        {**hypotheses({f"a {i}": {}, "a x y": {}}, {f"a {i}": -i / 7, "a x y": -1}), "id": f"n{i}"}
+        for i in numbers
+    ]
+
+
+DEV_LISTS = [
+    (lists_of(range(9, 3, -1)), "the dev lists equal the test lists: "),  # another order
+    ([one | {"id": one["id"] + "v"} for one in lists_of(range(4, 10))], "the dev lists equal"),
+    (lists_of(range(30)), "test lists that are also dev lists: 6 of 6: "),
+    (lists_of(range(4, 6)), "test lists that are also dev lists: 2 of 6: "),
+    (lists_of(range(9, 20)), "test lists that are also dev lists: 1 of 6: "),
+    (lists_of(range(10, 20)), None),
+    # the same texts with other scores, as of a command that is said twice
+    ([{**one, "hypotheses": [{**h, "score": -3.5} for h in one["hypotheses"]]}
+      for one in lists_of(range(4, 10))], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dev", "note"), DEV_LISTS)
+def test_test_lists_among_the_dev_lists_are_pointed_out(tmp_path, dev, note):
+    test = write(tmp_path / "test.jsonl", lists_of(range(4, 10)))
+    config = RerankConfig(nbest_file=test, dev_nbest_file=write(tmp_path / "dev.jsonl", dev))
+    notes = [one for one in rerank_files(config, []).notes if "overestimated" in one]
+    assert len(notes) == (note is not None)
+    assert all(one.startswith(note) for one in notes)
+
+
+@pytest.mark.parametrize("metric", ["wer", "cer"])
+@pytest.mark.parametrize(("text", "has_note"), [("A X, Y.", True), ("a x z", False)])
+def test_case_and_punctuation_are_pointed_out(tmp_path, metric, text, has_note):
+    file = write(tmp_path / "n.jsonl", [hypotheses({text: {}, "b": {}}, {text: -1, "b": -9})])
+    report = rerank_files(RerankConfig(nbest_file=file, metric=metric), [])
+    (*_, note) = [None, *(one for one in report.notes if one.startswith("case and punctuation"))]
+    assert (note is not None) == has_note
+    assert note is None or f"with --normalize=basic, the {metric.upper()} of the first" in note
+
+
+def test_several_references_are_for_bleu(tmp_path):
+    several = ["the cat sat on a mat", "a cat sat on the mat"]
+    one = hypotheses({several[1]: {}, "a dog": {}}, {several[1]: -1, "a dog": -9}, None)
+    del one["reference"]
+    file = write(tmp_path / "n.jsonl", [one | {"references": several}])
+    report = rerank_files(RerankConfig(nbest_file=file, metric="bleu"), [])
+    assert report.test.row("first pass").value == pytest.approx(100)
+    assert any(note.startswith("several references of 1 lists: BLEU") for note in report.notes)
+    assert any("nrefs:var" in line for line in report.signatures)
+    for metric in ("wer", "cer", "auto"):
+        with pytest.raises(InputError, match=r"list 'u0': several references, .* takes one"):
+            rerank_files(RerankConfig(nbest_file=file, metric=metric), [])
+    rerank_files(RerankConfig(nbest_file=file, metric="none"), [])  # nothing is compared
+
+
+@pytest.mark.parametrize("size", [1e9, 1e18, 1e20, 1e99])
+@pytest.mark.parametrize("decision", [None, "max"])
+def test_huge_first_pass_scores_are_pointed_out(tmp_path, size, decision):
+    random = np.random.default_rng(0)
+    made = [
+        hypotheses({t: {} for t in VOTES}, {t: size * random.normal() for t in VOTES})
+        for _ in range(12)
+    ]
+    file = write(tmp_path / "n.jsonl", made)
+    for dev in (None, file):
+        config = RerankConfig(nbest_file=file, dev_nbest_file=dev, decision=decision)
+        notes = rerank_files(config, ["one"]).notes
+        assert any("lm_weight rounds to 1: divide them" in note for note in notes)
+        rerank_files(config, ["one", "two"])
+        rerank_files(config, [])

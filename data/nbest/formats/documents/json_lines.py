@@ -135,8 +135,10 @@ class JsonLinesFormat(Format):
             if any(h.score is not None for h in nbest.hypotheses):
                 key = score_key(kept[0]["columns"], self.arrays)
                 item[key] = [self.score_of(h, nbest) for h in nbest.hypotheses]
-        if nbest.reference is not None:
-            item[named(item, self.references) or self.references[0]] = nbest.reference
+        key = named(item, self.references)
+        if nbest.reference is not None and not (nbest.more_references and key):
+            several = [nbest.reference, *nbest.more_references]
+            item[key or self.references[0]] = several if several[1:] else several[0]
         return item
 
     def values(self, item: dict[str, Any]) -> Any:

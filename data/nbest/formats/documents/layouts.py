@@ -20,7 +20,7 @@ KeyPath = tuple[str | int, ...]
 _INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
 # Arrays of hypotheses with these names belong to the format jsonl.
 _OTHERS = ("hypotheses", "nbest", "hyps")
-_MAX_DEPTH = 20
+MAX_DEPTH = 20  # of a list in a record
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Layout:
     texts: tuple[str, ...]
     score: str | None = None
     best: str | None = None
-    references: tuple[str, ...] = ("reference", "ref")
+    references: tuple[str, ...] = ("reference", "ref", "references")
     sign: int = 1
     new: KeyPath = ()
 
@@ -150,14 +150,23 @@ class Choices(Layout):
         return entry if score == _total(entry).get("logprob") else entry | {"score": score}
 
 
-def _total(choice: dict[str, Any]) -> dict[str, float]:
-    """`{"logprob": the sum of the log-probabilities of the tokens}`; {} if a token has none."""
+def _total(choice: dict[str, Any]) -> dict[str, Any]:
+    """`{"logprob": the sum of the log-probabilities of the tokens}`; {} if a token has none.
+
+    What has no sum stays as it is, and is refused as a score.
+    """
     found = choice.get("logprobs")
     found = found if isinstance(found, dict) else {}
-    tokens = found.get("token_logprobs") or found.get("content") or ()
+    tokens = found.get("token_logprobs") or found.get("content") or []
+    if not isinstance(tokens, list):
+        return {"logprob": [tokens]}
     values: list[Any] = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
-    are_numbers = all(type(value) in (int, float) for value in values)
-    return {"logprob": math.fsum(values)} if values and are_numbers else {}
+    if not values or any(type(value) not in (int, float) for value in values):
+        return {}
+    try:
+        return {"logprob": math.fsum(values)}
+    except (OverflowError, ValueError):  # such as an infinity and its opposite
+        return {"logprob": values}
 
 
 # The names of formats -> their layouts. The first one is that of new records.
@@ -198,7 +207,7 @@ def find_lists(
     record: Any, layouts: Sequence[Layout], is_final: bool = True, path: KeyPath = ()
 ) -> Iterator[Found]:
     """Yields the lists of a record in their order, without interim results if `is_final`."""
-    if len(path) > _MAX_DEPTH:
+    if len(path) > MAX_DEPTH:
         return
     if isinstance(record, dict):
         if is_final and any(record.get(key) is value for key, value in _INTERIM.items()):

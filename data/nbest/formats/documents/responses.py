@@ -1,6 +1,5 @@
 """Records of JSON whose N-best lists have one of the layouts of a table, such as responses."""
 
-import copy
 import itertools
 import re
 from collections import Counter
@@ -11,6 +10,7 @@ from tta.data.nbest.fields import IDS, id_of, named, read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import (
     LAYOUTS,
+    MAX_DEPTH,
     Found,
     KeyPath,
     find_lists,
@@ -153,7 +153,7 @@ class ResponseFormat(Format):
         written = [(found, self._rows(nbest, found)) for nbest, found in pairs if found]
         record = _rewritten(kept[0]["record"], kept[0]["lists"], written)
         for (nbest, found), one in zip(pairs, kept, strict=True):
-            if nbest.reference != one["reference"]:
+            if nbest.reference != one["reference"] and not nbest.more_references:
                 item = value_at(record, found.path) if found and len(lists) > 1 else record
                 item[(found.layout if found else self.layouts[0]).references[0]] = nbest.reference
         return record
@@ -217,7 +217,7 @@ def _rewritten(
         lists: all lists of the record.
         written: lists with their new rows. The others are removed.
     """
-    new = copy.deepcopy(record)
+    new = _copied(record, MAX_DEPTH)
     for found, rows in written:
         item = value_at(new, found.path)
         found.layout.put(item, rows)
@@ -234,6 +234,15 @@ def _rewritten(
     for path in sorted({found.path for found in lists} - kept, reverse=True):
         del value_at(new, path[:-1])[path[-1]]
     return new
+
+
+def _copied(value, depth):
+    """A copy of a JSON value; what lies deeper than `depth`, where no lists are, is shared."""
+    if depth < 0 or not isinstance(value, (dict, list)):
+        return value
+    if isinstance(value, list):
+        return [_copied(one, depth - 1) for one in value]
+    return {key: _copied(one, depth - 1) for key, one in value.items()}
 
 
 def _text(found, rows):
