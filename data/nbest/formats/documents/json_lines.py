@@ -11,6 +11,7 @@ from tta.data.nbest.fields import (
     SCORES,
     id_of,
     named,
+    ranked,
     read_scores,
     score_key,
 )
@@ -95,7 +96,7 @@ class JsonLinesFormat(Format):
         values = expect(self.values(item), list, f'"{self._key(item)}"')
         are_texts = all(map(is_text, values))
         beside = self._columns(item, values)
-        hypotheses = []
+        hypotheses, rows = [], []
         for i, value in enumerate(values):
             fields = {key: column[i] for key, column in beside.items()}
             if are_texts:
@@ -105,9 +106,11 @@ class JsonLinesFormat(Format):
                 one = parse_hypothesis(as_object(value), self.name, collector)
             extra = {self.name: {"value": value, "columns": fields}}
             hypotheses.append(replace(one, extra=extra))
+            rows.append(fields if are_texts else as_object(value))
         reference = item.get(named(item, self.references) or "")
         extra = {self.name: {"item": item, **kept}}
-        collector.add(_id(item, name, collector), hypotheses, reference, extra)
+        found = ranked(hypotheses, rows)
+        collector.add(_id(item, name, collector), found, reference, extra)
 
     def write(self, lists, stream):
         for nbest in lists:
@@ -168,7 +171,7 @@ class JsonLinesFormat(Format):
             key = score_key(item, self.arrays)
             if key in ("scores", self.arrays[0]) and item.get(key) is not None:
                 expect(item[key], list, f'"{key}"')
-        scores = check_arrays(item, self.arrays, len(values))
+        scores = check_arrays(item, self.arrays, len(values), all(texts))
         for value in values if scores and not any(texts) else ():
             expect(value, str, f'a hypothesis beside "{scores[0]}"')
         found = columns(item, len(values)) if all(texts) else {}
