@@ -148,10 +148,11 @@ def ranked(
     for name in _all_named(fields[0], RANKS):
         found = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
         ranks = [int(match[2]) for match in found if match]
-        if len(set(ranks)) == len(found) and len({match and match[1] for match in found}) == 1:
-            if "rank" in name.lower() or max(ranks) - len(ranks) in (-1, 0) and min(ranks) < 2:
-                order = sorted(range(len(ranks)), key=ranks.__getitem__)
-                return [hypotheses[i] for i in order]
+        if len(set(ranks)) < len(found) or len({match and match[1] for match in found}) > 1:
+            continue
+        is_whole = max(ranks) - min(ranks) < len(ranks) and min(ranks) < 2
+        if is_whole or "rank" in name.lower():
+            return [hypotheses[i] for i in sorted(range(len(ranks)), key=ranks.__getitem__)]
     return hypotheses
 
 

@@ -281,9 +281,9 @@ def _other_ids(rows, wanted) -> list[tuple[str, bool]] | None:
     for path in flat[0] if flat else ():
         values = [one.get(path) for one in flat]
         for keys in (values, [value and stem(value) for value in values]):
-            if None not in keys and len(set(keys)) == len(keys):
-                if 2 * len(wanted.intersection(keys)) > len(wanted):
-                    return [(key, False) for key in keys]
+            are_distinct = None not in keys and len(set(keys)) == len(keys)
+            if are_distinct and 2 * len(wanted.intersection(keys)) > len(wanted):
+                return [(key, False) for key in keys]
     return None
 
 

@@ -1,6 +1,8 @@
 """JSONL: one list per line."""
 
+import copy
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,6 +18,7 @@ from tta.data.nbest.fields import (
     score_key,
 )
 from tta.data.nbest.formats.base import Format
+from tta.data.nbest.formats.documents.layouts import MAX_DEPTH, value_at
 from tta.data.nbest.formats.json_hypotheses import (
     as_object,
     as_value,
@@ -40,6 +43,8 @@ class JsonLinesFormat(Format):
     Hypotheses may also be arrays of text and score, beams of pyctcdecode, texts, or arrays of
     tokens. Arrays beside texts that have one entry per hypothesis, such as `scores`, belong to the
     hypotheses: they are read as their fields, and reordered with them.
+
+    The list may be inside an object of the line, as in `{"id", "asr": {"n_best": [...]}}`.
 
     Keys may have other names, which are written back; see `tta.data.nbest.fields`. Further scores
     are features; see `read_scores`. Lists without an id get their index, from 0; in a folder, the
@@ -93,6 +98,11 @@ class JsonLinesFormat(Format):
 
     def add_item(self, name: Any, item: dict[str, Any], collector: ListCollector, **kept: Any):
         """Adds the list in an object, which may lack an id: `name`. `kept` goes to its `extra`."""
+        paths = [] if self._key(item) in item else list(_paths(item, self.lists))
+        if len(paths) > 1:
+            raise InputError(f"lists inside {shown([*map('.'.join, paths)])}: expected one")
+        record, path = item, paths[0] if paths else ()
+        item = value_at(record, path)
         values = expect(self.values(item), list, f'"{self._key(item)}"')
         are_texts = all(map(is_text, values))
         beside = self._columns(item, values)
@@ -107,21 +117,26 @@ class JsonLinesFormat(Format):
             extra = {self.name: {"value": value, "columns": fields}}
             hypotheses.append(replace(one, extra=extra))
             rows.append(fields if are_texts else as_object(value))
-        reference = item.get(named(item, self.references) or "")
-        extra = {self.name: {"item": item, **kept}}
+        holders = [one for one in (item, record) if named(one, self.references)]
+        reference = holders[0][named(holders[0], self.references)] if holders else None
+        extra = {self.name: {"item": record, "path": path, **kept}}
         found = ranked(hypotheses, rows)
-        collector.add(_id(item, name, collector), found, reference, extra)
+        collector.add(_id(record, _id(item, name, collector), collector), found, reference, extra)
 
     def write(self, lists, stream):
         for nbest in lists:
             item = self.item(nbest)
-            if id_of(item)[0] is None:
+            inner = value_at(item, self.extra_of(nbest).get("path", ()))
+            if id_of(item)[0] is None and id_of(inner)[0] is None:
                 item["id"] = nbest.utterance_id
             dump_json(item, stream)
 
     def item(self, nbest: NBestList) -> dict[str, Any]:
         """The object that is written for a list."""
-        item = dict(self.extra_of(nbest).get("item", ())) or {"id": nbest.utterance_id}
+        record = dict(self.extra_of(nbest).get("item", ())) or {"id": nbest.utterance_id}
+        path = self.extra_of(nbest).get("path", ())
+        record = copy.deepcopy(record) if path else record
+        item = value_at(record, path)
         kept = [self.extra_of(h) or {"value": self.new, "columns": {}} for h in nbest.hypotheses]
         values = []
         are_texts = all(is_text(one["value"]) for one in kept)
@@ -139,8 +154,9 @@ class JsonLinesFormat(Format):
                 key = score_key(kept[0]["columns"], self.arrays)
                 item[key] = [self.score_of(h, nbest) for h in nbest.hypotheses]
         if nbest.reference is not None:
-            item[named(item, self.references) or self.references[0]] = nbest.reference
-        return item
+            holder = item if named(item, self.references) else record
+            holder[named(holder, self.references) or self.references[0]] = nbest.reference
+        return record
 
     def values(self, item: dict[str, Any]) -> Any:
         """The array of hypotheses in an object."""
@@ -176,6 +192,16 @@ class JsonLinesFormat(Format):
             expect(value, str, f'a hypothesis beside "{scores[0]}"')
         found = columns(item, len(values)) if all(texts) else {}
         return {key: column for key, column in found.items() if column is not values}
+
+
+def _paths(item, names, path=()) -> Iterator[tuple[str, ...]]:
+    """Where the objects with an array of one of these names are in an object."""
+    if any(isinstance(item.get(name), list) for name in names):
+        yield path
+        return
+    for key, value in item.items() if len(path) < MAX_DEPTH else ():
+        if isinstance(value, dict):
+            yield from _paths(value, names, (*path, key))
 
 
 def _id(item, name, collector):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tta.data.nbest.fields import HYPOTHESES, TRANSCRIPTS
 from tta.data.nbest.formats.json_hypotheses import check_arrays, columns
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError
@@ -20,7 +21,7 @@ KeyPath = tuple[str | int, ...]
 _INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
 # Arrays of hypotheses with these names belong to the format jsonl.
 _OTHERS = ("hypotheses", "nbest", "hyps")
-_MAX_DEPTH = 20
+MAX_DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,10 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
         Choices("choices", ("text",)),
         Layout("outputs", ("text",)),
     ),
-    "nemo": (Pairs("beams", ("text",), best="pred_text", references=("text",)),),
+    "nemo": (
+        Pairs("beams", ("text",), best="pred_text", references=("text",)),
+        Layout("beams", (*TRANSCRIPTS, *HYPOTHESES), "score", "pred_text", ("text",)),
+    ),
     "sockeye": (Columns("translations", ("text",), score="scores", best="translation", sign=-1),),
 }
 
@@ -198,7 +202,7 @@ def find_lists(
     record: Any, layouts: Sequence[Layout], is_final: bool = True, path: KeyPath = ()
 ) -> Iterator[Found]:
     """Yields the lists of a record in their order, without interim results if `is_final`."""
-    if len(path) > _MAX_DEPTH:
+    if len(path) > MAX_DEPTH:
         return
     if isinstance(record, dict):
         if is_final and any(record.get(key) is value for key, value in _INTERIM.items()):
