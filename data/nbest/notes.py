@@ -103,7 +103,7 @@ def mixture_notes(file: NBestFile) -> Iterator[str]:
     mixed, several, strange, measured = [], 0, [], 0
     for one in file.lists:
         first, *others = [h.text for h in one.hypotheses if len(h.text) > 1] or [""]
-        others = [others[i] for i in range(0, len(others), 1 + (len(others) - 1) // _COMPARED)]
+        others = others[:: 1 + len(others) // _COMPARED]
         far = sum(have_little_in_common(first, text) for text in others)
         several += bool(others)
         mixed += [one] if far > _MANY_TEXTS * len(others) else []
