@@ -347,10 +347,13 @@ _NBEST_SEEDS = {
         b'{"hyps": [{"text": "a", "am_score": -1, "scores": {"ctc": 3}, "lm_score": "-2"}]}\n',
         b'{"audio": "a/u.wav", "nbest": [["a", -1], ["b", -2]]}\n{"uttId": 2, "nbest": []}\n',
         b'{"hypotheses": [["\xe2\x96\x81a", "b"], ["c"]], "scores": [-1, -2], "target": "x"}\n',
+        b'{"id": 1, "asr": {"n_best": [{"text": "a", "score": -1}, {"text": "b", "score": -2}]}}',
+        b'{"hyps": ["a", "b"], "am_scores": [-1, -2], "lm_scores": [-3, -4]}\n',
         b'{"hyps": [["a", null, [["a", [0, 1]]], -1, -2]]}\n',
         b'{"id": 1, "hyps": [{"sentence": "&apos;a", "logprob": -1}, {"hyp": "<s> b", "logp": 0}]}',
     ),
     "json_rows": (
+        b'[{"id": 1, "rank": 2, "text": "a"}, {"id": 1, "rank": "1", "text": "b"}]',
         b'{"utt": "u", "text": "a", "score": -1}\n{"utt": "u", "text": "b", "score": -2}\n',
         b'[{"id": 1, "hyp": "a", "ref": "x"}, {"id": 1, "hyp": "b", "ref": "x", "lm": 3}]\n',
     ),
@@ -361,6 +364,8 @@ _NBEST_SEEDS = {
     ),
     "kaldi": (b"utt-1 the cat\nutt-2 a hat\nw-x-1 the dog\nw-x-2\n",),
     "hyporadise": (
+        b'{"texts": ["a cat", "a hat"], "scores": [-1, -2.5]}\n{"texts": ["b"], "scores": [-1]}',
+        b'{"texts": [["a cat", "a hat"], ["b"]], "scores": [[-1, -2.5], [-3]], "n": 1}',
         json_bytes(
             [{"input": ["a cat", "a hat"], "output": "a cat", "score": [-1, -2.5], "id": 3}]
         ),
@@ -384,6 +389,7 @@ _NBEST_SEEDS = {
     ),
     "nemo": (
         b'{"audio_filepath": "a/u.wav", "text": "r", "pred_text": "a", "beams": [["a", -1.5]]}\n',
+        b'{"file": "x/a.wav", "beams": [{"text": "a", "score": -1}, {"text": "b", "score": -2}]}',
         b'{"id": "u", "beams": [["a cat", -1], ["a hat", -2]]}\n{"id": "v", "beams": []}\n',
     ),
     "sockeye": (
@@ -444,6 +450,8 @@ READERS = {
             b'id,reference\n0,"a, cat"\n1,a hat\n',
             b'{"audio_filepath": "0.wav", "text": "a cat"}\n{"audio": "1", "text": "a hat"}\n',
             b'{"0": "a cat", "1": "a hat"}',
+            b'{"audio": {"path": "0.wav"}, "text": "a"}\n{"audio": {"path": "1"}, "text": "b"}',
+            b"<s> a cat </s> (0)\n<s> a hat </s> (1)\n",
             b'[{"session_id": "0", "words": "a { b / c }"}, {"session_id": "1", "words": "d"}]',
             b'<refset refid="a"><doc><seg id="1">a&#32;cat</seg><seg id="2">b</seg></doc></refset>',
         ),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tta.data.nbest.lists import ListCollector, parse_number, parse_score, stem
+from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score, stem
 from tta.errors import InputError, shown
 
 # The names of each kind, for all readers. Case, blanks, `_` and `-` do not matter: `uttID` is
@@ -36,6 +36,19 @@ SCORES = ("score", "first_pass_score", "total_score")
 LOG_PROBABILITIES = (
     *("log_prob", "log_probability", "logp", "log_likelihood", "cumulative_logprob"),
     *("sequence_score", "logit_score"),
+)
+
+# Ranks of a hypothesis in its list. Those without "rank" in their names may be something else.
+RANKS = (
+    *("rank", "nbest_rank", "hyp_rank", "hypothesis_rank", "beam_rank", "ranking"),
+    *("nbest_index", "nbest_id", "nbest", "hyp_index", "hyp_idx", "hyp_id", "hyp_no", "hyp_num"),
+    *("hypothesis_index", "hypothesis_id", "hypothesis_number", "beam_index", "beam_idx"),
+    *("beam_id", "beam", "position", "pos", "place", "order", "alternative", "candidate", "index"),
+    *("idx", "number", "num", "no", "nth", "n"),
+)
+# Names of columns of numbers.
+_PLURALS = tuple(
+    re.sub("y$", "ie", one) + "s" for one in ("score", *SCORES[1:], *LOG_PROBABILITIES)
 )
 
 # Parts of the score of a speech recogniser. They are natural logs, so their sum is a score.
@@ -99,10 +112,12 @@ def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     with_value = {name: value for name, value in fields.items() if value is not None}
     if (key := named(with_value, names)) is not None:
         return key
-    parts = [name for name in PARTS if name in with_value]
-    if len(parts) == 1 and parts != ["lm_score"]:
-        return parts[0]
-    return named(with_value, LOG_PROBABILITIES) or named(fields, names) or names[0]
+    parts = _parts(with_value)
+    if len(parts) == 1 and "lm_score" not in parts:
+        return next(iter(parts.values()))
+    numbers = [name for name, value in with_value.items() if not isinstance(value, (list, dict))]
+    found = named(with_value, LOG_PROBABILITIES) or named(numbers, _PLURALS)
+    return found or named(fields, names) or names[0]
 
 
 def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -121,6 +136,27 @@ def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
     if not found["reference"] and text not in [*_all_named(fields, TRANSCRIPTS)]:
         found["reference"] = named(fields, TRANSCRIPTS)
     return {kind: name for kind, name in found.items() if name in fields}
+
+
+def ranked(
+    hypotheses: Sequence[Hypothesis], fields: Sequence[Mapping[str, Any]]
+) -> Sequence[Hypothesis]:
+    """Hypotheses without scores in the order of their ranks, if their `fields` have ranks.
+
+    Ranks are 0, 1 ... or 1, 2 ..., perhaps at the end of a text such as `hyp_2`. In a field of
+    "rank" some may be missing, as in pruned lists.
+    """
+    if any(one.score is not None for one in hypotheses) or len(hypotheses) < 2:
+        return hypotheses
+    for name in _all_named(fields[0], RANKS):
+        found = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
+        ranks = [int(match[2]) for match in found if match]
+        if len(set(ranks)) < len(found) or len({match and match[1] for match in found}) > 1:
+            continue
+        is_whole = max(ranks) - min(ranks) < len(ranks) and min(ranks) < 2
+        if is_whole or "rank" in name.lower():
+            return [hypotheses[i] for i in sorted(range(len(ranks)), key=ranks.__getitem__)]
+    return hypotheses
 
 
 def read_scores(
@@ -156,11 +192,19 @@ def read_scores(
     if fields.get(key) is not None:
         collector.check_parts((key,))
         return parse_score(fields[key]), features
-    parts = tuple(name for name in PARTS if name in features)
+    parts = _parts(features)
     if len(parts) < 2:
         return None, features
-    collector.check_parts(parts)
-    return math.fsum(features[name] for name in parts), features
+    collector.check_parts(tuple(parts))
+    return math.fsum(features[name] for name in parts.values()), features
+
+
+def _parts(fields: Mapping[str, Any]) -> dict[str, str]:
+    """{name in `PARTS`: name of the field}, which may be a plural, such as that of a column."""
+    plurals = {name[:-1]: name for name, value in fields.items() if name.endswith("s")
+               and not isinstance(value, (list, dict))}  # fmt: skip
+    names = {one: one if one in fields else plurals.get(one) for one in PARTS}
+    return {one: name for one, name in names.items() if name is not None}
 
 
 @functools.lru_cache(1000)

@@ -10,6 +10,7 @@ import numpy as np
 from tta.choices import SCORE_KINDS
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.formats import load_format
+from tta.data.nbest.rows import have_little_in_common
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.errors import shown
 
@@ -20,7 +21,14 @@ NEARLY_ALL = 0.9
 # What tokenizers put blanks before: punctuation, and the ends of English contractions.
 _MARK = r"(?:[.,]+|['\u2019](?:s|t|re|ve|ll|d|m)|n['\u2019]t)(?!\S)"
 _DETACHED, _ATTACHED = re.compile(rf"(?<=\s){_MARK}"), re.compile(rf"(?<=[^\W\d_])(?<!\bn){_MARK}")
-_HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)$")
+_HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)s?$")
+_LOWER_IS_BETTER = re.compile(r"(?i)nll|neg|loss|cost|ppl|perplexity")
+# The share of texts of a list, and of lists, that must have little in common. In noisy speech and
+# in translations, up to 6 % of the lists have so many; in lists that are mixed, 40 % or more.
+_MANY_TEXTS, _MANY_LISTS, _COMPARED = 0.3, 0.1, 8
+# The share of lists whose references have little in common with them. It is at most 4 % in noisy
+# speech, and 55 % or more with the references of other lists.
+_MANY_REFERENCES = 1 / 3
 
 
 def score_notes(
@@ -79,15 +87,45 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
             continue
         if not all(name in h.features for one in others for x in one.lists for h in x.hypotheses):
             yield f"the feature {name} is left out: the other file does not have it"
-        if _HIGHER_IS_BETTER.search(name) and hypotheses[0].score is None:
+        best, use = (max, "") if _HIGHER_IS_BETTER.search(name) else (None, "")
+        if _LOWER_IS_BETTER.search(name):
+            best, use = min, f" and {FLAGS['cost']}"
+        if best and hypotheses[0].score is None:
             lists = [[h.features[name] for h in one.hypotheses] for one in file.lists]
-            worse = sum(one[0] < max(one) for one in lists if one)
+            worse = sum(one[0] != best(one) for one in lists if one)
             if worse > (1 - NEARLY_ALL) * len(lists):
                 yield (
                     f"the order of the hypotheses is used, not {name}, but in {worse:,} of "
-                    f"{len(lists):,} lists the first one does not have the highest {name}; call it "
-                    "score to use it"
+                    f"{len(lists):,} lists the first one does not have the "
+                    f"{'lowest' if best is min else 'highest'} {name}; call it score{use} to use it"
                 )
+
+
+def mixture_notes(file: NBestFile) -> Iterator[str]:
+    """Yields notes if lists mix utterances, or if references may belong to other lists."""
+    mixed, several, strange, measured = [], 0, [], 0
+    for one in file.lists:
+        first, *others = [h.text for h in one.hypotheses if len(h.text) > 1] or [""]
+        others = others[:: 1 + len(others) // _COMPARED]
+        far = sum(have_little_in_common(first, text) for text in others)
+        several += bool(others)
+        mixed += [one] if far > _MANY_TEXTS * len(others) else []
+        if one.reference and one.hypotheses:
+            measured += 1
+            texts = [h.text for h in one.hypotheses[:3]]
+            is_strange = all(have_little_in_common(one.reference, text) for text in texts)
+            strange += [one] if is_strange else []
+    if len(mixed) > _MANY_LISTS * several:
+        yield (
+            f"the texts of {len(mixed):,} of {several:,} lists have little in common, like those "
+            f"of different utterances; first {shown(mixed[0].utterance_id)}"
+        )
+    if len(strange) > _MANY_REFERENCES * measured:
+        yield (
+            f"the references of {len(strange):,} of {measured:,} lists have little in common with "
+            "their hypotheses; they may be in another order or belong to other lists; first "
+            f"{shown(strange[0].utterance_id)}"
+        )
 
 
 def text_notes(file: NBestFile) -> Iterator[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tta.data.nbest.fields import IDS, RECORDINGS, REFERENCES, TRANSCRIPTS, id_of, named
-from tta.data.nbest.lists import check_readings
+from tta.data.nbest.lists import check_readings, stem
 from tta.data.text.json_text import iter_json
 from tta.data.text.lines import iter_lines
 from tta.data.text.tables import split_row
@@ -33,6 +33,9 @@ _AUDIO = re.compile(
     r"(?i)(?:\S*[/\\])?([^\s/\\]+)\.(?:wav|flac|mp3|ogg|opus|m4a|sph)(?:\s+([^\t]*))?"
 )
 _TAG = re.compile(r"(?i)<(/?)(refset|ref|seg)\b([^<>]*)>")
+# Words, some of which are marks of recognisers, such as `<s> the cat </s> (utt1)` of CMU Sphinx.
+_MARK = r"</?(?!(?:refset|ref|seg|doc|hl|p)>)[\w-]+>"
+_MARKED = re.compile(rf"(?i)(?:{_MARK}\s+)+[^<>\s]+(?:\s+(?:{_MARK}|[^<>\s]+))*")
 _NUMBER = re.compile(r"\bid\s*=\s*[\"']?([0-9]{1,9})\b")
 _ATTRIBUTE = re.compile(r'\b(\w+)\s*=\s*"([^"]*)"')
 _OTHERS = {
@@ -80,7 +83,7 @@ def _parse(lines, ids):
     filled = [(n, row) for n, row in rows if row and not row.startswith(";;")]
     texts = [row for _, row in filled]
     first = texts[0] if texts else ""
-    if re.match(r"<[?!a-zA-Z]", first):
+    if re.match(r"<[?!a-zA-Z]", first) and not _MARKED.fullmatch(first):
         return Kind.ORDERED, _segments("\n".join(lines)), False
     if _JSON.match(first):
         return *_objects("\n".join(lines), ids), False
@@ -255,6 +258,8 @@ def _with_keys(rows, ids) -> tuple[Kind, list[Reference]]:
             if keys and wanted.issubset(str(key) for key, _ in keys):
                 found = keys if len(keys) == len(rows) else found
                 break
+        else:
+            found = _other_ids([fields for fields, *_ in rows], wanted) or found
     kinds = {None if key is None else is_recording for key, is_recording in found}
     if len(kinds) > 1:
         raise InputError("some references have an id and others have none")
@@ -263,6 +268,31 @@ def _with_keys(rows, ids) -> tuple[Kind, list[Reference]]:
         Reference(text, None if key is None else str(key), line)
         for (_, text, line), (key, _) in zip(rows, found, strict=True)
     ]
+
+
+def _other_ids(rows, wanted) -> list[tuple[str, bool]] | None:
+    """The first field, of any name and depth, whose values are the ids of most lists, or None.
+
+    They may be files whose stems are the ids. Indices may be anything, so they are not looked for.
+    """
+    if _are_numbered(sorted(wanted, key=lambda one: (len(one), one)), ""):
+        return None
+    flat = [dict(_leaves(fields)) for fields in rows]
+    for path in flat[0] if flat else ():
+        values = [one.get(path) for one in flat]
+        for keys in (values, [value and stem(value) for value in values]):
+            are_distinct = None not in keys and len(set(keys)) == len(keys)
+            if are_distinct and 2 * len(wanted.intersection(keys)) > len(wanted):
+                return [(key, False) for key in keys]
+    return None
+
+
+def _leaves(fields, path=()) -> Iterator[tuple[tuple[str, ...], str]]:
+    for key, value in fields.items():
+        if isinstance(value, dict) and len(path) < 9:
+            yield from _leaves(value, (*path, key))
+        elif type(value) in (str, int) and value != "":
+            yield (*path, key), str(value)
 
 
 def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
@@ -279,9 +309,11 @@ def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
         if len(widths) != 1 or (width := widths.pop()) < 2:
             continue
         header = dict.fromkeys(split[0])
-        is_header = named(header, _TEXTS) and named(header, (*IDS, *RECORDINGS))
+        values = [dict(zip(split[0], fields, strict=True)) for fields in split[1:]]
+        is_header = named(header, _TEXTS) and (
+            named(header, (*IDS, *RECORDINGS)) or _other_ids(values, set(ids))
+        )
         if is_header and not set(split[0]) & set(ids):
-            values = [dict(zip(split[0], fields, strict=True)) for fields in split[1:]]
             texts = [one[named(one, _TEXTS) or ""].strip() for one in values]
             return _with_keys([*zip(values, texts, [n for n, _ in rows[1:]], strict=True)], ids)
         columns = [set(column) for column in zip(*split, strict=True)]

@@ -16,6 +16,8 @@ _FEW = 7  # Texts with fewer characters say little.
 # Texts of one list must be more similar than texts of two by this much, or any beam size may be.
 _GAP = 0.2
 _MOST = 2000  # texts that are compared
+# Texts of two utterances share less than this part of the pairs of the shorter one.
+_SHORT, _SHARED = 10, 0.45
 
 
 def mostly(lines: Sequence[str], test: Callable[[str], Any]) -> bool:
@@ -28,11 +30,12 @@ def collect_groups(
     parse: Callable[[Any], tuple[str, Hypothesis]],
     collector: ListCollector,
     reference_of: Callable[[Hypothesis], str | None] = lambda hypothesis: None,
+    order: Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]] = lambda hypotheses: hypotheses,
 ) -> None:
     """Adds a list for each run of rows, [(line number, row)], with the same id.
 
     `parse` turns a row into id and hypothesis; `reference_of` finds the reference of its list,
-    which may be missing in all rows but the first.
+    which may be missing in all rows but the first; `order` is that of a list.
     """
 
     def parsed():
@@ -47,7 +50,7 @@ def collect_groups(
             reference, *others = map(reference_of, hypotheses)
             if any(one not in (reference, "", None) for one in others):
                 raise InputError(f"expected one reference, got {shown([reference, *others])}")
-            collector.add(utterance_id, hypotheses, reference)
+            collector.add(utterance_id, order(hypotheses), reference)
 
 
 def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: str) -> None:
@@ -108,6 +111,17 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
     )
 
 
+def have_little_in_common(one: str, other: str) -> bool:
+    """Whether two texts share few pairs of characters, as a part and its whole do not.
+
+    Texts of few characters say nothing.
+    """
+    if min(len(one), len(other)) < _SHORT:
+        return False
+    pairs, others = _pairs(one.casefold()), _pairs(other.casefold())
+    return (pairs & others).total() < _SHARED * min(pairs.total(), others.total())
+
+
 def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
     """The mean similarity of texts to the first one of their list, without short texts."""
     values = []
@@ -119,5 +133,9 @@ def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
 
 def _likeness(one: str, other: str) -> float:
     """The Dice coefficient of pairs of characters, 0 to 1. It works without blanks, too."""
-    pairs, others = (Counter(itertools.pairwise(f" {text} ")) for text in (one, other))
+    pairs, others = _pairs(one), _pairs(other)
     return 2 * (pairs & others).total() / (pairs.total() + others.total())
+
+
+def _pairs(text):
+    return Counter(itertools.pairwise(f" {text} "))

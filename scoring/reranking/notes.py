@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from tta.data.nbest.files import NBestFile
-from tta.data.nbest.notes import blank_notes, bleu_notes, feature_notes, score_notes, text_notes
+from tta.data.nbest.notes import (
+    blank_notes,
+    bleu_notes,
+    feature_notes,
+    mixture_notes,
+    score_notes,
+    text_notes,
+)
 from tta.errors import InputError, shown
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
@@ -43,7 +50,7 @@ def find_notes(
     yield from _conventions(config, test, files[-1])
     yield from _first_pass(test)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
-        found = *file.notes, *text_notes(file), *feature_notes(file, files)
+        found = [*file.notes, *mixture_notes(file), *text_notes(file), *feature_notes(file, files)]
         yield from (f"{part.path}: {note}" for note in found)
         if config.scores is None:
             yield from (f"{part.path}: {note}" for note in score_notes(file))

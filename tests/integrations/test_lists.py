@@ -204,3 +204,36 @@ def test_a_real_recogniser_from_speech_to_a_reranked_transcript():
     first, picks = [one[0] for one in found.texts], [one.texts[0] for one in reranked]
     assert errors(best) < errors(first)
     assert errors(picks) <= errors(first) + 2
+
+
+H = Hypothesis
+BEST = [[H("a", -1.0), H("b", -2.0)], [H("c", -1.0)]]
+BEAM = ("turn on", None, [], -1.0, -1.5)
+WRONG = [
+    (lambda: nemo.nbest(([one[0] for one in BEST], BEST)), r"NeMo's pair \(best, all\)"),
+    (lambda: nemo.nbest((["a"], [["a", "b"]])), "result 1 holds str"),
+    (lambda: pyctcdecode.nbest([BEAM, BEAM]), "result 1 is no list of beams"),
+    (lambda: pyctcdecode.nbest(["turn on"]), "result 1 is no list of beams"),
+    (lambda: vosk.nbest([""]), "result 1 has no alternatives"),
+    (lambda: vosk.nbest(['{"partial": "turn"}']), r"Result\(\) or FinalResult\(\)"),
+    (lambda: vosk.nbest(["3"]), "result 1 has no alternatives"),
+    (lambda: vosk.nbest(['{"alternatives": [{"text": "a"}]}']), "result 1 has no alternatives"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_results_of_another_shape_are_one_line(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "message"),
+    [(6, 4, "a multiple of size=4"), (6, 0, "a multiple of size=0"), (6, 2, "scores rise inside"),
+     (5, 3, "a multiple of size=3")],
+)  # fmt: skip
+def test_a_size_that_does_not_fit_the_beams_is_one_line(count, size, message):
+    output = SimpleNamespace(sequences_scores=np.array([-1.0, -2.0, -3.0, -1.0, -2.0, -3.0]))
+    with pytest.raises(InputError, match=message):
+        of_transformers.nbest(output, [*"abcdef"][:count], size)
+    assert len(of_transformers.nbest(output, [*"abcdef"], 3).texts) == 2

@@ -14,7 +14,7 @@ def nbest(results: Iterable[Any]) -> NBest:
     Set `return_best_hypothesis=False` in the decoding config of the beam search.
 
     Raises:
-        InputError: a result is a single hypothesis.
+        InputError: a result is a single hypothesis, or the results are NeMo's pair (best, all).
     """
     lists = []
     for number, result in enumerate(results, 1):
@@ -22,5 +22,8 @@ def nbest(results: Iterable[Any]) -> NBest:
         if not isinstance(found, list | tuple):
             rule = "decode with a beam and return_best_hypothesis=False"
             raise InputError(f"result {number} is one {type(result).__name__}: {rule}")
+        if not all(hasattr(one, "text") and hasattr(one, "score") for one in found):
+            rule = "of NeMo's pair (best, all), pass the second; else return_hypotheses=True"
+            raise InputError(f"result {number} holds {type(found[0]).__name__}: {rule}")
         lists.append([(one.text, one.score) for one in found])
     return collect(lists)

@@ -1,5 +1,6 @@
 """Hugging Face transformers: the beams of `generate`."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,14 +19,23 @@ def nbest(output: Any, texts: Sequence[str], size: int) -> NBest:
         size: the number of texts of a list.
 
     Raises:
-        InputError: the output has no scores of sequences.
+        InputError: the output has no scores of sequences, or `size` does not fit them.
     """
     scores = getattr(output, "sequences_scores", None)
     if scores is None:
         rule = "pass num_beams, return_dict_in_generate=True and output_scores=True"
         raise InputError(f"generate gave no sequences_scores: {rule}")
-    pairs = list(zip(texts, scores.tolist(), strict=True))
-    return collect([pairs[start : start + size] for start in range(0, len(pairs), size)])
+    values = scores.tolist()
+    if size < 1 or len(values) != len(texts) or len(texts) % size:
+        got = f"{len(texts)} texts and {len(values)} scores"
+        raise InputError(f"expected a multiple of size={size}, num_return_sequences, got {got}")
+    pairs = list(zip(texts, values, strict=True))
+    lists = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+    for one in lists:
+        if any(score < after for (_, score), (_, after) in itertools.pairwise(one)):
+            rule = "beams are sorted, but scores rise inside a list"
+            raise InputError(f"{rule}: is size={size} the num_return_sequences of generate?")
+    return collect(lists)
 
 
 def whisper(

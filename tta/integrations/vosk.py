@@ -14,14 +14,14 @@ def nbest(results: Iterable[str | Mapping[str, Any]]) -> NBest:
     Vosk's confidence of an alternative is a log-likelihood; it is the score.
 
     Raises:
-        InputError: a result has no alternatives.
+        InputError: a result is empty, is no JSON, is partial or has no alternatives.
     """
     lists = []
     for number, result in enumerate(results, 1):
-        found = json.loads(result) if isinstance(result, str) else result
-        if "alternatives" not in found:
-            raise InputError(
-                f"result {number} has no alternatives: call SetMaxAlternatives(10) first"
-            )
-        lists.append([(one["text"], one["confidence"]) for one in found["alternatives"]])
+        try:
+            found: Any = json.loads(result) if isinstance(result, str) else result
+            lists.append([(one["text"], float(one["confidence"])) for one in found["alternatives"]])
+        except (KeyError, TypeError, ValueError):
+            rule = "call SetMaxAlternatives(10) first, and pass Result() or FinalResult()"
+            raise InputError(f"result {number} has no alternatives: {rule}") from None
     return collect(lists)

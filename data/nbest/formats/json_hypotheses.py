@@ -83,13 +83,18 @@ def columns(item: dict[str, Any], count: int) -> dict[str, list[Any]]:
     return {k: v for k, v in item.items() if isinstance(v, list) and len(v) == count}
 
 
-def check_arrays(item: dict[str, Any], names: Sequence[str], count: int) -> list[str]:
+def check_arrays(
+    item: dict[str, Any], names: Sequence[str], count: int, are_texts: bool = True
+) -> list[str]:
     """Checks that the arrays called `names` and `PARTS` have one number for each hypothesis.
+
+    Their plurals are only those of hypotheses that `are_texts`.
 
     Returns:
         The names of those that the object has.
     """
-    found = [key for key in (*names, *PARTS) if isinstance(item.get(key), list)]
+    plurals = [f"{name}s" for name in PARTS] if are_texts else []
+    found = [key for key in (*names, *PARTS, *plurals) if isinstance(item.get(key), list)]
     for key in found:
         if len(item[key]) != count:
             got = f"{len(item[key])} for {count}"

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, read_scores, row_keys
+from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, ranked, read_scores, row_keys
 from tta.data.nbest.formats.base import Format, Source
 from tta.data.nbest.lists import Hypothesis, ListCollector
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
@@ -56,7 +56,13 @@ class NamedRowsFormat(Format):
             row = self.extra_of(hypothesis)
             return row["fields"].get(row["keys"].get("reference"))
 
-        collect_groups(self.rows(source), parse, collector, reference_of)
+        def order(hypotheses):
+            rows = [self.extra_of(one) for one in hypotheses]
+            used = set(rows[0]["keys"].values())
+            fields = [{k: v for k, v in row["fields"].items() if k not in used} for row in rows]
+            return ranked(hypotheses, fields)
+
+        collect_groups(self.rows(source), parse, collector, reference_of, order)
         self._check_text(collector)
 
     def _check_text(self, collector):

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from tta.data.nbest.fields import read_scores, score_key
+from tta.data.nbest.fields import ranked, read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.json_hypotheses import hypothesis_object, parse_hypothesis
 from tta.data.nbest.lists import Hypothesis, NBestList
@@ -75,7 +75,8 @@ class DictFormat(Format):
         reference = rest.pop("ref", None)
         if rest and not numbered:
             raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(list(rest))}')
-        return [numbered[n] for n in sorted(numbered)], reference, {self.name: rest}
+        found = [numbered[n] for n in sorted(numbered)]
+        return ranked(found, list(map(self.extra_of, found))), reference, {self.name: rest}
 
     def entry(self, nbest: NBestList) -> dict[str, Any]:
         """The inverse of `parse`."""
@@ -115,7 +116,15 @@ class Espnet1Format(DictFormat):
             text = expect(output.get("rec_text"), str, '"rec_text"').strip()
             score, features = read_scores(output, collector)
             hypotheses.append(Hypothesis(text, score, {self.name: output}, features))
-        return hypotheses, outputs[0].get("text") if outputs else None, {self.name: entry}
+        references = [output.get("text") for output in outputs]
+        targets = {str(output.get("name", "")).partition("[")[0] for output in outputs} - {""}
+        several = [one for one in references[1:] if one and one != references[0]]
+        repeat = all(output.get("text") == output["rec_text"] for output in outputs)
+        if len(targets) > 1 or (several and not repeat):
+            rule = "expected hypotheses of one target with one reference, such as one speaker"
+            raise InputError(f"{rule}, got {shown(sorted(targets))}, {shown(references)}")
+        found = ranked(hypotheses, outputs)
+        return found, references[0] if outputs else None, {self.name: entry}
 
     def entry(self, nbest):
         outputs = []

@@ -1,6 +1,8 @@
 """JSONL: one list per line."""
 
+import copy
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -11,10 +13,12 @@ from tta.data.nbest.fields import (
     SCORES,
     id_of,
     named,
+    ranked,
     read_scores,
     score_key,
 )
 from tta.data.nbest.formats.base import Format
+from tta.data.nbest.formats.documents.layouts import MAX_DEPTH, value_at
 from tta.data.nbest.formats.json_hypotheses import (
     as_object,
     as_value,
@@ -39,6 +43,8 @@ class JsonLinesFormat(Format):
     Hypotheses may also be arrays of text and score, beams of pyctcdecode, texts, or arrays of
     tokens. Arrays beside texts that have one entry per hypothesis, such as `scores`, belong to the
     hypotheses: they are read as their fields, and reordered with them.
+
+    The list may be inside an object of the line, as in `{"id", "asr": {"n_best": [...]}}`.
 
     Keys may have other names, which are written back; see `tta.data.nbest.fields`. Further scores
     are features; see `read_scores`. Lists without an id get their index, from 0; in a folder, the
@@ -92,10 +98,15 @@ class JsonLinesFormat(Format):
 
     def add_item(self, name: Any, item: dict[str, Any], collector: ListCollector, **kept: Any):
         """Adds the list in an object, which may lack an id: `name`. `kept` goes to its `extra`."""
+        paths = [] if self._key(item) in item else list(_paths(item, self.lists))
+        if len(paths) > 1:
+            raise InputError(f"lists inside {shown([*map('.'.join, paths)])}: expected one")
+        record, path = item, paths[0] if paths else ()
+        item = value_at(record, path)
         values = expect(self.values(item), list, f'"{self._key(item)}"')
         are_texts = all(map(is_text, values))
         beside = self._columns(item, values)
-        hypotheses = []
+        hypotheses, rows = [], []
         for i, value in enumerate(values):
             fields = {key: column[i] for key, column in beside.items()}
             if are_texts:
@@ -105,20 +116,27 @@ class JsonLinesFormat(Format):
                 one = parse_hypothesis(as_object(value), self.name, collector)
             extra = {self.name: {"value": value, "columns": fields}}
             hypotheses.append(replace(one, extra=extra))
-        reference = item.get(named(item, self.references) or "")
-        extra = {self.name: {"item": item, **kept}}
-        collector.add(_id(item, name, collector), hypotheses, reference, extra)
+            rows.append(fields if are_texts else as_object(value))
+        holders = [one for one in (item, record) if named(one, self.references)]
+        reference = holders[0][named(holders[0], self.references)] if holders else None
+        extra = {self.name: {"item": record, "path": path, **kept}}
+        found = ranked(hypotheses, rows)
+        collector.add(_id(record, _id(item, name, collector), collector), found, reference, extra)
 
     def write(self, lists, stream):
         for nbest in lists:
             item = self.item(nbest)
-            if id_of(item)[0] is None:
+            inner = value_at(item, self.extra_of(nbest).get("path", ()))
+            if id_of(item)[0] is None and id_of(inner)[0] is None:
                 item["id"] = nbest.utterance_id
             dump_json(item, stream)
 
     def item(self, nbest: NBestList) -> dict[str, Any]:
         """The object that is written for a list."""
-        item = dict(self.extra_of(nbest).get("item", ())) or {"id": nbest.utterance_id}
+        record = dict(self.extra_of(nbest).get("item", ())) or {"id": nbest.utterance_id}
+        path = self.extra_of(nbest).get("path", ())
+        record = copy.deepcopy(record) if path else record
+        item = value_at(record, path)
         kept = [self.extra_of(h) or {"value": self.new, "columns": {}} for h in nbest.hypotheses]
         values = []
         are_texts = all(is_text(one["value"]) for one in kept)
@@ -135,11 +153,12 @@ class JsonLinesFormat(Format):
             if any(h.score is not None for h in nbest.hypotheses):
                 key = score_key(kept[0]["columns"], self.arrays)
                 item[key] = [self.score_of(h, nbest) for h in nbest.hypotheses]
-        key = named(item, self.references)
+        holder = item if named(item, self.references) else record
+        key = named(holder, self.references)
         if nbest.reference is not None and not (nbest.more_references and key):
             several = [nbest.reference, *nbest.more_references]
-            item[key or self.references[0]] = several if several[1:] else several[0]
-        return item
+            holder[key or self.references[0]] = several if several[1:] else several[0]
+        return record
 
     def values(self, item: dict[str, Any]) -> Any:
         """The array of hypotheses in an object."""
@@ -170,11 +189,21 @@ class JsonLinesFormat(Format):
             key = score_key(item, self.arrays)
             if key in ("scores", self.arrays[0]) and item.get(key) is not None:
                 expect(item[key], list, f'"{key}"')
-        scores = check_arrays(item, self.arrays, len(values))
+        scores = check_arrays(item, self.arrays, len(values), all(texts))
         for value in values if scores and not any(texts) else ():
             expect(value, str, f'a hypothesis beside "{scores[0]}"')
         found = columns(item, len(values)) if all(texts) else {}
         return {key: column for key, column in found.items() if column is not values}
+
+
+def _paths(item, names, path=()) -> Iterator[tuple[str, ...]]:
+    """Where the objects with an array of one of these names are in an object."""
+    if any(isinstance(item.get(name), list) for name in names):
+        yield path
+        return
+    for key, value in item.items() if len(path) < MAX_DEPTH else ():
+        if isinstance(value, dict):
+            yield from _paths(value, names, (*path, key))
 
 
 def _id(item, name, collector):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tta.data.nbest.fields import HYPOTHESES, TRANSCRIPTS
 from tta.data.nbest.formats.json_hypotheses import check_arrays, columns
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError
@@ -189,7 +190,10 @@ LAYOUTS: dict[str, tuple[Layout, ...]] = {
         Choices("choices", ("text",)),
         Layout("outputs", ("text",)),
     ),
-    "nemo": (Pairs("beams", ("text",), best="pred_text", references=("text",)),),
+    "nemo": (
+        Pairs("beams", ("text",), best="pred_text", references=("text",)),
+        Layout("beams", (*TRANSCRIPTS, *HYPOTHESES), "score", "pred_text", ("text",)),
+    ),
     "sockeye": (Columns("translations", ("text",), score="scores", best="translation", sign=-1),),
 }
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tta.data.nbest.fields import IDS, id_of, named, read_scores, score_key
+from tta.data.nbest.fields import IDS, id_of, named, ranked, read_scores, score_key
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import (
     LAYOUTS,
@@ -128,7 +128,7 @@ class ResponseFormat(Format):
                     features,
                 )
             )
-        return hypotheses
+        return ranked(hypotheses, found.rows)
 
     def _reference(self, found, record):
         keys = (found.layout if found else self.layouts[0]).references
