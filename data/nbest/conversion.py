@@ -41,19 +41,22 @@ def in_file(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
     return _converted(nbest, lambda score: 0.0 - score)
 
 
-def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]:
+def plain_lists(
+    lists: Sequence[NBestList], keep_non_words: bool = False
+) -> tuple[list[NBestList], list[str]]:
     """Reads hypotheses and references as words, with `plain_texts`; `as_read` undoes it.
 
     Returns:
         The lists, and notes on what changed.
     """
-    hypotheses, notes = _plain([h for one in lists for h in one.hypotheses], "text")
+    texts = [h for one in lists for h in one.hypotheses]
+    hypotheses, notes = _plain(texts, "text", keep_non_words)
     rest = iter(hypotheses)
     read = [
         replace(one, hypotheses=tuple(itertools.islice(rest, len(one.hypotheses))))
         for one in (lists if notes else ())
     ]
-    read, more = _plain(read or lists, "reference")
+    read, more = _plain(read or lists, "reference", keep_non_words)
     return read, notes + [f"references: {note}" for note in more]
 
 
@@ -82,10 +85,10 @@ def _log(score, kind):
     return math.log(max(score, sys.float_info.min))
 
 
-def _plain(items: Sequence[Item], name: str) -> tuple[list[Item], list[str]]:
+def _plain(items: Sequence[Item], name: str, keep_non_words: bool) -> tuple[list[Item], list[str]]:
     """Reads the attribute `name` of each item as words, and keeps its old spelling in `extra`."""
     before = [getattr(item, name) or "" for item in items]
-    texts, notes = plain_texts(before)
+    texts, notes = plain_texts(before, keep_non_words)
     read = [
         item
         if text == old

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tta.data.nbest.lists import parse_number
+from tta.data.text.spelling import plain_texts
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reports.marked_text import mark
@@ -62,12 +63,13 @@ class Answers:
         if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
             raise InputError('expected {"text": "...", "weights": {...} or null}')
         texts, scores = parse(request["text"])
-        scored = self._scored(tuple(texts))
-        known = KnownScores(self._lm, dict(zip(texts, scored, strict=True)))
+        words, _ = plain_texts(texts)
+        scored = self._scored(tuple(words))
+        known = KnownScores(self._lm, dict(zip(words, scored, strict=True)))
         weights = _weights(request.get("weights"))
-        order = rerank(texts, scores, known, weights=weights)
         with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
             warnings.simplefilter("ignore")
+            order = rerank(texts, scores, known, weights=weights)
             sure = confidence(texts, scores, known, weights=weights)
         used = order.weights.to_dict()
         without = [None] * len(texts)
@@ -78,10 +80,10 @@ class Answers:
                 {
                     "text": texts[i],
                     "rank": i + 1,
-                    "tokens": _words(texts[i], scored[i]),
+                    "tokens": _words(words[i], scored[i]),
                     "first_pass": None if scores is None else scores[i],
                     "lm": float(scored[i].log_probabilities.sum()),
-                    "words": len(texts[i].split()),
+                    "words": len(words[i].split()),
                     "combined": combined,
                     "posterior": posterior,
                     "expected_errors": expected,
