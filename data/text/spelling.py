@@ -24,7 +24,7 @@ NON_WORD_TAGS = rf"(?i:</?(?:{_SOUNDS})/?>|\[ ?(?:{_SOUNDS}) ?\]|\{{(?:{_SOUNDS}
 # Between blanks: Kaldi, IBM, SRILM, Sphinx, HTK.
 NON_WORDS = (
     rf"(?i:!sil|%hesitation|-pau-|\+(?:{_SOUNDS})\+|\+\+[a-z_]{{2,}}\+\+)"
-    r"|![A-Z]{4,5}|SENT-(?:START|END)"
+    r"|!(?:NULL|ENTER|EXIT)|SENT-(?:START|END)"
 )
 # Silence where all other words are capitals, or none is: so recognisers write. Elsewhere it may be
 # a name. In small letters it is a word of several languages.

@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from scipy.special import bdtrc
 
@@ -14,19 +13,12 @@ _SHORT = 6  # letters; most longer names and terms are split in any language
 _LANGUAGE_WORDS = 60_000  # words of a language, in Zipf's law
 
 
-class Foreign(NamedTuple):
-    """The pieces per word of texts, and the shares of short words that are split, 0 to 1.
+def split_in_other_language(
+    tokenizer: Tokenizer, texts: Sequence[str]
+) -> tuple[float, float, float] | None:
+    """The pieces per word of texts in another language than the vocabulary's; None of others.
 
-    `typical` is the most that the vocabulary's own language should have.
-    """
-
-    pieces_per_word: float
-    split: float
-    typical: float
-
-
-def looks_foreign(tokenizer: Tokenizer, texts: Sequence[str]) -> Foreign | None:
-    """The shares if the texts look like another language than the vocabulary's, else None.
+    The share of their short words that are split follows, and the most that it should be, 0 to 1.
 
     By Zipf's law, the W most frequent of N words make ln W / ln N of a text. So a vocabulary with W
     whole words splits at most the rest of its own language, and of its short words half as many
@@ -39,16 +31,16 @@ def looks_foreign(tokenizer: Tokenizer, texts: Sequence[str]) -> Foreign | None:
     """
     words = [word for text in texts for word in _WORD.findall(text)]
     are_capitals = all(word == word.upper() for word in words)
-    short = [w for w in words if len(w) <= _SHORT and w == (w if are_capitals else w.lower())]
-    short = [word for word in short if word.lower() != word.upper()]
-    if not short or sum(len(word) <= 3 for word in words) < 0.1 * len(words):
+    cased = [w for w in words if w.lower() != w.upper() and (are_capitals or w == w.lower())]
+    short = [word for word in cased if len(word) <= _SHORT]
+    if not short or sum(len(word) <= 3 for word in words) <= 0.1 * len(words):
         return None
     num_whole = sum(map(str.isalpha, tokenizer.vocabulary.tokens))
     typical = 1 - math.log(max(num_whole, 1)) / math.log(_LANGUAGE_WORDS)
     sizes = dict(zip(words, tokenizer.tokenize_flat(words)[1].tolist(), strict=True))
     split = sum(sizes[word] > 1 for word in short) / len(short)
-    distinct = {*short}
-    count = sum(sizes[word] > 1 for word in distinct)
-    if split <= 2 * typical or bdtrc(count - 1, len(distinct), max(typical, 0.02) / 2) > 1e-3:
+    kinds = {*short}
+    count = sum(sizes[word] > 1 for word in kinds)
+    if split <= 2 * typical or bdtrc(count - 1, len(kinds), max(typical, 0.02) / 2) > 1e-3:
         return None
-    return Foreign(sum(sizes[word] for word in words) / len(words), split, typical)
+    return sum(sizes[word] for word in words) / len(words), split, typical

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from tta.data.vocabulary.other_language import looks_foreign
+from tta.data.vocabulary.other_language import split_in_other_language
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.scoring.scorers.arguments import shortened
 from tta.scoring.scorers.scorer import Scorer
 
 NEARLY_ALL = 0.8  # of the tokens: the others may be signs, which vocabularies have
-MAX_TEXTS = 1000  # whose language is looked at
+MAX_TEXTS = 1000  # whose language a long text is judged by
 
 
 def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]], what: str = "lists") -> Iterator[str]:
@@ -33,10 +33,11 @@ def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]], what: str = "lists"
 
 def language_notes(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
     """Yields a note if texts take far more word pieces than those of the model's language."""
-    is_split = isinstance(lm.tokenizer, Tokenizer)
-    if is_split and (found := looks_foreign(lm.tokenizer, texts[:MAX_TEXTS])):
+    pieces = lm.tokenizer
+    if isinstance(pieces, Tokenizer) and (found := split_in_other_language(pieces, texts)):
+        size, split, typical = found
         yield (
-            f"{lm.name}: {found.pieces_per_word:.1f} pieces per word, as in a language that the "
-            f"model does not know: {found.split:.0%} of the short words are split, of its own "
-            f"language at most {found.typical:.0%}, first {shortened(texts[0])!r}"
+            f"{lm.name}: {size:.1f} pieces per word, as in a language that the model does not "
+            f"know: {split:.0%} of the short words are split, of its own language at most "
+            f"{typical:.0%}, first {shortened(texts[0])!r}"
         )
