@@ -327,7 +327,7 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores, references, metric, keep_non_words) -> list[NBestList]:
+def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) -> list[NBestList]:
     """The lists with their index as id, and the rules and notes that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
@@ -347,7 +347,9 @@ def _nbest(lists, scores, references, metric, keep_non_words) -> list[NBestList]
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    found, notes = plain_lists(collector.take(), keep_non_words or metric.name == "BLEU")
+    found, notes = plain_lists(
+        collector.take(), keep_non_words or getattr(metric, "name", "") == "BLEU"
+    )
     file = NBestFile(found, "jsonl", notes=tuple(notes))
     for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):
         warnings.warn(note, stacklevel=3)
