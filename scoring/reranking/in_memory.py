@@ -30,8 +30,8 @@ from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeight
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.arguments import as_list, as_texts
+from tta.scoring.scorers.inference.reading import unread_notes
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
-from tta.scoring.scorers.reading import unread_notes
 from tta.scoring.scorers.scorer import Scorer
 
 # What a warning says to do about scores of each kind.

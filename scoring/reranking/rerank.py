@@ -43,8 +43,8 @@ from tta.scoring.reranking.outputs import (
     write_lists,
     write_scores,
 )
+from tta.scoring.scorers.inference.reading import language_notes, unread_notes
 from tta.scoring.scorers.options import RerankOptions
-from tta.scoring.scorers.reading import language_notes, unread_notes
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
 

@@ -19,10 +19,10 @@ from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 from tta.scoring.scorers.inference.shards import Shard, Shards
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.scorers.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.

@@ -18,7 +18,7 @@ from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
-from tta.scoring.scorers.reading import unread_notes
+from tta.scoring.scorers.inference.reading import unread_notes
 
 # Back-off weights and log-probabilities are log10, fractions that are exact in binary.
 ARPA = r"""
