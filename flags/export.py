@@ -28,7 +28,7 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
     lm = tta.load(model.name, **options.for_load())
-    export(lm, config.output_dir, config.reduction)
+    export(lm, config.output_dir, config.reduction, config.keep_non_words)
     print(f"{config.output_dir}: {lm.signature}")
     if lm.tokenizer.normalization != "nfkc":
         print(

@@ -41,28 +41,25 @@ def in_file(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList:
     return _converted(nbest, lambda score: 0.0 - score)
 
 
-def plain_lists(lists: Sequence[NBestList]) -> tuple[list[NBestList], list[str]]:
+def plain_lists(
+    lists: Sequence[NBestList], keep_non_words: bool = False
+) -> tuple[list[NBestList], list[str]]:
     """Reads hypotheses and references as words, with `plain_texts`; `as_read` undoes it.
 
     Returns:
         The lists, and notes on what changed.
     """
-    hypotheses, notes = _plain([h for one in lists for h in one.hypotheses], "text")
+    texts = [h for one in lists for h in one.hypotheses]
+    hypotheses, notes = _plain(texts, "text", keep_non_words)
     rest = iter(hypotheses)
     read = [
         replace(one, hypotheses=tuple(itertools.islice(rest, len(one.hypotheses))))
         for one in (lists if notes else ())
     ]
-    read, more = _plain(read or lists, "reference")
-    others = (tuple(plain_texts(one.more_references)[0]) for one in read)
+    read, more = _plain(read or lists, "reference", keep_non_words)
+    others = (tuple(plain_texts(one.more_references, keep_non_words)[0]) for one in read)
     read = [replace(one, more_references=r) for one, r in zip(read, others, strict=True)]
     return read, notes + [f"references: {note}" for note in more]
-
-
-def plain_hypotheses(texts: Sequence[str]) -> list[str]:
-    """The texts of one list as `plain_lists` reads them."""
-    (read,), _ = plain_lists([NBestList("", tuple(Hypothesis(text, None) for text in texts))])
-    return [h.text for h in read.hypotheses]
 
 
 def as_read(nbest: NBestList) -> NBestList:
@@ -90,10 +87,10 @@ def _log(score, kind):
     return math.log(max(score, sys.float_info.min))
 
 
-def _plain(items: Sequence[Item], name: str) -> tuple[list[Item], list[str]]:
+def _plain(items: Sequence[Item], name: str, keep_non_words: bool) -> tuple[list[Item], list[str]]:
     """Reads the attribute `name` of each item as words, and keeps its old spelling in `extra`."""
     before = [getattr(item, name) or "" for item in items]
-    texts, notes = plain_texts(before)
+    texts, notes = plain_texts(before, keep_non_words)
     read = [
         item
         if text == old

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 
 from tta.atomic import whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
-from tta.data.nbest.formats import load_format
+from tta.data.nbest.formats import TRANSLATIONS, load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.nbest.reference_files import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
@@ -52,6 +52,7 @@ def read_nbest(
     score_file: Path | str | None = None,
     beam_size: int | None = None,
     scores: str | None = None,
+    keep_non_words: bool | None = None,
 ) -> NBestFile:
     """Reads a file of N-best lists.
 
@@ -69,6 +70,8 @@ def read_nbest(
         beam_size: hypotheses per list, for formats that do not separate lists (NeMo's TSV).
         scores: what the scores of the file are, one of `tta.choices.SCORE_KINDS`; None: what the
             format says. In memory they are natural logs in any case.
+        keep_non_words: whether words that are none, such as `<eps>`, count; None: only in the
+            formats of `TRANSLATIONS`.
 
     Raises:
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
@@ -81,7 +84,7 @@ def read_nbest(
         references = read_references(reference_file, [nbest.utterance_id for nbest in lists])
         pairs = zip(lists, references, strict=True)
         lists = [replace(nbest, reference=r, more_references=()) for nbest, r in pairs]
-    lists, notes = plain_lists(lists)
+    lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, tuple(notes))
 
 
@@ -91,6 +94,7 @@ def iter_nbest(
     beam_size: int | None = None,
     opener: Callable[..., Any] = open,
     scores: str | None = None,
+    keep_non_words: bool | None = None,
 ) -> Iterator[NBestList]:
     """Reads a file of N-best lists one by one, for files that do not fit in memory.
 
@@ -101,8 +105,8 @@ def iter_nbest(
     `tta.data.text.files.open_input`. Folders are only read without an `opener`. Errors are raised
     while iterating.
     """
-    for _, nbest in _read(path, format, None, beam_size, scores, opener):
-        yield from plain_lists([nbest])[0]
+    for chosen, nbest in _read(path, format, None, beam_size, scores, opener):
+        yield from plain_lists([nbest], _keeps(keep_non_words, chosen.name))[0]
 
 
 def write_nbest(
@@ -201,6 +205,10 @@ def _write_files(lists, chosen, folder):
             raise InputError("some lists are not from a folder of files")
         with open_output(folder / name) as stream:
             chosen.write(list(group), stream)
+
+
+def _keeps(keep_non_words, format):
+    return format in TRANSLATIONS if keep_non_words is None else keep_non_words
 
 
 def _read(path, format, score_file, beam_size, scores, opener):

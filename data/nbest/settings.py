@@ -15,6 +15,11 @@ SCORES = Setting(
     "log_probability; a note says if they look different.",
     choices=SCORE_KINDS,
 )
+KEEP_NON_WORDS = Setting(
+    "Count words that are none, such as <eps>, !SIL, [noise] and ++BREATH++, as words. Default: "
+    "hypotheses and references are read without them, and written back with them; for BLEU, and "
+    "in the formats of translation without a named metric, they count."
+)
 COSTS = Setting(
     "First-pass costs for --nbest_file in the kaldi format: `utt-N cost`, natural log, lower is "
     "better."

@@ -3,11 +3,32 @@
 import contextlib
 import html
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 # Scripts that are written without blanks: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
 WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+# What recognisers write where no word was spoken. The scoring of Kaldi's recipes and of Sphinx
+# removes it, too. Two tags stand for sounds that fit no word of the lexicon: Kaldi's <UNK>, which
+# its recipes remove, and Vosk's [unk]. <unk> is a word that a tokenizer cannot spell, and counts.
+# Tags that stand for words, such as [inaudible] and [laughter-yes], count as well. The expressions
+# are RE2's, too, for exported graphs: they have no look-around.
+_SOUNDS = (
+    r"eps|sil|silence|blank_audio|(?:(?:spoken|vocalized|voc|background|human|breath)[-_ ]?)?noise|"
+    r"spn|nsn|laugh(?:s|ter|ing)?|cough(?:s|ing)?|breath(?:s|ing)?|sneez(?:es?|ing)|sighs?|"
+    r"(?:lip[-_ ]?)?smacks?|inhale|exhale|throat|click|hes|hesitation|music|applause|garbage"
+)
+NON_WORD_TAGS = rf"(?i:</?(?:{_SOUNDS})/?>|\[ ?(?:{_SOUNDS}) ?\]|\{{(?:{_SOUNDS})\}})|<UNK>|\[unk\]"
+# Between blanks: Kaldi, IBM, SRILM, Sphinx, HTK.
+NON_WORDS = (
+    rf"(?i:!sil|%hesitation|-pau-|\+(?:{_SOUNDS})\+|\+\+[a-z_]{{2,}}\+\+)"
+    r"|!(?:NULL|ENTER|EXIT)|SENT-(?:START|END)"
+)
+# Silence where all other words are capitals, or none is: so recognisers write. Elsewhere it may be
+# a name. In small letters it is a word of several languages.
+SILENCE = "SIL"
 
 # Moses's names of characters, besides those of HTML.
 _MOSES = {"&bar;": "|", "&bra;": "[", "&ket;": "]"}
@@ -22,6 +43,12 @@ def _remove(token: re.Pattern[str], text: str) -> str:
     parts = list(filter(None, map(str.strip, token.split(text))))
     is_joined = any(map(WITHOUT_BLANKS.search, parts)) and not re.search(r"\s", "".join(parts))
     return ("" if is_joined else " ").join(parts)
+
+
+def _leave_out(token: re.Pattern[str], text: str) -> str:
+    """Removes what is no word. Blanks stay as they are between the words."""
+    blank = "" if WITHOUT_BLANKS.search(text) else " "
+    return " ".join(token.sub(blank, text).split())
 
 
 def _join(mark: re.Pattern[str], text: str) -> str:
@@ -58,10 +85,12 @@ class _Spelling(NamedTuple):
     # What replaces a match, or a function of pattern and text; None leaves the text as it is.
     undo: str | Callable[[re.Pattern[str], str], str] | None
     share: float = 0  # the spelling is undone if at least this share of the texts has a match
+    one_case: bool = False  # and if the rest of the texts is all in capitals, or without them
 
 
 # They are undone in this order.
 _SPELLINGS = (
+    _Spelling("words that are none", NON_WORD_TAGS, _leave_out),
     # Whisper, SenseVoice and chat models; whisper.cpp; OWSM
     _Spelling(
         "control tokens",
@@ -80,7 +109,7 @@ _SPELLINGS = (
     # NLLB, mBART, M2M-100; OWSM and other recognisers of several languages
     _Spelling(
         "codes of languages",
-        r"\A(?:__[a-z]{2,3}__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3}|<[a-z]{2,3}>|\[[a-zA-Z]{2}\])(?!\w)",
+        r"\A(?:__[a-z]{2,3}__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3}|<(?!(?:hes|sil|eps|spn|nsn)>)[a-z]{2,3}>|\[[a-zA-Z]{2}\])(?!\w)",
         _remove,
         share=0.9,
     ),
@@ -98,6 +127,8 @@ _SPELLINGS = (
         r"&(?:apos|quot|amp|lt|gt|nbsp|bar|bra|ket|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});",
         _unescape,
     ),
+    _Spelling("words that are none", rf"(?<!\S)(?:{NON_WORDS})(?!\S)", _leave_out),
+    _Spelling("silence, or a name", rf"(?<!\S){SILENCE}(?!\S)", _leave_out, one_case=True),
     _Spelling(
         "unknown words and other tokens",
         r"(?i:<(?:unk|mask|/?s|extra_id_[0-9]+)>)|\[(?:UNK|MASK|unused[0-9]+)\]|\u2047|\uff5f[^\s\uff60]{1,40}\uff60",
@@ -108,30 +139,44 @@ _SPELLINGS = (
 _UNESCAPED = re.compile("['\"]|&(?!#?[a-zA-Z0-9]{1,7};)")
 
 
-def plain_texts(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Undoes how tokenizers spell texts, where that is certain.
+def plain_texts(texts: Sequence[str], keep_non_words: bool = False) -> tuple[list[str], list[str]]:
+    """Undoes how tokenizers spell texts, where that is certain, and leaves out what is no word.
+
+    Args:
+        texts: N str.
+        keep_non_words: whether words that are none, such as `<eps>` and `[noise]`, count.
 
     Returns:
         The texts as words, and a note on each spelling that was found.
     """
     texts, notes = list(texts), list[str]()
     filled = sum(map(bool, texts))
-    for name, pattern, undo, share in _SPELLINGS:
+    for name, pattern, undo, share, one_case in _SPELLINGS:
         shows = re.compile(pattern)
         places = [i for i, text in enumerate(texts) if shows.search(text)]
-        if not places:
+        if not places or (keep_non_words and undo is _leave_out):
             continue
         first = texts[places[0]]
         is_certain = undo is not None and len(places) >= share * filled
         if undo is _unescape:
             is_certain = sum(map(bool, map(_UNESCAPED.search, texts))) <= len(places)
-        became = "they count as words"
+        if one_case:
+            others = [shows.sub("", text) for text in texts]
+            is_certain = others in ([t.upper() for t in others], [t.lower() for t in others])
+        became, kinds = "they count as words", ""
         if is_certain:
+            if undo is _leave_out:
+                counts = Counter(one[0] for i in places for one in shows.finditer(texts[i]))
+                shown = (f"{count:,} {kind}" for kind, count in counts.most_common(5))
+                kinds = f" ({', '.join(shown)}{', ...' if len(counts) > 5 else ''})"
             for i in places:
                 new = undo(shows, texts[i]) if callable(undo) else shows.sub(undo or "", texts[i])
                 texts[i] = new.strip()
             became = f"read as words, {texts[places[0]][:60]!r}, and written back as they were"
+            if kinds:
+                became = became.replace("read as words", "left out") + "; keep_non_words keeps them"
         notes.append(
-            f"{name} in {len(places):,} of {len(texts):,} texts, first {first[:60]!r}: {became}"
+            f"{name}{kinds} in {len(places):,} of {len(texts):,} texts, first {first[:60]!r}: "
+            f"{became}"
         )
     return texts, notes

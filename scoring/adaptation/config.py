@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES, SCORES
+from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, KEEP_NON_WORDS, REFERENCES, SCORES
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, RAW_TEXT, SEED, Config, setting
@@ -36,6 +36,7 @@ class AdaptationConfig(Config):
     score_file: str | None = setting(None, COSTS)
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
+    keep_non_words: bool = setting(False, KEEP_NON_WORDS)
     output_dir: str = setting(
         ..., "Folder for the adapted model, new or empty. --model=FOLDER then loads it."
     )

@@ -121,6 +121,7 @@ def read_split(config: AdaptationConfig) -> ListSplit:
         config.score_file,
         config.beam_size,
         config.scores,
+        config.keep_non_words or None,
     ).lists
     references = [one.reference for one in nbest if one.reference is not None]
     if len(references) < len(nbest):

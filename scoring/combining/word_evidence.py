@@ -46,7 +46,7 @@ _TYPICAL_SPREAD = 8.0  # of first-pass scores; they are brought to it before the
 _FLOOR = 1e-3  # keeps logits of shares finite
 _LOWEST = -30.0  # of a token score: a lower one says no more
 
-_UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\S)+")
+UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\S)+")
 _SEGMENTED = re.compile(rf"{WITHOUT_BLANKS.pattern}\s+{WITHOUT_BLANKS.pattern}")
 
 
@@ -177,7 +177,7 @@ def _posteriors(decision):
 
 def _split(text, metric, by_character):
     """The words of a text, and the parts of each that the metric compares."""
-    words = _UNIT.findall(text) if by_character else text.split()
+    words = UNIT.findall(text) if by_character else text.split()
     return words, [metric.normalize(word).split() for word in words]
 
 

@@ -46,3 +46,8 @@ class ExportConfig(Config):
         choices=REDUCTIONS,
         group=MODEL,
     )
+    keep_non_words: bool = setting(
+        False,
+        "Whether words that are none, such as <eps> and [noise], count in the signature `rerank`.",
+        group=MODEL,
+    )

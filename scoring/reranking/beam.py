@@ -36,7 +36,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
-from tta.scoring.reranking.config import BeamScoreConfig, parse_features
+from tta.scoring.reranking.config import BeamScoreConfig, keeps_non_words, parse_features
 from tta.scoring.reranking.outputs import score_rows
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
@@ -125,7 +125,7 @@ def score_files(
                 pipeline
                 | "Files" >> beam.Create(paths)
                 | "SpreadFiles" >> beam.Reshuffle()
-                | "Read" >> beam.FlatMap(_read, config.format, config.beam_size, config.scores)
+                | "Read" >> beam.FlatMap(_read, config)
                 | "SpreadLists" >> beam.Reshuffle()
                 | "Score" >> RunInference(ScorerHandler(model, **load_options))
             )
@@ -146,12 +146,7 @@ def score_files(
 
 def _guess(config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler) -> RerankWeights:
     """Guesses the weights that are not given from the first `SAMPLE_LISTS` lists."""
-    lists = (
-        one
-        for path in paths
-        for one in iter_nbest(path, config.format, config.beam_size, open_file, config.scores)
-        if one.hypotheses
-    )
+    lists = (one for path in paths for _, one in _read(path, config) if one.hypotheses)
     sample = list(itertools.islice(lists, SAMPLE_LISTS))
     if not sample:
         return FIRST_PASS
@@ -168,9 +163,10 @@ def _guess(config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler
     return guess(part.lists, given).rounded(given)
 
 
-def _read(path, format, beam_size, scores):
+def _read(path, config):
     """Yields (file, list)."""
-    for one in iter_nbest(path, format, beam_size, open_file, scores):
+    given = config.format, config.beam_size, open_file, config.scores, keeps_non_words(config)
+    for one in iter_nbest(path, *given):
         yield path, one
 
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 from tta.choices import DECISIONS, REDUCTIONS
 from tta.data.nbest.lists import parse_score
-from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, REFERENCES, SCORES
+from tta.data.nbest.settings import (
+    BEAM_SIZE,
+    COSTS,
+    FORMAT,
+    KEEP_NON_WORDS,
+    REFERENCES,
+    SCORES,
+)
 from tta.errors import InputError
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
@@ -41,6 +48,7 @@ class RerankConfig(Config):
     dev_score_file: str | None = setting(None, "As --score_file, for --dev_nbest_file.")
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
+    keep_non_words: bool = setting(False, KEEP_NON_WORDS)
     rank_scores: bool = setting(
         True,
         "For lists without first-pass scores: -ln(rank in the list) is the score, because lists "
@@ -196,6 +204,13 @@ class RerankConfig(Config):
         )
 
 
+def keeps_non_words(config: "RerankConfig | BeamScoreConfig") -> bool | None:
+    """The argument `keep_non_words` of `tta.data.nbest.files.read_nbest`."""
+    if config.keep_non_words or config.metric == "bleu":
+        return True
+    return False if config.metric in METRICS else None
+
+
 def parse_features(
     features: Sequence[str] | None, flag: str = "features"
 ) -> dict[str, float | None] | None:
@@ -252,6 +267,7 @@ class BeamScoreConfig(Config):
     format: str | None = setting(None, FORMAT)
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
+    keep_non_words: bool = setting(False, KEEP_NON_WORDS)
     num_shards: int = setting(0, "Number of files to write. 0: the engine decides.", 0, 99_999)
     lm_weight: float | None = setting(
         None,

@@ -30,6 +30,7 @@ from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeight
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.scorers.arguments import as_list, as_texts
+from tta.scoring.scorers.inference.reading import unread_notes
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
@@ -73,6 +74,7 @@ def rerank(
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
     rank_scores: bool = True,
+    keep_non_words: bool = False,
     progress: bool = False,
 ) -> RerankedList: ...
 @overload
@@ -84,6 +86,7 @@ def rerank(
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
     rank_scores: bool = True,
+    keep_non_words: bool = False,
     progress: bool = False,
 ) -> list[RerankedList]: ...
 def rerank(
@@ -94,6 +97,7 @@ def rerank(
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
     rank_scores: bool = True,
+    keep_non_words: bool = False,
     progress: bool = False,
 ) -> Any:
     """Reranks N-best lists by first-pass scores and the scores of a language model.
@@ -120,6 +124,8 @@ def rerank(
             of word or character errors, or 1 - chrF for "bleu".
         rank_scores: whether -ln(rank in the list) is the score of lists without scores, because
             lists are usually ordered best first. If False, the language model reranks them alone.
+        keep_non_words: whether words that are none, such as `<eps>` and `[noise]`, count. They
+            always do for the metric "bleu". The texts that are returned have them in any case.
         progress: whether to show a progress bar on standard error.
 
     Returns:
@@ -133,7 +139,8 @@ def rerank(
     """
     lists, scores, is_one = _as_lists(lists, scores)
     metric = _as_metric(metric)
-    decision, _ = _decided(lists, None, scores, model, weights, metric, rank_scores, progress)
+    nbest = _nbest(lists, scores, None, metric, keep_non_words)
+    decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress)
     if decision is None:
         found = [RerankedList([], [], [], weights or FIRST_PASS) for _ in lists]
     else:
@@ -151,6 +158,7 @@ def tune(
     decision: str | None = None,
     features: Iterable[str] | None = None,
     rank_scores: bool = True,
+    keep_non_words: bool = False,
     progress: bool = False,
 ) -> RerankWeights:
     """Chooses the weights of `rerank` on lists with references, as run_rerank.py on dev lists.
@@ -160,7 +168,7 @@ def tune(
     describes how. Few lists move the weights little from those that are guessed.
 
     Args:
-        lists, scores, model, rank_scores, progress: as in `rerank`.
+        lists, scores, model, rank_scores, keep_non_words, progress: as in `rerank`.
         references: L str, the correct text of each list.
         metric: as in `rerank`.
         decision: "max", "mbr", or None for "mbr". If the lists are too long to compare all pairs of
@@ -178,10 +186,10 @@ def tune(
         raise InputError(f"decision must be max, mbr or None, not {decision!r}")
     models = _as_models(model)
     lists = as_list(lists, "lists", "lists of str")
-    nbest = _nbest(lists, scores, references, stacklevel=3)
+    metric = _as_metric(metric)
+    nbest = _nbest(lists, scores, references, metric, keep_non_words)
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
-    metric = _as_metric(metric)
     losses = needs_losses(decision, nbest)
     part = Part.build(nbest, None, rank_scores).compared(metric, losses=losses)
     names = part.lists.features if features is None else features
@@ -200,6 +208,7 @@ def confidence(
     confidence_weights: ConfidenceWeights | None = None,
     metric: str | Metric = "wer",
     rank_scores: bool = True,
+    keep_non_words: bool = False,
     progress: bool = False,
 ) -> Any:
     """How sure each word of the pick of each list is: P(the word is correct), and its best rival.
@@ -208,8 +217,8 @@ def confidence(
     the probabilities are found and how good they are.
 
     Args:
-        lists, scores, model, weights, metric, rank_scores, progress: as in `rerank`. Of several
-            models, the token scores of the first count.
+        lists, scores, model, weights, metric, rank_scores, keep_non_words, progress: as in
+            `rerank`. Of several models, the token scores of the first count.
         confidence_weights: from `fit_confidence`; None for the default weights.
 
     Returns:
@@ -222,7 +231,8 @@ def confidence(
     """
     lists, scores, is_one = _as_lists(lists, scores)
     metric = _as_metric(metric)
-    decision, lm = _decided(lists, None, scores, model, weights, metric, rank_scores, progress)
+    nbest = _nbest(lists, scores, None, metric, keep_non_words)
+    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
     if decision is None:
         return [[] for _ in lists]
     found = find_evidence(decision, metric, lm, progress=progress)
@@ -241,21 +251,22 @@ def fit_confidence(
     weights: RerankWeights | None = None,
     metric: str | Metric = "wer",
     rank_scores: bool = True,
+    keep_non_words: bool = False,
     progress: bool = False,
 ) -> ConfidenceWeights:
     """Fits the weights of `confidence` on lists with references, near the default weights.
 
     Args:
         references: L str, the correct text of each list.
-        lists, scores, model, weights, metric, rank_scores, progress: as in `confidence`.
+        lists, scores, model, weights, metric, rank_scores, keep_non_words, progress: as in
+            `confidence`.
 
     Raises:
         InputError, TypeError: as `tune`.
     """
     lists, metric = as_list(lists, "lists", "lists of str"), _as_metric(metric)
-    decision, lm = _decided(
-        lists, references, scores, model, weights, metric, rank_scores, progress
-    )
+    nbest = _nbest(lists, scores, references, metric, keep_non_words)
+    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
     if decision is None:
         raise InputError("fitting needs a list with a text, and there is none")
     return fit_on(decision, metric, lm)
@@ -270,16 +281,22 @@ def _as_lists(lists, scores):
     )
 
 
-def _decided(lists, references, scores, model, weights, metric, rank_scores, progress):
+def _decided(nbest, model, weights, metric, rank_scores, progress):
     """The decision on lists, None if none has a text; and the first model, None without one."""
     models = _as_models(model)
     _check_weights(weights, models)
-    nbest = _nbest(lists, scores, references)
     if not any(one.hypotheses for one in nbest):
         return None, None
+
+    def load(model):
+        lm = _load(model)
+        for note in unread_notes(lm, [[h.text for h in one.hypotheses] for one in nbest]):
+            warnings.warn(note, stacklevel=5)
+        return lm
+
     losses = weights is None or weights.decision == "mbr"
     part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    (part,), lm = score_by_each([part], models, _load, progress)
+    (part,), lm = score_by_each([part], models, load, progress)
     given = GivenWeights(features=dict.fromkeys(part.lists.features))
     return decide(part.lists, weights or _choose(part, given)), lm
 
@@ -310,7 +327,7 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores, references=None, stacklevel=4) -> list[NBestList]:
+def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) -> list[NBestList]:
     """The lists with their index as id, and the rules and notes that lists in files have, too."""
     columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
     if scores is not None:
@@ -330,10 +347,12 @@ def _nbest(lists, scores, references=None, stacklevel=4) -> list[NBestList]:
             pairs = zip(texts, numbers, strict=True)
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
-    found, notes = plain_lists(collector.take())
+    found, notes = plain_lists(
+        collector.take(), keep_non_words or getattr(metric, "name", "") == "BLEU"
+    )
     file = NBestFile(found, "jsonl", notes=tuple(notes))
     for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):
-        warnings.warn(note, stacklevel=stacklevel)
+        warnings.warn(note, stacklevel=3)
     return found
 
 

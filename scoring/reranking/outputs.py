@@ -14,10 +14,11 @@ from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
-from tta.errors import InputError, install, located, shown
+from tta.errors import InputError, install
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
+from tta.scoring.reranking.ctm import check_times, write_ctm
 
 CTM = ".ctm"
 REPORT_PACKAGES = ("jinja2", "matplotlib")
@@ -100,38 +101,23 @@ def write_scores(stream: TextIO, decision: Decision, names: Sequence[str]) -> No
 
 def check_word_times(config: RerankConfig, file: NBestFile) -> None:
     """Raises InputError if a CTM is asked for and a hypothesis has no times of its words."""
-    if config.confidence is None or not config.confidence.endswith(CTM):
-        return
-    chosen = load_format(file.format)
-    for one in file.lists:
-        for hypothesis in one.hypotheses:
-            times = chosen.word_times(hypothesis)
-            if times is None or len(times) != len(hypothesis.text.split()):
-                rule = "a CTM needs the times of all words, and a hypothesis lacks them"
-                with located(f"list {shown(one.utterance_id)}", path=config.nbest_file):
-                    raise InputError(f"{rule}: {shown(hypothesis.text)}")
+    if config.confidence is not None and config.confidence.endswith(CTM):
+        check_times(load_format(file.format), file.lists, config.nbest_file)
 
 
 def write_confidence(
     stream: TextIO, path: str, format: str, decision: Decision, confidences: Confidences
-) -> None:
+) -> list[str]:
     """Writes the confidences of words as JSON lines; as NIST's CTM if the path ends in .ctm.
 
-    A line of CTM is `id channel start duration word confidence`, with times in seconds.
+    Returns notes on what was left out.
     """
-    chosen = load_format(format)
-    for one, pick, words in zip(
-        decision.lists.nbest, decision.picks, confidences.words, strict=True
-    ):
-        if not path.endswith(CTM):
-            row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-            continue
-        times = chosen.word_times(one.hypotheses[pick]) if words else []
-        for word, (start, end) in zip(words, times or (), strict=True):
-            name = "_".join(one.utterance_id.split())
-            timed = f"{name} 1 {start:.3f} {end - start:.3f}"
-            stream.write(f"{timed} {word.word} {word.probability:.4f}\n")
+    if path.endswith(CTM):
+        return [*write_ctm(stream, load_format(format), decision, confidences)]
+    for one, words in zip(decision.lists.nbest, confidences.words, strict=True):
+        row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return []
 
 
 def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, Any]]:

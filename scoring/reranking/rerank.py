@@ -33,7 +33,7 @@ from tta.scoring.reports.evaluation import Change, describe_first, evaluate, fin
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
-from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.notes import find_notes
 from tta.scoring.reranking.outputs import (
     check_packages,
@@ -43,6 +43,7 @@ from tta.scoring.reranking.outputs import (
     write_lists,
     write_scores,
 )
+from tta.scoring.scorers.inference.reading import language_notes, unread_notes
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
@@ -80,11 +81,14 @@ def rerank_files(
     losses = needs_losses(decision, *(part.nbest for part in parts))
     loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
+    lists = [[h.text for h in one.hypotheses] for part in parts for one in part.nbest]
 
     def load(model: str | None) -> Scorer:
         lm = tta.load(model, **RerankOptions().for_load() | load_options)
         loaded.insert(0, (lm.name, lm.signature))
-        unknown[:0] = unknown_note(lm, texts)
+        firsts = [one[0] for one in lists if one]
+        found = *unread_notes(lm, lists), *language_notes(lm, firsts), *unknown_note(lm, texts)
+        unknown[:0] = found
         return lm
 
     with contextlib.ExitStack() as stack:
@@ -106,7 +110,10 @@ def rerank_files(
         if config.confidence is not None or config.report is not None:
             found = _confidences(decision, metric, first, given_confidence, dev)
             sure, line, more = found
-            confidence_signature = line if config.confidence is not None else []
+            if config.confidence is not None:
+                confidence_signature = line
+                file = outputs["confidence"], config.confidence, test_file.format
+                more = [*more, *write_confidence(*file, decision, sure)]
             measures = replace(measures, expected=(sure.name, sure.expected))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
@@ -122,10 +129,6 @@ def rerank_files(
                 *confidence_signature,
             ],
         )
-        if config.confidence is not None and sure is not None:
-            write_confidence(
-                outputs["confidence"], config.confidence, test_file.format, decision, sure
-            )
         _write(config, outputs, report, dev, systems, first, decision, changes, sure)
     return report
 
@@ -134,9 +137,8 @@ def _read(
     config: RerankConfig, path: str, reference_file: str | None, score_file: str | None
 ) -> tuple[Part, NBestFile]:
     """Reads a file of lists."""
-    file = read_nbest(
-        path, config.format, reference_file, score_file, config.beam_size, config.scores
-    )
+    given = config.beam_size, config.scores, keeps_non_words(config)
+    file = read_nbest(path, config.format, reference_file, score_file, *given)
     return Part.build(file.lists, str(shown_path(path)), config.rank_scores), file
 
 

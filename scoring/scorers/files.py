@@ -19,6 +19,7 @@ from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 from tta.scoring.scorers.inference.shards import Shard, Shards
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
@@ -78,6 +79,8 @@ class ScoreReport:
             text += f", perplexity per token {shown}"
         if self.unknown:
             text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
+            if self.unknown >= NEARLY_ALL * self.tokens:
+                text += ", which are all: the model cannot read the text"
         if self.empty:
             text += f"\nnote: without a token to score, so score 0: {self.empty:,}"
         text += "".join(f"\nnote: {note}" for note in self.notes)
@@ -95,7 +98,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         InputError: the input is missing or malformed, the output cannot be written, there is no
             such model, a score is not finite, or a shard is missing or of another run.
     """
-    output_file = config.output_file or STANDARD_STREAM
+    output_file, lm, texts = config.output_file or STANDARD_STREAM, None, []
     shard = None if config.shard is None else Shard.parse(config.shard)
     run: dict[str, Any] = {}
     if config.texts is not None:
@@ -126,11 +129,12 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
         for block, rows in scored:
             report.add(rows, len(block.fresh))
+            texts += [one.text for one in block.fresh[: MAX_TEXTS - len(texts)]]
             for row in rows:
                 write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
-        report.notes = reader.notes()
+        report.notes = [*reader.notes(), *(language_notes(lm, texts) if lm else ())]
     return report
 
 

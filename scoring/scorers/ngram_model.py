@@ -73,6 +73,15 @@ class NgramModel(Scorer):
             scored.append(TokenScores(words + ["</s>"] * end, log10 * math.log(10)))
         return scored
 
+    def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
+        """As `Scorer.count_unknown`: words that KenLM does not find in the model."""
+        rows = [self._model.full_scores(" ".join(text.split())) for text in as_texts(texts)]
+        # The last one is </s>.
+        return np.array([sum(one for *_, one in [*row][:-1]) for row in rows], np.int64)
+
+    def _num_tokens(self, texts):
+        return np.array([len(text.split()) + self.score_boundary_tokens for text in texts])
+
 
 def _read(path):
     try:

@@ -103,9 +103,8 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         """Reranks an N-best list."""
         check_texts(request.hypotheses, config.max_texts, config.max_characters)
         weights = request.weights and request.weights.to_weights()
-        [found] = await computed(
-            rerank_lists, [GivenList(request.hypotheses, request.scores, weights)]
-        )
+        one = GivenList(request.hypotheses, request.scores, weights, request.keep_non_words)
+        [found] = await computed(rerank_lists, [one])
         return JSONResponse(found | {"signature": signature})
 
     @post("/v1/embeddings", forms.EmbeddingsAnswer)

@@ -69,6 +69,7 @@ class ListRequest(_Body):
         None, description="first-pass scores: natural logs, higher is better"
     )
     weights: Weights | None = Field(None, description="null: guessed from the scores")
+    keep_non_words: bool = Field(False, description="whether <eps>, [noise] and others are words")
 
 
 class RankedHypothesis(_Body):

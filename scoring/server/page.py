@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from tta.data.nbest.conversion import plain_hypotheses
 from tta.data.nbest.lists import parse_number
+from tta.data.text.spelling import plain_texts
 from tta.errors import InputError, located
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reports.marked_text import mark
@@ -63,9 +63,9 @@ class Answers:
         if not isinstance(request, Mapping) or not isinstance(request.get("text"), str):
             raise InputError('expected {"text": "...", "weights": {...} or null}')
         texts, scores = parse(request["text"])
-        read = plain_hypotheses(texts)
-        scored = self._scored(tuple(read))
-        known = KnownScores(self._lm, dict(zip(read, scored, strict=True)))
+        words, _ = plain_texts(texts)
+        scored = self._scored(tuple(words))
+        known = KnownScores(self._lm, dict(zip(words, scored, strict=True)))
         weights = _weights(request.get("weights"))
         with warnings.catch_warnings():  # one hypothesis is enough to look at a sentence
             warnings.simplefilter("ignore")
@@ -80,10 +80,10 @@ class Answers:
                 {
                     "text": texts[i],
                     "rank": i + 1,
-                    "tokens": _words(read[i], scored[i]),
+                    "tokens": _words(words[i], scored[i]),
                     "first_pass": None if scores is None else scores[i],
                     "lm": float(scored[i].log_probabilities.sum()),
-                    "words": len(read[i].split()),
+                    "words": len(words[i].split()),
                     "combined": combined,
                     "posterior": posterior,
                     "expected_errors": expected,

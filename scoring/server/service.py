@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tta.data.nbest.conversion import plain_hypotheses
+from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
@@ -21,6 +21,12 @@ class GivenList(NamedTuple):
     hypotheses: Sequence[str]
     scores: Sequence[float] | None
     weights: RerankWeights | None
+    keep_non_words: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """The hypotheses as `tta.rerank` reads them."""
+        return plain_texts(self.hypotheses, self.keep_non_words)[0]
 
 
 class Service:
@@ -54,10 +60,9 @@ class Service:
 
     def rerank(self, lists: list[GivenList]) -> list[dict[str, Any]]:
         """Each list as `tta.rerank` orders it: a `ListAnswer` without the signature."""
-        read = [plain_hypotheses(one.hypotheses) for one in lists]
-        texts = list(dict.fromkeys(text for one in read for text in one))
+        texts = list(dict.fromkeys(text for one in lists for text in one.words))
         known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
-        return [_reranked(*one, known) for one in zip(lists, read, strict=True)]
+        return [_reranked(one, known) for one in lists]
 
 
 class KnownScores(Scorer):
@@ -80,16 +85,21 @@ class KnownScores(Scorer):
         """The known token scores."""
         return [self._known[text] for text in texts]
 
+    def count_unknown(self, texts):
+        return self._lm.count_unknown(texts)
+
     def _num_tokens(self, texts):
         return self._lm._num_tokens(texts)
 
 
-def _reranked(given, texts, known):
+def _reranked(given, known):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        order = rerank(given.hypotheses, given.scores, known, weights=given.weights)
-        sure = confidence(given.hypotheses, given.scores, known, weights=given.weights)
-    lm_scores, _ = known.score_with_counts([texts[i] for i in order.indices])
+        more = {"weights": given.weights, "keep_non_words": given.keep_non_words}
+        order = rerank(given.hypotheses, given.scores, known, **more)
+        sure = confidence(given.hypotheses, given.scores, known, **more)
+    words = given.words
+    lm_scores, _ = known.score_with_counts([words[i] for i in order.indices])
     posteriors = order.posteriors or [None] * len(order.texts)
     columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
     names = "text", "index", "score", "lm_score", "posterior"

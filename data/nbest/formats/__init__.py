@@ -35,6 +35,9 @@ FORMATS = Registry(
     },
 )
 
+# Their texts may have "[music]" as words.
+TRANSLATIONS = ("moses", "fairseq", "sockeye")
+
 
 def load_format(name: str) -> "Format":
     """The `Format` of that name. Raises `InputError` if there is none."""

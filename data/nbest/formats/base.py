@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from tta.data.nbest.formats.documents.layouts import layout_format_of
+from tta.data.nbest.formats.documents.layouts import TimedWord, layout_format_of
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
 from tta.data.text.json_text import iter_json
 from tta.errors import InputError, shown
@@ -161,9 +161,17 @@ class Format:
         """Writes the score file that belongs to the file of `write`."""
         raise NotImplementedError
 
-    def word_times(self, hypothesis: Hypothesis) -> list[tuple[float, float]] | None:
-        """The start and end of each word of a hypothesis that was read, in seconds, or None."""
+    def word_times(self, hypothesis: Hypothesis) -> list[TimedWord] | None:
+        """The words that were timed in a hypothesis that was read, or None.
+
+        Raises:
+            InputError: a time is not a finite number.
+        """
         return None
+
+    def recording(self, nbest: NBestList) -> tuple[str, str, int]:
+        """The recording of a list that was read, its channel, and the number of its record."""
+        return nbest.utterance_id, "1", 0
 
     def extra_of(self, item: Hypothesis | NBestList) -> dict[str, Any]:
         """The `extra` that this format stored when it read the item, or {}."""

@@ -67,7 +67,7 @@ class SrilmFormat(Format):
         extra = self.extra_of(hypothesis)
         if extra.get("header") != 2:
             return None
-        return [(start, end) for _, start, end in _timed(extra["surface"])]
+        return [*_timed(extra["surface"])]
 
     def write(self, lists, stream):
         if len(lists) > 1:

@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tta.data.text.spelling import NON_WORD_TAGS, NON_WORDS, SILENCE, WITHOUT_BLANKS
+
 # White space as in str.split; TensorFlow's split only knows that of ASCII.
 SPACE = (
     r"[\x{9}-\x{D}\x{1C}-\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}"
@@ -26,6 +28,26 @@ MAX_WORDS, MAX_LIST_WORDS = 5_000, 100_000
 def split_words(texts: tf.Tensor) -> tf.RaggedTensor:
     """The words of texts, as `text.split()`: [N] string -> [N, words] string."""
     return tf.strings.split(tf.strings.regex_replace(texts, SPACE, " "))
+
+
+def without_non_words(texts: tf.Tensor) -> tf.Tensor:
+    """Texts without words that are none, as `tta.data.text.spelling.plain_texts`: [N] string."""
+    joined, spaced = (tf.strings.regex_replace(texts, NON_WORD_TAGS, blank) for blank in ("", " "))
+    has_blanks = ~tf.strings.regex_full_match(texts, f"(?s).*{WITHOUT_BLANKS.pattern}.*")
+    words = split_words(tf.where(has_blanks, spaced, joined))
+    words = _without(words, tf.strings.regex_full_match(words.values, NON_WORDS))
+    is_silence = words.values == SILENCE
+    others = tf.boolean_mask(words.values, ~is_silence)
+    cases = [case(others, "utf-8") for case in (tf.strings.upper, tf.strings.lower)]
+    has_one_case = tf.reduce_any([tf.reduce_all(others == one) for one in cases])
+    words = _without(words, is_silence & has_one_case)
+    is_same = words.row_lengths() == split_words(texts).row_lengths()
+    found = tf.strings.reduce_join(words, axis=1, separator=" ")
+    return tf.where(is_same & (joined == texts), texts, found)
+
+
+def _without(words, are_none):
+    return tf.ragged.boolean_mask(words, words.with_values(~are_none))
 
 
 def decide(words: tf.RaggedTensor, combined: tf.Tensor, scale: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -17,6 +17,7 @@ from tta.scoring.exports.serving.served_decision import (
     MAX_WORDS,
     decide,
     split_words,
+    without_non_words,
 )
 from tta.scoring.scorers.text_model import TextModel
 
@@ -63,13 +64,14 @@ class ServedModel(tf.Module):
     Args:
         lm: a model with a tokenizer, whose type gives scores.
         reduction: "sum" or "mean" of the token scores of a hypothesis, for `rerank`.
+        keep_non_words: whether words that are none, such as `<eps>`, count in `rerank`.
     """
 
-    def __init__(self, lm: TextModel, reduction: str = "sum"):
+    def __init__(self, lm: TextModel, reduction: str = "sum", keep_non_words: bool = False):
         super().__init__(name="tta")
         self.lm, self.engine = lm, cast(Any, lm.engine)  # a `TensorFlowEngine`
         self.tokenizer = GraphTokenizer(lm.tokenizer)
-        self.reduction = reduction
+        self.reduction, self.keep_non_words = reduction, keep_non_words
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
         self.saved_variables = [variable.value for variable in lm.model.variables]
         self._scored: Callable[[tf.Tensor], tuple[Any, Any]] = self._scored_texts
@@ -187,6 +189,8 @@ class ServedModel(tf.Module):
             "every hypothesis must have a first-pass score; hypotheses and scores:",
             tf.stack([tf.size(hypotheses), tf.size(first_pass)]),
         )
+        if not self.keep_non_words:
+            hypotheses = without_non_words(check_texts(hypotheses))
         words = split_words(hypotheses)
         longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
         count = tf.size(hypotheses, tf.int64)

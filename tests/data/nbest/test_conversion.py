@@ -1,6 +1,7 @@
 """Lists whose texts a tokenizer spelled: read as words, and written back as they were."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -55,3 +56,34 @@ def test_references_are_read_as_words_too(tmp_path):
     file = read_nbest(tmp_path / "lists", reference_file=tmp_path / "refs")
     assert file.lists == [nbest("u", ("it 's", None), ("it is", None), reference="it 's")]
     assert file.notes[0].startswith("references: escaped characters (&apos;) in 1 of 1 texts")
+
+
+TAGGED = [{"text": "turn [noise] on", "score": -1.5}, {"text": "turn of", "score": -2.5}]
+
+
+def test_lists_and_references_without_words_that_are_none_are_written_back_with_them(tmp_path):
+    row = {"id": "u", "hypotheses": TAGGED, "reference": "<sil> turn on"}
+    path, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    file = read_nbest(path)
+    assert [h.text for h in file.lists[0].hypotheses] == ["turn on", "turn of"]
+    assert file.lists[0].reference == "turn on"
+    assert "1 [noise]" in file.notes[0]
+    assert "1 <sil>" in file.notes[1]
+    write_nbest(again, file.lists, "jsonl")
+    assert json.loads(again.read_text(encoding="utf-8")) == row
+    assert next(iter_nbest(path)).hypotheses[0].text == "turn on"
+    for (one,) in (
+        read_nbest(path, keep_non_words=True).lists,
+        iter_nbest(path, keep_non_words=True),
+    ):
+        assert one.hypotheses[0].text == "turn [noise] on"
+        assert one.reference == "<sil> turn on"
+
+
+def test_in_translations_tags_are_words_unless_the_caller_says_otherwise(tmp_path):
+    path = tmp_path / "a.nbest"
+    path.write_text("0 ||| [music] on ||| lm= 1 ||| -1\n0 ||| on ||| lm= 1 ||| -2\n")
+    assert read_nbest(path).lists[0].hypotheses[0].text == "[music] on"
+    assert not read_nbest(path).notes
+    assert read_nbest(path, keep_non_words=False).lists[0].hypotheses[0].text == "on"

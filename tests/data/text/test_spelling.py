@@ -1,5 +1,7 @@
 """Texts as tokenizers spell them are read as words where that is certain, with a note."""
 
+import re
+
 import pytest
 
 from tta.data.text.spelling import plain_texts
@@ -55,6 +57,47 @@ KEPT = [
     (["｟mrk_case_modifier_C｠ a"], 1),
     (["<mask> a", "[MASK]", "<extra_id_0>"], 1),
 ]
+
+
+NON_WORDS = [
+    # texts, without what is no word, why
+    (["turn <eps> on", "turn on !SIL"], ["turn on", "turn on"], "Kaldi"),
+    (["<SPOKEN_NOISE> on <NSN> <UNK>", "on"], ["on", "on"], "Kaldi's garbage"),
+    (["[noise] on [LAUGHTER] it [vocalized-noise]"], ["on it"], "Switchboard"),
+    (["<sil> turn", "<sil> on"], ["turn", "on"], "Sphinx; not codes of languages"),
+    (["++BREATH++ on +noise+ [SMACK]"], ["on"], "Sphinx"),
+    (["[unk] on", "[ Music ] on", "[BLANK_AUDIO]"], ["on", "on", ""], "Vosk, YouTube, Whisper"),
+    (["%HESITATION on {laugh} it"], ["on it"], "IBM, LDC"),
+    (["SENT-START on !EXIT -pau-"], ["on"], "HTK, SRILM"),
+    (["TURN SIL ON SIL SIL", "SIL"], ["TURN ON", ""], "silence between capitals"),
+    (["turn on SIL"], ["turn on"], "silence after small letters"),
+    (["<sil>打开<noise>窗户", "打开 <sil> 窗户"], ["打开窗户", "打开 窗户"], "without blanks"),
+    (["▁turn <sil> ▁o n", "▁SIL ▁on"], ["turn on", "on"], "in word pieces"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "words", "why"), NON_WORDS, ids=[row[2] for row in NON_WORDS])
+def test_what_is_no_word_is_left_out_with_a_note_that_counts_it(texts, words, why):
+    found, notes = plain_texts(texts)
+    assert found == words, why
+    assert any(re.search(r"none \([1-9] |name \([1-9] ", note) for note in notes), notes
+    kept, notes = plain_texts(texts, keep_non_words=True)
+    assert "▁" in texts[0] or kept == texts
+    assert not any("none" in note or "silence" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("we met SIL International here", "a name beside small letters and capitals"),
+        ("el sil de la sal", "a word"),
+        ("press [enter] and <tab> to see the noise", "other names in brackets"),
+        ("[laughter-yes] [inaudible] it <unk>", "they stand for words"),
+        ("c++ ++i++ a+b +1 !STOP", "signs"),
+    ],
+)
+def test_what_looks_like_no_word_is_kept(text, why):
+    assert plain_texts([text, "and on"])[0] == [text, "and on"], why
 
 
 @pytest.mark.parametrize(("texts", "words", "why"), SPELLED, ids=[row[2] for row in SPELLED])

@@ -308,7 +308,8 @@ def test_a_ctm_has_the_times_of_the_words(tmp_path, monkeypatch):
 def test_times_of_words_in_responses(row):
     from tta.data.nbest.formats.documents.layouts import word_times
 
-    assert word_times(row) == [pytest.approx((1.5, 2.0))]
+    ((word, *times),) = word_times(row) or ()
+    assert (word, times) == ("a", pytest.approx([1.5, 2.0]))
     assert word_times({"words": [{"word": "a"}]}) is None
 
 

@@ -387,3 +387,33 @@ def test_picks_without_words_have_no_confidences(lists, model):
     assert tta.confidence(lists, scores, model) == [[] for _ in lists]
     weights = tta.fit_confidence(lists, ["a"] * len(lists), scores, model)
     assert tta.confidence(lists, scores, model, confidence_weights=weights) == [[] for _ in lists]
+
+
+def test_words_that_are_none_are_left_out_and_returned():
+    texts, scores = ["a [noise] b", "a c"], [-1.0, -2.0]
+    with pytest.warns(UserWarning, match=r"1 \[noise\].*keep_non_words"):
+        found = tta.rerank(texts, scores, "none")
+    assert found.texts == texts
+    with pytest.warns(UserWarning, match="none"):
+        words = tta.confidence(texts, scores, "none")
+    assert [one.word for one in words] == ["a", "b"]
+    kept = tta.confidence(texts, scores, "none", keep_non_words=True)
+    assert [one.word for one in kept] == ["a", "[noise]", "b"]
+    assert tta.rerank(texts, scores, "none", metric="bleu").texts == texts  # without a warning
+
+
+@pytest.mark.parametrize(
+    ("options", "wer"),
+    [({}, 0.0), ({"keep_non_words": True}, 50.0), ({"metric": "bleu"}, None)],
+)
+def test_files_have_the_same_rule(options, wer, tmp_path):
+    path, output = tmp_path / "lists.jsonl", tmp_path / "out.jsonl"
+    write(path, [["a <eps> b", "a c"]], [[-1.0, -2.0]], ["a [noise] b" if wer is None else "a b"])
+    config = RerankConfig(
+        nbest_file=str(path), output_file=str(output), decision="max", length_bonus=0.0, **options
+    )
+    report = rerank_files(config, [])
+    assert any("keep_non_words" in note for note in report.notes) == (wer == 0)
+    if wer is not None:
+        assert report.test.row("first pass").value == wer
+    assert '"a <eps> b"' in output.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import math
 import pickle
@@ -13,6 +14,11 @@ import pytest
 
 import tta
 from tta.errors import InputError, install
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.scorers.config import ScoreConfig
+from tta.scoring.scorers.files import score_file
+from tta.scoring.scorers.inference.reading import unread_notes
 
 # Back-off weights and log-probabilities are log10, fractions that are exact in binary.
 ARPA = r"""
@@ -177,3 +183,38 @@ def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
     message = f"tiny.arpa: an n-gram model needs the package kenlm: {install('kenlm')}"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         tta.load("kenlm:tiny.arpa")
+
+
+def test_unknown_words_are_those_that_kenlm_does_not_find(arpa):
+    lm = tta.load(f"kenlm:{arpa}", score_boundary_tokens=True)
+    texts = ["the cat", "THE CAT", "the cat, dog", "", " the\u00a0cat "]
+    assert lm.count_unknown(texts).tolist() == [0, 2, 2, 0, 0]
+    assert lm._num_tokens(texts).tolist() == [len(one.tokens) for one in lm.score_tokens(texts)]
+
+
+UNREAD = [
+    # lists, the number that the model cannot read, why
+    ([["THE CAT", "THE"], ["the cat", "THE"]], 1, "one list has a known word"),
+    ([["THE", ""], ["A", "B"], []], 2, "empty texts say nothing"),
+    ([["the dog"], ["", ""]], 0, "some words are known"),
+]
+
+
+@pytest.mark.parametrize(("lists", "count", "why"), UNREAD, ids=[row[2] for row in UNREAD])
+def test_lists_of_unknown_words_are_named(arpa, lists, count, why):
+    notes = list(unread_notes(tta.load(f"kenlm:{arpa}"), lists))
+    assert [f"cannot read {count} of {len(lists)} lists" in note for note in notes] == [True] * (
+        count > 0
+    ), why
+
+
+def test_reranking_and_scoring_say_that_the_model_cannot_read(arpa, tmp_path):
+    with pytest.warns(UserWarning, match="tiny.arpa cannot read 1 of 1 lists"):
+        tta.rerank(["THE CAT", "A CAT"], [-1.0, -2.0], f"kenlm:{arpa}")
+    rows = [{"text": "THE CAT", "score": -1}, {"text": "A CAT", "score": -2}]
+    row = {"id": "u", "hypotheses": rows, "reference": "THE CAT"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    report = rerank_files(RerankConfig(nbest_file=str(tmp_path / "a.jsonl")), [f"kenlm:{arpa}"])
+    assert any("tiny.arpa cannot read 1 of 1 lists" in note for note in report.notes)
+    config = ScoreConfig(texts=["THE CAT"], output_file=str(tmp_path / "a.scores"))
+    assert "the model cannot read the text" in str(score_file(config, f"kenlm:{arpa}"))

@@ -190,3 +190,37 @@ def test_the_command_answers_until_it_is_terminated():
         assert it.wait(20) == 143
     ended = run_command("tta-serve", "--port=70000")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "plain"),
+    [
+        (["the <eps> cat sat", "a cat [noise] sat"], ["the cat sat", "a cat sat"]),
+        (["▁the ▁cat", "▁a ▁c at"], ["the cat", "a cat"]),
+    ],
+)
+def test_spelled_lists_are_read_as_tta_rerank_reads_them(port, texts, plain):
+    status, answer = post(port, "rerank", hypotheses=texts, scores=[-1.0, -2.0])
+    assert status == 200
+    _, expected = post(port, "rerank", hypotheses=plain, scores=[-1.0, -2.0])
+    for name in ("lm_score", "score"):
+        found = [one[name] for one in answer["hypotheses"]]
+        assert found == pytest.approx([one[name] for one in expected["hypotheses"]], abs=1e-4)
+    assert [one["text"] for one in answer["hypotheses"]] == [
+        texts[one["index"]] for one in answer["hypotheses"]
+    ]
+    assert answer["words"] == expected["words"]
+    assert any("written back" in note for note in answer["notes"])
+    status, page = ask_page(port, "\n".join(texts))
+    assert (status, page["hypotheses"][0]["words"]) == (200, len(plain[0].split()))
+
+
+def ask_page(port, text):
+    status, _, answer = ask(port, {"text": text, "weights": None}, "/answer")
+    return status, json.loads(answer)
+
+
+def test_words_that_are_none_count_if_a_request_says_so(port):
+    body = {"hypotheses": ["the [noise] cat", "the [noise] hat"], "scores": [-1.0, -2.0]}
+    found, kept = (post(port, "rerank", **body, keep_non_words=k)[1] for k in (False, True))
+    assert [len(one["words"]) for one in (found, kept)] == [2, 3]

@@ -6,6 +6,7 @@ tools, and the sources in which their layouts were checked.
 
 import contextlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 from tta.data.nbest.fields import HYPOTHESES, TRANSCRIPTS
 from tta.data.nbest.formats.json_hypotheses import check_arrays, columns
 from tta.data.nbest.lists import parse_number
-from tta.errors import InputError
 
 KeyPath = tuple[str | int, ...]
+TimedWord = tuple[str, float, float]  # its start and its end in seconds
 
 # Values of these keys say that a result is not the last one for its audio.
 _INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
@@ -252,20 +253,52 @@ def _is_other(array):
 # The array of words beside the text of a hypothesis: Google, Deepgram and Azure, Azure's batches,
 # Vosk, gst-kaldi, Amazon, IBM (arrays of word, start and end).
 _ARRAYS = ("words", "Words", "displayWords", "result", "word-alignment", "items", "timestamps")
+_WORDS = ("word", "Word", "displayText", "content", "text")
+_CHANNELS = ("channelTag", "channel_tag", "channel", "channel_index", "ChannelId", "channel_label")
 _STARTS = ("startTime", "start_time", "startOffset", "start_offset", "start")
 _ENDS = ("endTime", "end_time", "endOffset", "end_offset", "end")
 _TICK = 1e-7  # seconds; Azure counts in ticks
 
 
-def word_times(row: Mapping[str, Any]) -> list[tuple[float, float]] | None:
-    """The start and end in seconds of the words of a hypothesis, or None if it has no times."""
+def word_times(row: Mapping[str, Any]) -> list[TimedWord] | None:
+    """The words that were timed in a hypothesis, or None if it has no times.
+
+    A word may be empty, if only its times are there.
+
+    Raises:
+        InputError: a time is not a finite number.
+    """
     for key in _ARRAYS:
         entries = row.get(key)
         if isinstance(entries, list) and entries:
-            with contextlib.suppress(InputError, LookupError, TypeError):
+            with contextlib.suppress(LookupError, TypeError):
                 spoken = [one for one in entries if not _is_punctuation(one)]
-                return [_times(one) for one in spoken]
+                return [(_word(one), *_times(one)) for one in spoken]
     return None
+
+
+def channel_of(record: Any, path: KeyPath) -> str:
+    """The channel of a list in a record, from 1: that of an object around it, or an index."""
+    channel: Any = 1
+    for length, key in enumerate((*path, None)):
+        holder = value_at(record, path[:length])
+        if isinstance(holder, list):
+            channel = key + 1 if path[length - 1 : length] == ("channels",) else channel
+            continue
+        found = next((holder[name] for name in _CHANNELS if name in holder), channel)
+        if isinstance(found, list) and found:  # Deepgram's stream: index and number
+            channel = f"ch_{found[0]}"
+        elif isinstance(found, (int, str)):  # Azure counts from 0
+            channel = found + 1 if type(found) is int and "nBest" in holder else found or 1
+        if match := re.fullmatch("ch_([0-9]{1,9})", str(channel)):
+            channel = int(match[1]) + 1
+    return "_".join(str(channel).split())
+
+
+def _word(entry):
+    """The text of a timed word, or "" """
+    texts = entry[:1] if isinstance(entry, list) else map(entry.get, _WORDS)
+    return next((text for text in texts if isinstance(text, str)), "")
 
 
 def _is_punctuation(entry):
@@ -290,5 +323,6 @@ def _times(entry):
 def _seconds(value):
     """Seconds of a number, of text such as "1.3s", or of protobuf's seconds and nanos."""
     if isinstance(value, Mapping):
-        return float(value.get("seconds", 0)) + float(value.get("nanos", 0)) / 1e9
+        parts = (parse_number(value.get(key, 0), "a time") for key in ("seconds", "nanos"))
+        return sum(map(math.prod, zip(parts, (1, 1e-9), strict=True)))
     return parse_number(value.removesuffix("s") if isinstance(value, str) else value, "a time")

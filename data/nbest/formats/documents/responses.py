@@ -13,6 +13,7 @@ from tta.data.nbest.formats.documents.layouts import (
     MAX_DEPTH,
     Found,
     KeyPath,
+    channel_of,
     find_lists,
     value_at,
     word_times,
@@ -82,11 +83,17 @@ class ResponseFormat(Format):
                 if found:
                     found.layout.check(value_at(record, found.path))
                 hypotheses = self._hypotheses(found, has_shares, collector)
+                kept["recording"] = key
                 kept["reference"] = self._reference(found, record)
                 collector.add(utterance_id, hypotheses, kept["reference"], {self.name: kept})
 
     def word_times(self, hypothesis):
         return word_times(self.extra_of(hypothesis).get("row", {}))
+
+    def recording(self, nbest):
+        kept = self.extra_of(nbest)
+        channel = channel_of(kept["record"], kept["found"].path) if kept.get("found") else "1"
+        return kept.get("recording") or nbest.utterance_id, channel, id(kept.get("record"))
 
     def _lists(self, source) -> Iterator[tuple[dict[str, Any], Any, int]]:
         """Yields what is kept of a list, its id without index, and its line, for each list.

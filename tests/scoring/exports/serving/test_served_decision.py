@@ -8,12 +8,18 @@ import pytest
 import tensorflow as tf
 
 from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.data.text.spelling import plain_texts
 from tta.scoring.combining import decision
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.exports.serving import served_decision
-from tta.scoring.exports.serving.served_decision import decide, expected_word_errors, split_words
+from tta.scoring.exports.serving.served_decision import (
+    decide,
+    expected_word_errors,
+    split_words,
+    without_non_words,
+)
 from tta.scoring.metrics.error_rate import WordErrorRate
 
 pytestmark = pytest.mark.tensorflow
@@ -138,3 +144,20 @@ def test_words_are_those_of_str_split():
     wanted = [[word.encode() for word in text.split()] for text in texts]
     assert sum(len(words) == 2 for words in wanted) > 20
     assert split_words(tf.constant(texts)).to_list() == wanted
+
+
+NON_WORDS = [
+    ["turn <eps> on", "turn on !SIL", " kept  as it\x1cis "],
+    ["TURN SIL ON SIL SIL", "SIL", ""],
+    ["SIL International", "turn SIL on"],
+    ["<sil>打开<noise>窗户", "打开 SIL 窗户"],
+    ["++BREATH++ hi +noise+ c++", "the <UNK> [unk] <unk>", "x\u3000[noise]y [laughter-yes]"],
+    ["straße SIL", "a"],
+    [],
+]
+
+
+@pytest.mark.parametrize("texts", NON_WORDS)
+def test_words_that_are_none_are_left_out_as_in_python(texts):
+    found = without_non_words(tf.constant(texts, tf.string)).numpy()
+    assert [text.decode() for text in found] == plain_texts(texts)[0]

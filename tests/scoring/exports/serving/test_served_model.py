@@ -267,3 +267,12 @@ def test_long_sentences_are_refused_if_requested():
     assert served.score(fits)["num_tokens"].numpy().tolist() == [9]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)takes 9 pieces, .*10"):
         served.score(tf.constant(["the " * 10]))
+
+
+def test_the_served_decision_leaves_out_words_that_are_none(lm):
+    scores, weights = tf.constant([-1.0, -2.0]), [tf.constant(x) for x in (0.5, 0.25, 1.0)]
+    tagged, plain = (tf.constant(t) for t in (["the [noise] cat", "<eps> a"], ["the cat", "a"]))
+    left_out, bare = (numpy(ServedModel(lm).rerank(t, scores, *weights)) for t in (tagged, plain))
+    kept = numpy(ServedModel(lm, keep_non_words=True).rerank(tagged, scores, *weights))
+    np.testing.assert_allclose(left_out["combined_scores"], bare["combined_scores"])
+    assert (kept["combined_scores"] != bare["combined_scores"]).all()

@@ -1,0 +1,108 @@
+"""NIST's CTM of the picks: a line `recording channel start duration word confidence` per word."""
+
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from rapidfuzz.distance import LCSseq
+
+from tta.data.nbest.formats.base import Format, TimedWord
+from tta.data.nbest.lists import NBestList
+from tta.data.text.spelling import plain_texts
+from tta.errors import InputError, located, shown
+from tta.scoring.combining.confidence import Confidences
+from tta.scoring.combining.decision import Decision
+from tta.scoring.combining.word_evidence import UNIT
+from tta.scoring.metrics.normalization import basic
+
+
+def check_times(chosen: Format, lists: Sequence[NBestList], path: str) -> None:
+    """Raises InputError if a hypothesis has no times, or has times that are none."""
+    for one in lists:
+        for hypothesis in one.hypotheses:
+            with located(f"list {shown(one.utterance_id)}", path=path):
+                timed, before = chosen.word_times(hypothesis), 0.0
+                if hypothesis.text and not timed:
+                    rule = "a CTM needs the times of all words, and a hypothesis lacks them"
+                    raise InputError(f"{rule}: {shown(hypothesis.text)}")
+                for word, start, end in timed or ():
+                    if not before <= start <= end:
+                        times = f"{start:g} to {end:g} s, after {before:g} s"
+                        raise InputError(f"times run backwards: {shown(word)} is at {times}")
+                    before = start
+
+
+def write_ctm(
+    stream: TextIO, chosen: Format, decision: Decision, confidences: Confidences
+) -> Iterator[str]:
+    """Writes the words of the picks, in seconds, and yields a note on those without times.
+
+    The results of a recording have its name. Records with one id are one recording if the times of
+    each channel go on from record to record; else each list has its own name.
+    """
+    rows, without, several = [], [], set()
+    last = {}  # {recording and channel: the record and the end of its last word}
+    for one, pick, words in zip(
+        decision.lists.nbest, decision.picks, confidences.words, strict=True
+    ):
+        name, channel, record = chosen.recording(one)
+        timed = chosen.word_times(one.hypotheses[pick]) if words else None
+        for word, times in zip(words, align([w.word for w in words], timed or ()), strict=True):
+            if times is None:
+                without.append(word.word)
+                continue
+            before = last.get((name, channel), (record, 0.0))
+            if before[0] != record and times[0] < before[1]:
+                several.add(name)
+            last[name, channel] = record, max(before[1], times[1])
+            rows.append((name, one.utterance_id, channel, *times, word))
+    rows = [(own if name in several else name, *rest) for name, own, *rest in rows]
+    order = {name: number for number, name in enumerate(dict.fromkeys(row[0] for row in rows))}
+    for name, channel, start, end, word in sorted(rows, key=lambda r: (order[r[0]], *r[1:3])):
+        place = f"{'_'.join(name.split())} {channel} {start:.3f} {end - start:.3f}"
+        stream.write(f"{place} {word.word} {word.probability:.4f}\n")
+    if without:
+        yield f"words without times, not in the CTM: {len(without):,}, first {without[0]!r}"
+
+
+def align(words: Sequence[str], timed: Sequence[TimedWord]) -> list[tuple[float, float] | None]:
+    """The start and end of each word in seconds, from the words that were spoken; None: unknown.
+
+    The spoken words may be written in another way: "twenty one" for "21", or without punctuation.
+    Words between the same neighbours share the time between them, by their numbers or letters. In
+    scripts without blanks, characters share the time of their word.
+    """
+    units = [(number, unit) for number, word in enumerate(words) for unit in _units(word)]
+    spoken: list[TimedWord] = []
+    for word, start, end in timed:
+        if word in words or not word or plain_texts([word])[0][0]:  # not <eps>
+            parts = [""] if not word else _units(word)
+            spoken += _shared(parts, start, end)
+    blocks = LCSseq.opcodes([unit for _, unit in units], [unit for unit, *_ in spoken])
+    found: dict[int, list[float]] = {}
+    i = j = 0
+    for block in blocks.as_matching_blocks():
+        own, theirs = units[i : block.a], spoken[j : block.b]
+        if own and theirs and len(own) != len(theirs):
+            theirs = _shared([unit for _, unit in own], theirs[0][1], theirs[-1][2])
+        i, j = block.a + block.size, block.b + block.size
+        pairs = [
+            *zip(own, theirs, strict=False),
+            *zip(units[block.a : i], spoken[block.b : j], strict=True),
+        ]
+        for (number, _), (_, start, end) in pairs:
+            found.setdefault(number, []).extend((start, end))
+    return [(min(found[n]), max(found[n])) if n in found else None for n in range(len(words))]
+
+
+def _units(word):
+    """What is compared of a word: its parts without case and signs, or its characters."""
+    return UNIT.findall(basic(word))
+
+
+def _shared(parts, start, end) -> list[TimedWord]:
+    """Gives each part its share of a time, by its letters."""
+    step = (end - start) / max(1, sum(map(len, parts)) or len(parts))
+    times, at = [], start
+    for part in parts:
+        times.append((part, at, at := at + step * (len(part) or 1)))
+    return times
