@@ -56,7 +56,7 @@ TABLES = [  # the code of a package, its error after "package mine: "
     ("TABLE = {'format': {'a': dict}}", "mine:TABLE must say where format 'a' is: module:attr"),
     ("TABLE = {'format': {'a': 'm A'}}", "mine:TABLE must say where format 'a' is: module:"),
     ("TABLE = {'format': {'kaldi': 'm:A'}}", "format 'kaldi' is already of tta-lm"),
-    ("TABLE = {'command': {'tta-probe': 'm'}}", "command 'tta-probe' is already of tta-lm"),
+    ("TABLE = {'command': {'tta-score': 'm'}}", "command 'tta-score' is already of tta-lm"),
 ]
 
 
