@@ -78,8 +78,9 @@ class KnownScores(Scorer):
         """The known token scores."""
         return [self._known[text] for text in texts]
 
-    def _num_tokens(self, texts):
-        return self._lm._num_tokens(texts)
+    def group_tokens(self, sentences, scored, texts=None):
+        """As the model does."""
+        return self._lm.group_tokens(sentences, scored, texts)
 
 
 def _reranked(given, known):

@@ -77,14 +77,18 @@ def directories(tmp_path_factory):
 
 def plainly(directory, text, variant="original"):
     """The tokens of a text and their log-probabilities, one pass per token, without batches."""
-    read = transformers.AutoTokenizer.from_pretrained(directory)
+    read = transformers.AutoTokenizer.from_pretrained(directory, trust_remote_code=False)
     if read.mask_token is None:
-        model = transformers.AutoModelForCausalLM.from_pretrained(directory).eval()
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            directory, trust_remote_code=False
+        ).eval()
         ids = torch.tensor([[read.bos_token_id, *read(text)["input_ids"]]])
         with torch.no_grad():
             chances = model(ids).logits[0].log_softmax(-1)
         return [float(chances[p, token]) for p, token in enumerate(ids[0, 1:])]
-    model = transformers.AutoModelForMaskedLM.from_pretrained(directory).eval()
+    model = transformers.AutoModelForMaskedLM.from_pretrained(
+        directory, trust_remote_code=False
+    ).eval()
     encoded = read(text)
     ids, words, found = encoded["input_ids"], encoded.word_ids(), []
     for place in range(1, len(ids) - 1):
