@@ -57,12 +57,13 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
             has a wrong value.
         TypeError: an option is unknown.
     """
+    if options.get("begin_token") is not None and not str(model).startswith("transformers:"):
+        raise InputError("only a causal model, transformers:NAME, has a begin_token", model)
     if model is not None:
         model = os.fspath(model)
         kind, colon, path = model.partition(":")
         if colon and not (model.startswith(PREFIX) or os.path.isdir(model)):
             return _load_kind(kind, path, model, options)
-    _check_begin_token(options, model)
 
     from tta.scoring.scorers.text_model import TextModel
 
@@ -81,16 +82,9 @@ def _load_kind(kind, path, model, options):
         )
     if not path:
         raise InputError(f"expected a path, as in {kind}:path", model)
-    if kind != "transformers":
-        _check_begin_token(options, model)
     scorer = KINDS.load(kind)
     takes = inspect.signature(scorer).parameters
     shared = {field.name for field in fields(ScoreOptions)} & options.keys()
     settings = ScoreOptions(**{name: options[name] for name in shared})  # checks the values
     given = {n: v for n, v in options.items() if n in takes or n not in shared}
     return scorer(path, **{"options": settings} if "options" in takes else {}, **given)
-
-
-def _check_begin_token(options, model):
-    if options.get("begin_token") is not None:
-        raise InputError("only a causal model, transformers:NAME, has a begin_token", model)

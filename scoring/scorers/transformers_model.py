@@ -59,17 +59,21 @@ class TransformersModel(Scorer):
         loaded = load_model(name, options.precision)
         self._model, self._reader, self.is_masked, self._max_length = loaded
         self._torch, self._tokens = importlib.import_module("torch"), TextTokens(self._reader)
+        self._given, ends = f"pll:{options.pll_variant}", options.score_boundary_tokens
+        self._leading = len(self._tokens.added) if self.is_masked and ends else 0  # scored ones
+        self._priced = self._tokens.unknown_id if options.unknown == "price" else None
         with one_line(name):
             self._output = self._model.get_output_embeddings()
-            if self._output is None:
-                raise InputError("the model does not say which layer gives its output")
             tables = self._model.get_input_embeddings().weight, self._output.weight
             self._size = min(len(table) for table in tables)  # tokens of the model
             self._begin = self._check()
-            if not self.is_masked:
-                self._check_order()
             if max(self._begin or [self._reader.mask_token_id]) >= self._size:
                 raise InputError("the begin or mask token of its tokenizer has no embedding")
+            if not self.is_masked:
+                self._check_order()
+                begin = "".join(self._reader.convert_ids_to_tokens(self._begin))
+                self._given = f"begin:{signature_name(begin)}"
+                self.notes = (f"{self.name}: a text begins with {begin} (--begin_token)",)
 
     def _check(self):
         """The ids that a causal model reads before a text, [] for a masked one."""
@@ -107,30 +111,16 @@ class TransformersModel(Scorer):
     def signature(self) -> str:
         """What a score depends on, in one line."""
         boundary = "yes" if self.options.score_boundary_tokens else "no"
-        reads = f"|pll:{self.options.pll_variant}"
-        if not self.is_masked:
-            reads = f"|begin:{signature_name(self._begin_text)}"
         digest = 0
         for weight in self._model.state_dict().values():
             digest = zlib.crc32(weight.detach().cpu().float().numpy().tobytes(), digest)
         versions = "|".join(f"{one}:{importlib.import_module(one).__version__}" for one in VERSIONS)
         return (
             f"model:{signature_name(self.name)}|type:{type(self._model).__name__}"
-            f"|weights:{digest:08x}{reads}|boundary_tokens:{boundary}"
+            f"|weights:{digest:08x}|{self._given}|boundary_tokens:{boundary}"
             f"|unknown:{self.options.unknown}|precision:{self.options.precision}|{versions}"
             f"|log:natural|version:{tta.__version__}"
         )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a causal model reads before a text."""
-        if self.is_masked:
-            return ()
-        return (f"{self.name}: a text begins with {self._begin_text} (--begin_token)",)
-
-    @property
-    def _begin_text(self):
-        return "".join(self._reader.convert_ids_to_tokens(self._begin))
 
     def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
         """As `Scorer.count_unknown`: tokens that are the tokenizer's unknown token."""
@@ -160,22 +150,12 @@ class TransformersModel(Scorer):
                     found[row.text].log_probabilities[row.places] = scores
                 bar.update(len(batch))
         for number, (text, (_, values)) in enumerate(zip(listed, found, strict=True)):
-            if self._prices_unknown:
+            if self._priced is not None:
                 costs = self._tokens.spelling_costs(text)
                 values[self._leading : self._leading + len(costs)] -= costs
             if not np.isfinite(values).all():
                 raise SentenceError(NOT_FINITE, number)
         return found
-
-    @property
-    def _prices_unknown(self):
-        return self.options.unknown == "price" and self._tokens.unknown_id is not None
-
-    @property
-    def _leading(self):
-        """The number of scored tokens before those of a text."""
-        ends = self.is_masked and self.options.score_boundary_tokens
-        return len(self._tokens.added) if ends else 0
 
     def _num_tokens(self, texts):
         return np.array([len(self._read(text)[1]) - self._leading for text in texts], np.int64)
@@ -183,11 +163,8 @@ class TransformersModel(Scorer):
     def _joined(self, prefixes, texts):
         pairs = zip(prefixes, texts, strict=True)  # a blank at the begin would be a token
         joined, end = [" ".join(filter(None, pair)) for pair in pairs], self._num_tokens([""])[0]
-        numbers = [  # the blank before a text belongs to its first word
-            self._tokens.num_after(whole, len(whole) - len(text) - 1) if text else 0
-            for whole, text in zip(joined, texts, strict=True)
-        ]
-        return joined, np.array(numbers, np.int64) + end
+        lengths = self._word_lengths(joined, list(zip(prefixes, texts, strict=True)))
+        return joined, np.array([own for _, own in lengths], np.int64) + end
 
     def _word_lengths(self, texts, sentences):
         return [self._tokens.word_lengths(*pair) for pair in zip(texts, sentences, strict=True)]
@@ -257,10 +234,10 @@ class TransformersModel(Scorer):
                 logits, aims = self._model(**given).logits[0].float(), targets.to(device)
                 total = logits.logsumexp(1)
                 found = logits.gather(1, aims[:, None])[:, 0] - total
-                if self._prices_unknown and (is_unknown := aims == self._tokens.unknown_id).any():
+                if self._priced is not None and (is_unknown := aims == self._priced).any():
                     # It counts as no more probable than all known tokens together. Otherwise, a
                     # model that expects it everywhere would prefer what it cannot read.
-                    logits[:, self._tokens.unknown_id] = -torch.inf
+                    logits[:, self._priced] = -torch.inf
                     found[is_unknown] = found.minimum(logits.logsumexp(1) - total)[is_unknown]
         finally:
             hook.remove()

@@ -2,7 +2,7 @@
 
 import contextlib
 import importlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from tta.errors import InputError, install
 
@@ -10,17 +10,10 @@ VERSIONS = {"torch": (2, 4), "transformers": (4, 57)}
 DTYPES = ("float32", "bfloat16")
 
 
-class Loaded(NamedTuple):
-    """A model with its tokenizer, and the longest input that it takes, in tokens."""
-
-    model: Any
-    tokenizer: Any
-    is_masked: bool
-    max_length: int
-
-
-def load_model(name: str, precision: str) -> Loaded:
+def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
     """Loads a model directory, or a name of the Hub. No code of the model is run.
+
+    Returns (the model, its tokenizer, whether it is masked, its longest input in tokens).
 
     Raises:
         InputError: a package is missing or too old, there is no such model, it is neither masked
@@ -29,29 +22,24 @@ def load_model(name: str, precision: str) -> Loaded:
     torch, transformers = (_package(package) for package in VERSIONS)
     if precision not in DTYPES:
         raise InputError(f"precision must be {' or '.join(DTYPES)}", name)
-    logging = transformers.utils.logging
-    logging.disable_progress_bar()
-    level = logging.get_verbosity()
-    logging.set_verbosity_error()  # without a table of the weights that are missing
-    try:
-        with one_line(name):
-            config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-            is_masked = _is_masked(config)
-            kind = "AutoModelForMaskedLM" if is_masked else "AutoModelForCausalLM"
-            model, report = getattr(transformers, kind).from_pretrained(
-                name,
-                dtype=getattr(torch, precision),
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-                trust_remote_code=False,
-            )
-            model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
-            other = {key for key, *_ in report["mismatched_keys"]}  # and their shapes
-            _check_weights(torch, model, other.union(report["missing_keys"]))
-    finally:
-        logging.set_verbosity(level)
-    return Loaded(model, tokenizer, is_masked, _max_length(config, tokenizer))
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # no table of weights that are missing
+    with one_line(name):
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        is_masked = _is_masked(config)
+        kind = "AutoModelForMaskedLM" if is_masked else "AutoModelForCausalLM"
+        model, report = getattr(transformers, kind).from_pretrained(
+            name,
+            dtype=getattr(torch, precision),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,
+        )
+        model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        mismatched = {key for key, *_ in report["mismatched_keys"]}
+        _check_weights(torch, model, mismatched.union(report["missing_keys"]))
+    return model, tokenizer, is_masked, _max_length(config, tokenizer)
 
 
 def _package(name):
@@ -76,7 +64,7 @@ def one_line(name: str):
     try:
         yield
     except InputError as error:
-        raise error if error.path is not None else InputError(error.rule, name) from None
+        raise InputError(error.rule, name) from None
     except Exception as error:  # of many kinds: files, formats, networks
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         rule = lines[0] if lines else type(error).__name__
@@ -96,21 +84,17 @@ def _is_masked(config) -> bool:
 
 
 def _check_weights(torch, model, missing):
-    """Raises InputError if the output depends on weights that were drawn at random.
+    """Raises InputError if the output depends on weights with these names, which are random.
 
-    `missing` are their names. A pooler may be missing, and what is computed from the config. A
-    weight that is tied to another one is there if one of its names is.
+    It does not depend on a pooler's. A tied weight is there if one of its names is.
     """
     weights = dict(model.named_parameters(remove_duplicate=False))
     loaded = {id(weight) for name, weight in weights.items() if name not in missing}
-    drawn = {
-        name: weight
-        for name, weight in weights.items()
-        if name in missing and weight.requires_grad and id(weight) not in loaded
-    }
+    drawn = {n: w for n, w in weights.items() if w.requires_grad and id(w) not in loaded}
     if drawn:
-        logits = model(input_ids=torch.zeros([1, 2], dtype=torch.long, device=model.device)).logits
-        slopes = torch.autograd.grad(logits.sum(), list(drawn.values()), allow_unused=True)
+        ids = torch.zeros([1, 2], dtype=torch.long, device=model.device)
+        total = model(input_ids=ids).logits.sum()
+        slopes = torch.autograd.grad(total, list(drawn.values()), allow_unused=True)
         needed = [name for name, slope in zip(drawn, slopes, strict=True) if slope is not None]
         if needed:
             raise InputError(

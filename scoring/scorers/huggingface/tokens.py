@@ -20,12 +20,7 @@ SEPARATOR = "<|endoftext|>"
 
 
 class TextTokens:
-    """The tokens of texts.
-
-    Args:
-        tokenizer: one of transformers. A fast one knows where its tokens stand. Of another one, a
-            token stands in a word between blanks.
-    """
+    """The tokens of texts, by a tokenizer of transformers."""
 
     def __init__(self, tokenizer: Any):
         self._read = tokenizer
@@ -42,22 +37,18 @@ class TextTokens:
         return [number for number, _ in takewhile(lambda pair: pair[1], pairs)]
 
     def begin(self, token: str | None = None) -> list[int]:
-        """The ids that a causal model reads before a text.
+        """The ids that a causal model reads before a text: of a token that the user names.
 
-        They are those that the tokenizer adds; if it adds none, its begin token, or else its end
-        token. If the chat template writes this one around the turns of a chat, it is `SEPARATOR`,
-        where there is one.
-
-        Args:
-            token: another one, which the user names.
+        By default, they are those that the tokenizer adds, or else its begin or end token. If its
+        chat template has this token, which then begins or ends a turn, it is `SEPARATOR` instead.
 
         Raises:
             InputError: the tokenizer does not have the token, or has none that begins a text.
         """
         known = self._read.get_vocab()
-        if token is None and self.added:
-            return self.added
         if token is None:
+            if self.added:
+                return self.added
             token = self._read.bos_token or self._read.eos_token
             if token is None:
                 rule = "a causal model needs a begin or an end token; begin_token names another one"
@@ -73,29 +64,13 @@ class TextTokens:
 
         A token belongs to the word in which it ends, and a blank to the word after it.
         """
-        ends = []
+        ends, spans = [], self._spans(text)
         for word in words:
             ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
-        spans = self._spans(text)
-        counts = _ended(spans, ends)
+        last = np.maximum.accumulate([max(end - 1, 0) for _, end in spans])  # characters
+        counts = np.searchsorted(last, ends)
         counts[-1:] = len(spans)
         return np.diff(counts, prepend=0)
-
-    def num_after(self, text: str, place: int) -> int:
-        """The number of tokens of a text that end after its first `place` characters."""
-        spans = self._spans(text)
-        return len(spans) - int(_ended(spans, [place])[0])
-
-    def spelling_costs(self, text: str) -> np.ndarray:
-        """What spelling each unknown token costs, in nats, 0 for other tokens: [T] float64."""
-        ids = self.ids(text)
-        costs, last = np.zeros(len(ids)), None
-        if self.unknown_id in ids:
-            for place, (number, span) in enumerate(zip(ids, self._spans(text), strict=True)):
-                if number == self.unknown_id and span != last:
-                    word, last = self._normalized(text[slice(*span)]), span
-                    costs[place] = spelling_cost(word, self._letters, UNKNOWN_PRICE)
-        return costs
 
     @cached_property
     def unknown_id(self) -> int | None:
@@ -103,8 +78,28 @@ class TextTokens:
         unknown = self._read.unk_token_id
         return None if unknown == self._read.eos_token_id else unknown
 
+    def spelling_costs(self, text: str) -> np.ndarray:
+        """What spelling each unknown token costs, in nats, 0 for other tokens: [T] float64."""
+        ids = self.ids(text)
+        costs, last = np.zeros(len(ids)), None
+        if self.unknown_id in ids:
+            normalizer = self._read.backend_tokenizer.normalizer if self._read.is_fast else None
+            for place, (number, span) in enumerate(zip(ids, self._spans(text), strict=True)):
+                if number == self.unknown_id and span != last:
+                    word, last = text[slice(*span)], span
+                    word = word if normalizer is None else normalizer.normalize_str(word)
+                    word = word.strip(" ▁")  # which SentencePiece writes for a blank
+                    costs[place] = spelling_cost(word, self._letters, UNKNOWN_PRICE)
+        return costs
+
+    @cached_property
+    def _letters(self) -> frozenset[str]:
+        """The characters of all tokens but the special ones."""
+        tokens = self._read.get_vocab().keys() - set(self._read.all_special_tokens)
+        return frozenset(c for token in tokens for c in token.removeprefix("##") or token)
+
     def _spans(self, text) -> list[tuple[int, int]]:
-        """The first character of each token, and the one after its last; its word's, if slow."""
+        """The first character of each token and the one after its last, or its word's if slow."""
         if self._read.is_fast:
             found = self._read(text, add_special_tokens=False, return_offsets_mapping=True)
             return found["offset_mapping"]
@@ -116,20 +111,3 @@ class TextTokens:
             count = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
             spans += [(start, end)] * (count - len(spans))
         return spans + (spans[-1:] or [(0, len(text))]) * (len(ids) - len(spans))
-
-    @cached_property
-    def _letters(self) -> frozenset[str]:
-        """The characters of all tokens but the special ones."""
-        tokens = self._read.get_vocab().keys() - set(self._read.all_special_tokens)
-        return frozenset(c for token in tokens for c in token.removeprefix("##") or token)
-
-    def _normalized(self, word):
-        """A word as its tokens spell it."""
-        normalizer = self._read.backend_tokenizer.normalizer if self._read.is_fast else None
-        word = word if normalizer is None else normalizer.normalize_str(word)
-        return word.strip(" ▁")  # which SentencePiece writes for a blank
-
-
-def _ended(spans, ends):
-    """The number of tokens whose last character stands before each of some places."""
-    return np.searchsorted(np.maximum.accumulate([max(end - 1, 0) for _, end in spans]), ends)

@@ -123,7 +123,7 @@ def test_a_word_without_blanks_around_has_its_tokens():
 )
 def test_tokens_after_a_prefix(pipeline, prefix, text, number, is_fast):
     tokens = tokens_of(pipeline, is_fast=is_fast)
-    assert tokens.num_after(f"{prefix} {text}", len(prefix)) == number
+    assert tokens.word_lengths(f"{prefix} {text}", [prefix, text])[1] == number
 
 
 L, U = UNKNOWN_PRICE, UNSEEN_CHARACTER_PRICE
