@@ -21,7 +21,7 @@ from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
 _BATCH_TOKENS = 8192
-_ROUNDING = {"float32": 1e-4, "bfloat16": 0.1}  # nats; of a causal model it is 0, but for experts
+_ROUNDING = {"float32": 1e-3, "bfloat16": 0.1}  # nats; of a causal model it is 0, but for experts
 
 
 class _Row(NamedTuple):

@@ -24,7 +24,7 @@ def asked(monkeypatch):
         def from_pretrained(model, **given):
             calls.append((name, given.get("trust_remote_code")))
             if "ForCausalLM" in name:
-                raise ValueError("The repository x contains custom code: trust_remote_code=True")
+                raise ValueError("It contains custom code.\nSet `trust_remote_code=True`.")
             made = ModuleType(name)
             made.architectures, made.model_type = ["ToyForCausalLM"], "toy"
             return made

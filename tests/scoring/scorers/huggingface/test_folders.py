@@ -124,11 +124,14 @@ def test_what_the_output_does_not_need_may_be_missing(write, model, config, arch
          ("GPTNeoConfig", {"vocab_size": 17, "hidden_size": 16, "num_layers": 1, "num_heads": 2,
                            "attention_types": [[["local"], 1]], "window_size": 2}), True),
         ("MixtralForCausalLM",  # whose tokens share experts
-         ("MixtralConfig", SIZE | {"num_key_value_heads": 2, "num_local_experts": 3}), True),
+         ("MixtralConfig", SIZE | {"num_key_value_heads": 2, "num_local_experts": 3,
+                                   "hidden_size": 32, "intermediate_size": 32}), True),
     ],
 )  # fmt: skip
 def test_a_causal_model_does_not_see_later_words(write, model, config, is_causal, precision):
     folder = write(model, config, bos_token="[CLS]")
+    if model == "XLNetLMHeadModel" and precision == "bfloat16":
+        pytest.skip("transformers runs it in float32 only")
     if not is_causal:
         with pytest.raises(InputError, match=rf"not causal: in {model}, later tokens change"):
             tta.load(folder, precision=precision)
@@ -199,7 +202,10 @@ def test_unknown_words_have_a_price(write, model, config, ends):
     )
     texts = ["the cat", "你好 the cat", "the THþ"]
     expected = [0, 2 * UNSEEN_CHARACTER_PRICE, 2 * UNKNOWN_PRICE + UNSEEN_CHARACTER_PRICE]
-    np.testing.assert_allclose(bare.score(texts) - lm.score(texts), expected, atol=1e-4)
+    for i, (tokens, values) in enumerate(bare.score_tokens(texts)):  # no more than all others
+        unknown = values[[token == "[UNK]" for token in tokens]]
+        expected[i] += (unknown - np.minimum(unknown, np.log1p(-np.exp(unknown)))).sum()
+    np.testing.assert_allclose(bare.score(texts) - lm.score(texts), expected, atol=1e-3)
     tokens, values = lm.score_tokens(["the þ cat"])[0]
     paid = bare.score_tokens(["the þ cat"])[0].log_probabilities - values
     assert [token == "[UNK]" for token in tokens] == [cost > 1 for cost in paid]
