@@ -160,6 +160,26 @@ def test_words_have_the_sums_of_their_tokens(directories, kind, ends):
     )
 
 
+@pytest.mark.parametrize("kind", ["roberta", "gpt2"])
+def test_after_a_prefix_a_text_has_the_tokens_of_the_whole(directories, kind):
+    """After a blank, a word has other tokens than alone; without a prefix, there is no blank."""
+    lm = tta.load(f"transformers:{directories[kind]}")
+    words = ["the", "cat", "sat on", "mat", "a dog", "long", "walks, again", "unbelievably"]
+    pairs = [*(("the cat", text) for text in words), ("", "the dog"), ("the", "")]
+    read, expected = lm._reader, []
+    alone, after = (
+        [len(read(blank + one, add_special_tokens=False)["input_ids"]) for one in words]
+        for blank in ("", " ")
+    )
+    assert alone != after
+    for prefix, text in pairs:
+        whole = f"{prefix} {text}".strip()
+        count = len(read(prefix, add_special_tokens=False)["input_ids"])
+        expected.append(lm.score_tokens([whole])[0].log_probabilities[count:].sum())
+    prefixes, texts = zip(*pairs, strict=True)
+    np.testing.assert_allclose(lm.score(texts, prefixes=prefixes), expected, atol=1e-4)
+
+
 def test_lists_are_reranked_and_copies_are_equal(directories):
     lm = tta.load(f"transformers:{directories['gpt2']}")
     order = tta.rerank(["the cat sat", "a dog sat"], [-1.0, -1.2], lm)
