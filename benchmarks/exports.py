@@ -87,8 +87,8 @@ def encode(texts):
 _MASKED = """
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
-tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+model = AutoModelForMaskedLM.from_pretrained(folder, trust_remote_code=False).eval()
 def score(texts):
     scores = []
     for text in texts:

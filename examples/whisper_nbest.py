@@ -45,8 +45,10 @@ def main():
     arguments = parser.parse_args()
     if "WhisperProcessor" not in globals():
         raise SystemExit("error: pip install 'tta-lm[transformers]'")
-    processor = WhisperProcessor.from_pretrained(arguments.model)
-    model = WhisperForConditionalGeneration.from_pretrained(arguments.model).eval()
+    processor = WhisperProcessor.from_pretrained(arguments.model, trust_remote_code=False)
+    model = WhisperForConditionalGeneration.from_pretrained(
+        arguments.model, trust_remote_code=False
+    ).eval()
     with arguments.output.open("w", encoding="utf-8") as output:
         for path in arguments.recordings:
             made = processor(read_wav(path), sampling_rate=SAMPLE_RATE, return_tensors="pt")

@@ -71,6 +71,7 @@ def load(
     pll_variant: PllVariant = "original",
     score_boundary_tokens: bool = False,
     unknown: Unknown = "price",
+    begin_token: str | None = None,
 ) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
 
@@ -101,6 +102,8 @@ def load(
         score_boundary_tokens: whether the begin and end tokens count in scores.
         unknown: what a word costs that the vocabulary cannot spell: "price" adds a price for each
             of its characters; "model" is the log-probability of the unknown token alone.
+        begin_token: what a causal model of Hugging Face transformers reads before a text; None is
+            its tokenizer's. Other models raise an InputError.
 
     Returns:
         A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`.

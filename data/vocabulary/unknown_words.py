@@ -4,6 +4,7 @@ A model gives the unknown token a high probability, whatever word it stands for.
 has to be spelled out: the cost is a price for each of its characters, in nats.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
 
 import numpy as np
@@ -45,8 +46,13 @@ class SpellingCosts:
         return prices
 
     def _cost(self, word):
-        known = sum(character in self._letters for character in word)
-        return known * self._letter_price + (len(word) - known) * UNSEEN_CHARACTER_PRICE
+        return spelling_cost(word, self._letters, self._letter_price)
+
+
+def spelling_cost(word: str, letters: Collection[str], letter_price: float) -> float:
+    """The cost of an unknown word, in nats; `letters` are the characters of the vocabulary."""
+    known = sum(character in letters for character in word)
+    return known * letter_price + (len(word) - known) * UNSEEN_CHARACTER_PRICE
 
 
 def count_unknown(tokenizer: AnyTokenizer, texts: list[str]) -> np.ndarray:

@@ -222,8 +222,8 @@ def _model_values(lm, texts, words, progress):
     """The features of `MODEL_UNITS` of the words of L texts: [W, 4] float64."""
     distinct = list(dict.fromkeys(text for text, one in zip(texts, words, strict=True) if one))
     scored = dict(zip(distinct, lm.score_tokens(distinct, progress), strict=True))
-    kept = [(one, scored[text]) for one, text in zip(words, texts, strict=True) if one]
-    groups = lm.group_tokens([one for one, _ in kept], [one for _, one in kept])
+    kept = [(one, scored[text], text) for one, text in zip(words, texts, strict=True) if one]
+    groups = lm.group_tokens(*zip(*kept, strict=True)) if kept else []
     rows = [np.zeros([0, len(MODEL_UNITS)])]
     for one in groups:
         tokens = [np.maximum(values, _LOWEST) for values in one]

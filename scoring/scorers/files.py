@@ -115,13 +115,13 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         blocks = read_blocks(reader)
         if config.merge_shards is not None:
             shards = Shards(output_file, config.merge_shards, run)
-            signature, normalizer = shards.run["signature"], shards.run["normalizer"]
+            signature, normalizer, notes = shards.run["signature"], shards.run["normalizer"], ()
             scored = shards.rows(blocks)
         else:
             lm = tta.load(model, **load_options)
             if config.perplexity:
                 lm.check_perplexity()
-            signature, normalizer = lm.signature, lm.normalizer
+            signature, normalizer, notes = lm.signature, lm.normalizer, lm.notes
             scored = _score(lm, config, reader, blocks if shard is None else shard.own(blocks))
         write = row_writer(file, output_file) if shard is None else _exact_writer(file)
         if shard is not None:
@@ -134,7 +134,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
-        report.notes = [*reader.notes(), *(language_notes(lm, texts) if lm else ())]
+        found = language_notes(lm, texts) if lm else ()
+        report.notes = [*notes, *reader.notes(), *found]
     return report
 
 

@@ -44,6 +44,8 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
             has a wrong value.
         TypeError: an option is unknown.
     """
+    if options.get("begin_token") is not None and not str(model).startswith("transformers:"):
+        raise InputError("only a causal model, transformers:NAME, has a begin_token", model)
     if model is not None:
         model = os.fspath(model)
         kind, colon, path = model.partition(":")

@@ -156,6 +156,12 @@ class ScoreOptions(EncodeOptions):
         "(docs/scoring.md). model: the log-probability of the unknown token alone, as in other "
         "tools; then text that the model cannot read scores better than text that it can.",
     )
+    begin_token: str | None = setting(
+        None,
+        "The token that a causal model of Hugging Face transformers reads before a text. Default: "
+        "the one that its tokenizer writes, or names; but <|endoftext|>, if it has that, in place "
+        "of one of its chat template. The signature says which was used.",
+    )
 
 
 DEFAULTS = ScoreOptions()

@@ -56,6 +56,7 @@ class Scorer:
             only compare texts: there are no token scores and no perplexity.
         representations: what `encode` can compute, the default first; () if it computes nothing.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
+        notes: what commands say of the model beside its signature.
         no_scores, no_log_probabilities, no_vectors, no_labels, no_model: the error's text if it
             lacks them.
     """
@@ -66,6 +67,7 @@ class Scorer:
     gives_log_probabilities: bool = True
     representations: tuple[str, ...] = ()
     tokenizer: Any = None
+    notes: tuple[str, ...] = ()
     no_scores: str = "this kind of model gives no sentence scores"
     no_log_probabilities: str = (
         "its scores are not log-probabilities: they compare texts (tta rerank, tta score --pairs), "
@@ -128,9 +130,8 @@ class Scorer:
         """As `score_with_counts`, of the tokens after the prefixes."""
         if len(texts) != len(prefixes):
             raise InputError(f"{len(texts)} texts have {len(prefixes)} prefixes: expected as many")
-        pairs = zip(prefixes, texts, strict=True)
-        scored = self.score_tokens([" ".join(pair) for pair in pairs], progress)
-        numbers = self._num_tokens(texts)
+        joined, numbers = self._joined(prefixes, texts)
+        scored = self.score_tokens(joined, progress)
         kept = [
             one.log_probabilities[len(one.tokens) - number :]
             for one, number in zip(scored, numbers, strict=True)
@@ -140,6 +141,11 @@ class Scorer:
     def _num_tokens(self, texts) -> np.ndarray:
         """The numbers of tokens in `score_tokens`, without the begin token: [N] int64."""
         return np.array([len(one.tokens) for one in self.score_tokens(texts)], np.int64)
+
+    def _joined(self, prefixes, texts) -> tuple[list[str], np.ndarray]:
+        """Texts after their prefixes, and how many tokens the texts have, as `_num_tokens`."""
+        pairs = zip(prefixes, texts, strict=True)
+        return [" ".join(pair) for pair in pairs], self._num_tokens(texts)
 
     def perplexity(self, texts: Iterable[str], progress: bool = False) -> np.ndarray:
         """The perplexity of each text, per token: exp of minus the mean token score.
@@ -200,12 +206,14 @@ class Scorer:
         """From the results of `score_tokens` of N texts to those of `score_words`."""
         words = [split_at_blanks(text) for text in texts]
         end = int(self._num_tokens([""])[0])  # whether the end token is scored
-        every_word = [word for one in words for word in one]
-        lengths = split_rows(self._num_tokens(every_word) - end, [len(one) for one in words])
+        lengths = self._word_lengths(texts, words)
         return [_add_up(*one, end) for one in zip(words, lengths, scored, strict=True)]
 
     def group_tokens(
-        self, sentences: Sequence[Sequence[str]], scored: Sequence[TokenScores]
+        self,
+        sentences: Sequence[Sequence[str]],
+        scored: Sequence[TokenScores],
+        texts: Sequence[str] | None = None,
     ) -> list[list[np.ndarray]]:
         """The token scores of each word: N lists of arrays [T_w] float64, natural log.
 
@@ -213,19 +221,27 @@ class Scorer:
             sentences: N lists of words, which make up the texts from left to right.
             scored: the results of `score_tokens` of these texts. Where their tokens do not fit the
                 words, each word gets an equal share of the sum.
+            texts: N str; None is the words with a blank between.
         """
         end = int(self._num_tokens([""])[0])
-        distinct = list(dict.fromkeys(word for one in sentences for word in one))
-        counts = dict(zip(distinct, (self._num_tokens(distinct) - end).tolist(), strict=True))
-        groups = []
-        for words, (tokens, values) in zip(sentences, scored, strict=True):
-            ends = np.cumsum([counts[word] for word in words])
+        if texts is None:
+            texts = [" ".join(words) for words in sentences]
+        lengths, groups = self._word_lengths(texts, sentences), []
+        for words, counts, (tokens, values) in zip(sentences, lengths, scored, strict=True):
+            ends = np.cumsum(counts)
             begin = len(tokens) - end - int(ends[-1])  # whether the begin token is scored
             if begin in (0, end):
                 groups.append(np.split(values[begin : len(values) - end], ends)[:-1])
             else:
                 groups.append([values.sum(keepdims=True) / len(words)] * len(words))
         return groups
+
+    def _word_lengths(self, texts, sentences) -> list[np.ndarray]:
+        """The number of tokens of each word of N texts: N arrays [W_n] int64."""
+        end = int(self._num_tokens([""])[0])
+        distinct = list(dict.fromkeys(word for one in sentences for word in one))
+        counts = dict(zip(distinct, self._num_tokens(distinct) - end, strict=True))
+        return [np.array([counts[word] for word in words], np.int64) for words in sentences]
 
     def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
         """The number of tokens of each text that the model does not know: [N] int64.
@@ -422,7 +438,8 @@ def signature_name(name: str) -> str:
 
 
 def unknown_note(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
-    """Yields a note if a model does not know all words of the texts."""
+    """Yields the notes of a model, and one if it does not know all words of the texts."""
+    yield from lm.notes
     counts = lm.count_unknown(texts)
     if counts.any():
         first = texts[int(np.flatnonzero(counts)[0])]

@@ -3,7 +3,6 @@
 T tokens of a text, B rows of a batch, H hidden size, V vocabulary.
 """
 
-import contextlib
 import importlib
 import os
 import zlib
@@ -14,14 +13,15 @@ import numpy as np
 from tqdm import tqdm
 
 import tta
-from tta.errors import InputError, install
+from tta.errors import InputError
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
+from tta.scoring.scorers.huggingface.loading import VERSIONS, load_model, one_line
+from tta.scoring.scorers.huggingface.tokens import TextTokens
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
-from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name, split_at_blanks
+from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
-_VERSIONS = {"torch": (2, 4), "transformers": (4, 57)}
 _BATCH_TOKENS = 8192
-_DTYPES = ("float32", "bfloat16")
+_ROUNDING = {"float32": 1e-3, "bfloat16": 0.1}  # nats; of a causal model it is 0, but for experts
 
 
 class _Row(NamedTuple):
@@ -44,50 +44,65 @@ class TransformersModel(Scorer):
         name: a model directory, or a name on the Hub, as `from_pretrained` takes it.
         options: `pll_variant` as in docs/scoring.md, for masked models; `precision` float32 or
             bfloat16; `batch_tokens`; `score_boundary_tokens`: a causal model's end token, a masked
-            model's special tokens. A text that is longer than the model's input is refused.
+            model's special tokens; `begin_token`, for causal models; `unknown`. A text that is
+            longer than the model's input is refused.
 
     Raises:
-        InputError: a package is missing or too old, there is no such model, it is neither masked
-            nor causal, or an option does not suit it.
+        InputError: a package is missing or too old, there is no such model, it lacks weights, it is
+            neither masked nor causal, or an option does not suit it.
     """
 
     no_vectors = "a model of transformers gives scores, no sentence vectors"
 
     def __init__(self, name: str, options: ScoreOptions = DEFAULTS):
-        torch, transformers = (_package(name) for name in _VERSIONS)
-        if options.precision not in _DTYPES:
-            raise InputError(f"precision must be {' or '.join(_DTYPES)}", name)
-        self.name, self._path = os.path.basename(name), name
-        self.options, self._torch = options, torch
-        transformers.utils.logging.disable_progress_bar()
-        with _one_line(name):
-            config = transformers.AutoConfig.from_pretrained(name)
-            self._reader = transformers.AutoTokenizer.from_pretrained(name)
-            self.is_masked = _is_masked(config, name)
-            kind = "AutoModelForMaskedLM" if self.is_masked else "AutoModelForCausalLM"
-            dtype = getattr(torch, options.precision)
-            made = getattr(transformers, kind).from_pretrained(name, dtype=dtype)
-        self._model = made.eval().to("cuda" if torch.cuda.is_available() else "cpu")
-        self._max_length = _max_length(config, self._reader)
-        self._begin = self._check()
+        self.name, self._path, self.options = os.path.basename(name), name, options
+        loaded = load_model(name, options.precision)
+        self._model, self._reader, self.is_masked, self._max_length = loaded
+        self._torch, self._tokens = importlib.import_module("torch"), TextTokens(self._reader)
+        self._given, ends = f"pll:{options.pll_variant}", options.score_boundary_tokens
+        self._leading = len(self._tokens.added) if self.is_masked and ends else 0  # scored ones
+        self._priced = self._tokens.unknown_id if options.unknown == "price" else None
+        with one_line(name):
+            self._output = self._model.get_output_embeddings()
+            tables = self._model.get_input_embeddings().weight, self._output.weight
+            self._size = min(len(table) for table in tables)  # tokens of the model
+            self._begin = self._check()
+            if max(self._begin or [self._reader.mask_token_id]) >= self._size:
+                raise InputError("the begin or mask token of its tokenizer has no embedding")
+            if not self.is_masked:
+                self._check_order()
+                begin = "".join(self._reader.convert_ids_to_tokens(self._begin))
+                self._given = f"begin:{signature_name(begin)}"
+                self.notes = (f"{self.name}: a text begins with {begin} (--begin_token)",)
 
     def _check(self):
-        """The id of a causal model's begin token, None for a masked one."""
-        read, variant = self._reader, self.options.pll_variant
+        """The ids that a causal model reads before a text, [] for a masked one."""
+        read, variant, token = self._reader, self.options.pll_variant, self.options.begin_token
         if self.is_masked:
             if read.mask_token_id is None:
-                raise InputError(
-                    "a masked model needs a mask token, and its tokenizer has none", self._path
-                )
+                raise InputError("a masked model needs a mask token, and its tokenizer has none")
             if variant == "within_word_l2r" and not read.is_fast:
-                raise InputError(f"pll_variant {variant} needs a fast tokenizer", self._path)
-            return None
+                raise InputError(f"pll_variant {variant} needs a fast tokenizer")
+            if token is not None:
+                raise InputError("a masked model has no begin_token")
+            return []
         if variant != DEFAULTS.pll_variant:
-            raise InputError(f"a causal model has no pll_variant {variant}", self._path)
-        begin = read.eos_token_id if read.bos_token_id is None else read.bos_token_id
-        if begin is None:
-            raise InputError("a causal model needs a begin or an end token", self._path)
-        return begin
+            raise InputError(f"a causal model has no pll_variant {variant}")
+        return self._tokens.begin(token)
+
+    def _check_order(self):
+        """Raises InputError if what comes later in a text changes the scores before it."""
+        half = max(1, min(8, self._max_length // 2))
+        special = set(self._reader.all_special_ids)
+        plain = [number for number in range(self._size) if number not in special]
+        first, later, other = np.random.default_rng(0).choice(plain, [3, half]).tolist()
+        rows = [_Row(0, first + end, list(range(half)), first, []) for end in (later, other)]
+        one, two = (self._log_probabilities([row])[0] for row in rows)
+        if not np.allclose(one, two, rtol=0, atol=_ROUNDING[self.options.precision]):
+            raise InputError(
+                f"not causal: in {type(self._model).__name__}, later tokens change the scores of "
+                "those before them"
+            )
 
     def __reduce__(self):  # a copy loads the model again
         return type(self), (self._path, self.options)
@@ -96,26 +111,23 @@ class TransformersModel(Scorer):
     def signature(self) -> str:
         """What a score depends on, in one line."""
         boundary = "yes" if self.options.score_boundary_tokens else "no"
-        pll = f"|pll:{self.options.pll_variant}" if self.is_masked else ""
         digest = 0
         for weight in self._model.state_dict().values():
             digest = zlib.crc32(weight.detach().cpu().float().numpy().tobytes(), digest)
-        versions = "|".join(
-            f"{one}:{importlib.import_module(one).__version__}" for one in _VERSIONS
-        )
+        versions = "|".join(f"{one}:{importlib.import_module(one).__version__}" for one in VERSIONS)
         return (
             f"model:{signature_name(self.name)}|type:{type(self._model).__name__}"
-            f"|weights:{digest:08x}{pll}|boundary_tokens:{boundary}"
-            f"|precision:{self.options.precision}|{versions}|log:natural|version:{tta.__version__}"
+            f"|weights:{digest:08x}|{self._given}|boundary_tokens:{boundary}"
+            f"|unknown:{self.options.unknown}|precision:{self.options.precision}|{versions}"
+            f"|log:natural|version:{tta.__version__}"
         )
 
     def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
         """As `Scorer.count_unknown`: tokens that are the tokenizer's unknown token."""
-        read, unknown = self._reader, self._reader.unk_token_id
-        if unknown is None or (unknown == read.eos_token_id):  # as in GPT-2, which spells all
-            return np.zeros(len(as_texts(texts)), np.int64)
-        ids = [read(text, add_special_tokens=False)["input_ids"] for text in as_texts(texts)]
-        return np.array([one.count(unknown) for one in ids], np.int64)
+        tokens, listed = self._tokens, as_texts(texts)
+        if tokens.unknown_id is None:
+            return np.zeros(len(listed), np.int64)
+        return np.array([tokens.ids(text).count(tokens.unknown_id) for text in listed], np.int64)
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; tokens are the tokenizer's."""
@@ -126,6 +138,9 @@ class TransformersModel(Scorer):
                 raise SentenceError(
                     f"has {len(ids):,} tokens, more than {self._max_length:,}", number
                 )
+            if max(ids, default=0) >= self._size:
+                token = self._reader.convert_ids_to_tokens(max(ids))
+                raise SentenceError(f"has a token without embedding: {token!r}", number)
             rows += self._rows(number, ids, scored, words)
             tokens = self._reader.convert_ids_to_tokens([ids[place] for place in scored])
             found.append(TokenScores(tokens, np.zeros(len(scored))))
@@ -134,33 +149,25 @@ class TransformersModel(Scorer):
                 for row, scores in zip(batch, self._log_probabilities(batch), strict=True):
                     found[row.text].log_probabilities[row.places] = scores
                 bar.update(len(batch))
-        for number, one in enumerate(found):
-            if not np.isfinite(one.log_probabilities).all():
+        for number, (text, (_, values)) in enumerate(zip(listed, found, strict=True)):
+            if self._priced is not None:
+                costs = self._tokens.spelling_costs(text)
+                values[self._leading : self._leading + len(costs)] -= costs
+            if not np.isfinite(values).all():
                 raise SentenceError(NOT_FINITE, number)
         return found
 
-    def by_words(self, texts: Sequence[str], scored: Sequence[TokenScores]) -> list[TokenScores]:
-        """As `Scorer.by_words`; a token belongs to the word in which it ends.
+    def _num_tokens(self, texts):
+        return np.array([len(self._read(text)[1]) - self._leading for text in texts], np.int64)
 
-        Raises:
-            InputError: the tokenizer does not say where its tokens stand.
-        """
-        if not self._reader.is_fast:
-            raise InputError("word scores need a fast tokenizer", self._path)
-        first, found = int(self.is_masked and self.options.score_boundary_tokens), []
-        for text, (tokens, values) in zip(texts, scored, strict=True):
-            words, ends = split_at_blanks(text), []
-            for word in words:
-                ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
-            encoded = self._reader(text, add_special_tokens=False, return_offsets_mapping=True)
-            last = np.array([max(end - 1, 0) for _, end in encoded["offset_mapping"]], int)
-            owners = np.searchsorted(ends, last, "right").clip(max=len(words) - 1)
-            stop = first + len(owners)
-            sums = np.bincount(owners, values[first:stop], len(words))
-            names = tokens[:first] + words + tokens[stop:]
-            parts = np.concatenate([values[:first], sums, values[stop:]])
-            found.append(TokenScores(names, parts))
-        return found
+    def _joined(self, prefixes, texts):
+        pairs = zip(prefixes, texts, strict=True)  # a blank at the begin would be a token
+        joined, end = [" ".join(filter(None, pair)) for pair in pairs], self._num_tokens([""])[0]
+        lengths = self._word_lengths(joined, list(zip(prefixes, texts, strict=True)))
+        return joined, np.array([own for _, own in lengths], np.int64) + end
+
+    def _word_lengths(self, texts, sentences):
+        return [self._tokens.word_lengths(*pair) for pair in zip(texts, sentences, strict=True)]
 
     def _read(self, text) -> tuple[list[int], list[int], list[Any] | None]:
         """The ids of a text with special tokens, the places that are scored, and their words."""
@@ -170,12 +177,9 @@ class TransformersModel(Scorer):
             ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
             scored = [place for place in range(len(ids)) if ends or not special[place]]
             return ids, scored, encoded.word_ids() if read.is_fast else None
-        ids = read(text)["input_ids"]
-        ids = ids if ids[:1] == [self._begin] else [self._begin, *ids]
-        if ends and read.eos_token_id is not None and ids[-1] != read.eos_token_id:
-            ids = [*ids, read.eos_token_id]
-        last = len(ids) - (not ends and len(ids) > 1 and ids[-1] == read.eos_token_id)
-        return ids, list(range(1, last)), None
+        end = [read.eos_token_id] if ends and read.eos_token_id is not None else []
+        ids = [*self._begin, *self._tokens.ids(text), *end]
+        return ids, list(range(len(self._begin), len(ids))), None
 
     def _rows(self, number, ids, scored, words) -> Iterator[_Row]:
         """The rows that score a text."""
@@ -211,6 +215,7 @@ class TransformersModel(Scorer):
         """The log-probabilities of the targets of each row."""
         torch, device = self._torch, self._model.device
         lengths, pad = [len(row.ids) for row in batch], self._reader.pad_token_id or 0
+        pad = pad if pad < self._size else 0
         ids = torch.full((len(batch), lengths[0]), pad)
         for number, row in enumerate(batch):
             ids[number, : len(row.ids)] = torch.tensor(row.ids)
@@ -222,59 +227,19 @@ class TransformersModel(Scorer):
         def wanted(_, inputs):  # of all positions of a batch, the output layer gets these
             return (inputs[0][numbers, positions][None], *inputs[1:])
 
-        hook = self._model.get_output_embeddings().register_forward_pre_hook(wanted)
+        hook = self._output.register_forward_pre_hook(wanted)
         try:
             with torch.inference_mode():
                 given = {"input_ids": ids.to(device), "attention_mask": mask.long().to(device)}
-                logits = self._model(**given).logits[0].float()
-                found = logits.gather(1, targets.to(device)[:, None])[:, 0] - logits.logsumexp(1)
+                logits, aims = self._model(**given).logits[0].float(), targets.to(device)
+                total = logits.logsumexp(1)
+                found = logits.gather(1, aims[:, None])[:, 0] - total
+                if self._priced is not None and (is_unknown := aims == self._priced).any():
+                    # It counts as no more probable than all known tokens together. Otherwise, a
+                    # model that expects it everywhere would prefer what it cannot read.
+                    logits[:, self._priced] = -torch.inf
+                    found[is_unknown] = found.minimum(logits.logsumexp(1) - total)[is_unknown]
         finally:
             hook.remove()
         counts = [len(row.positions) for row in batch]
         return np.split(found.double().cpu().numpy(), np.cumsum(counts)[:-1])
-
-
-def _package(name):
-    """A package that the models need. Raises InputError if it is missing or too old."""
-    try:
-        package = importlib.import_module(name)
-    except ImportError:
-        raise InputError(f"transformers:MODEL needs {name}: {install('transformers')}") from None
-    least = _VERSIONS[name]
-    if tuple(map(int, package.__version__.split(".")[:2])) < least:
-        wanted = ".".join(map(str, least))
-        raise InputError(
-            f"transformers:MODEL needs {name} {wanted} or later, not {package.__version__}: "
-            f"{install('transformers')}"
-        )
-    return package
-
-
-@contextlib.contextmanager
-def _one_line(name):
-    """Turns what transformers raises about a model into one line."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # of many kinds: files, formats, networks
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise InputError(lines[0] if lines else type(error).__name__, name) from None
-
-
-def _is_masked(config, name) -> bool:
-    """Whether a model is masked, by the name of its class; InputError if it is not causal."""
-    found = " ".join(config.architectures or ())
-    if "ForMaskedLM" in found or "ForPreTraining" in found:
-        return True
-    if "ForCausalLM" in found or "LMHeadModel" in found:
-        return False
-    raise InputError(f"neither a masked nor a causal language model: {found or 'no class'}", name)
-
-
-def _max_length(config, tokenizer) -> int:
-    """The longest input, of the table of positions or of the tokenizer, in tokens."""
-    positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    if config.model_type in ("roberta", "xlm-roberta", "camembert"):  # rows before the first token
-        positions -= config.pad_token_id + 1
-    return int(min(positions, tokenizer.model_max_length))

@@ -88,8 +88,9 @@ class KnownScores(Scorer):
     def count_unknown(self, texts):
         return self._lm.count_unknown(texts)
 
-    def _num_tokens(self, texts):
-        return self._lm._num_tokens(texts)
+    def group_tokens(self, sentences, scored, texts=None):
+        """As the model does."""
+        return self._lm.group_tokens(sentences, scored, texts)
 
 
 def _reranked(given, known):

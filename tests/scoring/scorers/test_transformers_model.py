@@ -77,14 +77,18 @@ def directories(tmp_path_factory):
 
 def plainly(directory, text, variant="original"):
     """The tokens of a text and their log-probabilities, one pass per token, without batches."""
-    read = transformers.AutoTokenizer.from_pretrained(directory)
+    read = transformers.AutoTokenizer.from_pretrained(directory, trust_remote_code=False)
     if read.mask_token is None:
-        model = transformers.AutoModelForCausalLM.from_pretrained(directory).eval()
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            directory, trust_remote_code=False
+        ).eval()
         ids = torch.tensor([[read.bos_token_id, *read(text)["input_ids"]]])
         with torch.no_grad():
             chances = model(ids).logits[0].log_softmax(-1)
         return [float(chances[p, token]) for p, token in enumerate(ids[0, 1:])]
-    model = transformers.AutoModelForMaskedLM.from_pretrained(directory).eval()
+    model = transformers.AutoModelForMaskedLM.from_pretrained(
+        directory, trust_remote_code=False
+    ).eval()
     encoded = read(text)
     ids, words, found = encoded["input_ids"], encoded.word_ids(), []
     for place in range(1, len(ids) - 1):
@@ -154,6 +158,26 @@ def test_words_have_the_sums_of_their_tokens(directories, kind, ends):
     np.testing.assert_allclose(
         words[0].log_probabilities[begin : begin + len(expected)], expected, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("kind", ["roberta", "gpt2"])
+def test_after_a_prefix_a_text_has_the_tokens_of_the_whole(directories, kind):
+    """After a blank, a word has other tokens than alone; without a prefix, there is no blank."""
+    lm = tta.load(f"transformers:{directories[kind]}")
+    words = ["the", "cat", "sat on", "mat", "a dog", "long", "walks, again", "unbelievably"]
+    pairs = [*(("the cat", text) for text in words), ("", "the dog"), ("the", "")]
+    read, expected = lm._reader, []
+    alone, after = (
+        [len(read(blank + one, add_special_tokens=False)["input_ids"]) for one in words]
+        for blank in ("", " ")
+    )
+    assert alone != after
+    for prefix, text in pairs:
+        whole = f"{prefix} {text}".strip()
+        count = len(read(prefix, add_special_tokens=False)["input_ids"])
+        expected.append(lm.score_tokens([whole])[0].log_probabilities[count:].sum())
+    prefixes, texts = zip(*pairs, strict=True)
+    np.testing.assert_allclose(lm.score(texts, prefixes=prefixes), expected, atol=1e-4)
 
 
 def test_lists_are_reranked_and_copies_are_equal(directories):

@@ -1,0 +1,114 @@
+"""Loads a masked or causal language model of transformers, or says why a folder is none."""
+
+import contextlib
+import importlib
+from typing import Any
+
+from tta.errors import InputError, install
+
+VERSIONS = {"torch": (2, 4), "transformers": (4, 57)}
+DTYPES = ("float32", "bfloat16")
+
+
+def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
+    """Loads a model directory, or a name of the Hub. No code of the model is run.
+
+    Returns (the model, its tokenizer, whether it is masked, its longest input in tokens).
+
+    Raises:
+        InputError: a package is missing or too old, there is no such model, it is neither masked
+            nor causal, or it lacks weights that its output depends on.
+    """
+    torch, transformers = (_package(package) for package in VERSIONS)
+    if precision not in DTYPES:
+        raise InputError(f"precision must be {' or '.join(DTYPES)}", name)
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # no table of weights that are missing
+    with one_line(name):
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        is_masked = _is_masked(config)
+        kind = "AutoModelForMaskedLM" if is_masked else "AutoModelForCausalLM"
+        model, report = getattr(transformers, kind).from_pretrained(
+            name,
+            dtype=getattr(torch, precision),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,
+        )
+        model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        # With their shapes, in some versions.
+        mismatched = {k if isinstance(k, str) else k[0] for k in report["mismatched_keys"]}
+        _check_weights(torch, model, mismatched.union(report["missing_keys"]))
+    return model, tokenizer, is_masked, _max_length(config, tokenizer)
+
+
+def _package(name):
+    """A package that the models need. Raises InputError if it is missing or too old."""
+    try:
+        package = importlib.import_module(name)
+    except ImportError:
+        raise InputError(f"transformers:MODEL needs {name}: {install('transformers')}") from None
+    least = VERSIONS[name]
+    if tuple(map(int, package.__version__.split(".")[:2])) < least:
+        wanted = ".".join(map(str, least))
+        raise InputError(
+            f"transformers:MODEL needs {name} {wanted} or later, not {package.__version__}: "
+            f"{install('transformers')}"
+        )
+    return package
+
+
+@contextlib.contextmanager
+def one_line(name: str):
+    """Turns what transformers raises about a model into one line, which names the model."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.rule, name) from None
+    except Exception as error:  # of many kinds: files, formats, networks
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        rule = lines[0] if lines else type(error).__name__
+        if "trust_remote_code" in str(error):
+            rule = "the model needs code from its folder, which is never run"
+        raise InputError(rule, name) from None
+
+
+def _is_masked(config) -> bool:
+    """Whether a model is masked, by the name of its class; InputError if it is not causal."""
+    found = " ".join(config.architectures or ())
+    if "ForMaskedLM" in found or "ForPreTraining" in found:
+        return True
+    if "ForCausalLM" in found or "LMHeadModel" in found:
+        return False
+    raise InputError(f"neither a masked nor a causal language model: {found or 'no class'}")
+
+
+def _check_weights(torch, model, missing):
+    """Raises InputError if the output depends on weights with these names, which are random.
+
+    It does not depend on a pooler's. A tied weight is there if one of its names is.
+    """
+    weights = dict(model.named_parameters(remove_duplicate=False))
+    loaded = {id(weight) for name, weight in weights.items() if name not in missing}
+    drawn = {n: w for n, w in weights.items() if w.requires_grad and id(w) not in loaded}
+    if drawn:
+        ids = torch.zeros([1, 2], dtype=torch.long, device=model.device)
+        total = model(input_ids=ids).logits.sum()
+        slopes = torch.autograd.grad(total, list(drawn.values()), allow_unused=True)
+        needed = [name for name, slope in zip(drawn, slopes, strict=True) if slope is not None]
+        if needed:
+            raise InputError(
+                f"{len(needed):,} weights of {type(model).__name__} are missing or have another "
+                f"shape, first {needed[0]}: it would score with random numbers"
+            )
+
+
+def _max_length(config, tokenizer) -> int:
+    """The longest input, of the table of positions or of the tokenizer, in tokens."""
+    positions = getattr(config, "max_position_embeddings", None) or 0
+    if positions < 1:  # as in XLNet, which has no table
+        positions = tokenizer.model_max_length
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):  # rows before the first token
+        positions -= config.pad_token_id + 1
+    return int(min(positions, tokenizer.model_max_length))
