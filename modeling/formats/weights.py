@@ -74,10 +74,7 @@ def save_weights(
 
 
 def _new_file(content):
-    """A file in memory to write to. The same weights give the same bytes, whenever it is written.
-
-    This version of the format also has checksums for its internal structures.
-    """
+    """A file in memory, without times. This format also has checksums of its own structures."""
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fileobj_driver(h5py.h5fd.fileobj_driver, content)
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
