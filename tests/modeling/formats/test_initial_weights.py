@@ -94,6 +94,7 @@ def test_a_model_that_computes_otherwise_is_refused(family, changes, why):
 FREE = {"hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"}
 FREE |= {"learned_normalizer", "do_lower_case", "normalization", "unknown_price", "head"}
 FREE |= {"model_type", "vocab_size", "output_layer", "input_layer"}  # they need other weights
+FREE |= {"num_segments"}  # which a T-TA has not
 # Another value for those of other types than numbers.
 OTHERS = {"hidden_act": "relu", "decoder_type": "tta", "decoder_input": "masked"}
 OTHERS |= {"num_attention_heads": 1, "first_query_token_id": 4, "tokenizer": "words"}

@@ -139,7 +139,7 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
 def test_a_pass_reads_the_whole_text(tmp_path, monkeypatch):
     """Batches have sentences of one length, and the last one of each length is not full."""
     rng, seen = np.random.default_rng(0), []
-    lines = [" ".join(rng.choice(NOUNS, n)) for n in rng.integers(1, 9, 400)]
+    lines = [" ".join(rng.choice(NOUNS, n)) for n in rng.integers(1, 9, 700)]
     (tmp_path / "text").write_text("\n".join(dict.fromkeys(lines)) + "\n")
     train = Trainer.train
 
