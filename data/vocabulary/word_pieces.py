@@ -155,18 +155,29 @@ class Vocabulary(TokenFile):
             needs.append(f"a {family} vocabulary needs {' '.join(missing)}")
         raise InputError(f"special tokens are missing: {', '.join(needs)}", self.path)
 
-    def origins(self, other: "Vocabulary") -> list[tuple[int, ...]]:
+    def origins(
+        self, other: "Vocabulary", split: Callable[[str], list[str]] = lambda text: [text]
+    ) -> list[tuple[int, ...]]:
         """Finds the ids in another vocabulary that make up each piece of this one.
 
         These are, for each piece: the special token with the same role; the same piece if `other`
         has it; else the longest pieces, taken from the left, that make it up; else the unknown
-        token.
+        token. `split` is how the other's tokenizer normalizes a text and splits it into words.
         """
         roles = dict(zip(self._special_ids, other._special_ids, strict=True))
         return [
-            (roles[number],) if number in roles else other._longest_pieces(token)
+            (roles[number],) if number in roles else other._pieces_of(token, split)
             for number, token in enumerate(self.tokens)
         ]
+
+    def _pieces_of(self, piece, split):
+        """The ids that make up a piece of another vocabulary, as `origins` says; a tuple."""
+        if piece in self.ids:
+            return (self.ids[piece],)
+        inside = "##" if piece.startswith("##") else ""
+        words = split(piece.removeprefix(inside))
+        words = [inside + word for word in words[:1]] + words[1:]
+        return sum(map(self._longest_pieces, words), ()) or (self.unk_id,)
 
     def _longest_pieces(self, piece):
         """Splits a piece, which may start inside a word, as WordPiece does; a tuple of ids."""

@@ -167,14 +167,18 @@ class WordVocabulary(TokenFile):
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
-    def origins(self, other: "WordVocabulary") -> list[tuple[int, ...]]:
-        """The id in another vocabulary of each token of this one, as `Vocabulary.origins`.
+    def origins(
+        self, other: "WordVocabulary", split: Callable[[str], list[str]] = lambda text: [text]
+    ) -> list[tuple[int, ...]]:
+        """The ids in another vocabulary of each token of this one, as `Vocabulary.origins`.
 
         It is the unknown token for a word, or a mask, that `other` does not have.
         """
         mask = [4 if other.num_specials > 4 else other.unk_id] * (self.num_specials > 4)
-        words = (other.ids.get(word, other.unk_id) for word in self.tokens[self.num_specials :])
-        return [(number,) for number in (*range(len(WORD_SPECIALS)), *mask, *words)]
+        words = self.tokens[self.num_specials :]
+        found = [[word] if word in other.ids else split(word) or [""] for word in words]
+        known = [tuple(other.ids.get(one, other.unk_id) for one in each) for each in found]
+        return [*((number,) for number in (*range(len(WORD_SPECIALS)), *mask)), *known]
 
     @property
     def continues_word(self) -> np.ndarray:

@@ -86,6 +86,9 @@ class ModelConfig:
         features: those of a training batch: `input_features` and targets of the head.
         vectors_are_for: the setting that makes a model read or predict vectors of tokens, for
             errors; None if it does not.
+        silent, noted: names of fields that may differ from those of the model that a training
+            starts from, besides `dropouts` and `unread`; a note says the latter.
+        unread: names of fields that this family shares with others, but does not read.
         fixed: names of attributes that other families choose. A file may name them, with the value
             that they have in this class.
         parts: the names of its parts that are models of their own; `part(name)` is their config.
@@ -104,11 +107,13 @@ class ModelConfig:
     head_transform: ClassVar[bool] = True
     dropouts: ClassVar[tuple[str, ...]] = ()
     fixed: ClassVar[tuple[str, ...]] = ()
-
     # What a family may replace by a field or a property of its own.
     input_features = ()
     features = ()
     vectors_are_for = None
+    silent = "vocab_size", "model_type", "output_layer", "learned_normalizer", "initializer_range"
+    noted = "do_lower_case", "normalization", "unknown_price", "head"
+    unread = ()
     parts = ()
     can_exchange_pieces = False
     token_table = "encoder/embeddings/token_table"

@@ -10,7 +10,8 @@ from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, Config, Setting, fields, 
 INIT_CHECKPOINT = Setting(
     "The model whose weights the run starts from, for example to continue training on your own "
     "text: a model directory, or a name as for --model; or encoder:MODEL or decoder:MODEL, a half "
-    "of an autoencoder. Its sizes must be the same. A piece that its vocabulary lacks starts as "
+    "of an autoencoder. All keys of its config that change what it computes, such as sizes and "
+    "hidden_act, must be the same. A piece that its vocabulary lacks starts as "
     "the mean of the pieces into which its tokenizer splits it. Both halves of an autoencoder "
     "start from a language model. Default: random weights.",
     group=FILES,

@@ -146,6 +146,11 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
         checks.require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """As in `ModelConfig`: a biLM and a uniLM have no query of their own."""
+        return ("first_query_token_id",) if self.model_type in ("bilm", "unilm") else ()
+
+    @property
     def can_exchange_pieces(self) -> bool:
         """As in `ModelConfig`: the tied head has no pieces of its own but its bias."""
         return self.output_layer == "tied_softmax"

@@ -3,6 +3,8 @@
 Weights are {name: array}, with the names of `named_weights()`. V vocabulary.
 """
 
+import dataclasses
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,9 +24,10 @@ def start_from(
     source: Path | str,
     origins: Origins | None = None,
 ) -> None:
-    """Assigns the weights of a trained model of the same size.
+    """Assigns the weights of a trained model that computes the same by them.
 
-    If the two have different output layers, the head keeps its random weights.
+    If the two have different output layers, the head keeps its random weights. What else may differ
+    in the configs is in `ModelConfig`, `silent` and `noted`.
 
     Args:
         model: can differ in vocabulary if its config has the ability `can_exchange_pieces`.
@@ -33,13 +36,10 @@ def start_from(
         origins: as in `exchange_pieces`, if the vocabularies differ.
 
     Raises:
-        InputError: the models do not have the same weights or sizes.
+        InputError: the models do not have the same weights or do not compute the same by them.
     """
     config = model.config
     _check_family(config, trained.config, source)
-    heads = [getattr(one, "num_attention_heads", None) for one in (trained.config, config)]
-    if heads[0] != heads[1]:
-        raise InputError(f"the model has {heads[0]} attention heads, not {heads[1]}", source)
     if origins is not None and not config.can_exchange_pieces:
         raise InputError(
             f"a model of type {config.model_type} with output_layer {config.output_layer} starts "
@@ -53,7 +53,25 @@ def start_from(
         weights |= {name: np.asarray(weight) for name, weight in ours if _is_of_head(name)}
     if origins is not None:
         weights = exchange_pieces(weights, origins)
-    assign_weights(model, weights, source)
+    assign_weights(model, weights, source)  # which checks all sizes
+    _check_function(config, trained.config, source, origins)
+
+
+def _check_function(config, trained, source, origins):
+    """Refuses another value of any field of the config that changes what the weights compute."""
+    free = {*config.silent, *config.dropouts, *config.unread, *trained.unread}
+    for field in dataclasses.fields(config):
+        name, new, old = field.name, getattr(config, field.name), getattr(trained, field.name)
+        if name == "head" and type(new) is not type(old):
+            continue  # of another output layer, whose weights are random
+        same = new == old
+        if origins is not None and name.endswith("_id") and None not in (new, old):
+            same = tuple(origins[new]) == (old,)  # an id of another vocabulary
+        if same or name in free:
+            continue
+        if name not in config.noted:
+            raise InputError(f"the model has {name} {old!r}, not {new!r}", source)
+        print(f"note: {source} has {name} {old!r}, the new model {new!r}", file=sys.stderr)
 
 
 def _is_of_head(name):

@@ -4,7 +4,7 @@ import contextlib
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeAlias
 
 import h5py
@@ -62,13 +62,31 @@ def save_weights(
             raise InputError(f"weight {name} holds values that {dtype} cannot hold", path)
     # Written to memory first: on a full disk, HDF5 leaves a broken file without an error.
     content = io.BytesIO()
-    # This version of the format also has checksums for its internal structures.
-    with h5py.File(content, "w", libver=("v110", "v110")) as file:
+    with _new_file(content) as file:
         file.attrs.update(fingerprints or {})
+        groups = {str(one) for name in arrays for one in PurePosixPath(name).parents}
+        for name in sorted(groups - {"."}):  # parents first
+            h5py.h5g.create(file.id, name.encode(), gcpl=_without_times(h5py.h5p.GROUP_CREATE))
         for name, array in arrays.items():
-            file.create_dataset(name, data=array, fletcher32=True)
+            file.create_dataset(name, data=array, fletcher32=True, track_times=False)
     with whole_file(path) as file:
         file.write(content.getbuffer())
+
+
+def _new_file(content):
+    """A file in memory, without times. This format also has checksums of its own structures."""
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_fileobj_driver(h5py.h5fd.fileobj_driver, content)
+    access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
+    start = _without_times(h5py.h5p.FILE_CREATE)
+    return h5py.File(h5py.h5f.create(b"weights", h5py.h5f.ACC_TRUNC, start, access))
+
+
+def _without_times(kind):
+    """Properties of a new file or group that does not record when it is made."""
+    properties = h5py.h5p.create(kind)
+    properties.set_obj_track_times(False)
+    return properties
 
 
 def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The tables are those of `tta.modeling.config.weights`.
 
 import contextlib
 import inspect
+import math
 import random
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -48,7 +49,7 @@ class TableLayer(keras.layers.Layer):
                 setattr(self, name, made)
         for name, weight in table.items():
             if isinstance(weight, Weight):
-                start = _initializer(weight.initializer)
+                start = initializer(weight.initializer)
                 made = self.add_weight(weight.shape, start, name=name, autocast=False)
                 setattr(self, name, made)
             elif isinstance(weight, Dropout):
@@ -110,11 +111,11 @@ def _layer_norm(table, epsilon, name):
     return layer
 
 
-def _initializer(start):
-    """The initializer that a `Weight` names; each has a seed of its own."""
-    if not isinstance(start, str):
-        return _truncated_normal(start)
-    return _unit_forget_bias if start == "unit_forget_bias" else keras.initializers.get(start)
+def initializer(start: float | str) -> Any:
+    """The initializer that a `Weight` names."""
+    if start == "unit_forget_bias":
+        return _unit_forget_bias
+    return keras.initializers.get(start) if start in ("zeros", "ones") else RandomNumbers(start)
 
 
 _are_loaded = ContextVar("are_loaded", default=False)
@@ -130,20 +131,47 @@ def weights_to_load() -> Iterator[None]:
         _are_loaded.reset(token)
 
 
-def _truncated_normal(deviation):
-    """Normal numbers of at most two deviations; by NumPy, so that all backends draw the same."""
-    seed = random.randrange(2**31)  # `keras.utils.set_random_seed` sets these
+@keras.saving.register_keras_serializable("tta")
+class RandomNumbers(keras.initializers.Initializer):
+    """Random initial values by NumPy, so that a seed gives the same weights on all backends.
 
-    def draw(shape, dtype=None):
+    Each has a seed of its own, which `keras.utils.set_random_seed` sets.
+
+    Args:
+        start: a deviation, or "random_normal", "glorot_uniform" or "orthogonal", as in Keras.
+    """
+
+    def __init__(self, start: float | str):
+        self.start = start
+        self._seed = random.randrange(2**31)
+
+    def __call__(self, shape, dtype=None):
         if _are_loaded.get():
             return ops.zeros(shape, dtype)
-        generator = np.random.default_rng(seed)
-        values = generator.standard_normal(shape, np.float32)
-        while (far := np.abs(values) > 2.0).any():
-            values[far] = generator.standard_normal(far.sum(), np.float32)
-        return ops.convert_to_tensor(deviation * values, dtype)
+        return ops.convert_to_tensor(_draw(self.start, tuple(shape), self._seed), dtype)
 
-    return draw
+    def get_config(self):
+        return {"start": self.start}
+
+
+def _draw(start, shape, seed):
+    """An array float32 of random numbers."""
+    generator = np.random.default_rng(seed)
+    inputs, outputs = math.prod(shape[:-1]), shape[-1]
+    if start == "glorot_uniform":
+        limit = math.sqrt(6 / (inputs + outputs * math.prod(shape[:-2])))
+        return generator.uniform(-limit, limit, shape).astype(np.float32)
+    if start == "orthogonal":
+        size = max(inputs, outputs), min(inputs, outputs)
+        basis, triangle = np.linalg.qr(generator.standard_normal(size))
+        basis *= np.sign(np.diag(triangle))  # else the directions are not uniform
+        return np.reshape(basis if inputs >= outputs else basis.T, shape).astype(np.float32)
+    values = generator.standard_normal(shape, np.float32)
+    if start == "random_normal":
+        return 0.05 * values
+    while (far := np.abs(values) > 2.0).any():  # truncated
+        values[far] = generator.standard_normal(far.sum(), np.float32)
+    return start * values
 
 
 def _unit_forget_bias(shape, dtype=None):

@@ -10,7 +10,7 @@ from keras import ops
 
 from tta.modeling.config import elmo
 from tta.modeling.kits.types import Shape, Tensor, Tensors
-from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
+from tta.modeling.layers.base import ConfiguredLayer, PlainLayer, initializer
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -69,7 +69,10 @@ class CharacterInput(ConfiguredLayer):
         self.add_weights({"characters": table["characters"]})
         self.filters = []
         for width, number in elmo.CHARACTER_FILTERS.items():
-            layer = keras.layers.Conv1D(number, width, activation="relu", dtype=policy)
+            start = initializer(table[f"filters_{width}"]["kernel"].initializer)
+            layer = keras.layers.Conv1D(
+                number, width, activation="relu", kernel_initializer=start, dtype=policy
+            )
             layer.name = f"filters_{width}"
             layer.build((None, None, elmo.CHARACTER_SIZE))
             self.filters.append(layer)

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from tta.modeling.kits.types import Shape, Tensor
-from tta.modeling.layers.base import PlainLayer
+from tta.modeling.layers.base import PlainLayer, initializer
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -74,8 +74,12 @@ class MixedLSTM(PlainLayer):
     def build(self, layers_shape: Shape, padding_mask_shape: Shape | None = None):
         self.mix = ScalarMix(self.num_layers, name="mix", dtype="float32")
         self.mix.build()
+        starts = {
+            "kernel_initializer": initializer("glorot_uniform"),
+            "recurrent_initializer": initializer("orthogonal"),
+        }
         lstm = keras.layers.LSTM(
-            self.lstm_size, return_sequences=True, name="lstm", dtype="float32"
+            self.lstm_size, return_sequences=True, name="lstm", dtype="float32", **starts
         )
         self.lstm = keras.layers.Bidirectional(lstm, name="lstm", dtype="float32")
         self.lstm.build(self.mix.compute_output_shape(layers_shape))

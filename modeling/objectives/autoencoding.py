@@ -143,8 +143,8 @@ class Autoencoding(Objective):
 
         "nll" and "accuracy" are those of tokens, without the end token unless the setting
         `score_boundary_tokens` is on. "kl" is that of a sentence, "length_accuracy" the part of
-        the sentences whose length is predicted. "latent" and "latent_squares" are sums of the
-        batch.
+        the sentences whose length is predicted. "latent" and "latent_squares" are the mean and its
+        squares.
         """
         ids, mask = batch["input_ids"], batch["padding_mask"]
         encoded = model.encode_latent(batch)
@@ -156,21 +156,21 @@ class Autoencoding(Objective):
         scores -= ops.logsumexp(logits, axis=-1)
         hits = ops.cast(ops.cast(ops.argmax(logits, axis=-1), ids.dtype) == ids, "float32")
         counts, mean = ops.sum(weights, axis=1), encoded["mean"]
-        number = ops.sum(ops.ones_like(mean[:, :1]), axis=0)
+        one = ops.ones_like(mean[:, 0])
         measured = {
             "nll": (-ops.sum(scores * weights, axis=1), counts),
             "accuracy": (ops.sum(hits * weights, axis=1), counts),
-            "latent": (ops.sum(mean, axis=0, keepdims=True), number),
-            "latent_squares": (ops.sum(ops.square(mean), axis=0, keepdims=True), number),
+            "latent": (mean, one),
+            "latent_squares": (ops.square(mean), one),
         }
         if model.length_predictor is not None:
             lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
             right = ops.cast(ops.argmax(model.lengths(mean), axis=-1), "int32")
             right = ops.cast(right + 1 == lengths, "float32")
-            measured["length_accuracy"] = right, ops.ones_like(right)
+            measured["length_accuracy"] = right, one
         if self.variational:
             kl = ops.sum(kl_divergence(**encoded), axis=1)
-            measured["kl"] = kl, ops.ones_like(kl)
+            measured["kl"] = kl, one
         return measured
 
     def summarize(self, measured: Measured) -> dict[str, float]:

@@ -108,15 +108,17 @@ class Objective:
     def evaluate(self, model: ConfiguredModel, batch: Batch) -> Sums:
         """Measures a held-out batch without dropout: {name: (sums [B], counts [B])} float32.
 
-        There is one entry per sentence. The counts of the first name are numbers of tokens. A
-        value that is a vector has (sums [1, m], counts [1]) for the whole batch.
+        There is one entry per sentence, which depends on no other sentence: a batch may have any
+        size, and sentences without tokens (see `Evaluator`). The counts of the first name are
+        numbers of tokens. A value that is a vector has (sums [B, m], counts [B]).
         """
         raise NotImplementedError
 
     def summarize(self, measured: Measured) -> dict[str, float]:
         """Summarizes what `evaluate` measured of all sentences, (sums [N], counts [N]) per name.
 
-        By default, each value is the sum divided by the count.
+        By default, each value is the sum divided by the count. Vectors come added up over
+        sentences, (sums [..., m], counts [...]).
         """
         return {name: float(s.sum() / c.sum()) for name, (s, c) in measured.items()}
 

@@ -258,13 +258,10 @@ class BidirectionalCausal(LanguageModelObjective):
         given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
         measured = MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
         # One entry per sentence, of both directions.
-        return {
-            name: (s, c) if name == "target" else (_added(s), _added(c))
-            for name, (s, c) in measured.items()
-        }
+        return {name: (_added(sums), _added(counts)) for name, (sums, counts) in measured.items()}
 
 
 def _added(values):
-    """[2B] of both directions -> [B]."""
+    """[2B, ...] of both directions -> [B, ...]."""
     first, second = ops.split(values, 2)
     return first + second

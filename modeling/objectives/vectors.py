@@ -30,9 +30,9 @@ def measure_vectors(
 
         - "distance": the head's distance, which training minimizes.
         - "cosine": of prediction and target.
-        - "nearest": 1 if, of the vectors of all tokens in the batch, that of the right token has
+        - "nearest": 1 if, of the vectors of all tokens in the sentence, that of the right token has
           the highest cosine with the prediction.
-        - "target": the targets, scaled to length 1: ([1, m], [1]) for the whole batch.
+        - "target": the targets, scaled to length 1: ([B, m], [B]).
     """
     predictions, targets = head(states), ops.cast(targets, "float32")
     weights = weights * ops.cast(ops.any(targets != 0, axis=-1), "float32")
@@ -44,20 +44,14 @@ def measure_vectors(
         "nearest": _finds_its_token(unit(predictions), units, ids, weights),
     }
     measured = {name: (ops.sum(v * weights, axis=1), counts) for name, v in per_token.items()}
-    target = ops.sum(units * weights[..., None], axis=(0, 1))
-    return measured | {"target": (target[None], ops.sum(weights)[None])}
+    return measured | {"target": (ops.sum(units * weights[..., None], axis=1), counts)}
 
 
 def _finds_its_token(predictions, targets, ids, weights):
     """Whether the target nearest to each prediction is one of the right token: [B, T] float32."""
-    size = targets.shape[-1]
-    cosines = ops.matmul(  # [B T, B T]
-        ops.reshape(predictions, (-1, size)), ops.transpose(ops.reshape(targets, (-1, size)))
-    )
-    is_candidate = ops.reshape(weights, (1, -1)) > 0
-    nearest = ops.argmax(ops.where(is_candidate, cosines, -2.0), axis=-1)
-    found = ops.take(ops.reshape(ids, (-1,)), nearest)
-    return ops.cast(ops.reshape(found, ops.shape(ids)) == ids, "float32")
+    cosines = ops.matmul(predictions, ops.transpose(targets, (0, 2, 1)))  # [B, T, T]
+    nearest = ops.argmax(ops.where(weights[:, None] > 0, cosines, -2.0), axis=-1)
+    return ops.cast(ops.take_along_axis(ids, nearest, axis=1) == ids, "float32")
 
 
 def summarize_vectors(measured: Measured) -> dict[str, float]:

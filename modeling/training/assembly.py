@@ -9,7 +9,8 @@ import keras
 
 from tta.choices import DTYPE_POLICIES
 from tta.data.records.training_data import TrainingBatches
-from tta.data.vocabulary.load import load_vocabulary
+from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
+from tta.data.vocabulary.word_tokenizer import split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
@@ -118,7 +119,9 @@ def _trained(name, vocabulary):
         )
     origins = None
     if theirs.sha256 != vocabulary.sha256:
-        origins = vocabulary.origins(theirs)
+        lower_case, normalization = trained.config.do_lower_case, trained.config.normalization
+        reads: Any = make_tokenizer(theirs, lower_case, normalization=normalization)
+        origins = vocabulary.origins(theirs, lambda text: split_words(reads.normalize(text)))
         known = sum(token in theirs for token in vocabulary.tokens)
         print(
             f"{known:,} of the {len(vocabulary):,} pieces are in {theirs.path}; the others start "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tta.data.records.features import PADDING_MASK
 from tta.errors import InputError
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.objectives.base import Batch, Objective
@@ -18,7 +19,6 @@ from tta.modeling.training.steps.base import Steps
 # `statistics.common_component`). Near 1, the scores of the model depend on differences that
 # bfloat16 and int8 round away.
 COMMON_COMPONENT = "common_component"
-COMMON_BATCHES = 20  # the first ones, over which it is measured
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,21 @@ class Evaluator:
     def __call__(self, batches: Iterable[Batch], max_batches: int | None = None) -> Evaluation:
         """Evaluates the first `max_batches` batches; None is all of them.
 
+        Sentences without tokens, which fill the batches of `ArrayBatches`, do not count.
+
         Raises:
             InputError: there is no token to measure, or a shard is damaged.
         """
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         common = []
         for batch in itertools.islice(self._steps.read(batches, "held-out"), max_batches):
-            # A pass of its own through the encoder; a sample shows the share.
-            if len(common) < COMMON_BATCHES and (sums := self._sum_outputs(batch)) is not None:
+            if (sums := self._sum_outputs(batch)) is not None:
                 common.append([np.asarray(value, np.float64) for value in sums])
+            is_sentence = np.asarray(batch[PADDING_MASK]).any(axis=1)
             for name, pair in self._measure(batch).items():
-                sums, counts = (np.asarray(value, np.float64) for value in pair)
+                sums, counts = (np.asarray(value, np.float64)[is_sentence] for value in pair)
+                if sums.ndim > 1:  # vectors are added up at once, because they are large
+                    sums, counts = sums.sum(axis=0, keepdims=True), counts.sum(keepdims=True)
                 columns.setdefault(name, []).append((sums, counts))
         measured = {}
         for name, pairs in columns.items():

@@ -1,6 +1,5 @@
 """Continues the training of a model on text, until held-out sentences become no more likely."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,7 +139,10 @@ def _prepare(config, lm, work):
 def _make_trainer(config, rate, lm, start, objective, data, output_dir):
     """A `Trainer` that starts from the weights of a model."""
     model_config = lm.model.config
-    steps_per_pass = math.ceil(data.info["splits"]["train"]["tokens"] / BATCH_TOKENS)
+    steps = connect()
+    batches = data.batches(model_config, BATCH_TOKENS, config.seed, in_memory=steps.in_memory)
+    # All passes have as many: batches of a length are full but for the last one.
+    steps_per_pass = sum(1 for _ in batches.epoch(0))
     num_train_steps = config.text_schedule.max_passes * steps_per_pass
     is_large = model_config.vocab_size >= 2 * SAMPLED_PIECES
     settings = TrainingSettings(
@@ -155,8 +157,6 @@ def _make_trainer(config, rate, lm, start, objective, data, output_dir):
         eval_steps=num_train_steps,
         seed=config.seed,
     )
-    steps = connect(settings.distribution_strategy)
-    batches = data.batches(model_config, BATCH_TOKENS, config.seed, in_memory=steps.in_memory)
     made = make_trainer(settings, objective, model_config, batches, output_dir, steps, start)
     made.is_resumable = False  # the folder of the work is removed
     return made

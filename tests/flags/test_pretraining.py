@@ -329,7 +329,7 @@ def refusals(folder):
         ("not flags", "run.json: expected a JSON object, found list"),
         ("init", "done"),
         ("init vocabulary", "done"),
-        ("init heads", "other: the model has 3 attention heads, not 6"),
+        ("init heads", "other: the model has num_attention_heads 3, not 6"),
         ("init larger", ", the config requires "),
         ("init by name", "small: "),
         ("init nowhere", "none: no such model directory, nor a model of that name (small"),

@@ -77,15 +77,25 @@ def export(
         # TF Serving ignores folders whose name is not a number.
         with whole_folder(output_dir, partial(check_output_dir, output_dir)) as folder:
             tf.saved_model.save(served, folder, served.signatures())
+            _without_random_id(folder / "fingerprint.pb")
             extra = folder / "assets.extra"
             extra.mkdir()
             (extra / "tta_signature.txt").write_text(f"{lm.signature}\n", encoding="utf-8")
             with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as file:
                 for request in warmup_requests(served):
-                    file.write(request.SerializeToString())
+                    file.write(request.SerializeToString(deterministic=True))
     except tf.errors.OpError as error:
         reason = error.message.partition("\n")[0]
         raise InputError(f"cannot be written: {reason}", output_dir) from None
+
+
+def _without_random_id(path):
+    """Gives a SavedModel the same id whenever it is written: that of its graph."""
+    from tensorflow.core.protobuf import fingerprint_pb2
+
+    found = fingerprint_pb2.FingerprintDef.FromString(path.read_bytes())
+    found.uuid = str(found.saved_model_checksum)
+    path.write_bytes(found.SerializeToString(deterministic=True))
 
 
 def warmup_requests(served: Any) -> list[Any]:

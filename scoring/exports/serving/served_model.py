@@ -73,7 +73,7 @@ class ServedModel(tf.Module):
         self.tokenizer = GraphTokenizer(lm.tokenizer)
         self.reduction, self.keep_non_words = reduction, keep_non_words
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
-        self.saved_variables = [variable.value for variable in lm.model.variables]
+        self.saved_variables = [variable.value for variable in lm.model.weights]
         self._scored: Callable[[tf.Tensor], tuple[Any, Any]] = self._scored_texts
 
     def signatures(self) -> dict[str, Callable[..., dict[str, Any]]]:

@@ -37,7 +37,7 @@ class ServedRows(tf.Module):
         self.lm = lm
         self.tokenizer = GraphTokenizer(lm.tokenizer)
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
-        self.saved_variables = [variable.value for variable in lm.model.variables]
+        self.saved_variables = [variable.value for variable in lm.model.weights]
 
     def signatures(self) -> dict[str, Callable[..., dict[str, Any]]]:
         """{signature: `tf.function` with named inputs and outputs}; also `serving_default`."""

@@ -5,7 +5,9 @@ import tracemalloc
 
 import pytest
 
+from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
+from tta.data.vocabulary.word_tokenizer import split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -94,6 +96,26 @@ def test_save_refuses_to_overwrite(tmp_path):
     assert path.read_text() == "mine"
     vocabulary.save(path, overwrite=True)
     assert Vocabulary.from_file(path) == vocabulary
+
+
+@pytest.mark.parametrize(
+    ("piece", "parts", "why"),
+    [
+        ("Berlin", "berlin", "an uncased model reads it in lower case"),
+        ("Anna", "an ##na", "which may be several pieces"),
+        ("##NA", "##na", "inside a word, too"),
+        ("Ärger", "ar ##ger", "without accents"),
+        ("…", ". . .", "NFKC, and each sign is a word"),
+        ("\u0301", "[UNK]", "nothing is left of an accent"),
+        ("Xyz", "[UNK]", "no pieces make it up"),
+    ],
+)
+def test_the_tokenizer_of_the_other_vocabulary_reads_pieces_that_it_lacks(piece, parts, why):
+    other = Vocabulary([*TTA_SPECIALS, *["berlin", "an", "##na", "ar", "##ger", "."]])
+    reads = Tokenizer(other, lower_case=True, normalization="nfkc")
+    ours = Vocabulary([*TTA_SPECIALS, piece])
+    *_, found = ours.origins(other, lambda text: split_words(reads.normalize(text)))
+    assert " ".join(other.tokens[number] for number in found) == parts, why
 
 
 def test_origins_are_the_same_piece_or_the_longest_pieces_that_make_it_up():

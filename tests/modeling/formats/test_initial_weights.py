@@ -1,13 +1,16 @@
 """A model starts from the weights of one that fits, and pieces are exchanged by name."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tests.modeling.tiny import VOCAB_SIZE, tiny_config, tiny_model
 from tta.errors import InputError
+from tta.modeling.config.base import config_from
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats.initial_weights import exchange_pieces, start_from
-from tta.modeling.models.language_model import LanguageModel
+from tta.modeling.models.language_model import LanguageModel, build_model
 
 pytestmark = pytest.mark.tensorflow
 
@@ -35,7 +38,7 @@ def test_exchanging_pieces_with_themselves_changes_nothing():
     ("changes", "rule"),
     [
         ({"hidden_size": 18}, r"has shape \[.*15\], the config requires \[.*18\]"),
-        ({"num_attention_heads": 5}, "the model has 3 attention heads, not 5"),
+        ({"num_attention_heads": 5}, "the model has num_attention_heads 3, not 5"),
         ({"max_position_embeddings": 20}, r"has shape \[19, 15\], the config requires \[20, 15\]"),
         ({"num_hidden_layers": 3}, "weight encoder/layer_2/.* is missing"),
         ({"num_hidden_layers": 1}, "weight encoder/layer_1/.* is not one of the model's"),
@@ -48,6 +51,93 @@ def test_a_model_of_other_sizes_is_refused(changes, rule):
 
 
 CLOZE = {"model_type": "cloze"}
+ELMO = {"model_type": "elmo", "vocab_size": 23, "hidden_size": 5, "lstm_size": 7}
+ELMO |= {"input_layer": "tokens", "num_hidden_layers": 1}
+LATENT = {"model_type": "autoencoder", "latent_size": 3, "num_attention_heads": 3}
+LATENT |= {"vocab_size": 23, "hidden_size": 6, "intermediate_size": 7, "num_hidden_layers": 1}
+FAMILIES = {
+    "tta": tiny_config().to_dict(),
+    "cloze": tiny_config(**CLOZE).to_dict(),
+    "elmo": ELMO,
+    "autoencoder": LATENT,
+}
+
+
+def started(family, changes, old=None, origins=None):
+    """Starts a model with these changes from one of the family with those of `old`."""
+    ours, theirs = (build_model(config_from(FAMILIES[family] | (c or {}))) for c in (changes, old))
+    start_from(ours, theirs, "old", origins)
+    return ours, theirs
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "why"),
+    [
+        ("tta", {"hidden_act": "relu"}, "the activation of all layers"),
+        ("tta", {"layer_norm_eps": 1e-5}, "of all LayerNorms"),
+        ("tta", {"first_query_token_id": 4}, "another first query"),
+        ("cloze", {"hidden_act": "gelu_tanh"}, "an approximation"),
+        ("cloze", {"first_query_token_id": 4}, "another first query"),
+        ("elmo", {"cell_clip": 1.0}, "of the cells of all LSTMs"),
+        ("elmo", {"projection_clip": 0.0}, "of their outputs"),
+        ("elmo", {"layer_norm_eps": 1e-5}, "of their LayerNorms"),
+        ("autoencoder", {"decoder_type": "tta"}, "reads no token of its own"),
+        ("autoencoder", {"decoder_input": "ground_truth"}, "reads the text"),
+        ("autoencoder", {"pad_id": 2}, "what the decoder reads"),
+    ],
+)
+def test_a_model_that_computes_otherwise_is_refused(family, changes, why):
+    ((name, value),) = changes.items()
+    with pytest.raises(InputError, match=f"^old: the model has {name} .*, not {value!r}$"):
+        started(family, changes)
+
+
+# Fields that do not change what the weights compute, or how scores are added up.
+FREE = {"hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"}
+FREE |= {"learned_normalizer", "do_lower_case", "normalization", "unknown_price", "head"}
+FREE |= {"model_type", "vocab_size", "output_layer", "input_layer"}  # they need other weights
+FREE |= {"num_segments"}  # which a T-TA has not
+# Another value for those of other types than numbers.
+OTHERS = {"hidden_act": "relu", "decoder_type": "tta", "decoder_input": "masked"}
+OTHERS |= {"num_attention_heads": 1, "first_query_token_id": 4, "tokenizer": "words"}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_value_of_any_other_field_is_refused(family):
+    """A new field is covered, too, without a change here."""
+    config = config_from(FAMILIES[family])
+    for field in dataclasses.fields(config):
+        if field.name in FREE:
+            continue
+        value = getattr(config, field.name)
+        other = OTHERS.get(field.name)
+        if other is None:
+            other = not value if isinstance(value, bool) else value * 2 if value else 1
+        with pytest.raises(InputError, match=r"^old: "):
+            started(family, {field.name: other})
+
+
+@pytest.mark.parametrize(
+    ("changes", "old", "note"),
+    [
+        ({"hidden_dropout_prob": 0.5, "initializer_range": 1.0}, {}, ""),
+        ({"learned_normalizer": True}, {}, ""),
+        ({"model_type": "bilm", "first_query_token_id": 4}, {"model_type": "bilm"}, ""),
+        ({"first_query_token_id": 4}, {"model_type": "bilm"}, ""),
+        ({"unknown_price": 5.0}, {}, "note: old has unknown_price 3.0, the new model 5.0\n"),
+        ({"do_lower_case": False}, {}, "note: old has do_lower_case True, the new model False\n"),
+    ],
+)
+def test_what_may_differ_is_said_if_it_changes_how_text_is_read(changes, old, note, capsys):
+    started("tta", changes, old)
+    assert capsys.readouterr().err == note
+
+
+def test_the_token_of_the_first_query_may_have_another_id():
+    origins = [(4 if number == 6 else 5,) for number in range(23)]
+    started("tta", {"first_query_token_id": 6}, {"first_query_token_id": 4}, origins)
+    with pytest.raises(InputError, match="the model has first_query_token_id 4, not 4"):
+        started("tta", {"first_query_token_id": 4}, {"first_query_token_id": 4}, origins)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """model.weights.h5: a round trip, and files that do not fit are refused."""
 
+import time
+
 import h5py
 import numpy as np
 import pytest
@@ -36,6 +38,17 @@ def test_round_trip(model, tmp_path, dtype):
     for name in found:
         np.testing.assert_array_equal(found[name], expected[name])
     assert [p.name for p in tmp_path.iterdir()] == ["model.weights.h5"]
+
+
+def test_the_same_weights_are_the_same_bytes_a_second_later(model, tmp_path):
+    written = [tmp_path / name for name in ("now32.h5", "now16.h5", "later32.h5", "later16.h5")]
+    for path in written:
+        if path.name == "later32.h5":
+            time.sleep(1.1)  # HDF5 counts times in seconds
+        save_weights(model, path, f"float{path.stem[-2:]}", {"vocab.txt": "a" * 64})
+    now32, now16, later32, later16 = (path.read_bytes() for path in written)
+    assert (now32, now16) == (later32, later16)
+    assert now32 != now16
 
 
 def test_frozen_weights_are_saved_too(path, tmp_path):

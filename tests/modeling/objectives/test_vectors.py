@@ -88,27 +88,27 @@ def test_measures_equal_plain_numpy(model_type):
         name: tuple(np.concatenate([m[name][i].numpy() for m in measured]) for i in (0, 1))
         for name in measured[0]
     }
-    assert [len(columns[name][0]) for name in ("distance", "target")] == [5, 2]
+    assert [len(columns[name][0]) for name in ("distance", "target")] == [5, 5]
     found = objective.summarize(columns)
 
     rows = {"distance": [], "cosine": [], "nearest": [], "targets": []}
     for one in batches:
         ids, mask = one["input_ids"].numpy(), one["padding_mask"].numpy()
-        tokens, vectors = [], []
         for sentence, length in zip(ids, mask.sum(axis=1), strict=True):
             fits = predictions(model, model_type, sentence[:length])
-            for place in range(1, length - 1):
-                if sentence[place] not in (7, 11):
-                    tokens.append(sentence[place])
-                    vectors.append(fits[place])
-        targets, vectors = TABLE[tokens].astype(np.float64), np.array(vectors, np.float64)
-        units = targets / np.linalg.norm(targets, axis=1, keepdims=True)
-        unit_vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        rows["distance"] += list(((vectors - targets) ** 2).sum(1))
-        rows["cosine"] += list((unit_vectors * units).sum(1))
-        nearest = np.argmax(unit_vectors @ units.T, axis=1)
-        rows["nearest"] += list(np.array(tokens)[nearest] == tokens)
-        rows["targets"] += list(units)
+            inner = range(1, length - 1)
+            places = [place for place in inner if sentence[place] not in (7, 11)]
+            if not places:
+                continue
+            tokens, vectors = sentence[places], fits[places].astype(np.float64)
+            targets = TABLE[tokens].astype(np.float64)
+            units = targets / np.linalg.norm(targets, axis=1, keepdims=True)
+            unit_vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+            rows["distance"] += list(((vectors - targets) ** 2).sum(1))
+            rows["cosine"] += list((unit_vectors * units).sum(1))
+            nearest = np.argmax(unit_vectors @ units.T, axis=1)
+            rows["nearest"] += list(tokens[nearest] == tokens)
+            rows["targets"] += list(units)
     expected = {name: np.mean(rows[name]) for name in ("distance", "cosine", "nearest")}
     expected["constant_cosine"] = np.linalg.norm(np.mean(rows["targets"], axis=0))
     assert found == pytest.approx(expected, rel=1e-4)

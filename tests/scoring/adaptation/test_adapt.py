@@ -138,6 +138,36 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     assert str(report.after) in readme
 
 
+def test_a_pass_reads_the_whole_text(tmp_path, monkeypatch):
+    """Batches have sentences of one length, and the last one of each length is not full."""
+    rng, seen = np.random.default_rng(0), []
+    lines = [" ".join(rng.choice(NOUNS, n)) for n in rng.integers(1, 9, 700)]
+    (tmp_path / "text").write_text("\n".join(dict.fromkeys(lines)) + "\n")
+    train = Trainer.train
+
+    def counted(self, until):
+        done = train(self, until)
+        seen.append((self.position["tokens"], self.position["epoch"]))
+        return done
+
+    monkeypatch.setattr(Trainer, "train", counted)
+    given = config(tmp_path / "text", tmp_path / "new", max_passes=3, learning_rate=1e-3)
+    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
+    monkeypatch.setattr("tta.scoring.adaptation.text.create_tfrecords", kept := Kept())
+    adapt(given, str(model))
+    tokens = kept.info["splits"]["train"]["tokens"]
+    assert len(seen) == 3
+    assert seen == [(number * tokens, number - 1) for number in (1, 2, 3)]
+
+
+class Kept:
+    """`create_tfrecords`, which keeps the description that it returns."""
+
+    def __call__(self, *arguments):
+        self.info = create_tfrecords(*arguments)
+        return self.info
+
+
 @pytest.mark.slow
 def test_the_decoder_of_an_autoencoder_is_adapted_by_its_name(text, tmp_path):
     values = ONE_LAYER.to_dict() | {"model_type": "autoencoder", "latent_size": 5}

@@ -414,3 +414,12 @@ def test_no_improvement_is_refused(nbest, tiny, tmp_path, monkeypatch):
         adapt(config(nbest, tmp_path / "new"), str(tiny))
     assert rates == pytest.approx([0.01 / 3**number for number in range(4)])
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("number", [1, 16, 17, 40])
+def test_a_pass_has_every_list_once(number):
+    examples = [SimpleNamespace(texts=["a" * (1 + i % 7)]) for i in range(number)]
+    for epoch in (0, 2):
+        batches = list(list_training._order(examples, 0, epoch))
+        assert len(batches) == list_training.num_steps(examples)
+        assert sorted(np.concatenate(batches)) == list(range(number))

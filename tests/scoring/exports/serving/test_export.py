@@ -451,3 +451,14 @@ def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, mod
     assert len(list(tmp_path.iterdir())) == 2  # the folder, and the lock file that names it
     export(models["tta"][0], tmp_path / "1")
     assert [path.name for path in tmp_path.iterdir()] == ["1"]
+
+
+def test_nothing_in_an_export_is_random(models):
+    for lm, folder in models.values():
+        saved = tf.train.load_checkpoint(str(folder / "variables/variables"))
+        names = [name for name in saved.get_variable_to_shape_map() if name.startswith("saved_var")]
+        weights = lm.model.weights
+        assert len(names) == len(weights) < len(lm.model.variables), "no state of a dropout"
+        print_ = tf.saved_model.experimental.read_fingerprint(str(folder))
+        content = (folder / "fingerprint.pb").read_bytes()
+        assert str(print_.saved_model_checksum).encode() in content
