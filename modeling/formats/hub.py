@@ -13,6 +13,7 @@ PREFIX = "hf:"
 _FILES = (
     *(names.CONFIG, names.VOCABULARY, names.TOKENIZER_JSON, names.WEIGHTS, names.README),
     *(names.POOLING, names.STANDARDIZATION, *names.INPUT_FILES),
+    *names.TOKENIZER_FILES,
     *("*.safetensors", "*.safetensors.index.json", "bert_config.json", "*.ckpt*"),
 )
 _SNAPSHOTS = "snapshots"  # folder of the cache: models--OWNER--NAME/snapshots/COMMIT
@@ -36,7 +37,8 @@ def hub_directory(model: str) -> Path:
     """
     found = re.fullmatch(rf"{PREFIX}([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", model)
     if found is None:
-        raise InputError("expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION", model)
+        rule = "expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION; transformers:NAME needs no owner"
+        raise InputError(rule, model)
     try:
         from huggingface_hub import snapshot_download
     except ModuleNotFoundError:
