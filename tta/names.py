@@ -4,6 +4,7 @@
 CONFIG = "config.json"
 VOCABULARY = "vocab.txt"  # a data set has one, too
 TOKENIZER_JSON = "tokenizer.json"  # Hugging Face's; it holds the vocabulary, too
+TOKENIZER_FILES = ("tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
 WEIGHTS = "model.weights.h5"
 README = "README.md"
 POOLING = "pooling.npz"

@@ -6,6 +6,7 @@ spoke   O
 """
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from tta.data.text.lines import iter_lines
 from tta.errors import InputError, shown
 
 OUTSIDE = "O"
+_NUMBER = re.compile(r"\d+([-.]\d+)?")  # CoNLL-U has ranges and decimals, too
 _DOCUMENT = "-DOCSTART-"  # begins a document in the files of CoNLL-2003
 
 
@@ -42,7 +44,7 @@ def read_conll(path: Path | str) -> list[TaggedSentence]:
 
     Raises:
         InputError: the file is missing or has no sentence, a line has one column or another number
-            of columns than the first, or a tag is not IOB2.
+            of columns than the first, a tag is not IOB2, or the first column numbers the tokens.
     """
     name, columns = str(shown_path(path)), None
     sentences: list[TaggedSentence] = []
@@ -65,6 +67,10 @@ def read_conll(path: Path | str) -> list[TaggedSentence]:
         previous = tag
     if not sentences:
         raise InputError("the file has no sentences", name)
+    first = [token for sentence in sentences for token in sentence.tokens]
+    if columns and columns > 2 and len(first) > 1 and all(map(_NUMBER.fullmatch, first)):
+        rule = "the first column must have the tokens, and the last one the tags; got numbers first"
+        raise InputError(f"{rule}, {', '.join(first[:3])}", name, sentences[0].line)
     return sentences
 
 

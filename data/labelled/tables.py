@@ -15,19 +15,22 @@ from tta.errors import InputError, shown
 # The columns of the texts, if none are named: the first of these that the header has.
 TEXT_COLUMNS = (("sentence1", "sentence2"), ("sentence",))
 LABEL_COLUMN = "label"
+NO_LABEL = "-1"  # in every row of GLUE's test parts in copies, such as those of datasets and TFDS
 
 
 @dataclass(frozen=True)
 class LabelledTexts:
     """A row of a table: its texts (one, or two of a pair) and their label.
 
-    `line` is the line in the file, counted from 1. The label is "" if the file has none. A text may
-    be empty: real sets have such rows.
+    `line` is the line in the file, counted from 1, and `number` the row, counted from 0; rows that
+    are left out count. The label is "" if the file has none. A text may be empty: real sets have
+    such rows.
     """
 
     texts: tuple[str, ...]
     label: str
     line: int
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,10 @@ def read_table(
         label_column: the column of the label.
         labels: the labels that may occur; None allows any.
         columns: {number of columns: their names}, of files without a header.
-        needs_labels: whether the column of the label must be there.
-        skips_rows: whether rows with too few or too many columns, or with an empty text or label,
-            are left out and counted, in place of an error.
+        needs_labels: whether the column of the label must be there. If not, and it has `NO_LABEL`
+            in every row, which is none of `labels`, it is not read.
+        skips_rows: whether rows with too few or too many columns, or with an empty label, are left
+            out and counted, in place of an error; and of labelled rows, those with an empty text.
 
     Raises:
         InputError: the file is missing or empty, a column is missing or named twice, a row has too
@@ -143,11 +147,16 @@ def read_table(
     has_labels = needs_labels or label_column in header
     wanted = (*text_columns, *[label_column] * has_labels)
     places = [_place(column, header, name, first or None) for column in wanted]
-    rows, num_skipped = [], 0
-    for number, cells in rows_of_file:
+    rows, num_skipped, listed = [], 0, list(rows_of_file)
+    if has_labels and not needs_labels and NO_LABEL not in (labels or ()):
+        has_labels = {cells[places[-1]].strip() for _, cells in listed if cells[places[-1] :]} != {
+            NO_LABEL
+        }
+        places = places[: len(text_columns) + has_labels]
+    for row, (number, cells) in enumerate(listed):
         is_whole = len(cells) == len(header)
         chosen = [cells[place].strip() for place in places] if is_whole else []
-        if skips_rows and not (is_whole and all(chosen)):
+        if skips_rows and not (is_whole and (all(chosen) or not has_labels)):
             num_skipped += 1
             continue
         if not is_whole:
@@ -160,7 +169,7 @@ def read_table(
         if has_labels and labels is not None and label not in labels:
             known = ", ".join(map(shown, sorted(labels)))
             raise InputError(f"unknown label {shown(label)}; the labels are {known}", name, number)
-        rows.append(LabelledTexts(tuple(texts), label, number))
+        rows.append(LabelledTexts(tuple(texts), label, number, row))
     if not rows:
         raise InputError("the file has a header and no rows", name)
     return LabelledTable(name, tuple(text_columns), rows, num_skipped, has_labels)

@@ -22,6 +22,9 @@ _REMEMBERED_RUNS, _REMEMBERED_LENGTH = 1 << 16, 50
 
 # Characters; a longer word is the unknown id. In BERT's own vocabularies, the limit is BERT's.
 MAX_WORD_LENGTH, MAX_WORD_LENGTH_OF_BERT = 1000, 100
+# The package's time for a word grows with the square of its length; ours, for longer words, does
+# not, but is longer for short ones.
+_LONG_WORD = 100
 
 
 class Tokenizer:
@@ -51,6 +54,7 @@ class Tokenizer:
         self._folded = FoldedCharacters(lower_case) if normalization == "nfkc" else None
         self._normalizer = bert_normalizer(lower_case, normalization)
         self._pipeline = word_piece_pipeline(vocabulary, self._normalizer)
+        self._splitter = BertPreTokenizer()
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
 
     def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -78,16 +82,9 @@ class Tokenizer:
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that became the unknown id, in order, lower-cased as its pieces."""
-        words = []
-        for run in _RUNS.findall(text):
-            if self.vocabulary.unk_id in self._remembered(run):
-                run = self._fold(run)
-                found = self._pipeline.encode(run, add_special_tokens=False)
-                for number, (start, stop) in zip(found.ids, found.offsets, strict=True):
-                    if number == self.vocabulary.unk_id:
-                        word = self._normalizer.normalize_str(run[start:stop])
-                        words.append(word.strip())  # Chinese characters get blanks around
-        return words
+        unknown = self.vocabulary.unk_id
+        runs = (run for run in _RUNS.findall(text) if unknown in self._remembered(run))
+        return [word for run in runs for word in self._words(run) if unknown in self._split(word)]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces of ids, special tokens included. Raises InputError if an id is not known."""
@@ -102,11 +99,29 @@ class Tokenizer:
         """The text before it is split into words."""
         return self._normalizer.normalize_str(self._fold(text))
 
-    def _ids_of(self, text):
-        return self._pipeline.encode(self._fold(text), add_special_tokens=False).ids
+    def _ids_of(self, run):
+        if len(run) > _LONG_WORD:
+            words = self._words(run)
+            if max(map(len, words), default=0) > _LONG_WORD:
+                return [number for word in words for number in self._split(word)]
+        return self._pipeline.encode(self._fold(run), add_special_tokens=False).ids
+
+    def _words(self, run):
+        """The words of a run, normalized."""
+        return [word for word, _ in self._splitter.pre_tokenize_str(self.normalize(run))]
+
+    def _split(self, word):
+        """The ids of a word: the longest piece from the left, and so on, as in the pipeline."""
+        is_long = len(word) > max_word_length(self.vocabulary)
+        return (self.vocabulary.unk_id,) if is_long else self.vocabulary.longest_pieces(word)
 
     def _fold(self, text):
         return text if self._folded is None else text.translate(self._folded)
+
+
+def max_word_length(vocabulary: Vocabulary) -> int:
+    """The most characters that a word of known pieces has."""
+    return MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
 
 
 def word_piece_pipeline(vocabulary: Vocabulary, normalizer: Normalizer) -> Pipeline:
@@ -115,9 +130,7 @@ def word_piece_pipeline(vocabulary: Vocabulary, normalizer: Normalizer) -> Pipel
         WordPiece(
             vocabulary.ids,
             unk_token=vocabulary.tokens[vocabulary.unk_id],
-            max_input_chars_per_word=(
-                MAX_WORD_LENGTH_OF_BERT if vocabulary.is_of_bert else MAX_WORD_LENGTH
-            ),
+            max_input_chars_per_word=max_word_length(vocabulary),
         )
     )
     pipeline.normalizer = normalizer

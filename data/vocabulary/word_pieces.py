@@ -177,19 +177,28 @@ class Vocabulary(TokenFile):
         inside = "##" if piece.startswith("##") else ""
         words = split(piece.removeprefix(inside))
         words = [inside + word for word in words[:1]] + words[1:]
-        return sum(map(self._longest_pieces, words), ()) or (self.unk_id,)
+        return sum(map(self.longest_pieces, words), ()) or (self.unk_id,)
 
-    def _longest_pieces(self, piece):
-        """Splits a piece, which may start inside a word, as WordPiece does; a tuple of ids."""
-        ids = []
-        while piece not in self.ids:
-            lengths = range(len(piece), 0, -1)
-            longest = next((n for n in lengths if piece[:n] in self.ids), 0)
-            if longest <= piece.startswith("##") * 2:
+    def longest_pieces(self, word: str) -> tuple[int, ...]:
+        """Splits a word, or a piece inside a word ("##s"), as WordPiece does.
+
+        The ids are those of the longest pieces, taken from the left; the unknown token if a rest
+        has no piece.
+        """
+        inside, ids = ("##", []) if word.startswith("##") else ("", [])
+        start = len(inside)
+        while start < len(word):
+            stops = range(min(len(word), start + self._longest), start, -1)
+            stop = next((n for n in stops if inside + word[start:n] in self.ids), 0)
+            if not stop:
                 return (self.unk_id,)
-            ids.append(self.ids[piece[:longest]])
-            piece = "##" + piece[longest:]
-        return (*ids, self.ids[piece])
+            ids.append(self.ids[inside + word[start:stop]])
+            start, inside = stop, "##"
+        return tuple(ids) or (self.ids.get(word, self.unk_id),)  # "##" is a piece, too
+
+    @cached_property
+    def _longest(self):
+        return max(map(len, self.tokens))
 
     @property
     def is_of_bert(self) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from tta.checked_files import read_json_object
 from tta.errors import InputError, located
 from tta.modeling.config.transformer import COUNTS, TransformerConfig
-from tta.modeling.formats.bert_tokenizer import check_values, is_lower_cased
+from tta.modeling.formats.bert_tokenizer import check_tokens, check_values, is_lower_cased
 
 # Our names -> the original names: of variables, of layers, and of layers in a block. A LayerNorm
 # has the variables gamma and beta, any other layer kernel and bias.
@@ -176,6 +176,7 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
             f"hidden_act must be {' or '.join(activations)}, not {values['hidden_act']!r}", path
         )
     known = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
+    check_tokens(Path(path).parent)
     with located(path=path):
         if "normalization" in values:  # tta export wrote it, and says how text is read
             names = "normalization", "do_lower_case", "unknown_price"

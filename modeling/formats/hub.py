@@ -12,6 +12,7 @@ PREFIX = "hf:"
 # What a model directory may hold. Code is not downloaded.
 _FILES = (
     *names.MODEL_FILES,
+    *names.TOKENIZER_FILES,
     *("*.safetensors", "*.safetensors.index.json", "bert_config.json", "*.ckpt*"),
 )
 _SNAPSHOTS = "snapshots"  # folder of the cache: models--OWNER--NAME/snapshots/COMMIT
@@ -35,7 +36,8 @@ def hub_directory(model: str) -> Path:
     """
     found = re.fullmatch(rf"{PREFIX}([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", model)
     if found is None:
-        raise InputError("expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION", model)
+        rule = "expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION; transformers:NAME needs no owner"
+        raise InputError(rule, model)
     try:
         from huggingface_hub import snapshot_download
     except ModuleNotFoundError:

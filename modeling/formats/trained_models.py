@@ -8,6 +8,7 @@ from pathlib import Path
 from tta import names
 from tta.errors import InputError, did_you_mean
 from tta.modeling.formats import hub
+from tta.modeling.formats.model_directory import format_of
 
 _PACKAGE = Path(names.__file__).parent
 BUILT_IN = _PACKAGE / "small"
@@ -18,10 +19,17 @@ PRETRAINED_HERE = Path("pretrained")
 MODELS_VARIABLE = "TTA_MODELS"  # the user's folders of models, separated as in PATH
 MODELS_PACKAGE = "tta_models"  # what `pip install ./pretrained` installs
 
+# The ends of files' names -> the kinds of model that they may be.
+_KINDS = {
+    (".arpa", ".arpa.gz", ".klm", ".binary"): ("kenlm",),
+    (".bin",): ("fasttext", "word2vec", "kenlm"),
+    (".txt", ".vec", ".gz", ".xz"): ("glove", "word2vec"),
+}
+
 WAYS = (
     f"names are those of the folders in pretrained/ of a checkout, in ${MODELS_VARIABLE}, and in "
     "the package that pip install ./pretrained makes; hf:OWNER/NAME is a model of the Hugging Face "
-    "Hub"
+    "Hub that tta.load reads, transformers:NAME any other"
 )
 
 
@@ -45,14 +53,17 @@ def named_models() -> dict[str, Path]:
 def find_directory(model: str | None) -> Path | str:
     """The path of a model directory, from what the user gave; None is the built-in model.
 
-    A directory that exists is preferred to a name.
+    A directory of a model is preferred to a name, a name to a directory without one.
 
     Raises:
         InputError: there is no such directory, nor a model of that name; or as `hub_directory`.
     """
-    if model is not None and os.path.isdir(model):
-        return model
-    if model in (None, BUILT_IN_NAME):
+    if model is None:
+        return BUILT_IN
+    if os.path.isdir(model):
+        is_model = format_of(model) or os.path.exists(Path(model) / names.CONFIG)
+        return model if is_model else named_models().get(model, model)
+    if model == BUILT_IN_NAME:
         return BUILT_IN
     if model.startswith(hub.PREFIX):
         return hub.hub_directory(model)
@@ -60,7 +71,17 @@ def find_directory(model: str | None) -> Path | str:
     if model in found:
         return found[model]
     rule = f"no such model directory, nor a model of that name ({', '.join(found)}); {WAYS}"
-    guess = did_you_mean(model, found)
-    if not guess and re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", model):
-        guess = f"; did you mean {hub.PREFIX}{model}?"
+    guess = did_you_mean(model, found) or _other_ways(model)
     raise InputError(rule + guess, model)
+
+
+def _other_ways(model):
+    """How to name a file, or a model of another library, as the end of a message."""
+    kinds = next((kinds for ends, kinds in _KINDS.items() if model.endswith(ends)), ())
+    if os.path.isfile(model) or os.path.isfile(f"{model}.index"):  # a checkpoint's prefix
+        parent = Path(model).parent
+        ways = [f"the folder {parent}"] if format_of(parent) else [f"{k}:{model}" for k in kinds]
+    else:
+        is_name = not kinds and re.fullmatch(r"[\w-][\w.-]*(/[\w.-]+)?", model)
+        ways = [f"{k}:{model}" for k in ("hf", "transformers")["/" not in model :] if is_name]
+    return f"; did you mean {' or '.join(ways)}?" if ways else ""

@@ -240,7 +240,7 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
     best: Any = chosen.get("learning_rate"), chosen.get("seed")
     if best not in dev:
         raise InputError("it names no run with outputs on the dev part", folder / BEST)
-    write_predictions(folder / DEV_PREDICTIONS, dev[best], examples.labels)
+    _write(folder / DEV_PREDICTIONS, dev[best], examples, examples.dev)
     test_values = None
     if examples.test is not None:
         tuned = tta.load(folder)
@@ -276,25 +276,37 @@ def _texts(parts) -> list[str]:
 
 def _predict_test(tuned, examples, test: Part, folder) -> dict[str, float] | None:
     outputs = tuned.logits(test.texts, notes=True)
-    write_predictions(folder / TEST_PREDICTIONS, outputs, examples.labels)
+    _write(folder / TEST_PREDICTIONS, outputs, examples, test)
     if test.targets is None:
         return None
     return measure(examples, test.gold, predicted_targets(outputs, examples.labels))
 
 
-def write_predictions(path: Path, outputs: np.ndarray, labels: Sequence[str]) -> None:
-    """Writes predictions as a table: index (from 0), prediction, and the labels' probabilities.
+def _write(path, outputs, examples, part):
+    if examples.limits is not None:
+        outputs = np.clip(outputs, *examples.limits)
+    write_predictions(path, outputs, examples.labels, part.numbers)
 
-    The first two columns are those that GLUE's server takes. `outputs` are [N, L].
+
+def write_predictions(
+    path: Path, outputs: np.ndarray, labels: Sequence[str], numbers: Sequence[int]
+) -> None:
+    """Writes predictions as a table: index, prediction, and the labels' probabilities.
+
+    The first two columns are those that GLUE's server takes. `outputs` are [N, L], and `numbers`
+    the N rows, counted from 0.
     """
     rows = [["index", "prediction", *(f"p({label})" for label in labels)]]
     if labels:
-        for index, chances in enumerate(probabilities(outputs)):
+        for index, chances in zip(numbers, probabilities(outputs), strict=True):
             rows.append(
                 [f"{index}", labels[int(chances.argmax())], *(f"{one:.4f}" for one in chances)]
             )
     else:
-        rows += [[f"{index}", f"{value:.4f}"] for index, value in enumerate(outputs[:, 0])]
+        rows += [
+            [f"{index}", f"{value:.4f}"]
+            for index, value in zip(numbers, outputs[:, 0], strict=True)
+        ]
     with open_output(path, overwrite=True) as file:
         # A quote in a label is part of it. `read_table` refuses labels with tabs and line ends.
         file.writelines("\t".join(cells) + "\n" for cells in rows)

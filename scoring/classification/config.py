@@ -24,6 +24,7 @@ class GlueTask:
         dev_file: the file of the dev part.
         skips_rows: whether rows of another number of columns, or with an empty one, are left out.
             The official training file of QQP has some.
+        limits: the lowest and the highest number that is predicted; None without limits.
     """
 
     text_columns: tuple[str, ...]
@@ -33,6 +34,7 @@ class GlueTask:
     columns: tuple[str, ...] | None = None
     dev_file: str = "dev.tsv"
     skips_rows: bool = False
+    limits: tuple[float, float] | None = None
 
 
 _PAIR = ("sentence1", "sentence2")
@@ -48,7 +50,7 @@ TASKS = {
     ),
     "sst2": GlueTask(("sentence",), "label", ("0", "1"), ("accuracy",)),
     "mrpc": GlueTask(("#1 String", "#2 String"), "Quality", ("0", "1"), ("f1", "accuracy")),
-    "stsb": GlueTask(_PAIR, "score", (), ("pearson", "spearman")),
+    "stsb": GlueTask(_PAIR, "score", (), ("pearson", "spearman"), limits=(0.0, 5.0)),
     "qqp": GlueTask(
         ("question1", "question2"), "is_duplicate", ("0", "1"), ("accuracy", "f1"), skips_rows=True
     ),

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,13 @@ class Part:
         path: of the file; of several, as the user named them.
         texts: N str, or N pairs of str.
         targets: [N] float32, the numbers of the labels or the numbers to predict; None without.
+        numbers: N int, the rows in the file, from 0; in several files, they go on.
     """
 
     path: str
     texts: list[Any]
     targets: np.ndarray | None
+    numbers: list[int]
 
     @property
     def columns(self) -> list[list[str]]:
@@ -57,6 +59,7 @@ class Examples:
         labels: in the order of their numbers; () for numbers.
         texts_per_example: 1, or 2 for pairs.
         metrics: keys of `tta.scoring.classification.report.METRICS`; the first one chooses.
+        limits: of predicted numbers; None without.
         train, dev, test: the parts; `test` may be None.
         notes: remarks on the files, one line each.
     """
@@ -65,6 +68,7 @@ class Examples:
     labels: tuple[str, ...]
     texts_per_example: int
     metrics: tuple[str, ...]
+    limits: tuple[float, float] | None
     train: Part
     dev: Part
     test: Part | None
@@ -106,8 +110,13 @@ def read_examples(config: ClassifyConfig) -> Examples:
     test = read(config.test_file, needs_labels=False) if config.test_file else None
     if not read.labels:
         _check_differ(dev, ())
+    notes = read.notes
+    if test is not None and test.targets is not None and np.ptp(test.gold) == 0:
+        notes.append(f"{test.path}: all labels are the same; predicted, not measured")
+        test = replace(test, targets=None)
+    limits = None if task is None else task.limits
     return Examples(
-        name, read.labels, len(train.columns), read.metrics, train, dev, test, read.notes
+        name, read.labels, len(train.columns), read.metrics, limits, train, dev, test, notes
     )
 
 
@@ -173,8 +182,11 @@ class _TableReader:
             targets = np.array(
                 [find(r, table.path) for table in tables for r in table.rows], np.float32
             )
-        is_pair = len(tables[0].text_columns) == 2
-        return Part(path, [r.texts if is_pair else r.texts[0] for r in rows], targets)
+        is_pair, numbers, count = len(tables[0].text_columns) == 2, [], 0
+        for table in tables:
+            numbers += [count + row.number for row in table.rows]
+            count += len(table.rows) + table.num_skipped
+        return Part(path, [r.texts if is_pair else r.texts[0] for r in rows], targets, numbers)
 
     def _columns(self, needs_labels):
         """The columns of a file without a header, by their number; None if it must have one."""
@@ -197,11 +209,12 @@ class _StsReader:
     def __call__(self, path: str, needs_labels: bool = True) -> Part:
         pairs = [pair for one in named_files(path) for pair in read_sts(one)]
         texts, scores = [(p.first, p.second) for p in pairs], [p.gold for p in pairs]
+        gold, numbers = None, list(range(len(pairs)))
         if None not in scores:
-            return Part(path, texts, np.array(scores, np.float32))
-        if needs_labels or set(scores) != {None}:
+            gold = np.array(scores, np.float32)
+        elif needs_labels or set(scores) != {None}:
             raise InputError("the file has no scores", path)
-        return Part(path, texts, None)
+        return Part(path, texts, gold, numbers)
 
 
 def _odd_first_label(table, counts):

@@ -17,8 +17,8 @@ from tta.names import TOKENIZER_JSON
 def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipeline:
     """The tokenizer of a model, which also folds characters and adds the begin and end token.
 
-    Its ids are those of `Tokenizer.encode`, but for a special token that a text spells out: here,
-    "[MASK]" is one token, as others expect.
+    Its ids are those of `Tokenizer.encode`, but for "[MASK]" in a text: here, it is the mask token,
+    as others expect.
 
     Args:
         tokenizer: of word pieces.
@@ -33,7 +33,7 @@ def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipel
             pair=f"{begin} $A {end} $B:1 {end}:1",
             special_tokens=[(begin, vocabulary.bos_id), (end, vocabulary.eos_id)],
         )
-    made.add_special_tokens([AddedToken(name, special=True) for name in special_tokens(tokenizer)])
+    made.add_special_tokens([AddedToken(vocabulary.tokens[vocabulary.mask_id], special=True)])
     return made
 
 
@@ -43,9 +43,9 @@ def save_tokenizer(pipeline: Pipeline, folder: Path) -> None:
 
 
 def special_tokens(tokenizer: Tokenizer) -> list[str]:
-    """Padding, unknown, begin, end and mask token."""
+    """Padding, begin, end and mask token. (A library would find an unknown token in texts.)"""
     ids = tokenizer.vocabulary
-    return [ids.tokens[n] for n in (ids.pad_id, ids.unk_id, ids.bos_id, ids.eos_id, ids.mask_id)]
+    return [ids.tokens[n] for n in (ids.pad_id, ids.bos_id, ids.eos_id, ids.mask_id)]
 
 
 def _normalizer(tokenizer):

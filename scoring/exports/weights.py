@@ -75,7 +75,7 @@ def write_tokenizer(
     `code` is the class of the tokenizer in the folder's code; None is transformers' own.
     """
     save_tokenizer(whole_tokenizer(tokenizer), folder)
-    roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    roles = ("pad_token", "cls_token", "sep_token", "mask_token")
     write_json(
         folder / "tokenizer_config.json",
         {

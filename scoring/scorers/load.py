@@ -33,7 +33,7 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
 
     Args:
         model: None or "small", the built-in model; a model directory; a name of `named_models`;
-            "hf:OWNER/NAME"; or "kind:path" with one of `KINDS`. A directory that exists is
+            "hf:OWNER/NAME"; or "kind:path" with one of `KINDS`. A directory of a model is
             preferred to a name.
         **options: the settings of `ScoreOptions`, and for "kind:path" further parameters of the
             kind's class, which `tta.load` does not have. Settings that a kind does not have are

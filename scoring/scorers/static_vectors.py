@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import tta
-from tta.choices import STRIP_LATIN
 from tta.data.text.files import file_digest
 from tta.data.vectors.fasttext import SubwordVectors
 from tta.data.vectors.ngrams import NgramVectors
@@ -16,6 +15,7 @@ from tta.data.vectors.target_vectors import TargetVectors
 from tta.data.vectors.word_inputs import letters_in
 from tta.data.vectors.word_vectors import WordVectorFile
 from tta.data.vocabulary import word_tokenizer
+from tta.data.vocabulary.load import reading_of
 from tta.data.vocabulary.words import WordVocabulary
 from tta.names import VOCABULARY
 from tta.scoring.scorers.arguments import check_choice
@@ -127,7 +127,8 @@ class VectorsFolder(StaticVectors):
     out. A word has its row of `vectors.npy`. A word without a row has the mean of the vectors of
     its n-grams (`--source=fasttext`), or what the network over characters makes of it
     (`input_layer`); of vectors from other sources, it is unknown. Words are lower-cased if the
-    folder says so or, without n-grams, if no word of the vocabulary has a capital letter.
+    folder says so or, without n-grams, if no word of the vocabulary has a capital letter. They keep
+    their accents if words of the vocabulary have some.
 
     Args:
         path: the folder, with `vectors.npy`, `vocab.txt` and what makes vectors of new words.
@@ -148,6 +149,8 @@ class VectorsFolder(StaticVectors):
             self._lower_case = self._letters.settings.lower_case
         else:
             self._lower_case = all(word == word.lower() for word in self._vocabulary.ids)
+        reading = reading_of(self._vocabulary, self._lower_case)
+        self._normalization = reading["normalization"]
         return _Composed(self._table.size, self._compose)
 
     @property
@@ -158,9 +161,7 @@ class VectorsFolder(StaticVectors):
         return self._table.digest + ("" if self._letters is None else self._letters.digest)
 
     def split(self, text):
-        words = word_tokenizer.split_words(
-            text, self._lower_case, STRIP_LATIN if self._lower_case else "bert"
-        )
+        words = word_tokenizer.split_words(text, self._lower_case, self._normalization)
         return [word for word in words if word not in PUNCTUATION]
 
     def forms(self, word):

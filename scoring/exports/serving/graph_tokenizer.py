@@ -5,15 +5,19 @@ N texts, T_n tokens of text n.
 
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from tta.choices import KEEP_ACCENTS, STRIP_LATIN
-from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.tokenizer import Tokenizer, max_word_length
 from tta.data.vocabulary.unknown_words import UNSEEN_CHARACTER_PRICE
 from tta.errors import InputError
+
+_CODES = 0x30000  # no later character has a case or is composed
+_MOST_MARKS = 3  # that compose with one letter
 
 
 class EncodedTexts(NamedTuple):
@@ -31,7 +35,8 @@ class EncodedTexts(NamedTuple):
 class GraphTokenizer:
     """Does what a `Tokenizer` does, with TensorFlow Text's FastBertTokenizer.
 
-    TF Serving has this operation only. It differs from BERT in a few characters (docs/serving.md).
+    TF Serving has no other operation for this. The operation folds characters as normalization
+    "nfkc" does; the rules of the others are applied before it.
 
     Raises:
         InputError: TensorFlow Text rejects the vocabulary.
@@ -39,18 +44,17 @@ class GraphTokenizer:
 
     def __init__(self, tokenizer: Tokenizer):
         self.vocabulary = vocabulary = tokenizer.vocabulary
-        # The operation's lower case decomposes letters and deletes marks, also the vocabulary's.
-        letters = "".join(vocabulary.letters)
-        parts = unicodedata.normalize("NFD", letters)
-        has_marks = parts != letters or any(unicodedata.category(c) == "Mn" for c in parts)
-        keeps = has_marks and tokenizer.normalization in (STRIP_LATIN, KEEP_ACCENTS)
-        folds = tokenizer.lower_case and not keeps
-        self._keeps_marks = tokenizer.lower_case and keeps
+        self._normalization = tokenizer.normalization
+        is_nfkc = tokenizer.normalization == "nfkc"
+        folds = tokenizer.lower_case and is_nfkc
+        self._rules = None if is_nfkc else _rules(tokenizer.normalize)
         codes = sorted(map(ord, vocabulary.letters))
         self._letters = "[" + "".join(f"\\x{{{code:X}}}" for code in codes) + "]"
+        self._longest = max_word_length(vocabulary)
         try:
             self._splitter = tf_text.FastBertTokenizer(
                 vocab=list(vocabulary.tokens),
+                max_bytes_per_word=4 * self._longest,  # of UTF-8
                 unknown_token=vocabulary.tokens[vocabulary.unk_id],
                 lower_case_nfd_strip_accents=folds,
                 token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]
@@ -61,20 +65,17 @@ class GraphTokenizer:
 
     def tokenize(self, texts: Any) -> Any:
         """Splits texts [N] string: a `tf.RaggedTensor` [N, None] int32 without begin and end."""
-        return self._splitter.tokenize(self._cased(texts))
+        return self._split(self._normalized(texts))[0]
 
     def spelling_costs(self, texts: Any, letter_price: float) -> Any:
         """As `SpellingCosts`: the cost of each piece of texts [N], 0 if known, in nats.
 
         Returns a `tf.RaggedTensor` [N, None] float32.
         """
-        texts = self._cased(texts)
-        split: Any = self._splitter.tokenize_with_offsets(texts)
-        ids, starts, stops = split
+        texts = self._normalized(texts)
+        ids, words = self._split(texts)
         positions = tf.where(ids.values == self.vocabulary.unk_id)
-        starts, stops = (tf.gather_nd(one.values, positions) for one in (starts, stops))
-        texts = tf.gather(texts, tf.gather_nd(ids.value_rowids(), positions))
-        words = self._normalizer.normalize(tf.strings.substr(texts, starts, stops - starts))
+        words = self._normalizer.normalize(tf.gather_nd(words.values, positions))
         words = tf.strings.strip(words)
         sizes = tf.strings.length(words, "UTF8_CHAR")
         others = tf.strings.regex_replace(words, self._letters, "")
@@ -83,8 +84,41 @@ class GraphTokenizer:
         costs = letters * letter_price + tf.cast(others, tf.float32) * UNSEEN_CHARACTER_PRICE
         return ids.with_values(tf.scatter_nd(positions, costs, tf.shape(ids.values, tf.int64)))
 
-    def _cased(self, texts):
-        return tf.strings.lower(texts, "utf-8") if self._keeps_marks else texts
+    def _split(self, texts):
+        """The ids of normalized texts, and the text of each: RaggedTensors [N, None]."""
+        split: Any = self._splitter.tokenize_with_offsets(texts)
+        ids, starts, stops = split
+        texts = tf.gather(texts, ids.value_rowids())
+        parts = tf.strings.substr(texts, starts.values, stops.values - starts.values)
+        # A word that is too long is one unknown token.
+        continues = tf.gather(tf.constant(self.vocabulary.continues_word), ids.values)
+        first = tf.where(~continues)[:, 0]
+        word = tf.cumsum(tf.cast(~continues, tf.int64)) - 1
+        count = tf.size(first, tf.int64)
+        size = tf.strings.length(parts, "UTF8_CHAR")
+        is_long = tf.math.unsorted_segment_sum(size, word, count) > self._longest
+        last = tf.math.unsorted_segment_max(stops.values, word, count)
+        begin = tf.gather(starts.values, first)
+        whole = tf.strings.substr(tf.gather(texts, first), begin, last - begin)
+        is_long = tf.gather(is_long, word)
+        ids = ids.with_values(tf.where(is_long, self.vocabulary.unk_id, ids.values))
+        parts = tf.where(is_long, tf.gather(whole, word), parts)
+        keep = ids.with_values(~(is_long & continues))
+        return tuple(tf.ragged.boolean_mask(x, keep) for x in (ids, ids.with_values(parts)))
+
+    def _normalized(self, texts):
+        """As `Tokenizer.normalize`, but for what the operation does itself."""
+        if self._rules is None:
+            return texts
+        texts = tf.strings.regex_replace(texts, r"[^\PC\t\n\r]|\x{FFFD}", "")
+        if self._normalization == STRIP_LATIN:
+            texts = tf.strings.regex_replace(texts, r"([\p{Latin}\p{Greek}])\p{Inherited}+", r"\1")
+        changed, became = self._rules
+        characters = tf.strings.unicode_split(texts, "UTF-8")
+        place, found = _find(changed, tf.strings.unicode_decode(texts, "UTF-8").values)
+        values = tf.where(found, tf.gather(tf.constant(became), place), characters.values)
+        texts = tf.strings.reduce_join(characters.with_values(values), axis=-1)
+        return _composed(texts) if self._normalization in (STRIP_LATIN, KEEP_ACCENTS) else texts
 
     def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
         """One or two string tensors [N] as the inputs of a classifier, cut as BERT cuts them."""
@@ -99,3 +133,48 @@ class GraphTokenizer:
             trimmed = tf_text.ShrinkLongestTrimmer(size).trim(pieces[::-1])[::-1]
         ids, _ = tf_text.combine_segments(trimmed, self.vocabulary.bos_id, self.vocabulary.eos_id)
         return EncodedTexts(ids, num_boundaries + lengths)
+
+
+def _rules(normalize):
+    """The code points that a tokenizer changes, sorted, and the text that each becomes."""
+    found = {}
+    for character in map(chr, range(_CODES)):
+        is_mark = unicodedata.category(character) == "Mn"
+        if is_mark or unicodedata.normalize("NFD", character.lower()) != character:
+            found[ord(character)] = normalize(character).strip()  # blanks around ideographs
+    return list(found), list(found.values())
+
+
+@cache
+def _pairs():
+    """Pairs of code points that compose, each as one number, sorted, and what they become."""
+    found = {}
+    for character in map(chr, range(_CODES)):
+        *first, last = unicodedata.normalize("NFD", character)
+        first = unicodedata.normalize("NFC", "".join(first))
+        if len(first) == 1 and unicodedata.normalize("NFC", first + last) == character:
+            found[ord(first) * _CODES + ord(last)] = ord(character)
+    pairs = sorted(found)
+    return pairs, [found[pair] for pair in pairs]
+
+
+def _composed(texts):
+    """The texts in NFC, if the marks of each letter are in Unicode's order."""
+    codes = tf.strings.unicode_decode(texts, "UTF-8")
+    pairs, composed = _pairs()
+    for _ in range(_MOST_MARKS):
+        row = tf.concat([tf.cast(codes.values, tf.int64), [0]], 0)
+        same_text = tf.concat([codes.value_rowids(), [-1]], 0)
+        place, found = _find(pairs, row[:-1] * _CODES + row[1:])
+        found &= same_text[:-1] == same_text[1:]
+        values = tf.where(found, tf.gather(tf.constant(composed), place), codes.values)
+        keep = tf.concat([[True], ~found], 0)[:-1]
+        codes = tf.ragged.boolean_mask(codes.with_values(values), codes.with_values(keep))
+    return tf.strings.unicode_encode(codes, "UTF-8")
+
+
+def _find(keys, values):
+    """The places of values in sorted keys, and whether they are there."""
+    keys = tf.constant(keys, values.dtype)
+    place = tf.minimum(tf.searchsorted(keys, values), tf.size(keys) - 1)
+    return place, tf.gather(keys, place) == values

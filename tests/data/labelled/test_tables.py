@@ -15,7 +15,7 @@ def test_sentences_keep_quotes_and_lose_white_space_and_blank_lines(write, tmp_p
     table = read_table(write(ONE))
     assert table.rows == [
         LabelledTexts(('"Fine," he said .',), "1", 2),
-        LabelledTexts(("Züge",), "0", 4),
+        LabelledTexts(("Züge",), "0", 4, 1),
     ]
     assert (table.text_columns, table.labels) == (("sentence",), ["0", "1"])
     (tmp_path / "rows.gz").write_bytes(gzip.compress(("\ufeff" + ONE).encode()))
@@ -24,7 +24,7 @@ def test_sentences_keep_quotes_and_lose_white_space_and_blank_lines(write, tmp_p
 
 def test_csv_and_empty_texts(write):
     table = read_table(write('id,label,sentence\n1,"a ""b""","x, y\nz"\n\n2,c," "\n'))
-    assert table.rows == [LabelledTexts(("x, y\nz",), 'a "b"', 2), LabelledTexts(("",), "c", 5)]
+    assert table.rows == [LabelledTexts(("x, y\nz",), 'a "b"', 2), LabelledTexts(("",), "c", 5, 1)]
     assert table.notes() == [f"{table.path}: 1 with an empty text (first: line 5)"]
 
 
@@ -113,7 +113,7 @@ def test_json_lines_are_a_table(write):
     )
     assert read_table(path).rows == [
         LabelledTexts(("x, y",), "a", 1),
-        LabelledTexts(("z",), "3", 2),
+        LabelledTexts(("z",), "3", 2, 1),
     ]
 
 

@@ -130,9 +130,9 @@ def test_predictions(finished):
 
 
 def test_a_quote_in_a_label_is_written_as_it_is(tmp_path):
-    write_predictions(tmp_path / "a.tsv", np.array([[0.0, 9.0]]), ["a", 'so "so'])
+    write_predictions(tmp_path / "a.tsv", np.array([[0.0, 9.0]]), ["a", 'so "so'], [7])
     lines = (tmp_path / "a.tsv").read_text().splitlines()
-    assert lines == ['index\tprediction\tp(a)\tp(so "so)', '0\tso "so\t0.0001\t0.9999']
+    assert lines == ['index\tprediction\tp(a)\tp(so "so)', '7\tso "so\t0.0001\t0.9999']
 
 
 def test_neither_padding_nor_other_texts_change_a_prediction(finished):

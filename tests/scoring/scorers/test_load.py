@@ -63,11 +63,16 @@ def test_a_trained_model_of_the_working_directory(seen, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["small", "bilm-small", "toy:path", "a/model", "other:kind"])
-def test_a_directory_is_preferred_to_a_name(seen, tmp_path, name):
+def test_a_directory_is_preferred_to_a_name_if_it_has_a_model(seen, tmp_path, name):
     (tmp_path / name).mkdir(parents=True)
+    (tmp_path / name / "notes").touch()
+    known = {name: tmp_path / "pretrained" / name, "small": trained_models.BUILT_IN}
+    without_model = str(known[name] if name.endswith("small") else name)
+    tta.load(name)
+    (tmp_path / name / "config.json").touch()
     tta.load(name)
     tta.load(tmp_path / name)
-    assert [str(path) for path, _ in seen] == [name, str(tmp_path / name)]
+    assert [str(path) for path, _ in seen] == [without_model, name, str(tmp_path / name)]
 
 
 def test_a_kind_gets_its_path_and_the_options_that_it_has(seen):
@@ -108,11 +113,35 @@ def test_the_nearest_name_is_shown(model, known):
         tta.load(model)
 
 
-def test_an_unknown_name_says_the_ways_and_a_hub_s_name_how_to_write_it(seen):
-    with pytest.raises(InputError, match=r"; did you mean hf:org/name-1\?$") as raised:
-        tta.load("org/name-1")
-    for way in ("pretrained/", "$TTA_MODELS", "pip install ./pretrained", "hf:OWNER/NAME"):
-        assert way in str(raised.value)
+@pytest.mark.parametrize(
+    ("model", "files", "ways", "why"),
+    [
+        ("org/name-1", (), "hf:org/name-1 or transformers:org/name-1", "a name of the Hub"),
+        ("bert-base-uncased", (), "transformers:bert-base-uncased", "one without an owner"),
+        ("v.txt", ("v.txt",), "glove:v.txt or word2vec:v.txt", "vectors of words"),
+        ("v/cc.de.vec.gz", ("v/cc.de.vec.gz",), "glove:v/cc.de.vec.gz or word2vec:.*", "packed"),
+        ("cc.bin", ("cc.bin",), "fasttext:cc.bin or word2vec:cc.bin or kenlm:cc.bin", "binary"),
+        ("3.arpa", ("3.arpa",), "kenlm:3.arpa", "n-grams"),
+        ("m/model.ckpt", ("m/model.ckpt.index",), "the folder m", "a checkpoint's prefix"),
+        ("m/model.ckpt.index", ("m/model.ckpt.index",), "the folder m", "a checkpoint's file"),
+        ("m/vocab.txt", ("m/vocab.txt", "m/model.weights.h5"), "the folder m", "a model's file"),
+    ],
+)
+def test_the_message_says_how_to_name_it(seen, tmp_path, model, files, ways, why):
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match=rf"; did you mean {ways}\?$") as raised:
+        tta.load(model)
+    for way in ("pretrained/", "$TTA_MODELS", "hf:OWNER/NAME", "transformers:NAME"):
+        assert way in str(raised.value), why
+
+
+@pytest.mark.parametrize("model", ["v.txt", "../nowhere", "a/b/c", "notes.doc"])
+def test_a_message_guesses_nothing_else(seen, tmp_path, model):
+    (tmp_path / "notes.doc").touch()
+    with pytest.raises(InputError, match=r"transformers:NAME any other$"):
+        tta.load(model)
 
 
 def test_every_kind_is_a_scorer_that_scores_or_encodes():
