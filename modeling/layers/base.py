@@ -15,19 +15,26 @@ import numpy as np
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.config.weights import Dropout, Weight, WeightTable
+from tta.modeling.config.weights import Dropout, LayerTable, Weight, WeightTable
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
+from tta.registry import resolve
 
 
 class TableLayer(keras.layers.Layer):
     """A layer whose weights are those of a `WeightTable`; functions over a `KerasKit` read them."""
 
+    @property
+    def layers(self) -> list[Any]:
+        """Its parts, for Keras's `summary(expand_nested=True)`."""
+        return self._flatten_layers(include_self=False, recursive=False)
+
     def add_weights(self, table: WeightTable, layer_norm_eps: float = 1e-12) -> None:
         """Creates the weights of a table; the kit casts them where it needs to.
 
         A weight, a LayerNorm, a dropout or another part becomes the attribute of its name, and a
-        dense layer NAME_dense. A part that the layer has already made stays.
+        dense layer NAME_dense. A part that the layer has already made stays. A `LayerTable` names
+        the layer that it becomes.
         """
         for name, part in table.items():
             if (
@@ -42,6 +49,10 @@ class TableLayer(keras.layers.Layer):
                 )
             elif part.keys() == {"gamma", "beta"}:
                 setattr(self, name, _layer_norm(part, layer_norm_eps, name))
+            elif isinstance(part, LayerTable):
+                made = resolve(part.layer)(**part.arguments, name=name, dtype=self.dtype_policy)
+                made.build((None, None, made.config.hidden_size))
+                setattr(self, name, made)
             else:
                 made = Part(name=name, dtype=self.dtype_policy)
                 made.build(part, layer_norm_eps)
@@ -78,16 +89,29 @@ class Part(TableLayer):
         self.add_weights(table, layer_norm_eps)
 
 
-class _Dense(Part):
-    """x kernel + bias over the last axis."""
+@keras.saving.register_keras_serializable("tta")
+class Dense(TableLayer, keras.layers.Dense):
+    """Keras's Dense, x kernel + bias over the last axis, as `KerasKit.dense` computes it.
+
+    Args:
+        units: the size of the output.
+        **kwargs: those of Keras's layer; there is always a bias.
+
+    Call:
+        inputs: [..., size].
+
+    Returns:
+        [..., units].
+    """
+
+    def add_weight(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["autocast"] = False  # the kit casts
+        return super().add_weight(*args, **kwargs)
 
     def call(self, inputs: Tensor, training: bool | None = None):
-        size, units = self.shape("kernel")
-        rows = KerasKit(training).dense(ops.reshape(inputs, (-1, size)), self)
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], units))
-
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.shape("kernel")[1])
+        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        rows = self.activation(KerasKit(training).dense(rows, self))
+        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
 
 def _has(layer, name):
@@ -98,8 +122,10 @@ def _has(layer, name):
 
 def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
     """A built dense layer with the kernel and the bias of a table."""
-    layer = _Dense(**kwargs)
-    layer.build(table)
+    inputs, units = table["kernel"].shape
+    starts = {f"{name}_initializer": _initializer(table[name].initializer) for name in table}
+    layer = Dense(units, **starts, **kwargs)
+    layer.build((None, None, inputs))
     return layer
 
 
@@ -113,7 +139,7 @@ def _layer_norm(table, epsilon, name):
 def _initializer(start):
     """The initializer that a `Weight` names; each has a seed of its own."""
     if not isinstance(start, str):
-        return _truncated_normal(start)
+        return TruncatedNormal(stddev=start)
     return _unit_forget_bias if start == "unit_forget_bias" else keras.initializers.get(start)
 
 
@@ -130,20 +156,22 @@ def weights_to_load() -> Iterator[None]:
         _are_loaded.reset(token)
 
 
-def _truncated_normal(deviation):
+@keras.saving.register_keras_serializable("tta")
+class TruncatedNormal(keras.initializers.TruncatedNormal):
     """Normal numbers of at most two deviations; by NumPy, so that all backends draw the same."""
-    seed = random.randrange(2**31)  # `keras.utils.set_random_seed` sets these
 
-    def draw(shape, dtype=None):
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None):
+        # `keras.utils.set_random_seed` sets the seeds.
+        super().__init__(mean, stddev, random.randrange(2**31) if seed is None else seed)
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Any:
         if _are_loaded.get():
             return ops.zeros(shape, dtype)
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(self.seed)
         values = generator.standard_normal(shape, np.float32)
         while (far := np.abs(values) > 2.0).any():
             values[far] = generator.standard_normal(far.sum(), np.float32)
-        return ops.convert_to_tensor(deviation * values, dtype)
-
-    return draw
+        return ops.convert_to_tensor(self.mean + self.stddev * values, dtype)
 
 
 def _unit_forget_bias(shape, dtype=None):
