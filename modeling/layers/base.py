@@ -167,7 +167,7 @@ class TruncatedNormal(keras.initializers.TruncatedNormal):
     def __call__(self, shape: Any, dtype: Any = None) -> Any:
         if _are_loaded.get():
             return ops.zeros(shape, dtype)
-        generator = np.random.default_rng(self.seed)
+        generator = np.random.default_rng(int(self.seed))  # pyright: ignore[reportArgumentType]
         values = generator.standard_normal(shape, np.float32)
         while (far := np.abs(values) > 2.0).any():
             values[far] = generator.standard_normal(far.sum(), np.float32)
